@@ -1,0 +1,11 @@
+"""steinkit: is this sample any good? Certified Stein discrepancies of a sample, bias included.
+
+Public names load what they need when they are first used, so that ``import steinkit`` is quick; the names and the
+modules they live in stand in ``__init__.pyi``.
+"""
+
+import lazy_loader
+
+__version__ = "0.1.0"
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

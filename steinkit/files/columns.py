@@ -1,0 +1,232 @@
+"""A sample as a table with named columns, the form that CSV and NetCDF files share.
+
+``weight``, ``cost``, ``chain`` and ``draw`` are reserved, ``score:NAME`` holds the score of the coordinate
+NAME, and every other column is a coordinate, in the order of the file.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steinkit.errors import InputError, UsageError
+from steinkit.files.wording import did_you_mean, listed
+from steinkit.sample import Floats, Integers, Sample
+
+RESERVED = ("chain", "draw", "weight", "cost")
+SCORE = "score:"
+
+_LARGEST_WHOLE = 2.0**53  # beyond it a double no longer tells neighbouring whole numbers apart
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which column of a table holds what.
+
+    Attributes
+    ----------
+    header : tuple of str
+        Names of all columns.
+    names : tuple of str
+        Names of the coordinates.
+    coordinates, scores : tuple of int
+        Column of each coordinate and of its score; `scores` is empty if there are none.
+    reserved : dict of str to int
+        Column of each reserved name that is there.
+    """
+
+    header: tuple[str, ...]
+    names: tuple[str, ...]
+    coordinates: tuple[int, ...]
+    scores: tuple[int, ...]
+    reserved: dict[str, int]
+
+    @property
+    def used(self) -> list[int]:
+        """The columns that are read, in the order of the file."""
+        return sorted({*self.coordinates, *self.scores, *self.reserved.values()})
+
+    def select(self, columns: Sequence[str] | None, source: str) -> Columns:
+        """Keep the coordinates named in ``columns``, in that order; all of them if None."""
+        chosen = choose(self.names, columns, source)
+        return replace(
+            self,
+            names=tuple(self.names[k] for k in chosen),
+            coordinates=tuple(self.coordinates[k] for k in chosen),
+            scores=tuple(self.scores[k] for k in chosen) if self.scores else (),
+        )
+
+
+def sort_columns(header: Sequence[str], source: str) -> Columns:
+    """Tell coordinates, scores and reserved columns apart.
+
+    Parameters
+    ----------
+    header : sequence of str
+        Column names in the order of the file.
+    source : str
+        Name of the file, for messages.
+
+    Raises
+    ------
+    InputError
+        If a name is empty or stands twice, if no column is a coordinate, or if only some coordinates have a
+        score.
+    """
+    _require_distinct(header, source)
+    position = {name: k for k, name in enumerate(header)}
+    names = tuple(name for name in header if name not in RESERVED and not name.startswith(SCORE))
+    if not names:
+        raise InputError(
+            f"{source} has no coordinate: its columns are {listed(header)}, all of them reserved names; "
+            "add a column for each coordinate"
+        )
+    return Columns(
+        header=tuple(header),
+        names=names,
+        coordinates=tuple(position[name] for name in names),
+        scores=_score_columns(header, names, source),
+        reserved={name: position[name] for name in RESERVED if name in position},
+    )
+
+
+def choose(names: Sequence[str], columns: Sequence[str] | None, source: str) -> list[int]:
+    """Positions among ``names`` of the coordinates asked for; of all of them if ``columns`` is None."""
+    if columns is None:
+        return list(range(len(names)))
+    if isinstance(columns, str) or not columns:
+        raise UsageError(f'columns must be a list of coordinate names such as ["{names[0]}"]; received {columns!r}')
+    for name in columns:
+        if name not in names:
+            hint = did_you_mean(name, names) or f"; it has {listed(names)}"
+            raise InputError(f'{source} has no coordinate named "{name}"{hint}')
+    twice = [name for name, count in Counter(columns).items() if count > 1]
+    if twice:
+        raise UsageError(f'columns names "{twice[0]}" twice; name each coordinate once')
+    return [list(names).index(name) for name in columns]
+
+
+def sample_from_table(
+    values: Floats,
+    columns: Columns,
+    source: str,
+    where: Callable[[int], str],
+    *,
+    chain: NDArray[Any] | None = None,
+    draw: NDArray[Any] | None = None,
+) -> Sample:
+    """Make a sample of a table, or say which of its cells forbids it.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n, columns in the header)
+        Columns that are not in `Columns.used` are not looked at.
+    columns : Columns
+    source : str
+        Name of the file, for messages.
+    where : callable, int -> str
+        Names a row of ``values`` the way a reader of the file would: ``"line 18"``.
+    chain, draw : ndarray of int, shape (n,), optional
+        Labels that do not stand in a column.
+    """
+    _refuse_faults(values, columns, source, where)
+    found: dict[str, Any] = {name: values[:, k] for name, k in columns.reserved.items()}
+    return make_sample(
+        source,
+        points=values[:, columns.coordinates],
+        scores=values[:, columns.scores] if columns.scores else None,
+        weights=found.get("weight"),
+        cost=found.get("cost"),
+        chain=found.get("chain", chain),
+        draw=found.get("draw", draw),
+        names=columns.names,
+    )
+
+
+def make_sample(source: str, **parts: Any) -> Sample:
+    """``Sample(**parts)``, whose complaints then name the file."""
+    try:
+        return Sample(**parts)
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None
+
+
+def columns_of(sample: Sample) -> dict[str, Floats | Integers]:
+    """Return the columns that hold the whole of a sample: labels, coordinates, scores, weight and cost.
+
+    Raises
+    ------
+    UsageError
+        If a coordinate bears a reserved name, so that the columns would be read back as something else.
+    """
+    taken = [name for name in sample.names if name in RESERVED or name.startswith(SCORE)]
+    if taken:
+        raise UsageError(
+            f'a coordinate named "{taken[0]}" cannot be a column, the name is reserved; rename it or use .npz'
+        )
+    columns: dict[str, Floats | Integers | None] = {"chain": sample.chain, "draw": sample.draw}
+    columns |= {name: sample.points[:, k] for k, name in enumerate(sample.names)}
+    if sample.scores is not None:
+        columns |= {SCORE + name: sample.scores[:, k] for k, name in enumerate(sample.names)}
+    columns |= {"weight": sample.weights, "cost": sample.cost}
+    return {name: column for name, column in columns.items() if column is not None}
+
+
+def _require_distinct(header: Sequence[str], source: str) -> None:
+    if "" in header:
+        raise InputError(
+            f"{source}: column {list(header).index('') + 1} has no name; name it, or, if it is a row index, "
+            "write the file without it (pandas: index=False)"
+        )
+    twice = [name for name, count in Counter(header).items() if count > 1]
+    if twice:
+        raise InputError(f'{source}: two columns are named "{twice[0]}"; every column needs a name of its own')
+
+
+def _score_columns(header: Sequence[str], names: Sequence[str], source: str) -> tuple[int, ...]:
+    position = {name.removeprefix(SCORE): k for k, name in enumerate(header) if name.startswith(SCORE)}
+    for name in position:
+        if name not in names:
+            raise InputError(
+                f'{source}: column "{SCORE}{name}" belongs to no coordinate{did_you_mean(name, names)}; '
+                f"the coordinates are {listed(names)}"
+            )
+    missing = [name for name in names if name not in position]
+    if position and missing:
+        raise InputError(
+            f"{source}: coordinate {listed(missing)} has no score column while others have one; "
+            f'add "{SCORE}{missing[0]}", or drop all the scores'
+        )
+    return tuple(position[name] for name in names) if position else ()
+
+
+def _refuse_faults(values: Floats, columns: Columns, source: str, where: Callable[[int], str]) -> None:
+    """Raise InputError for the first cell, row by row, that no sample can hold."""
+    used = columns.used
+    faulty = np.zeros((len(values), len(used)), dtype=bool)
+    for position, k in enumerate(used):
+        column = values[:, k]
+        faulty[:, position] = ~np.isfinite(column)
+        if columns.header[k] == "weight":
+            faulty[:, position] |= column < 0.0
+        elif columns.header[k] in ("chain", "draw"):
+            faulty[:, position] |= (column != np.rint(column)) | (np.abs(column) > _LARGEST_WHOLE)
+    if not faulty.any():
+        return
+    row, position = divmod(int(faulty.argmax()), len(used))
+    name, value = columns.header[used[position]], float(values[row, used[position]])
+    others = f" ({faulty.sum()} such values in all)" if faulty.sum() > 1 else ""
+    raise InputError(f'{source}, {where(row)}, column "{name}" is {value:.10g}{others}; {_remedy(name, value)}')
+
+
+def _remedy(name: str, value: float) -> str:
+    if np.isfinite(value) and name == "weight":
+        return "a weight must not be negative: correct it or drop that draw"
+    if np.isfinite(value):
+        return f"a {name} label is a whole number of at most 2**53: correct it"
+    return "drop or repair that draw"

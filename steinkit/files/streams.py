@@ -1,0 +1,159 @@
+"""Bytes in and out: files, open streams, standard input and output."""
+
+from __future__ import annotations
+
+import io
+import os
+import secrets
+import shutil
+import sys
+from pathlib import Path
+from typing import IO, Any
+
+from steinkit.errors import InputError, OutputError, UsageError
+from steinkit.files.wording import did_you_mean, listed
+
+Place = str | os.PathLike[str] | IO[str] | IO[bytes]
+
+
+def name_of(place: Place, standard: str) -> str:
+    """Return what messages call a file or stream; ``standard`` is "input" or "output"."""
+    if is_standard(place):
+        return f"standard {standard}"
+    if isinstance(place, (str, os.PathLike)):
+        return os.fspath(place)
+    name = getattr(place, "name", None)
+    return name if isinstance(name, str) else "the stream"
+
+
+def is_standard(place: Place) -> bool:
+    """Whether a place is standard input or output."""
+    if isinstance(place, str):
+        return place == "-"
+    return place is not None and (place is sys.stdin or place is sys.stdout)
+
+
+def read_bytes(source: Place, *, binary: bool) -> bytes:
+    """Read all there is.
+
+    Parameters
+    ----------
+    source : path, "-" or open file
+    binary : bool
+        Whether the format is one of bytes, which a stream of text cannot carry.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, a folder, or cannot be read.
+    UsageError
+        If ``source`` is something else, or a stream of text where bytes are needed.
+    """
+    if isinstance(source, (str, os.PathLike)) and not is_standard(source):
+        return _read_file(Path(source))
+    stream: Any = getattr(sys.stdin, "buffer", sys.stdin) if is_standard(source) else source
+    if not hasattr(stream, "read"):
+        raise UsageError(f'a path, "-" or an open file is wanted to read from; received {type(source).__name__}')
+    name = name_of(source, "input")
+    _require_bytes(stream, name, binary, "rb")
+    try:
+        data = stream.read()
+    except (OSError, ValueError) as error:
+        raise InputError(f"{name} cannot be read: {error}; open the file anew for reading") from None
+    return data.encode("utf-8", errors="surrogatepass") if isinstance(data, str) else bytes(data)
+
+
+def write_bytes(destination: Place, data: bytes, *, binary: bool) -> None:
+    """Write ``data``; a file is replaced in one step, once all of it is on the disk.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written; a file that was there before is then unchanged.
+    UsageError
+        If ``destination`` is neither path nor stream, or a stream of text where bytes are needed.
+    """
+    if isinstance(destination, (str, os.PathLike)) and not is_standard(destination):
+        _write_file(Path(destination), data)
+        return
+    stream: Any = getattr(sys.stdout, "buffer", sys.stdout) if is_standard(destination) else destination
+    if not hasattr(stream, "write"):
+        raise UsageError(f'a path, "-" or an open file is wanted to write to; received {type(destination).__name__}')
+    name = name_of(destination, "output")
+    _require_bytes(stream, name, binary, "wb")
+    try:
+        if is_standard(destination):
+            sys.stdout.flush()
+        stream.write(data.decode() if _is_text(stream) else data)
+        stream.flush()
+    except (OSError, ValueError) as error:
+        raise OutputError(f"{name} cannot be written: {error}; open the file anew for writing") from None
+
+
+def _is_text(stream: Any) -> bool:
+    return isinstance(stream, io.TextIOBase) or hasattr(stream, "encoding")
+
+
+def _require_bytes(stream: Any, name: str, binary: bool, mode: str) -> None:
+    if binary and _is_text(stream):
+        raise UsageError(f"{name} is a stream of text and the format is one of bytes; open it with mode={mode!r}")
+
+
+def _read_file(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist{_near_files(path) or '; check the path'}") from None
+    except IsADirectoryError:
+        files = sorted(entry.name for entry in path.iterdir() if entry.is_file())
+        inside = f", such as {listed(files, most=3)}" if files else ""
+        raise InputError(f"{path} is a folder; name a file in it{inside}") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read: {_reason(error)}; check its permissions and its name") from None
+
+
+def _near_files(path: Path) -> str:
+    if not path.parent.is_dir():
+        return f"; there is no folder {path.parent}"
+    try:
+        return did_you_mean(path.name, [entry.name for entry in path.parent.iterdir()])
+    except OSError:
+        return ""
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
+
+
+def _write_file(path: Path, data: bytes) -> None:
+    try:
+        final = path.resolve()  # so that a link stays a link
+        if final.is_dir():
+            raise OutputError(f"{path} is a folder; name a file in it")
+        if not final.parent.is_dir():
+            raise OutputError(f"{path} cannot be written: there is no folder {final.parent}; create it first")
+        if final.exists() and not final.is_file():
+            final.write_bytes(data)  # a device or a pipe: nothing to lose, nothing to replace
+        else:
+            _replace(final, data)
+    except OutputError:
+        raise
+    except (OSError, ValueError) as error:
+        raise OutputError(
+            f"{path} cannot be written: {_reason(error)}; free space, or choose another folder"
+        ) from error
+
+
+def _replace(path: Path, data: bytes) -> None:
+    draft = path.with_name(f".steinkit-{secrets.token_hex(8)}.tmp")
+    try:
+        with open(draft, "xb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if path.exists():
+            shutil.copymode(path, draft)
+        os.replace(draft, path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise

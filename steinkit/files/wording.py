@@ -1,0 +1,25 @@
+"""Phrases that several error messages share."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+
+def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """``'; did you mean "theta1"?'``, or nothing when no known name comes near."""
+    near = difflib.get_close_matches(name, list(known), n=3, cutoff=cutoff)
+    return f"; did you mean {listed(near, last=' or ')}?" if near else ""
+
+
+def listed(names: Sequence[str], *, most: int = 12, last: str = ", ") -> str:
+    """Quote names and join them, at most ``most`` of them."""
+    quoted = [f'"{name}"' for name in names[:most]]
+    if len(names) > most:
+        return ", ".join(quoted) + f" and {len(names) - most} more"
+    return last.join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
+
+
+def shortened(text: str, most: int = 40) -> str:
+    """Text in double quotes, cut when long: a stray quote can turn half a file into one cell."""
+    return f'"{text}"' if len(text) <= most else f'"{text[:most]}..."'

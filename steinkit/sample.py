@@ -1,0 +1,291 @@
+"""A sample: draws in the order they were made, with whatever else is known of them.
+
+A `Sample` keeps draws exactly as given. `Sample.distinct` gives what a discrepancy is computed on: the distinct
+points that carry weight, with weights that sum to one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from steinkit.errors import InputError
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Draws that claim to represent a target distribution.
+
+    Parameters
+    ----------
+    points : array_like, shape (n,), (n, d) or (chains, draws, d)
+        The draws, in order. Three dimensions are laid out chain after chain and fill `chain` and `draw`.
+    weights : array_like, shape (n,), optional
+        Non-negative weights, in any unit; equal weights if not given.
+    scores : array_like, shape (n, d), optional
+        Gradient of the target's log density at each draw.
+    cost : array_like, shape (n,), optional
+        Cumulative cost of the chain up to each draw, for example in likelihood evaluations.
+    chain, draw : array_like of int, shape (n,), optional
+        Label of the chain and number within the chain of each draw.
+    names : sequence of str, optional
+        Names of the d coordinates; ``x1, x2, ...`` if not given.
+
+    Raises
+    ------
+    InputError
+        If an array has the wrong shape, a value is not finite, or the weights are negative or all zero.
+    """
+
+    points: Floats
+    weights: Floats | None = None
+    scores: Floats | None = None
+    cost: Floats | None = None
+    chain: Integers | None = None
+    draw: Integers | None = None
+    names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        points, chain, draw = _lay_out(self.points, self.chain, self.draw)
+        n, dim = points.shape
+        names = tuple(map(str, self.names)) or default_names(dim)
+        if len(names) != dim or len(set(names)) != dim:
+            raise InputError(f"names must be {dim} different names, one a coordinate; received {list(names)}")
+        values: dict[str, Any] = {"points": _finite(points, "points", names), "names": names}
+        scores = self.scores
+        if scores is not None:
+            scores = _lay_out(scores, None, None)[0]
+            if scores.shape != (n, dim):
+                raise InputError(f"scores must have the shape of the points, {(n, dim)}; received {scores.shape}")
+            scores = _finite(scores, "scores", names)
+        values["scores"] = scores
+        values["cost"] = _column(self.cost, "cost", n)
+        values["weights"] = _weights(_column(self.weights, "weights", n))
+        values["chain"] = _integers(chain, "chain", n)
+        values["draw"] = _integers(draw, "draw", n)
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates d."""
+        return int(self.points.shape[1])
+
+    @property
+    def probabilities(self) -> Floats:
+        """The weights scaled to sum to one, shape (n,)."""
+        if self.weights is None:
+            return np.full(len(self), 1.0 / len(self))
+        scaled = self.weights / self.weights.max()  # so that huge weights do not overflow in the sum
+        return np.asarray(scaled / scaled.sum(), dtype=np.float64)
+
+    @property
+    def has_default_names(self) -> bool:
+        """Whether nobody named the coordinates."""
+        return self.names == default_names(self.dim)
+
+    def select(self, names: list[str] | tuple[str, ...]) -> Sample:
+        """Keep the named coordinates, in the order given.
+
+        Scores are kept as they are: the score of the remaining coordinates given the others, not a marginal score.
+        """
+        unknown = [name for name in names if name not in self.names]
+        if unknown:
+            raise InputError(f"no coordinate named {unknown[0]!r}; the sample has {', '.join(self.names)}")
+        columns = [self.names.index(name) for name in names]
+        scores = None if self.scores is None else self.scores[:, columns]
+        return replace(self, points=self.points[:, columns], scores=scores, names=tuple(names))
+
+    def distinct(self) -> DistinctSample:
+        """Merge draws that are equal to the last bit, sum their weights, and drop draws without weight.
+
+        Rejections of a Metropolis chain repeat points; a repeated point carries the weight of all its repeats. Points
+        that merely lie near each other are never merged.
+
+        Raises
+        ------
+        InputError
+            If two equal draws carry different scores.
+        """
+        probabilities = self.probabilities
+        carried = np.flatnonzero(probabilities > 0.0)
+        first, inverse = _first_occurrences(self.points[carried])
+        first = carried[first]
+        group = np.full(len(self), -1, dtype=np.int64)
+        group[carried] = inverse
+        scores = None
+        if self.scores is not None:
+            scores = self.scores[first]
+            differ = np.flatnonzero((self.scores[carried] != scores[inverse]).any(axis=1))
+            if differ.size:
+                row = carried[differ[0]]
+                raise InputError(
+                    f"draws {first[group[row]] + 1} and {row + 1} are the same point but carry different scores; "
+                    "a point has one score: recompute the stored scores"
+                )
+        weights = np.bincount(inverse, weights=probabilities[carried], minlength=len(first))
+        return DistinctSample(
+            points=self.points[first],
+            weights=weights / weights.sum(),
+            scores=scores,
+            counts=np.bincount(inverse, minlength=len(first)),
+            first=first,
+            inverse=group,
+            names=self.names,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class DistinctSample:
+    """The n distinct points of a sample that carry weight, in order of first appearance.
+
+    Attributes
+    ----------
+    points : ndarray, shape (n, d)
+    weights : ndarray, shape (n,)
+        Positive, summing to one.
+    scores : ndarray, shape (n, d), or None
+    counts : ndarray of int, shape (n,)
+        How many draws fell on each point.
+    first : ndarray of int, shape (n,)
+        Index of the first draw at each point.
+    inverse : ndarray of int, shape (draws,)
+        For each draw of the sample its point, or -1 for a draw without weight.
+    names : tuple of str
+    """
+
+    points: Floats
+    weights: Floats
+    scores: Floats | None
+    counts: Integers
+    first: Integers
+    inverse: Integers
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates d."""
+        return int(self.points.shape[1])
+
+    @property
+    def merged(self) -> int:
+        """Number of draws that repeated an earlier draw."""
+        return int(self.counts.sum()) - len(self)
+
+    @property
+    def weightless(self) -> int:
+        """Number of draws dropped because their weight is zero."""
+        return int((self.inverse < 0).sum())
+
+
+def as_sample(draws: Sample | ArrayLike) -> Sample:
+    """Return ``draws`` as a `Sample`; arrays of shape (n,), (n, d) or (chains, draws, d) are wrapped."""
+    return draws if isinstance(draws, Sample) else Sample(points=draws)  # type: ignore[arg-type]
+
+
+def default_names(dim: int) -> tuple[str, ...]:
+    """``x1, x2, ...``: the names of coordinates that nobody named."""
+    return tuple(f"x{k + 1}" for k in range(dim))
+
+
+def _lay_out(
+    points: ArrayLike, chain: ArrayLike | None, draw: ArrayLike | None
+) -> tuple[Floats, ArrayLike | None, ArrayLike | None]:
+    """Bring points of any accepted shape to (n, d); three dimensions name chains and draws."""
+    array = _floats(points, "points")
+    if array.ndim == 1:
+        array = array[:, None]
+    elif array.ndim == 3:
+        chains, draws, dim = array.shape
+        array = array.reshape(chains * draws, dim)
+        if chain is None and draw is None:
+            chain = np.repeat(np.arange(chains), draws)
+            draw = np.tile(np.arange(draws), chains)
+    if array.ndim != 2:
+        raise InputError(f"draws must have shape (n,), (n, d) or (chains, draws, d); received {np.shape(points)}")
+    if array.shape[0] == 0 or array.shape[1] == 0:
+        raise InputError(f"the sample is empty: shape {array.shape}; at least one draw of one coordinate is needed")
+    return np.ascontiguousarray(array), chain, draw
+
+
+def _floats(values: ArrayLike, what: str) -> Floats:
+    """Copy ``values`` to float64, refusing what is not real numbers."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "fiub":
+            raise TypeError(f"numbers of type {array.dtype}")
+        return np.array(array, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} must be an array of real numbers; received {error}") from None
+
+
+def _finite(array: Floats, what: str, names: tuple[str, ...]) -> Floats:
+    bad = np.argwhere(~np.isfinite(array))
+    if bad.size:
+        row, column = bad[0]
+        others = f" ({len(bad)} such values in all)" if len(bad) > 1 else ""
+        raise InputError(
+            f"{what}: row {row + 1}, column {names[column]!r} is {array[row, column]}{others}; drop or repair that draw"
+        )
+    return array
+
+
+def _column(values: ArrayLike | None, what: str, n: int) -> Floats | None:
+    if values is None:
+        return None
+    array = _floats(values, what).reshape(-1)
+    if array.shape != (n,):
+        raise InputError(f"{what} must hold one number a draw, {n} in all; received {np.shape(values)}")
+    bad = np.flatnonzero(~np.isfinite(array))
+    if bad.size:
+        raise InputError(f"{what}: row {bad[0] + 1} is {array[bad[0]]}; it must be a finite number")
+    return array
+
+
+def _weights(weights: Floats | None) -> Floats | None:
+    if weights is None:
+        return None
+    negative = np.flatnonzero(weights < 0.0)
+    if negative.size:
+        row = negative[0]
+        raise InputError(f"weights: row {row + 1} is {weights[row]:g}; weights must not be negative")
+    if not weights.any():
+        raise InputError("all weights are zero; at least one draw must carry weight")
+    return weights
+
+
+def _integers(values: ArrayLike | None, what: str, n: int) -> Integers | None:
+    column = _column(values, what, n)
+    if column is None:
+        return None
+    fractional = np.flatnonzero(column != np.rint(column))
+    if fractional.size:
+        row = fractional[0]
+        raise InputError(f"{what}: row {row + 1} is {column[row]:g}; whole numbers are wanted")
+    return column.astype(np.int64)
+
+
+def _first_occurrences(points: Floats) -> tuple[Integers, Integers]:
+    """Index of the first of each group of equal rows, in order of appearance, and the group of every row."""
+    order = np.lexsort(points.T[::-1])  # stable: equal rows stay in order of appearance
+    ordered = points[order]
+    starts = np.ones(len(points), dtype=bool)
+    starts[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    leaders = order[starts]
+    rank = np.empty(len(leaders), dtype=np.int64)
+    rank[np.argsort(leaders)] = np.arange(len(leaders))
+    group = np.empty(len(points), dtype=np.int64)
+    group[order] = rank[np.cumsum(starts) - 1]
+    return np.sort(leaders), group

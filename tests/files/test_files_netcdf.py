@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from steinkit.errors import InputError, MissingDependencyError, UsageError
+from steinkit.files.netcdf import read_netcdf, write_netcdf
+from steinkit.sample import Sample
+
+xarray = pytest.importorskip("xarray")
+pytest.importorskip("h5netcdf")
+
+THETA = np.arange(24.0).reshape(2, 3, 4)
+BOTH = ("chain", "draw")
+
+
+@pytest.fixture
+def netcdf(tmp_path: Path) -> Any:
+    """Make the bytes of a file the way other programs do, with xarray."""
+
+    def make(variables: dict[str, Any], group: str | None = "posterior", **options: Any) -> bytes:
+        path = tmp_path / "made.nc"
+        encoding = options.pop("encoding", None)
+        dataset = xarray.Dataset(variables, **options)
+        dataset.to_netcdf(path, group=group, engine="h5netcdf", encoding=encoding)
+        return path.read_bytes()
+
+    return make
+
+
+def read(data: bytes, columns: list[str] | None = None) -> Sample:
+    return read_netcdf(data, "fit.nc", columns)
+
+
+def test_variables_are_flattened_by_position(netcdf: Any) -> None:
+    data = netcdf(
+        {"mu": (BOTH, THETA[..., 0]), "Sigma": ((*BOTH, "i", "j"), THETA.reshape(2, 3, 2, 2))},
+        coords={"i": ["p", "q"], "chain": [3, 5], "draw": [10, 11, 12]},
+    )
+    sample = read(data)
+    assert sample.names == ("mu", "Sigma[0,0]", "Sigma[0,1]", "Sigma[1,0]", "Sigma[1,1]")
+    assert (sample.points[:, 1:] == THETA.reshape(6, 4)).all()
+    assert (sample.points[:, 0] == THETA[..., 0].ravel()).all()
+    assert sample.chain is not None
+    assert sample.chain.tolist() == [3, 3, 3, 5, 5, 5]
+    assert sample.draw is not None
+    assert sample.draw.tolist() == [10, 11, 12] * 2
+
+
+def test_dimensions_in_another_order(netcdf: Any) -> None:
+    data = netcdf({"theta": (("k", "draw", "chain"), THETA.transpose(2, 1, 0))})
+    assert (read(data).points == THETA.reshape(6, 4)).all()
+
+
+def test_the_order_of_many_variables_is_kept(netcdf: Any) -> None:
+    names = [f"v{k}" for k in np.random.default_rng(1).permutation(40)]
+    assert read(netcdf(dict.fromkeys(names, (BOTH, THETA[..., 0])))).names == tuple(names)
+
+
+def test_the_root_group_serves_without_a_posterior(netcdf: Any) -> None:
+    assert read(netcdf({"mu": (BOTH, THETA[..., 0])}, group=None)).names == ("mu",)
+
+
+def test_reserved_names_scores_and_other_variables(netcdf: Any) -> None:
+    sample = read(
+        netcdf(
+            {
+                "theta": ((*BOTH, "k"), THETA),
+                "score:theta": ((*BOTH, "k"), -THETA),
+                "weight": (BOTH, THETA[..., 1]),
+                "cost": (BOTH, THETA[..., 2]),
+                "data": (("row",), np.ones(7)),
+            }
+        )
+    )
+    assert sample.names == ("theta[0]", "theta[1]", "theta[2]", "theta[3]")
+    assert sample.scores is not None
+    assert (sample.scores == -sample.points).all()
+    assert sample.weights is not None
+    assert (sample.weights == sample.points[:, 1]).all()
+    assert sample.cost is not None
+    assert (sample.cost == sample.points[:, 2]).all()
+
+
+def test_narrow_types_and_units(netcdf: Any) -> None:
+    data = netcdf(
+        {
+            "count": (BOTH, np.arange(6, dtype=np.int32).reshape(2, 3)),
+            "flag": (BOTH, THETA[..., 0] > 3),
+            "half": (BOTH, np.float32(THETA[..., 0])),
+            "duration": (BOTH, THETA[..., 0], {"units": "seconds"}),
+            "time": (BOTH, THETA[..., 0], {"units": "days since 2000-01-01"}),
+        }
+    )
+    sample = read(data)
+    assert sample.points[5].tolist() == [5, 1, 20, 20, 20]
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({"mu": (("sample",), np.ones(3))}, ["no variable with the dimensions chain and draw", '"mu(sample)"']),
+        ({}, ["no variable", "nothing"]),
+        (
+            {"mu": (BOTH, THETA[..., 0]), "label": (BOTH, np.full((2, 3), "oak"))},
+            ['"label"', "real numbers", "columns="],
+        ),
+        ({"mu": (BOTH, [[0.0, 1.0], [2.0, np.nan]])}, ["chain number 2 ends after 1 of 2 draws", ".npz"]),
+        ({"mu": (BOTH, [[0.0, 1.0], [np.nan, 3.0]])}, ['chain 1, draw 0, column "mu" is nan', "drop or repair"]),
+        ({"mu": (BOTH, np.full((2, 2), np.nan))}, ['chain 0, draw 0, column "mu" is nan', "4 such values"]),
+        ({"mu": (BOTH, THETA[..., 0]), "weight": (BOTH, -THETA[..., 1])}, ['"weight" is -1', "negative"]),
+        ({"mu": (BOTH, THETA[..., 0]), "score:nu": (BOTH, THETA[..., 1])}, ['"score:nu" belongs to no coordinate']),
+        ({"weight": (BOTH, THETA[..., 1])}, ["has no coordinate"]),
+        ({"mu": (BOTH, THETA[..., 0]), "chain": (("chain",), ["a", "b"])}, ["chain must be an array of real numbers"]),
+        (
+            {"a": ((*BOTH, "k"), THETA), "a[1]": (BOTH, THETA[..., 0])},
+            ['two columns are named "a[1]"'],
+        ),
+    ],
+)
+def test_faults(netcdf: Any, variables: dict[str, Any], words: list[str]) -> None:
+    with pytest.raises(InputError) as caught:
+        read(netcdf(variables))
+    for word in ["fit.nc", *words]:
+        assert word in str(caught.value)
+
+
+def test_columns_leave_out_what_is_no_number(netcdf: Any) -> None:
+    variables = {"theta": ((*BOTH, "k"), THETA), "label": (BOTH, np.full((2, 3), "oak"))}
+    sample = read(netcdf(variables), ["theta[2]", "theta[0]"])
+    assert sample.names == ("theta[2]", "theta[0]")
+    assert (sample.points == THETA.reshape(6, 4)[:, [2, 0]]).all()
+    with pytest.raises(InputError, match=r'fit\.nc has no coordinate named "thet"; did you mean'):
+        read(netcdf(variables), ["thet"])
+
+
+def test_files_of_other_kinds(netcdf: Any) -> None:
+    whole = netcdf({"mu": (BOTH, THETA[..., 0])})
+    with pytest.raises(InputError, match=r"fit\.nc is no NetCDF 4"):
+        read(b"x1,x2\n1,2\n")
+    with pytest.raises(InputError, match=r"fit\.nc is a NetCDF 3 file; convert it .*nccopy"):
+        read(b"CDF\x01" + b"\0" * 100)
+    with pytest.raises(InputError, match=r"fit\.nc is damaged or no NetCDF file"):
+        read(whole[: len(whole) // 2])
+
+
+def test_written_as_a_posterior_that_others_can_read(full_sample: Sample, tmp_path: Path) -> None:
+    path = tmp_path / "out.nc"
+    path.write_bytes(write_netcdf(full_sample, "out.nc"))
+    with xarray.open_dataset(path, group="posterior", engine="h5netcdf") as dataset:
+        assert list(dataset.data_vars) == ["theta[0,1]", "b", "score:theta[0,1]", "score:b", "weight", "cost"]
+        assert dict(dataset["b"].sizes) == {"chain": 3, "draw": 4}
+        assert (dataset["b"].values.ravel() == full_sample.points[:, 1]).all()
+
+
+@pytest.mark.parametrize(
+    ("chain", "draw"),
+    [
+        (None, None),
+        ([2, 2, 7, 7], [5, 6, 5, 6]),
+        ([2, 2, 7, 7], None),
+        (None, [3, 1, 2, 0]),
+        ([4, 4, 4, 4], [0, 1, 2, 3]),
+    ],
+)
+def test_labels_survive(chain: list[int] | None, draw: list[int] | None, assert_same: Any) -> None:
+    sample = Sample(points=[1.0, 2.0, 3.0, 4.0], chain=chain, draw=draw)
+    assert_same(read(write_netcdf(sample, "out.nc")), sample)
+
+
+@pytest.mark.parametrize(
+    ("chain", "draw"),
+    [
+        ([0, 0, 0, 1], [0, 1, 2, 0]),
+        ([0, 1, 0, 1], [0, 0, 1, 1]),
+        ([0, 0, 1, 1], [0, 1, 1, 0]),
+        ([0, 1, 1, 0], [0, 0, 0, 0]),
+        ([0, 1, 0, 1], [0, 0, 0, 0]),
+        ([0, 0, 0, 1], [0, 1, 0, 1]),
+    ],
+)
+def test_chains_that_form_no_rectangle_are_refused(chain: list[int], draw: list[int]) -> None:
+    with pytest.raises(UsageError, match=r"out\.nc: NetCDF needs chains of equal length.*\.npz"):
+        write_netcdf(Sample(points=[1.0, 2.0, 3.0, 4.0], chain=chain, draw=draw), "out.nc")
+
+
+@pytest.mark.parametrize("name", ["a/b", ".", "", "a\nb", "a ", "\ud800"])
+def test_names_that_hdf5_cannot_hold_are_refused(name: str) -> None:
+    with pytest.raises(UsageError, match=r"cannot name a NetCDF variable; rename it, or write \.npz"):
+        write_netcdf(Sample(points=[[1.0, 2.0]], names=("x", name)), "out.nc")
+
+
+@pytest.mark.parametrize("package", ["xarray", "h5netcdf", "h5py"])
+def test_without_the_packages(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingDependencyError, match=rf"{package}.*pip install 'steinkit\[netcdf\]'"):
+        write_netcdf(Sample(points=[1.0]), "out.nc")
+    with pytest.raises(MissingDependencyError, match=r"pip install 'steinkit\[netcdf\]'"):
+        read(b"")

@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+
+from steinkit.errors import InputError, UsageError
+from steinkit.files.numpy_format import read_npy, read_npz, write_npy, write_npz
+from steinkit.sample import Sample
+
+
+def packed(**arrays: Any) -> bytes:
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)
+    return stream.getvalue()
+
+
+def saved(array: Any) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, array)
+    return stream.getvalue()
+
+
+CUBE = np.arange(24.0).reshape(3, 4, 2)
+
+
+def test_flat_points_with_all_that_may_stand_beside_them() -> None:
+    sample = read_npz(
+        packed(
+            points=CUBE.reshape(12, 2),
+            weights=np.arange(12),
+            scores=-CUBE.reshape(12, 2),
+            cost=np.arange(12) * 2.0,
+            names=np.array(["a", "b"]),
+            chain=np.arange(12) % 5,
+            draw=np.arange(12) // 5,
+        ),
+        "s.npz",
+    )
+    assert sample.names == ("a", "b")
+    assert sample.scores is not None
+    assert (sample.scores == -sample.points).all()
+    assert sample.weights is not None
+    assert sample.weights.tolist() == list(range(12))
+    assert sample.cost is not None
+    assert sample.cost[-1] == 22
+    assert sample.chain is not None
+    assert sample.chain.tolist() == (np.arange(12) % 5).tolist()
+
+
+def test_chains_lie_one_after_the_other() -> None:
+    weights = np.arange(12.0).reshape(3, 4)
+    sample = read_npz(packed(points=CUBE, scores=2 * CUBE, weights=weights, cost=weights), "s.npz")
+    assert (sample.points == CUBE.reshape(12, 2)).all()
+    assert sample.scores is not None
+    assert (sample.scores == 2 * sample.points).all()
+    assert sample.weights is not None
+    assert sample.weights.tolist() == list(range(12))
+    assert sample.chain is not None
+    assert sample.chain.tolist() == [0] * 4 + [1] * 4 + [2] * 4
+
+
+def test_flat_weights_and_scores_may_stand_beside_chains() -> None:
+    sample = read_npz(packed(points=CUBE, scores=CUBE.reshape(12, 2), weights=np.arange(12)), "s.npz")
+    assert sample.scores is not None
+    assert (sample.scores == sample.points).all()
+
+
+def test_points_of_one_dimension() -> None:
+    sample = read_npz(packed(points=np.arange(3), scores=np.arange(3)), "s.npz")
+    assert sample.points.shape == (3, 1)
+    assert read_npz(packed(points=np.arange(3)), "s.npz", ["x1"]).points.shape == (3, 1)
+
+
+def test_single_precision_is_converted() -> None:
+    assert read_npz(packed(points=np.float32([[0.5, 0.1]])), "s.npz").points.tolist() == [[0.5, float(np.float32(0.1))]]
+    assert read_npy(saved(np.float16([0.5])), "s.npy").points.dtype == np.float64
+
+
+def test_columns_chooses_before_values_are_checked() -> None:
+    data = packed(points=[[1.0, np.nan, 3.0]], scores=[[4.0, np.inf, 6.0]], names=np.array(["a", "b", "c"]))
+    sample = read_npz(data, "s.npz", ["c", "a"])
+    assert sample.names == ("c", "a")
+    assert sample.points.tolist() == [[3, 1]]
+    assert sample.scores is not None
+    assert sample.scores.tolist() == [[6, 4]]
+    with pytest.raises(InputError, match=r"s\.npz: .*row 1, column 'b' is nan"):
+        read_npz(data, "s.npz")
+    with pytest.raises(InputError, match=r's\.npz has no coordinate named "d"; it has "a", "b", "c"'):
+        read_npz(data, "s.npz", ["d"])
+    assert read_npy(saved(CUBE), "s.npy", ["x2"]).points.tolist() == CUBE[..., 1].reshape(12, 1).tolist()
+
+
+@pytest.mark.parametrize(
+    ("arrays", "words"),
+    [
+        ({"draws": CUBE, "note": 1}, ['no array "points"', 'it holds "draws", "note"', "(n, d)"]),
+        ({"points": CUBE, "weight": np.ones(12)}, ['array "weight" that nothing reads', 'did you mean "weights"?']),
+        ({"points": CUBE, "weights": np.ones((4, 3))}, ['"weights" has shape (4, 3)', "(12,) or (3, 4)"]),
+        ({"points": CUBE, "scores": np.ones((3, 4))}, ['"scores" has shape (3, 4)', "(12, 2) or (3, 4, 2)"]),
+        ({"points": CUBE, "chain": np.ones(5)}, ['"chain" has shape (5,)']),
+        ({"points": CUBE, "names": np.array(["a"])}, ['"names" must be 2 strings', "(1,)"]),
+        ({"points": CUBE, "names": np.arange(2)}, ['"names" must be 2 strings', "int"]),
+        ({"points": CUBE, "names": np.array(["a", "a"])}, ["different names"]),
+        ({"points": CUBE + 1j}, ["real numbers", "complex128"]),
+        ({"points": np.array([["a"]])}, ["real numbers", "<U1"]),
+        ({"points": np.array([[None, 1]])}, ["never unpickled", "numpy.savez"]),
+        ({"points": np.ones((0, 2))}, ["the sample is empty"]),
+        ({"points": np.ones((1, 1, 1, 1))}, ["must have shape"]),
+        ({"points": 1.0}, ["must have shape"]),
+        ({"points": [[1.0], [np.inf]]}, ["row 2", "inf"]),
+        ({"points": [1.0, 2.0], "weights": [1.0, -1.0]}, ["row 2 is -1", "negative"]),
+        ({"points": [1.0, 2.0], "weights": [0.0, 0.0]}, ["all weights are zero"]),
+        ({"points": [1.0, 2.0], "draw": [0.0, 0.5]}, ["draw: row 2 is 0.5", "whole numbers"]),
+    ],
+)
+def test_faults_in_an_archive(arrays: dict[str, Any], words: list[str]) -> None:
+    with pytest.raises(InputError) as caught:
+        read_npz(packed(**arrays), "s.npz")
+    for word in ["s.npz", *words]:
+        assert word in str(caught.value)
+
+
+def test_an_unrelated_array_is_left_alone() -> None:
+    assert len(read_npz(packed(points=CUBE, acceptance_rate=0.3), "s.npz")) == 12
+
+
+def test_damaged_archives_and_arrays() -> None:
+    whole = packed(points=np.random.default_rng(0).normal(size=500))
+    flipped = bytearray(whole)
+    flipped[len(whole) // 2] ^= 1
+    for data in (whole[: len(whole) // 2], whole[:-10], b"PK\x03\x04", bytes(flipped)):
+        with pytest.raises(InputError, match=r"s\.npz is damaged or no NumPy file"):
+            read_npz(data, "s.npz")
+    with pytest.raises(InputError, match=r"s\.npz is no NumPy file of numbers"):
+        read_npz(b"x1,x2\n1,2\n", "s.npz")
+    with pytest.raises(InputError, match=r"s\.npy is (damaged|no NumPy)"):
+        read_npy(saved(CUBE)[:-9], "s.npy")
+    with pytest.raises(InputError, match="never unpickled"):
+        read_npy(saved(np.array([{}], dtype=object)), "s.npy")
+
+
+def test_the_two_formats_are_told_apart() -> None:
+    with pytest.raises(InputError, match='is an NPY array, not an NPZ archive; read it with format="npy"'):
+        read_npz(saved(CUBE), "s.npz")
+    with pytest.raises(InputError, match='is an NPZ archive, not an NPY array; read it with format="npz"'):
+        read_npy(packed(points=CUBE), "s.npy")
+
+
+def test_equal_chains_are_written_as_a_cube(full_sample: Sample) -> None:
+    with np.load(io.BytesIO(write_npz(full_sample, "s.npz")), allow_pickle=False) as archive:
+        shapes = {name: archive[name].shape for name in archive.files}
+    assert shapes == {
+        "points": (3, 4, 2),
+        "scores": (3, 4, 2),
+        "weights": (3, 4),
+        "cost": (3, 4),
+        "names": (2,),
+    }
+
+
+@pytest.mark.parametrize(
+    ("chain", "draw"),
+    [
+        ([0, 0, 1], [0, 1, 0]),
+        ([1, 1, 2], [0, 1, 0]),
+        ([0, 1, 0], [0, 0, 1]),
+        ([0, 0, 0], [5, 6, 7]),
+        ([1, 1, 1], [0, 1, 2]),
+    ],
+)
+def test_other_labels_are_written_as_they_are(chain: list[int], draw: list[int]) -> None:
+    sample = Sample(points=[1.0, 2.0, 3.0], chain=chain, draw=draw)
+    with np.load(io.BytesIO(write_npz(sample, "s.npz")), allow_pickle=False) as archive:
+        assert archive["points"].shape == (3, 1)
+        assert archive["chain"].tolist() == chain
+        assert archive["draw"].tolist() == draw
+
+
+def test_a_name_that_numpy_would_cut_is_refused() -> None:
+    with pytest.raises(UsageError, match="loses the end of a name"):
+        write_npz(Sample(points=[[1.0, 2.0]], names=("a\0", "b")), "s.npz")
+
+
+@pytest.mark.parametrize(
+    ("parts", "lost"),
+    [
+        ({"weights": [1.0, 2.0]}, "weights"),
+        ({"scores": [[1.0], [2.0]], "cost": [1.0, 2.0]}, "scores, cost"),
+        ({"names": ["theta"]}, "names"),
+        ({"chain": [1, 2]}, "chain"),
+        ({"draw": [3, 4]}, "draw"),
+    ],
+)
+def test_npy_never_loses_anything_in_silence(parts: dict[str, Any], lost: str) -> None:
+    with pytest.raises(UsageError, match=rf"s\.npy: NPY holds points only and would lose {lost}; write \.npz"):
+        write_npy(Sample(points=[1.0, 2.0], **parts), "s.npy")
+
+
+def test_npy_keeps_chains(assert_same: Any) -> None:
+    assert_same(read_npy(write_npy(Sample(points=CUBE), "s.npy"), "s.npy"), Sample(points=CUBE))
+    assert_same(read_npy(write_npy(Sample(points=CUBE[0]), "s.npy"), "s.npy"), Sample(points=CUBE[0]))

@@ -1,0 +1,88 @@
+"""Whatever a sample holds comes back from every format to the last bit."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from steinkit.files import read_sample, write_sample
+from steinkit.sample import Sample
+
+FINITE = st.floats(allow_nan=False, allow_infinity=False, allow_subnormal=True)
+WEIGHTS = st.floats(min_value=0.0, allow_infinity=False)
+LABELS = st.integers(-(2**53), 2**53)
+NAMES = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs")), min_size=1, max_size=6).filter(
+    lambda name: name == name.strip() and "/" not in name and not name.startswith("#") and name.strip(" .")
+)
+
+
+@st.composite
+def samples(draw: st.DrawFn) -> Sample:
+    chains, draws, dim = draw(st.tuples(st.integers(1, 3), st.integers(1, 4), st.integers(1, 3)))
+    n = chains * draws
+    parts: dict[str, Any] = {"points": draw(hnp.arrays(float, (n, dim), elements=FINITE))}
+    if draw(st.booleans()):
+        parts["scores"] = draw(hnp.arrays(float, (n, dim), elements=FINITE))
+    if draw(st.booleans()):
+        parts["cost"] = draw(hnp.arrays(float, n, elements=FINITE))
+    if draw(st.booleans()):
+        parts["weights"] = draw(hnp.arrays(float, n, elements=WEIGHTS).filter(lambda weights: weights.any()))
+    if draw(st.booleans()):
+        parts["names"] = [f"x{name}" for name in draw(st.lists(NAMES, min_size=dim, max_size=dim, unique=True))]
+    if draw(st.booleans()):
+        labels = draw(st.lists(LABELS, min_size=chains, max_size=chains, unique=True))
+        parts["chain"] = np.repeat(labels, draws)
+    if draw(st.booleans()):
+        parts["draw"] = np.tile(draw(st.lists(LABELS, min_size=draws, max_size=draws)), chains)
+    return Sample(**parts)
+
+
+@pytest.mark.parametrize("form", ["csv", "npz"])
+@given(sample=samples())
+@settings(max_examples=60, deadline=None)
+def test_nothing_is_lost(form: str, sample: Sample, assert_same: Any) -> None:
+    stream = io.BytesIO()
+    write_sample(sample, stream, format=form)
+    assert_same(read_sample(io.BytesIO(stream.getvalue()), format=form), sample)
+
+
+@given(sample=samples())
+@settings(max_examples=12, deadline=None)
+def test_nothing_is_lost_in_netcdf(sample: Sample, assert_same: Any) -> None:
+    pytest.importorskip("h5netcdf")
+    stream = io.BytesIO()
+    write_sample(sample, stream, format="netcdf")
+    assert_same(read_sample(io.BytesIO(stream.getvalue()), format="netcdf"), sample)
+
+
+@given(values=hnp.arrays(float, (5, 2), elements=FINITE))
+@settings(max_examples=50, deadline=None)
+def test_nothing_is_lost_in_npy(values: np.ndarray[Any, Any], assert_same: Any) -> None:
+    stream = io.BytesIO()
+    write_sample(Sample(points=values), stream, format="npy")
+    assert_same(read_sample(io.BytesIO(stream.getvalue()), format="npy"), Sample(points=values))
+
+
+@pytest.mark.parametrize("value", [-0.0, 5e-324, -2.2250738585072e-308, 1e308, 1.7976931348623157e308, 0.1 + 0.2])
+def test_awkward_numbers_in_csv(value: float, assert_same: Any) -> None:
+    stream = io.StringIO()
+    write_sample(Sample(points=[value]), stream)
+    assert_same(read_sample(io.StringIO(stream.getvalue())), Sample(points=[value]))
+
+
+@pytest.mark.parametrize("form", ["csv", "npz", "netcdf"])
+def test_interleaved_and_unequal_chains(form: str, assert_same: Any, full_sample: Sample) -> None:
+    stream = io.BytesIO()
+    write_sample(full_sample, stream, format=form)
+    assert_same(read_sample(io.BytesIO(stream.getvalue()), format=form), full_sample)
+    if form != "netcdf":
+        uneven = Sample(points=[1.0, 2.0, 3.0], chain=[0, 1, 0], draw=[0, 0, 1])
+        stream = io.BytesIO()
+        write_sample(uneven, stream, format=form)
+        assert_same(read_sample(io.BytesIO(stream.getvalue()), format=form), uneven)

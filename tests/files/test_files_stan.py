@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from steinkit.errors import InputError, MissingDependencyError
+from steinkit.files import stan
+from steinkit.files.stan import is_stan, read_stan
+from steinkit.sample import Sample
+
+HEADER = "lp__,accept_stat__,stepsize__,mu,theta.1,theta.2,Sigma.1.2,pair:1.2,weight"
+SETTINGS = "# stan_version_major = 2\n# stan_version_minor = 35\n# model = eight_model\n"
+ADAPTATION = "# Adaptation terminated\n# Step size = 0.8\n# Diagonal elements of inverse mass matrix:\n# 1, 1\n"
+ELAPSED = "# \n#  Elapsed Time: 0.01 seconds (Warm-up)\n#                0.02 seconds (Sampling)\n# \n"
+
+
+def rows(first: int, last: int) -> str:
+    """Draws whose mu counts them."""
+    return "".join(f"-7.5,0.9,0.8,{k},{k}.1,{k}.2,{k}.3,{k}.4,{k}.5\n" for k in range(first, last))
+
+
+def stan_csv(warm: str = "", draws: str | None = None, settings: str = "", header: str = HEADER) -> bytes:
+    draws = rows(0, 4) if draws is None else draws
+    return f"{SETTINGS}{settings}{header}\n{warm}{ADAPTATION}{draws}{ELAPSED}".encode()
+
+
+def read(data: bytes, columns: list[str] | None = None) -> Sample:
+    return read_stan(data, "fit.csv", columns)
+
+
+def counted(sample: Sample) -> list[float]:
+    column: list[float] = sample.points[:, 0].tolist()
+    return column
+
+
+def test_parameters_are_read_under_their_readable_names() -> None:
+    sample = read(stan_csv())
+    assert sample.names == ("mu", "theta[1]", "theta[2]", "Sigma[1,2]", "pair.1[2]", "weight")
+    assert sample.points.shape == (4, 6)
+    assert sample.points[3].tolist() == [3, 3.1, 3.2, 3.3, 3.4, 3.5]
+    assert sample.weights is None  # Stan's "weight" is a parameter like any other
+
+
+def test_a_single_draw_and_a_single_parameter() -> None:
+    assert read(stan_csv(draws=rows(5, 6))).points.shape == (1, 6)
+    one = f"{SETTINGS}mu\n1\n2\n3\n".encode()
+    assert counted(read(one)) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("settings", "warm"),
+    [
+        ("#     num_warmup = 3\n#     save_warmup = 1\n#     thin = 1 (Default)\n", 3),
+        ("#     num_warmup = 3\n#     save_warmup = true\n", 3),
+        ("#     num_warmup = 5\n#     save_warmup = true\n#     thin = 2\n", 3),  # iterations 0, 2 and 4
+        ("#     num_warmup = 3\n#     save_warmup = 0 (Default)\n", 0),
+        ("#     num_warmup = 3\n#     save_warmup = false (Default)\n", 0),
+        ("#     num_warmup = 3\n#     save_warmup = 1\n#     algorithm = fixed_param\n", 0),
+        ("# warmup=3\n# save_warmup=1\n# thin=1\n", 3),  # as RStan writes it
+    ],
+)
+def test_warm_up_is_not_counted_as_draws(settings: str, warm: int) -> None:
+    sample = read(stan_csv(warm=rows(-warm, 0), settings=settings))
+    assert counted(sample) == [0, 1, 2, 3]
+
+
+def test_the_mean_of_variational_inference_is_no_draw() -> None:
+    sample = read(stan_csv(warm=rows(9, 10), settings="# method = variational\n"))
+    assert counted(sample) == [0, 1, 2, 3]
+
+
+def test_columns() -> None:
+    assert read(stan_csv(), ["theta[2]", "mu"]).points[1].tolist() == [1.2, 1]
+    with pytest.raises(InputError, match=r'fit\.csv has no coordinate named "theta\.1"; did you mean "theta\[1\]"'):
+        read(stan_csv(), ["theta.1"])
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (stan_csv(draws=""), ["holds no draws"]),
+        (SETTINGS.encode(), ["holds no draws"]),
+        (stan_csv(draws=rows(0, 2) + "-7,0.9,0.8,1,2"), ["line 11: 5 values where the header names 9 columns"]),
+        (stan_csv(draws=rows(0, 1) + rows(1, 2).replace("1.2", "oops")), ["line 10", 'column "theta[2]"', '"oops"']),
+        (stan_csv(draws=rows(0, 1).replace("0.1", "nan")), ["line 9", 'column "theta[1]" is nan', "drop or repair"]),
+        (stan_csv(draws=rows(0, 3), header=HEADER + ",more"), ["line 9: 9 values where the header names 10"]),
+        (stan_csv(settings="# num_warmup = 9\n# save_warmup = 1\n"), ["all of its 4 rows are warm-up"]),
+        (stan_csv(settings="# method = optimize\n"), ["optimisation", "method=sample"]),
+        (f"{SETTINGS}lp__,divergent__\n1,2\n".encode(), ["diagnostics only", '"lp__"']),
+    ],
+)
+def test_faults(data: bytes, words: list[str]) -> None:
+    with pytest.raises(InputError) as caught:
+        read(data)
+    for word in ["fit.csv", *words]:
+        assert word in str(caught.value)
+
+
+def test_lines_are_counted_past_the_warm_up() -> None:
+    data = stan_csv(
+        warm=rows(-2, 0),
+        draws=rows(0, 2) + rows(2, 3).replace("2.1", "inf"),
+        settings="# num_warmup = 2\n# save_warmup = 1\n",
+    )
+    line = 1 + data.decode().splitlines().index("-7.5,0.9,0.8,2,inf,2.2,2.3,2.4,2.5")
+    with pytest.raises(InputError, match=rf'line {line}, column "theta\[1\]" is inf'):
+        read(data)
+
+
+def test_a_nan_in_a_diagnostic_or_in_the_warm_up_does_no_harm() -> None:
+    settings = "# num_warmup = 1\n# save_warmup = 1\n"
+    data = stan_csv(warm=rows(-1, 0).replace("-1.1", "nan"), draws="-nan,nan,inf" + rows(0, 1)[12:], settings=settings)
+    assert counted(read(data)) == [0]
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (stan_csv(), True),
+        (b"\xef\xbb\xbf" + stan_csv(), True),
+        (stan_csv().replace(b"\n", b"\r\n"), True),
+        (b"# Samples Generated by Stan\nlp__\n1\n", True),
+        (b"a,b\n1,2\n# stan_version_major = 2\n", False),
+        (b"# a comment\na,b\n1,2\n", False),
+        (b"", False),
+    ],
+)
+def test_stan_is_known_by_its_leading_comments(data: bytes, expected: bool) -> None:
+    assert is_stan(data) is expected
+
+
+def test_comments_need_not_be_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stan, "read_cells", None)  # stanio itself must manage, in any locale
+    assert counted(read(stan_csv(settings="# file = /home/zoë/fit.csv\n"))) == [0, 1, 2, 3]
+
+
+def test_without_stanio(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "stanio", None)
+    with pytest.raises(MissingDependencyError, match=r"stanio.*pip install 'steinkit\[stan\]'"):
+        read(stan_csv())

@@ -1,0 +1,100 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+import steinkit as sk
+from steinkit.sample import as_sample
+
+
+def test_shapes_accepted():
+    assert sk.Sample([1.0, 2.0, 3.0]).points.shape == (3, 1)
+    assert sk.Sample(np.zeros((4, 2))).names == ("x1", "x2")
+    chains = sk.Sample(np.arange(12.0).reshape(2, 3, 2))
+    assert chains.points.shape == (6, 2)
+    np.testing.assert_array_equal(chains.chain, [0, 0, 0, 1, 1, 1])
+    np.testing.assert_array_equal(chains.draw, [0, 1, 2, 0, 1, 2])
+
+
+def test_a_sample_does_not_share_memory_with_what_it_was_made_from():
+    points = np.zeros((3, 2))
+    sample = sk.Sample(points)
+    points[0] = 7.0
+    assert sample.points[0, 0] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"points": np.zeros((2, 2, 2, 2))}, r"received \(2, 2, 2, 2\)"),
+        ({"points": np.zeros((0, 2))}, "empty"),
+        ({"points": [["a", "b"]]}, "real numbers"),
+        ({"points": [[1.0, 2j]]}, "real numbers"),
+        ({"points": [[1.0, np.nan], [np.inf, 1.0]]}, r"row 1, column 'x2' is nan \(2 such values in all\)"),
+        ({"points": [[1.0, 2.0]], "scores": [[1.0]]}, r"shape of the points, \(1, 2\); received \(1, 1\)"),
+        ({"points": [1.0, 2.0], "scores": [1.0, np.inf]}, "scores: row 2, column 'x1' is inf"),
+        ({"points": [1.0, 2.0], "weights": [1.0, -0.5]}, "row 2 is -0.5"),
+        ({"points": [1.0, 2.0], "weights": [0.0, 0.0]}, "all weights are zero"),
+        ({"points": [1.0, 2.0], "weights": [1.0]}, "2 in all; received"),
+        ({"points": [1.0, 2.0], "cost": [1.0, np.nan]}, "cost: row 2 is nan"),
+        ({"points": [1.0, 2.0], "chain": [0.0, 0.5]}, "whole numbers"),
+        ({"points": [[1.0, 2.0]], "names": ["a"]}, "2 different names"),
+        ({"points": [[1.0, 2.0]], "names": ["a", "a"]}, "2 different names"),
+    ],
+)
+def test_bad_input_is_refused_with_row_and_column(arguments, message):
+    with pytest.raises(sk.InputError, match=message):
+        sk.Sample(**arguments)
+
+
+def test_probabilities_sum_to_one_even_for_huge_weights():
+    sample = sk.Sample([1.0, 2.0, 3.0], weights=[1e308, 1e308, 2e307])
+    np.testing.assert_allclose(sample.probabilities, np.array([1, 1, 0.2]) / 2.2)
+
+
+def test_distinct_merges_equal_draws_in_order_of_appearance():
+    sample = sk.Sample([[2.0], [1.0], [2.0], [0.0], [-0.0], [1.0]], weights=[1, 2, 3, 4, 5, 0])
+    points = sample.distinct()
+    np.testing.assert_array_equal(points.points[:, 0], [2.0, 1.0, 0.0])
+    np.testing.assert_allclose(points.weights, np.array([4, 2, 9]) / 15)
+    np.testing.assert_array_equal(points.counts, [2, 1, 2])
+    np.testing.assert_array_equal(points.first, [0, 1, 3])
+    np.testing.assert_array_equal(points.inverse, [0, 1, 0, 2, 2, -1])
+    assert (points.merged, points.weightless) == (2, 1)
+
+
+def test_nearly_equal_draws_are_not_merged():
+    assert len(sk.Sample([1.0, np.nextafter(1.0, 2.0)]).distinct()) == 2
+
+
+def test_equal_draws_with_different_scores_are_an_error():
+    with pytest.raises(sk.InputError, match="draws 1 and 3 are the same point but carry different scores"):
+        sk.Sample([1.0, 2.0, 1.0], scores=[1.0, 1.0, 2.0]).distinct()
+
+
+@given(arrays(np.int8, st.tuples(st.integers(1, 30), st.integers(1, 3)), elements=st.integers(0, 2)))
+def test_distinct_equals_a_dictionary_of_rows(points):
+    weights = np.arange(1.0, len(points) + 1)
+    merged: dict[tuple[int, ...], float] = {}
+    for point, weight in zip(map(tuple, points.tolist()), weights, strict=True):
+        merged[point] = merged.get(point, 0.0) + weight
+    distinct = sk.Sample(points, weights=weights).distinct()
+    np.testing.assert_array_equal(distinct.points, list(merged))
+    np.testing.assert_allclose(distinct.weights, np.array(list(merged.values())) / weights.sum())
+    np.testing.assert_array_equal(distinct.points[distinct.inverse], points)
+
+
+def test_select_reorders_points_and_scores():
+    sample = sk.Sample([[1.0, 2.0, 3.0]], scores=[[4.0, 5.0, 6.0]], names=("a", "b", "c")).select(["c", "a"])
+    np.testing.assert_array_equal(sample.points, [[3.0, 1.0]])
+    np.testing.assert_array_equal(sample.scores, [[6.0, 4.0]])
+    assert sample.names == ("c", "a")
+    with pytest.raises(sk.InputError, match="no coordinate named 'z'"):
+        sample.select(["z"])
+
+
+def test_as_sample_passes_samples_through():
+    sample = sk.Sample([1.0])
+    assert as_sample(sample) is sample
+    assert not sk.Sample([1.0], names=["theta"]).has_default_names

@@ -1,0 +1,1 @@
+from .draws import Draws as Draws

@@ -1,0 +1,220 @@
+"""Posteriors: targets known through data, a likelihood term for each datum, and a prior.
+
+    log p(theta | data) = log_prior(theta) + sum over i of log_likelihood(theta, datum i) + constant
+
+A `Posterior` is a `Target` whose score is over all the data; the terms themselves are what minibatch samplers
+need.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from steinkit.errors import InputError, UsageError
+from steinkit.sample import Floats
+from steinkit.target import Target
+
+Array = NDArray[Any]
+LikelihoodTerm = Callable[..., Floats]
+
+# Floats of data, one copy for each point, that a vectorised likelihood is handed at once (64 MB).
+_BLOCK_FLOATS = 1 << 23
+
+
+class Posterior(Target):
+    """A posterior given by its data, its likelihood terms and its prior.
+
+    Parameters
+    ----------
+    data : sequence of array_like
+        Arrays with the same leading length N; datum i is row i of each.
+    log_likelihood : callable, (theta, *batch) -> (b,)
+        Log likelihood of each datum of a batch at one parameter, shape (d,). A batch is b rows of each array.
+    grad_log_likelihood : callable, (theta, *batch) -> (d,)
+        Gradient with respect to theta, summed over the batch.
+    log_prior : callable, (K, d) -> (K,)
+    grad_log_prior : callable, (K, d) -> (K, d)
+    log_likelihood_many : callable, ((K, d), *batches) -> (K, b), optional
+        The same for K parameters, each with a batch of its own: the arrays of ``batches`` have shape (K, b,
+        ...). Where all share one batch the arrays are read-only broadcasts, with stride 0 along the first
+        axis.
+    grad_log_likelihood_many : callable, ((K, d), *batches) -> (K, d), optional
+    dim, names, bounds, sampler, label
+        As for `Target`.
+
+    Attributes
+    ----------
+    data : tuple of ndarray
+    size : int
+        Number of data N.
+
+    Raises
+    ------
+    UsageError
+        If the data are no arrays of one length. Functions that return a wrong shape are reported at their
+        first use.
+
+    Notes
+    -----
+    The functions are attributes, called as given; `check_shapes` holds them to their shapes once, before the
+    first score or the first step of a sampler.
+    """
+
+    def __init__(
+        self,
+        data: Sequence[ArrayLike],
+        log_likelihood: LikelihoodTerm,
+        grad_log_likelihood: LikelihoodTerm,
+        log_prior: Callable[[Floats], Floats],
+        grad_log_prior: Callable[[Floats], Floats],
+        *,
+        log_likelihood_many: LikelihoodTerm | None = None,
+        grad_log_likelihood_many: LikelihoodTerm | None = None,
+        dim: int | None = None,
+        names: Sequence[str] | None = None,
+        bounds: ArrayLike | None = None,
+        sampler: Callable[[int, np.random.Generator], ArrayLike] | None = None,
+        label: str = "user-defined posterior",
+    ) -> None:
+        super().__init__(
+            score=self._score_over_data,
+            log_density=self._log_density_over_data,
+            bounds=bounds,
+            names=names,
+            sampler=sampler,
+            dim=dim,
+            label=label,
+        )
+        self.data = _as_data(data)
+        self.size = len(self.data[0])
+        self.log_likelihood = log_likelihood
+        self.grad_log_likelihood = grad_log_likelihood
+        self.log_prior = log_prior
+        self.grad_log_prior = grad_log_prior
+        self.log_likelihood_many = log_likelihood_many
+        self.grad_log_likelihood_many = grad_log_likelihood_many
+        self._shapes_checked = False
+
+    def check_shapes(self, theta: ArrayLike) -> None:
+        """Call every function once, on a few data, and hold it to its shape; does nothing the second time.
+
+        The many-chain forms must also agree with the single ones.
+
+        Parameters
+        ----------
+        theta : array_like, shape (d,)
+            Any parameter inside the support.
+
+        Raises
+        ------
+        InputError
+            Naming the function, the shape it returned and the shape wanted.
+        """
+        if self._shapes_checked:
+            return
+        theta = np.asarray(theta, dtype=np.float64)
+        dim = len(theta)
+        thetas = np.stack([theta, theta, theta])
+        rows = min(self.size, 2 if dim != 2 else 4)
+        batch = tuple(array[:rows] for array in self.data)
+        batches = tuple(_repeated(array, len(thetas)) for array in batch)
+        _require_shape(self.log_prior(thetas), (3,), "log_prior", "(K,) for K parameters")
+        _require_shape(self.grad_log_prior(thetas), (3, dim), "grad_log_prior", "(K, d) for K parameters")
+        terms = _require_shape(self.log_likelihood(theta, *batch), (rows,), "log_likelihood", "(b,), one term a datum")
+        gradient = _require_shape(
+            self.grad_log_likelihood(theta, *batch),
+            (dim,),
+            "grad_log_likelihood",
+            "(d,), summed over the batch",
+        )
+        if self.log_likelihood_many is not None:
+            many = self.log_likelihood_many(thetas, *batches)
+            _require_shape(many, (3, rows), "log_likelihood_many", "(K, b)")
+            _require_agreement(many, terms, "log_likelihood")
+        if self.grad_log_likelihood_many is not None:
+            many = self.grad_log_likelihood_many(thetas, *batches)
+            _require_shape(many, (3, dim), "grad_log_likelihood_many", "(K, d)")
+            _require_agreement(many, gradient, "grad_log_likelihood")
+        self._shapes_checked = True
+
+    def _score_over_data(self, points: Floats) -> Floats:
+        """Score over all the data, (n, d) -> (n, d)."""
+        if not len(points):
+            return np.empty(points.shape)
+        self.check_shapes(points[0])
+        total = np.array(self.grad_log_prior(points), dtype=np.float64)
+        self._add_over_data(total, points, self.grad_log_likelihood, self.grad_log_likelihood_many)
+        return total
+
+    def _log_density_over_data(self, points: Floats) -> Floats:
+        """Log density over all the data up to a constant, (n, d) -> (n,)."""
+        if not len(points):
+            return np.empty(0)
+        self.check_shapes(points[0])
+        total = np.array(self.log_prior(points), dtype=np.float64)
+        many = self.log_likelihood_many
+        self._add_over_data(
+            total,
+            points,
+            lambda theta, *batch: self.log_likelihood(theta, *batch).sum(),
+            None if many is None else lambda thetas, *batches: many(thetas, *batches).sum(axis=1),
+        )
+        return total
+
+    def _add_over_data(
+        self, total: Floats, points: Floats, single: LikelihoodTerm, many: LikelihoodTerm | None
+    ) -> None:
+        """Add a likelihood term, summed over all data, to ``total`` in place, block by block."""
+        width = sum(1 if array.ndim == 1 else max(1, array[0].size) for array in self.data)
+        pairs = max(1, _BLOCK_FLOATS // width)  # of a point and a datum
+        # blocks a little longer in data than in points: both are large enough for matrix products to be fast
+        rows = pairs if many is None else min(self.size, pairs, math.isqrt(16 * pairs))
+        for begin in range(0, self.size, rows):
+            batch = tuple(array[begin : begin + rows] for array in self.data)
+            if many is None:
+                for i, theta in enumerate(points):
+                    total[i] += single(theta, *batch)
+                continue
+            for first in range(0, len(points), pairs // rows):
+                thetas = points[first : first + pairs // rows]
+                total[first : first + len(thetas)] += many(thetas, *(_repeated(x, len(thetas)) for x in batch))
+
+
+def _as_data(data: Sequence[ArrayLike]) -> tuple[Array, ...]:
+    """Hold the data to arrays of one leading length."""
+    if isinstance(data, np.ndarray) or not isinstance(data, Sequence):
+        raise UsageError(
+            f"data must be a tuple of arrays with one row a datum, such as (array,); received {type(data).__name__}"
+        )
+    arrays = tuple(np.asarray(array) for array in data)
+    shapes = ", ".join(str(array.shape) for array in arrays)
+    if not arrays or any(array.ndim == 0 for array in arrays) or len({len(array) for array in arrays}) != 1:
+        raise UsageError(f"data must be arrays of the same leading length; received shapes {shapes or 'none'}")
+    if not len(arrays[0]):
+        raise UsageError(f"data are empty (shapes {shapes}); at least one datum is needed")
+    return arrays
+
+
+def _repeated(array: Array, times: int) -> Array:
+    """``array`` once for each of several parameters, without a copy: shape (times, *array.shape)."""
+    return np.broadcast_to(array, (times, *array.shape))
+
+
+def _require_shape(values: ArrayLike, shape: tuple[int, ...], name: str, wanted: str) -> Floats:
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != shape:
+        raise InputError(f"{name} must return shape {wanted}: here {shape}; it returned {array.shape}")
+    return array
+
+
+def _require_agreement(many: Floats, single: Floats, name: str) -> None:
+    if not np.allclose(many, single, rtol=1e-6, atol=1e-9 * (1.0 + np.abs(single).max()), equal_nan=True):
+        raise InputError(
+            f"{name}_many and {name} disagree on the same parameter and data: "
+            f"{np.asarray(many)[0]} and {single}; make the two forms compute the same"
+        )

@@ -1,0 +1,374 @@
+"""Targets: the distribution a sample claims to represent, known through its score.
+
+A Stein discrepancy needs the score, grad log p, and the support's bounds; nothing else. A log density lets
+the score be checked, a sampler gives reference samples, a cdf gives Wasserstein distances in one dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steinkit.errors import InputError, MissingDependencyError, SteinkitError, UsageError
+from steinkit.sample import Floats, Integers, default_names
+
+Vectorised = Callable[[Floats], ArrayLike]
+Seed = int | np.random.Generator | None
+
+
+class Target:
+    """A distribution on R^d, or on a box in it.
+
+    Parameters
+    ----------
+    score : callable, (n, d) -> (n, d)
+        Gradient of the log density at each of n points.
+    log_density : callable, (n, d) -> (n,), optional
+        Log density up to a constant; used by `check` only.
+    bounds : array_like, shape (d, 2), optional
+        Row j is (lower, upper) of coordinate j; infinities where there is no bound.
+    names : sequence of str, optional
+        Names of the coordinates.
+    cdf : callable, (n,) -> (n,), optional
+        Cumulative distribution function, in one dimension.
+    sampler : callable, (n, Generator) -> (n, d), optional
+        Draws n independent points.
+    dim : int, optional
+        Number of coordinates; taken from `names` or `bounds` where they are given. None accepts any.
+    label : str, optional
+        How reports call the target.
+
+    Raises
+    ------
+    UsageError
+        If bounds, names and dim contradict each other, or a lower bound does not lie below its upper bound.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> target = sk.Target(score=lambda x: -x, log_density=lambda x: -0.5 * (x**2).sum(axis=1), dim=2)
+    >>> target.score([[1.0, 2.0]])
+    array([[-1., -2.]])
+    """
+
+    def __init__(
+        self,
+        score: Vectorised,
+        *,
+        log_density: Vectorised | None = None,
+        bounds: ArrayLike | None = None,
+        names: Sequence[str] | None = None,
+        cdf: Vectorised | None = None,
+        sampler: Callable[[int, np.random.Generator], ArrayLike] | None = None,
+        dim: int | None = None,
+        label: str = "user-defined target",
+    ) -> None:
+        if not callable(score):
+            raise UsageError(f"score must be a function of an (n, d) array; received {type(score).__name__}")
+        self._score = score
+        self._log_density = log_density
+        self._cdf = cdf
+        self._sampler = sampler
+        self.label = label
+        self.names = None if names is None else tuple(map(str, names))
+        if dim is None and self.names is not None:
+            dim = len(self.names)
+        self.bounds = None if bounds is None else as_bounds(bounds, dim)
+        if dim is None and self.bounds is not None:
+            dim = len(self.bounds)
+        if self.names is not None and len(self.names) != dim:
+            raise UsageError(f"{len(self.names)} names for {dim} coordinates")
+        if cdf is not None and dim != 1:
+            raise UsageError(f"a cdf is for targets of one dimension; this one has {dim}: pass dim=1 or drop the cdf")
+        if dim is not None and (not isinstance(dim, int | np.integer) or dim < 1):
+            raise UsageError(f"dim must be a positive whole number; received {dim!r}")
+        self.dim = None if dim is None else int(dim)
+
+    def __repr__(self) -> str:
+        size = "any dimension" if self.dim is None else f"d = {self.dim}"
+        return f"<{type(self).__name__} {self.label!r}, {size}>"
+
+    @property
+    def has_log_density(self) -> bool:
+        """Whether `log_density` and `check` can be called."""
+        return self._log_density is not None
+
+    @property
+    def has_cdf(self) -> bool:
+        """Whether `cdf` can be called."""
+        return self._cdf is not None
+
+    @property
+    def can_sample(self) -> bool:
+        """Whether independent draws can be had from `sample`."""
+        return self._sampler is not None
+
+    def score(self, points: ArrayLike, *, draws: Integers | None = None) -> Floats:
+        """Gradient of the log density.
+
+        Parameters
+        ----------
+        points : array_like, shape (n, d)
+        draws : ndarray of int, shape (n,), optional
+            Which draw of a sample, from 0, each point is: what error messages call it.
+
+        Returns
+        -------
+        ndarray, shape (n, d)
+
+        Raises
+        ------
+        InputError
+            If the points have another dimension than the target, or lie outside its support, or the score
+            function returns another shape or a value that is not finite.
+        """
+        points = self._points(points)
+        if self.bounds is not None:
+            require_inside(points, self.bounds, self.names, draws)
+        values = _call(self._score, points, points.shape, "score")
+        bad = np.argwhere(~np.isfinite(values))
+        if bad.size:
+            row, column = bad[0]
+            on_bound = self.bounds is not None and points[row, column] in self.bounds[column]
+            raise InputError(
+                f"the score at draw {_number(row, draws)} is {values[row, column]} in coordinate "
+                f"{self._name(column)!r}; the point is {_show(points[row])}: "
+                + ("it lies on the bound of the support; drop that draw" if on_bound else "is it inside the support?")
+            )
+        return values
+
+    def log_density(self, points: ArrayLike) -> Floats:
+        """Log density up to a constant, (n, d) -> (n,)."""
+        if self._log_density is None:
+            raise UsageError(f"{self.label} has no log density; pass log_density= to Target")
+        points = self._points(points)
+        return _call(self._log_density, points, (len(points),), "log_density")
+
+    def cdf(self, values: ArrayLike) -> Floats:
+        """Cumulative distribution function in one dimension, (n,) -> (n,)."""
+        if self._cdf is None:
+            raise UsageError(f"{self.label} has no cdf; pass cdf= to Target")
+        flat = np.asarray(values, dtype=np.float64).reshape(-1)
+        return _call(self._cdf, flat, flat.shape, "cdf")
+
+    def sample(self, n: int, rng: Seed = None) -> Floats:
+        """Draw ``n`` independent points.
+
+        Parameters
+        ----------
+        n : int
+        rng : int, numpy.random.Generator or None
+            Seed or generator.
+
+        Returns
+        -------
+        ndarray, shape (n, d)
+        """
+        if self._sampler is None:
+            raise UsageError(f"{self.label} cannot be drawn from; pass sampler= to Target")
+        points = np.asarray(self._sampler(n, np.random.default_rng(rng)), dtype=np.float64)
+        if points.ndim != 2 or len(points) != n or (self.dim is not None and points.shape[1] != self.dim):
+            raise InputError(f"sampler must return shape ({n}, {self.dim or 'd'}); it returned {points.shape}")
+        return points
+
+    def check(self, points: ArrayLike, *, rtol: float = 1e-3) -> ScoreCheck:
+        """Compare the score with numerical derivatives of the log density.
+
+        Adaptive central differences (`scipy.differentiate.derivative`) come with an estimate of their own
+        error; entries where that estimate is too large to judge are counted, not compared.
+
+        Parameters
+        ----------
+        points : array_like, shape (n, d)
+            Where to compare; a few points spread over the sample do.
+        rtol : float
+            Largest difference accepted, relative to the largest of the two values and the median absolute
+            score of that coordinate (1 / (spread of the points) where all of these are 0).
+
+        Returns
+        -------
+        ScoreCheck
+            Read `ScoreCheck.compared` too: where it is 0, finite differences could judge nothing.
+
+        Raises
+        ------
+        InputError
+            If the score is not the gradient of the log density; the message names the point, the coordinate
+            and both values.
+        """
+        from steinkit.differences import length_scales, numerical_gradient
+
+        points = self._points(points)
+        if not len(points):
+            raise InputError("check needs at least one point; received none")
+        score = self.score(points)
+        gradient, uncertainty = numerical_gradient(self.log_density, points, self.bounds)
+        beyond_noise = np.maximum(np.nan_to_num(np.abs(gradient)) - 10.0 * uncertainty, 0.0)
+        scale = np.maximum(np.maximum(np.abs(score), beyond_noise), np.median(np.abs(score), axis=0))
+        scale = np.where(scale > 0.0, scale, 1.0 / length_scales(points))
+        judged = uncertainty <= 0.1 * rtol * scale
+        difference = np.where(judged, np.abs(score - gradient) / scale, 0.0)
+        row, column = np.unravel_index(int(difference.argmax()), difference.shape)
+        if difference[row, column] > rtol:
+            wrong = int((difference > rtol).sum())
+            raise InputError(
+                f"the score is not the gradient of the log density: at {_show(points[row])}, coordinate "
+                f"{self._name(int(column))!r}, the score says {score[row, column]:.6g} and finite "
+                f"differences say {gradient[row, column]:.6g} ({wrong} of the {judged.sum()} values compared "
+                "differ); check the score's signs and scales"
+            )
+        return ScoreCheck(
+            largest_difference=float(difference[row, column]),
+            compared=int(judged.sum()),
+            undecided=int((~judged).sum()),
+        )
+
+    @classmethod
+    def from_jax(
+        cls,
+        log_density: Callable[[Any], Any],
+        dim: int,
+        *,
+        bounds: ArrayLike | None = None,
+        names: Sequence[str] | None = None,
+        label: str = "JAX log density",
+    ) -> Target:
+        """Make a target from a log density written in JAX; the score comes from automatic differentiation.
+
+        Parameters
+        ----------
+        log_density : callable, (d,) -> scalar
+            Log density of one point, in `jax.numpy`. It is differentiated, vectorised, compiled, and run in
+            double precision.
+        dim : int
+            Number of coordinates.
+        bounds, names, label
+            As for `Target`.
+
+        Raises
+        ------
+        MissingDependencyError
+            If JAX is not installed (``pip install 'steinkit[jax]'``).
+        """
+        try:
+            import jax
+            import jax.experimental
+        except ImportError:
+            raise MissingDependencyError("JAX is not installed; pip install 'steinkit[jax]'") from None
+
+        # a public context manager only since JAX 0.8; it was experimental before
+        double_precision = (jax if hasattr(jax, "enable_x64") else jax.experimental).enable_x64
+
+        def in_double_precision(function: Callable[[Any], Any]) -> Vectorised:
+            compiled = jax.jit(jax.vmap(function))
+
+            def evaluate(points: Floats) -> Floats:
+                n = len(points)
+                padded = 1 << (n - 1).bit_length()  # powers of two: few shapes, hence few compilations
+                with double_precision(True):
+                    values = compiled(points[np.minimum(np.arange(padded), n - 1)])
+                return np.asarray(values, dtype=np.float64)[:n]
+
+            return evaluate
+
+        return cls(
+            score=in_double_precision(jax.grad(log_density)),
+            log_density=in_double_precision(log_density),
+            bounds=bounds,
+            names=names,
+            dim=dim,
+            label=label,
+        )
+
+    def _points(self, points: ArrayLike) -> Floats:
+        array = np.asarray(points, dtype=np.float64)
+        if array.ndim == 1 and self.dim == 1:
+            array = array[:, None]
+        if array.ndim != 2:
+            raise InputError(f"points must have shape (n, d); received {array.shape}")
+        if self.dim is not None and array.shape[1] != self.dim:
+            raise InputError(
+                f"the target {self.label!r} has {self.dim} coordinates, the draws have {array.shape[1]}; "
+                "choose the target's dimension or the file's columns to match"
+            )
+        return array
+
+    def _name(self, column: int) -> str:
+        return self.names[column] if self.names else default_names(column + 1)[column]
+
+
+@dataclass(frozen=True)
+class ScoreCheck:
+    """Outcome of comparing a score with finite differences of its log density.
+
+    Attributes
+    ----------
+    largest_difference : float
+        Largest relative difference among the entries that could be compared.
+    compared, undecided : int
+        Entries compared, and entries where finite differences were too inaccurate to judge.
+    """
+
+    largest_difference: float
+    compared: int
+    undecided: int
+
+
+def as_bounds(bounds: ArrayLike, dim: int | None) -> Floats:
+    """Bounds as a (d, 2) array, rows (lower, upper). One pair serves all coordinates of a known dimension."""
+    try:
+        array = np.array(bounds, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise UsageError(f"bounds must be numbers, one (lower, upper) pair a coordinate; received {bounds!r}") from None
+    if array.shape == (2,) and dim is not None:
+        array = np.tile(array, (dim, 1))
+    if array.ndim != 2 or array.shape[1] != 2 or (dim is not None and len(array) != dim):
+        raise UsageError(f"bounds must have shape ({dim or 'd'}, 2), rows (lower, upper); received {array.shape}")
+    if not (array[:, 0] < array[:, 1]).all():  # also refuses NaN
+        row = int(np.flatnonzero(~(array[:, 0] < array[:, 1]))[0])
+        raise UsageError(f"bounds of coordinate {row + 1} are {array[row].tolist()}; lower must be below upper")
+    return array
+
+
+def require_inside(
+    points: Floats, bounds: Floats, names: tuple[str, ...] | None, draws: Integers | None = None
+) -> None:
+    """Raise InputError, naming draw and coordinate, if a point lies outside the bounds."""
+    outside = np.argwhere((points < bounds[:, 0]) | (points > bounds[:, 1]))
+    if outside.size:
+        row, column = outside[0]
+        name = names[column] if names else default_names(column + 1)[column]
+        raise InputError(
+            f"draw {_number(row, draws)} lies outside the support: {name} = {points[row, column]:.17g}, bounds "
+            f"[{bounds[column, 0]:g}, {bounds[column, 1]:g}]"
+            + (f" ({len(np.unique(outside[:, 0]))} such draws in all)" if len(outside) > 1 else "")
+            + "; correct the bounds or the sampler"
+        )
+
+
+def _call(function: Callable[[Floats], ArrayLike], points: Floats, shape: tuple[int, ...], what: str) -> Floats:
+    """Call a user's function and hold it to its shape."""
+    try:
+        values = np.asarray(function(points.copy()), dtype=np.float64)
+    except SteinkitError:
+        raise
+    except Exception as error:
+        raise InputError(f"{what} raised {type(error).__name__}: {error}") from error
+    if values.shape != shape:
+        raise InputError(
+            f"{what} must return shape {shape} for points of shape {points.shape}; it returned {values.shape}"
+        )
+    return values
+
+
+def _number(row: int, draws: Integers | None) -> int:
+    """Number of the draw, from 1, that a row of points is."""
+    return int(row if draws is None else draws[row]) + 1
+
+
+def _show(point: Floats) -> str:
+    return "(" + ", ".join(f"{value:.6g}" for value in point) + ")"

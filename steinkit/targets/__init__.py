@@ -1,0 +1,5 @@
+"""Built-in targets, one family a file, and the names the command line knows them by."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

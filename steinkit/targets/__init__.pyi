@@ -1,0 +1,13 @@
+from .beta import Beta as Beta
+from .gamma import Gamma as Gamma
+from .gaussian import Normal as Normal
+from .logistic import LogisticRegression as LogisticRegression
+from .mixture import GaussianMixture as GaussianMixture
+from .mixture_posterior import MixturePosterior as MixturePosterior
+from .registry import make_target as make_target
+from .registry import target_names as target_names
+from .registry import target_table as target_table
+from .student import IndependentStudentT as IndependentStudentT
+from .student import StudentT as StudentT
+from .uniform import Uniform as Uniform
+from .user_code import load_target as load_target

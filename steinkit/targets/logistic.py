@@ -1,0 +1,193 @@
+"""Bayesian logistic regression.
+
+theta ~ N(0, v I),   P(y_i | x_i, theta) = sigma(y_i x_i'theta),   y_i in {-1, +1}
+score = -theta / v + sum_i sigma(-y_i x_i'theta) y_i x_i,   sigma(u) = 1 / (1 + exp(-u))
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steinkit.errors import InputError, UsageError
+from steinkit.posterior import Posterior
+from steinkit.sample import Floats
+from steinkit.targets.parameters import as_finite, as_numbers, as_vector, show
+
+
+class LogisticRegression(Posterior):
+    """Posterior of the coefficients theta of a logistic regression, under independent normal priors about 0.
+
+    Parameters
+    ----------
+    features : array_like, shape (N, d)
+        One row a datum; include a column of ones for an intercept.
+    responses : array_like, shape (N,)
+        Two values, 0 and 1 or -1 and +1; both must occur.
+    prior_variance : float or array_like, shape (d,)
+        Prior variance of the coefficients; infinity is a flat prior.
+    names : sequence of str, optional
+        Names of the coefficients.
+    label : str, optional
+
+    Raises
+    ------
+    UsageError
+        If shapes disagree or a value is not of its kind.
+
+    Attributes
+    ----------
+    data : (features, signs)
+        Shapes (N, d) and (N,); the responses as -1 and +1.
+    """
+
+    def __init__(
+        self,
+        features: ArrayLike,
+        responses: ArrayLike,
+        prior_variance: ArrayLike = 1.0,
+        names: Sequence[str] | None = None,
+        *,
+        label: str = "logistic-posterior",
+    ) -> None:
+        x = as_finite(features, "features")
+        if x.ndim != 2:
+            raise UsageError(f"features must have shape (N, d), one row a datum; received {x.shape}")
+        variance = as_numbers(prior_variance, "prior_variance")
+        if not (variance > 0.0).all() or variance.shape not in {(), (x.shape[1],)}:
+            raise UsageError(
+                f"prior_variance must be positive, one number or one for each of {x.shape[1]} coefficients; "
+                f"received {show(variance)}"
+            )
+        self.prior_variance = as_vector(variance, x.shape[1], "prior_variance")
+        super().__init__(
+            data=(x, _as_signs(responses, len(x))),
+            log_likelihood=self._log_likelihood,
+            grad_log_likelihood=self._grad_log_likelihood,
+            log_prior=self._log_prior,
+            grad_log_prior=self._grad_log_prior,
+            log_likelihood_many=self._log_likelihood_many,
+            grad_log_likelihood_many=self._grad_log_likelihood_many,
+            dim=x.shape[1],
+            names=names,
+            label=label,
+        )
+
+    def __repr__(self) -> str:
+        return f"LogisticRegression({self.size} data, d={self.dim}, prior_variance={show(self.prior_variance)})"
+
+    @classmethod
+    def from_csv(
+        cls, path: str | Path, response: str, *, intercept: bool = False, prior_variance: ArrayLike = 1.0
+    ) -> LogisticRegression:
+        """Make the posterior of a regression of one column of a CSV file on all others.
+
+        Parameters
+        ----------
+        path : str or Path
+            A CSV file whose header names its columns, all of them numeric.
+        response : str
+            Name of the column of responses, coded 0 and 1 or -1 and +1.
+        intercept : bool
+            Put a column of ones, named ``intercept``, before the others.
+        prior_variance : float or array_like, shape (d,)
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read, holds a cell that is not a number (file, line and column are named),
+            or its responses are not two-valued.
+        UsageError
+            If no column has the name of the response.
+        """
+        from steinkit.datasets import read_table
+
+        columns, table = read_table(path)
+        if response not in columns:
+            near = difflib.get_close_matches(response, columns, n=1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise UsageError(f"{path} has no column {response!r}; {hint}Its columns: {', '.join(columns)}")
+        names = [name for name in columns if name != response]
+        if not names and not intercept:
+            raise InputError(f"{path} holds the response {response!r} only; add columns of features or intercept=True")
+        features = table[:, [columns.index(name) for name in names]]
+        if intercept:
+            names = ["intercept", *names]
+            features = np.column_stack([np.ones(len(table)), features])
+        try:
+            signs = _as_signs(table[:, columns.index(response)], len(table))
+        except UsageError as error:
+            raise InputError(f"{path}, column {response!r}: {error}") from None
+        return cls(features, signs, prior_variance, names)
+
+    @classmethod
+    def nodal(cls, prior_variance: ArrayLike = 1.0) -> LogisticRegression:
+        """Make the posterior of the bundled nodal data: 53 patients, d = 6, the intercept m first."""
+        from steinkit.datasets import load_nodal
+
+        features, responses, names = load_nodal()
+        return cls(features, responses, prior_variance, names)
+
+    def _log_prior(self, thetas: Floats) -> Floats:
+        return np.asarray(-0.5 * (thetas**2 / self.prior_variance).sum(axis=1), dtype=np.float64)
+
+    def _grad_log_prior(self, thetas: Floats) -> Floats:
+        return np.asarray(-thetas / self.prior_variance, dtype=np.float64)
+
+    @staticmethod
+    def _log_likelihood(theta: Floats, features: Floats, signs: Floats) -> Floats:
+        from scipy.special import log_expit
+
+        return np.asarray(log_expit(signs * (features @ theta)), dtype=np.float64)
+
+    @staticmethod
+    def _grad_log_likelihood(theta: Floats, features: Floats, signs: Floats) -> Floats:
+        from scipy.special import expit
+
+        return np.asarray((signs * expit(-signs * (features @ theta))) @ features, dtype=np.float64)
+
+    @staticmethod
+    def _log_likelihood_many(thetas: Floats, features: Floats, signs: Floats) -> Floats:
+        from scipy.special import log_expit
+
+        return np.asarray(log_expit(signs * _predictors(thetas, features)), dtype=np.float64)
+
+    @staticmethod
+    def _grad_log_likelihood_many(thetas: Floats, features: Floats, signs: Floats) -> Floats:
+        from scipy.special import expit
+
+        pulls = signs * expit(-signs * _predictors(thetas, features))
+        if _is_shared(features):
+            return np.asarray(pulls @ features[0], dtype=np.float64)
+        return np.asarray((pulls[:, None, :] @ features)[:, 0], dtype=np.float64)
+
+
+def _predictors(thetas: Floats, features: Floats) -> Floats:
+    """Products x'theta for each datum of each batch: (K, d), (K, b, d) -> (K, b)."""
+    if _is_shared(features):
+        return np.asarray(thetas @ features[0].T, dtype=np.float64)
+    return np.asarray((features @ thetas[:, :, None])[:, :, 0], dtype=np.float64)
+
+
+def _is_shared(batches: Floats) -> bool:
+    """Whether all parameters share one batch (a broadcast): one matrix product then serves them all."""
+    return batches.strides[0] == 0
+
+
+def _as_signs(responses: ArrayLike, n: int) -> Floats:
+    """Responses as -1 and +1, shape (n,)."""
+    values = np.asarray(responses)
+    if values.dtype.kind == "b":
+        values = values.astype(np.float64)
+    values = as_finite(values, "responses")
+    if values.shape != (n,):
+        raise UsageError(f"responses must have shape ({n},), one for each row of features; received {values.shape}")
+    found = np.unique(values)
+    if found.tolist() not in ([0.0, 1.0], [-1.0, 1.0]):
+        listed = ", ".join(f"{value:g}" for value in found[:6]) + (", ..." if len(found) > 6 else "")
+        raise UsageError(f"responses must take two values, 0 and 1 or -1 and +1; received {listed}: recode them")
+    return np.where(values > 0.0, 1.0, -1.0)

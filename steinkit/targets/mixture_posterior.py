@@ -1,0 +1,211 @@
+"""Posterior of the two-component mixture of Welling and Teh.
+
+    theta_1 ~ N(0, 10),   theta_2 ~ N(0, 1),   y_i ~ 1/2 N(theta_1, v) + 1/2 N(theta_1 + theta_2, v)
+
+The second arguments are variances, v = 2. With z = (theta_2 (y - theta_1) - theta_2^2 / 2) / v, the log odds of
+the second component, and r = 1 / (1 + exp(-z)):
+
+    log p(y | theta) = -(y - theta_1)^2 / (2 v) + log(1 + exp(z)) + constant
+    gradient = ((y - theta_1 - r theta_2) / v,  r (y - theta_1 - theta_2) / v)
+
+References
+----------
+M. Welling and Y. W. Teh (2011), "Bayesian learning via stochastic gradient Langevin dynamics", section 5.1.
+J. Gorham and L. Mackey (2015), "Measuring sample quality with Stein's method", section 5.3.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steinkit.errors import InputError, UsageError
+from steinkit.posterior import Posterior
+from steinkit.sample import Floats
+from steinkit.targets.parameters import as_finite, as_positive, as_vector, show
+
+_PROPOSALS = 1 << 14
+# Below this share (and ten proposals) of accepted proposals, drawing is given up.
+_LEAST_ACCEPTANCE = 1e-5
+# Relative slack of the bound on the likelihood: far above rounding, and costs that share of the acceptance.
+_SLACK = 1e-6
+
+
+class MixturePosterior(Posterior):
+    """Posterior of theta given draws from the mixture 1/2 N(theta_1, v) + 1/2 N(theta_1 + theta_2, v).
+
+    Parameters
+    ----------
+    data : array_like, shape (N,), optional
+        The numbers y; the 100 bundled ones, simulated at theta = (0, 1), if not given.
+    variance : float
+        v, of both components.
+    prior_variances : array_like, shape (2,)
+        Variances of the normal priors of theta_1 and theta_2, about 0.
+
+    Raises
+    ------
+    UsageError
+        If the data are not finite numbers or a variance is not positive.
+
+    Notes
+    -----
+    `sample` draws exact independent points by rejection from the prior, under the maximum of the likelihood.
+    The maximum is found numerically, from many starts; a proposal whose likelihood exceeds it raises an
+    error, so that draws are never silently biased. It serves small data: the acceptance is about 1.5 % for the
+    bundled numbers and falls as 1/N.
+    """
+
+    def __init__(
+        self,
+        data: ArrayLike | None = None,
+        variance: float = 2.0,
+        prior_variances: ArrayLike = (10.0, 1.0),
+    ) -> None:
+        if data is None:
+            from steinkit.datasets import load_mixture_data
+
+            data = load_mixture_data()
+        y = np.atleast_1d(as_finite(data, "data"))
+        if y.ndim != 1:
+            raise UsageError(f"data must have shape (N,), one number a datum; received {y.shape}")
+        spread = as_positive(variance, "variance")
+        if spread.ndim:
+            raise UsageError(f"variance must be one number; received {show(spread)}")
+        priors = as_positive(prior_variances, "prior_variances")
+        if priors.shape not in {(), (2,)}:
+            raise UsageError(f"prior_variances must be two numbers; received {show(priors)}")
+        self.variance = float(spread)
+        self.prior_variances = as_vector(priors, 2, "prior_variances")
+        super().__init__(
+            data=(y,),
+            log_likelihood=self._log_likelihood,
+            grad_log_likelihood=self._grad_log_likelihood,
+            log_prior=self._log_prior,
+            grad_log_prior=self._grad_log_prior,
+            log_likelihood_many=self._log_likelihood_many,
+            grad_log_likelihood_many=self._grad_log_likelihood_many,
+            dim=2,
+            names=("theta1", "theta2"),
+            sampler=self._draw,
+            label="mixture-posterior",
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"MixturePosterior({self.size} data, variance={self.variance:g}, "
+            f"prior_variances={show(self.prior_variances)})"
+        )
+
+    def _log_prior(self, thetas: Floats) -> Floats:
+        return np.asarray(-0.5 * (thetas**2 / self.prior_variances).sum(axis=1), dtype=np.float64)
+
+    def _grad_log_prior(self, thetas: Floats) -> Floats:
+        return np.asarray(-thetas / self.prior_variances, dtype=np.float64)
+
+    def _log_likelihood(self, theta: Floats, y: Floats) -> Floats:
+        return self._terms(theta[0], theta[1], y)
+
+    def _log_likelihood_many(self, thetas: Floats, y: Floats) -> Floats:
+        return self._terms(thetas[:, :1], thetas[:, 1:], y)
+
+    def _grad_log_likelihood(self, theta: Floats, y: Floats) -> Floats:
+        return np.stack(self._gradients(theta[0], theta[1], y))
+
+    def _grad_log_likelihood_many(self, thetas: Floats, y: Floats) -> Floats:
+        return np.stack(self._gradients(thetas[:, :1], thetas[:, 1:], y), axis=1)
+
+    def _terms(self, first: Floats, second: Floats, y: Floats) -> Floats:
+        """Log likelihood of each datum, (..., b); the parameters broadcast against y."""
+        residual = y - first
+        log_odds = (second * residual - 0.5 * second**2) / self.variance
+        constant = 0.5 * math.log(2.0 * math.pi * self.variance) + math.log(2.0)
+        # log(1 + exp(z)), stable, in functions that NumPy vectorises: twice as fast as logaddexp
+        softplus = np.maximum(log_odds, 0.0) + np.log1p(np.exp(-np.abs(log_odds)))
+        return np.asarray(softplus - residual**2 / (2.0 * self.variance) - constant, dtype=np.float64)
+
+    def _gradients(self, first: Floats, second: Floats, y: Floats) -> tuple[Floats, Floats]:
+        """Partial derivatives by theta_1 and theta_2, summed over the last axis."""
+        from scipy.special import expit
+
+        residual = y - first
+        odds = expit((second * residual - 0.5 * second**2) / self.variance)
+        by_first = (residual - odds * second).sum(axis=-1) / self.variance
+        by_second = (odds * (residual - second)).sum(axis=-1) / self.variance
+        return by_first, by_second
+
+    @cached_property
+    def _largest_log_likelihood(self) -> float:
+        """Maximum over theta of the log likelihood of all data, and a little slack."""
+        from scipy.optimize import minimize
+
+        (y,) = self.data
+
+        def objective(theta: Floats) -> tuple[float, Floats]:
+            return -float(self._log_likelihood(theta, y).sum()), -self._grad_log_likelihood(theta, y)
+
+        # theta and (theta_1 + theta_2, -theta_2) have the same likelihood: theta_2 >= 0 covers every maximum
+        levels = np.quantile(y, [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0])
+        starts = [(low, high - low) for i, low in enumerate(levels) for high in levels[i:]]
+        best = max(-float(minimize(objective, start, jac=True, method="BFGS").fun) for start in starts)
+        return best + _SLACK * max(1.0, abs(best))
+
+    def _log_likelihood_ceiling(self, thetas: Floats) -> Floats:
+        """Upper bound of the log likelihood of all data, (K, 2) -> (K,), without going through the data.
+
+        With the midpoint m = theta_1 + theta_2 / 2 and e = theta_2 / 2, as log cosh(a) <= a^2 / 2,
+
+            log p(y | theta) = -((y - m)^2 + e^2) / (2 v) + log cosh((y - m) e / v) - log(2 pi v) / 2
+                            <= -((y - m)^2 (1 - e^2 / v) + e^2) / (2 v) - log(2 pi v) / 2.
+        """
+        (y,) = self.data
+        v, n = self.variance, len(y)
+        e = 0.5 * thetas[:, 1]
+        squares = n * (np.var(y) + (np.mean(y) - thetas[:, 0] - e) ** 2)
+        exponent = (squares * (1.0 - e**2 / v) + n * e**2) / (2.0 * v)
+        return np.asarray(-exponent - 0.5 * n * math.log(2.0 * math.pi * v), dtype=np.float64)
+
+    def _draw(self, n: int, rng: np.random.Generator) -> Floats:
+        """Rejection from the prior: accept theta with probability L(theta) / max L."""
+        bound = self._largest_log_likelihood
+        kept: list[Floats] = []
+        accepted = proposed = 0
+        while accepted < n:
+            thetas = rng.standard_normal((_PROPOSALS, 2)) * np.sqrt(self.prior_variances)
+            threshold = bound + np.log1p(-rng.random(_PROPOSALS))
+            # what fails under the ceiling fails under the likelihood; anything that could exceed the bound passes
+            hopeful = np.flatnonzero(self._log_likelihood_ceiling(thetas) > threshold)
+            heights = self._log_likelihoods(thetas[hopeful])
+            _require_bound(heights, thetas[hopeful], bound)
+            kept.append(thetas[hopeful[heights > threshold[hopeful]]])
+            accepted, proposed = accepted + len(kept[-1]), proposed + _PROPOSALS
+            if accepted < _LEAST_ACCEPTANCE * proposed - 10.0:
+                raise InputError(
+                    f"{accepted} of {proposed} proposals from the prior were accepted: the posterior of "
+                    f"{self.size} data is too narrow for exact draws; draw with a Markov chain instead"
+                )
+        return np.concatenate(kept)[:n] if kept else np.empty((0, 2))
+
+    def _log_likelihoods(self, thetas: Floats) -> Floats:
+        """Log likelihood of all data, (K, 2) -> (K,), in blocks."""
+        totals = np.zeros(len(thetas))
+        self._add_over_data(
+            totals,
+            thetas,
+            lambda theta, y: self._log_likelihood(theta, y).sum(),
+            lambda some, y: self._log_likelihood_many(some, y).sum(axis=1),
+        )
+        return totals
+
+
+def _require_bound(heights: Floats, thetas: Floats, bound: float) -> None:
+    """Raise InputError if a log likelihood exceeds the maximum that rejection relies on."""
+    if heights.size and heights.max() > bound:
+        peak = int(heights.argmax())
+        raise InputError(
+            f"the log likelihood reaches {heights[peak]:.9g} at theta = {show(thetas[peak])}, above the maximum found, "
+            f"{bound:.9g}: the draws would not be exact; draw with a Markov chain instead"
+        )

@@ -1,0 +1,75 @@
+"""Parameters of targets: numbers in, arrays of one dimension out, or an error that says what is wanted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steinkit.errors import UsageError
+from steinkit.sample import Floats
+
+
+def as_numbers(value: ArrayLike, what: str) -> Floats:
+    """``value`` as a float64 array of any shape; UsageError for text, truth values, NaN and ragged lists."""
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind not in "fiu":
+            raise ValueError
+        array = array.astype(np.float64)
+    except ValueError:
+        raise UsageError(f"{what} must be a number or an array of numbers; received {value!r}") from None
+    if np.isnan(array).any() or not array.size:
+        raise UsageError(f"{what} must be numbers; received {show(array)}")
+    return array
+
+
+def as_finite(value: ArrayLike, what: str) -> Floats:
+    """`as_numbers`, none of them infinite."""
+    array = as_numbers(value, what)
+    if not np.isfinite(array).all():
+        raise UsageError(f"{what} must be finite; received {show(array)}")
+    return array
+
+
+def as_positive(value: ArrayLike, what: str) -> Floats:
+    """`as_finite`, all of them above zero."""
+    array = as_finite(value, what)
+    if not (array > 0.0).all():
+        raise UsageError(f"{what} must be positive; received {show(array)}")
+    return array
+
+
+def common_dim(dim: int | None, **parameters: Floats) -> int:
+    """Find the dimension that ``dim`` and the lengths of all parameters agree on; 1 if all are scalars.
+
+    Raises
+    ------
+    UsageError
+        If they contradict each other.
+    """
+    lengths = {name: len(value) for name, value in parameters.items() if value.ndim > 0}
+    if dim is not None:
+        if isinstance(dim, bool) or not isinstance(dim, int | np.integer) or dim < 1:
+            raise UsageError(f"dim must be a positive whole number; received {dim!r}")
+        lengths["dim"] = int(dim)
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{name}: {length}" for name, length in lengths.items())
+        raise UsageError(f"the parameters disagree on the dimension ({listed}); give scalars or equal lengths")
+    return next(iter(lengths.values()), 1)
+
+
+def as_vector(array: Floats, dim: int, what: str) -> Floats:
+    """Repeat a scalar, or copy a vector: shape (dim,)."""
+    if array.ndim > 1:
+        raise UsageError(f"{what} must be a scalar or a vector; received shape {array.shape}")
+    return np.array(np.broadcast_to(array, (dim,)))
+
+
+def show(value: Any) -> str:
+    """Write a parameter in few words, for messages and representations."""
+    array = np.asarray(value)
+    if array.size > 12:
+        return f"array of shape {array.shape}"
+    return repr(array.tolist())

@@ -1,0 +1,60 @@
+"""Uniform distributions on boxes.
+
+p(x) = product_j 1 / (upper_j - lower_j)  for lower <= x <= upper,      score = 0
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steinkit.errors import UsageError
+from steinkit.sample import Floats
+from steinkit.target import Target
+from steinkit.targets.parameters import as_finite, as_vector, common_dim, show
+
+
+class Uniform(Target):
+    """Uniform distribution on the box [lower, upper].
+
+    Parameters
+    ----------
+    lower, upper : float or array_like, shape (d,)
+    dim : int, optional
+        Number of coordinates, where both are scalars; 1 if not given.
+
+    Raises
+    ------
+    UsageError
+        If lower does not lie below upper, or the parameters disagree on the dimension.
+    """
+
+    def __init__(self, lower: ArrayLike = 0.0, upper: ArrayLike = 1.0, dim: int | None = None) -> None:
+        low, high = as_finite(lower, "lower"), as_finite(upper, "upper")
+        d = common_dim(dim, lower=low, upper=high)
+        self.lower, self.upper = as_vector(low, d, "lower"), as_vector(high, d, "upper")
+        if not (self.lower < self.upper).all():
+            raise UsageError(f"lower must be below upper; received lower={show(low)}, upper={show(high)}")
+        self._parameters = f"lower={show(low)}, upper={show(high)}"
+        super().__init__(
+            score=np.zeros_like,
+            log_density=self._evaluate_log_density,
+            bounds=np.column_stack([self.lower, self.upper]),
+            cdf=self._evaluate_cdf if d == 1 else None,
+            sampler=self._draw,
+            dim=d,
+            label="uniform",
+        )
+
+    def __repr__(self) -> str:
+        return f"Uniform({self._parameters}, dim={self.dim})"
+
+    def _evaluate_log_density(self, points: Floats) -> Floats:
+        inside = ((points >= self.lower) & (points <= self.upper)).all(axis=1)
+        return np.where(inside, -np.log(self.upper - self.lower).sum(), -np.inf)
+
+    def _evaluate_cdf(self, values: Floats) -> Floats:
+        return np.clip((values - self.lower) / (self.upper - self.lower), 0.0, 1.0)
+
+    def _draw(self, n: int, rng: np.random.Generator) -> Floats:
+        return rng.uniform(self.lower, self.upper, size=(n, len(self.lower)))

@@ -1,0 +1,131 @@
+"""Targets from a user's own file, named ``path.py:attribute``; the file is run as Python code."""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import inspect
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from steinkit.errors import InputError, UsageError
+from steinkit.target import Target
+
+_MODULE_NAME = "steinkit_user_code"
+
+
+def load_target(reference: str) -> Target:
+    """Run a file and make a target of one of its attributes.
+
+    Parameters
+    ----------
+    reference : str
+        ``path.py:attribute``. The attribute is a `Target`; or a function without parameters that returns one;
+        or a score function of one parameter, (n, d) -> (n, d).
+
+    Returns
+    -------
+    Target
+
+    Raises
+    ------
+    UsageError
+        If the reference is not of that form, the attribute does not exist or is of no such kind.
+    InputError
+        If the file does not exist or raises an exception; the message names the line.
+
+    Notes
+    -----
+    While the file runs it may import other files of its folder, as a script may; import them at its top.
+    """
+    path, attribute = _split(reference)
+    module = _run(path)
+    if not hasattr(module, attribute):
+        public = [name for name in vars(module) if not name.startswith("_")]
+        near = difflib.get_close_matches(attribute, public, n=2)
+        hint = f"; did you mean {' or '.join(near)}?" if near else f"; it defines {', '.join(public) or 'nothing'}"
+        raise UsageError(f"{path} has no attribute {attribute!r}{hint}")
+    return _as_target(getattr(module, attribute), path, reference)
+
+
+def _split(reference: str) -> tuple[Path, str]:
+    path, colon, attribute = reference.rpartition(":")
+    if not colon or not path.endswith(".py") or not attribute.isidentifier():
+        raise UsageError(f"a target from a file is written path.py:attribute; received {reference!r}")
+    if not Path(path).is_file():
+        raise InputError(f"there is no file {path}; the target {reference!r} cannot be loaded")
+    return Path(path), attribute
+
+
+def _run(path: Path) -> ModuleType:
+    """Run a file as a module. It does not stay in `sys.modules`: its functions are pickled by value."""
+    spec = importlib.util.spec_from_file_location(_MODULE_NAME, path.resolve())
+    if spec is None or spec.loader is None:
+        raise InputError(f"{path} cannot be run as Python code")
+    module = importlib.util.module_from_spec(spec)
+    with _explained(path), _as_script(module, path):
+        spec.loader.exec_module(module)
+    return module
+
+
+@contextmanager
+def _as_script(module: ModuleType, path: Path) -> Iterator[None]:
+    """Put the running file in `sys.modules` (dataclasses look there) and its folder on `sys.path`."""
+    folder = str(path.resolve().parent)
+    sys.modules[_MODULE_NAME] = module
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
+        del sys.modules[_MODULE_NAME]
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Turn whatever a user's code raises into one line that names the file and the line."""
+    try:
+        yield
+    except SyntaxError as error:
+        raise InputError(f"{error.filename or path}, line {error.lineno}: {error.msg}") from None
+    except (Exception, SystemExit) as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [frame.lineno for frame in frames if frame.filename == str(path.resolve())]
+        line = f", line {own[-1]}" if own else ""
+        raise InputError(f"{path}{line} raised {type(error).__name__}: {error}") from None
+
+
+def _as_target(found: Any, path: Path, reference: str) -> Target:
+    if isinstance(found, Target):
+        return found
+    required = _required_parameters(found)
+    if required == 0:
+        with _explained(path):
+            made = found()
+        if isinstance(made, Target):
+            return made
+        raise UsageError(f"{reference} must return a steinkit.Target; it returned {type(made).__name__}")
+    if required == 1:
+        return Target(score=found, label=reference)
+    what = type(found).__name__ if required is None else f"a function of {required} parameters"
+    raise UsageError(
+        f"{reference} must be a steinkit.Target, a function without parameters that returns one, or a score "
+        f"function (n, d) -> (n, d); it is {what}"
+    )
+
+
+def _required_parameters(found: Any) -> int | None:
+    """How many arguments a callable must be given; None for what is not callable or does not say."""
+    if not callable(found):
+        return None
+    try:
+        parameters = inspect.signature(found).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return sum(p.default is p.empty and p.kind not in variadic for p in parameters)

@@ -1,0 +1,33 @@
+"""The bundled data are the published ones, and say where they come from."""
+
+from importlib import resources
+
+import numpy as np
+
+from steinkit.datasets import load_mixture_data, load_nodal
+
+
+def test_nodal_has_the_published_margins():
+    features, responses, names = load_nodal()
+    assert names == ("m", "aged", "stage", "grade", "xray", "acid")
+    assert features.shape == (53, 6)
+    assert responses.shape == (53,)
+    assert responses.sum() == 20  # Brown (1980): nodal involvement in 20 of 53 patients
+    assert set(np.unique(features)) == {0.0, 1.0}
+    assert (features[:, 0] == 1.0).all()
+
+
+def test_mixture_data_are_plausible_under_their_model():
+    y = load_mixture_data()
+    assert y.shape == (100,)
+    # mean 1/2, variance 2 + 1/4
+    assert abs(y.mean() - 0.5) < 3.0 * np.sqrt(2.25 / 100)
+    assert abs(y.var() - 2.25) < 3.0 * np.sqrt(2.0 / 100) * 2.25
+
+
+def test_every_file_has_a_source_and_a_licence():
+    folder = resources.files("steinkit.datasets")
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    for entry in folder.iterdir():
+        if entry.name.endswith(".csv"):
+            assert f"`{entry.name}`" in text

@@ -1,0 +1,136 @@
+"""The mixture posterior: exact moments by quadrature, exact draws by rejection."""
+
+import numpy as np
+import pytest
+from scipy import integrate
+
+import steinkit as sk
+from steinkit.targets import MixturePosterior
+
+MEAN, SD = np.array([0.5192, 0.0474]), np.array([0.6772, 1.3215])  # of the bundled data, to four digits
+
+
+def direct_log_density(theta, y):
+    """The model as printed, term by term."""
+    first = np.exp(-((y - theta[0]) ** 2) / 4.0) / np.sqrt(4.0 * np.pi)
+    second = np.exp(-((y - theta[0] - theta[1]) ** 2) / 4.0) / np.sqrt(4.0 * np.pi)
+    return np.log(0.5 * first + 0.5 * second).sum() - theta[0] ** 2 / 20.0 - theta[1] ** 2 / 2.0
+
+
+def test_log_density_is_the_model_as_printed():
+    target = MixturePosterior()
+    points = np.random.default_rng(0).normal(size=(20, 2)) * [2.0, 1.5]
+    expected = [direct_log_density(theta, target.data[0]) for theta in points]
+    np.testing.assert_allclose(target.log_density(points), expected, rtol=1e-12)
+
+
+def test_moments_by_quadrature():
+    target = MixturePosterior()
+    axes = np.linspace(-4.5, 5.5, 301), np.linspace(-6.0, 6.0, 361)
+    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
+    heights = target.log_density(grid.reshape(-1, 2)).reshape(grid.shape[:2])
+    density = np.exp(heights - heights.max())
+
+    def expectation(values):
+        inner = integrate.simpson(values * density, x=axes[1])
+        return integrate.simpson(inner, x=axes[0])
+
+    total = expectation(1.0)
+    mean = np.array([expectation(grid[..., j]) for j in range(2)]) / total
+    second = np.array([expectation(grid[..., j] ** 2) for j in range(2)]) / total
+    np.testing.assert_allclose(mean, MEAN, atol=6e-5)
+    np.testing.assert_allclose(np.sqrt(second - mean**2), SD, atol=6e-5)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_draws_have_the_exact_moments(seed):
+    n = 4000
+    draws = MixturePosterior().sample(n, seed)
+    assert draws.shape == (n, 2)
+    np.testing.assert_array_less(np.abs(draws.mean(axis=0) - MEAN), 4.5 * SD / np.sqrt(n))
+    squares = (draws - MEAN) ** 2
+    error = squares.std(axis=0) / np.sqrt(n)
+    np.testing.assert_array_less(np.abs(squares.mean(axis=0) - SD**2), 4.5 * error)
+
+
+@pytest.mark.parametrize("seed", [4, 5, 6])
+def test_the_score_averages_to_zero_and_satisfies_steins_identity(seed):
+    target = MixturePosterior()
+    draws = target.sample(4000, seed)
+    score = target.score(draws)
+    for values, expected in ((score, 0.0), (draws * score, -1.0)):
+        error = values.std(axis=0) / np.sqrt(len(draws))
+        assert (np.abs(values.mean(axis=0) - expected) <= 4.5 * error).all()
+
+
+def test_the_ceiling_is_above_the_likelihood_and_touches_it_where_the_components_meet():
+    target = MixturePosterior()
+    thetas = np.random.default_rng(7).normal(size=(2000, 2)) * [3.2, 2.0]
+    thetas[:10, 1] = 0.0
+    prior = -0.5 * (thetas**2 / [10.0, 1.0]).sum(axis=1)
+    room = target._log_likelihood_ceiling(thetas) - (target.log_density(thetas) - prior)
+    assert (room >= -1e-9).all()
+    np.testing.assert_allclose(room[:10], 0.0, atol=1e-9)
+
+
+def test_no_draws_are_no_draws():
+    assert MixturePosterior().sample(0, 1).shape == (0, 2)
+
+
+def test_swapping_the_components_keeps_the_likelihood():
+    target = MixturePosterior()
+    (y,) = target.data
+    theta, swapped = np.array([0.3, 1.7]), np.array([2.0, -1.7])
+    np.testing.assert_allclose(target.log_likelihood(theta, y), target.log_likelihood(swapped, y), rtol=1e-13)
+
+
+@pytest.mark.parametrize("theta", [[1e4, 1e4], [-1e5, 3.0], [0.0, 0.0]])
+def test_terms_are_stable_far_away(theta):
+    target = MixturePosterior()
+    assert np.isfinite(target.log_density([theta])).all()
+    assert np.isfinite(target.score([theta])).all()
+
+
+def test_the_bound_is_the_maximum_over_a_fine_grid():
+    target = MixturePosterior()
+    grid = np.stack(np.meshgrid(np.linspace(-2, 3, 101), np.linspace(-4, 4, 161)), axis=-1).reshape(-1, 2)
+    prior = -0.5 * (grid**2 / [10.0, 1.0]).sum(axis=1)
+    heights = target.log_density(grid) - prior
+    assert 0.0 < target._largest_log_likelihood - heights.max() < 0.02
+
+
+def test_a_bound_that_is_exceeded_is_an_error():
+    target = MixturePosterior()
+    target.__dict__["_largest_log_likelihood"] = target._largest_log_likelihood - 1.0
+    with pytest.raises(sk.InputError, match="would not be exact"):
+        target.sample(1000, 1)
+
+
+def test_too_many_data_for_rejection_are_an_error(monkeypatch):
+    monkeypatch.setattr("steinkit.targets.mixture_posterior._LEAST_ACCEPTANCE", 1e-4)
+    far = MixturePosterior(np.full(300, 25.0), variance=0.01)
+    with pytest.raises(sk.InputError, match="too narrow for exact draws"):
+        far.sample(5, 1)
+
+
+def test_own_data_and_variances():
+    target = MixturePosterior([0.5], variance=1.0, prior_variances=[1.0, 1e-8])
+    # theta_2 = 0 in effect: y ~ N(theta_1, 1), theta_1 ~ N(0, 1), posterior N(1/4, 1/2)
+    np.testing.assert_allclose(target.score([[0.25, 0.0]])[0, 0], 0.0, atol=1e-12)
+    draws = target.sample(4000, 1)[:, 0]
+    assert abs(draws.mean() - 0.25) < 4.5 * np.sqrt(0.5 / 4000)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"data": [[1.0, 2.0]]}, r"data must have shape \(N,\)"),
+        ({"data": [1.0, np.nan]}, "data must be numbers"),
+        ({"variance": 0.0}, "variance must be positive"),
+        ({"variance": [1.0, 2.0]}, "variance must be one number"),
+        ({"prior_variances": [1.0, 1.0, 1.0]}, "prior_variances must be two numbers"),
+    ],
+)
+def test_bad_parameters_are_refused(settings, message):
+    with pytest.raises(sk.UsageError, match=message):
+        MixturePosterior(**settings)

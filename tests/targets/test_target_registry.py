@@ -1,0 +1,108 @@
+"""Targets by name: options as the command line writes them."""
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit import targets
+from steinkit.targets.registry import parse_value
+
+MINIMAL = {
+    "gaussian-mixture": {"means": "-2,2"},
+    "student-t": {"df": "3"},
+    "independent-student-t": {"df": "3"},
+    "gamma": {"shape": "2"},
+    "beta": {"a": "2", "b": "3"},
+}
+
+
+@pytest.mark.parametrize("name", targets.target_names())
+def test_every_name_makes_a_target_whose_score_is_right(name):
+    target = targets.make_target(name, MINIMAL.get(name, {}), dim=3)
+    assert target.label == name
+    points = target.sample(10, 1) if target.can_sample else np.random.default_rng(1).normal(size=(10, target.dim))
+    assert target.check(points).compared == points.size
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "dim"),
+    [
+        ("normal", {}, 5),
+        ("normal", {"mean": "1"}, 5),
+        ("normal", {"mean": "0,0"}, 2),
+        ("normal", {"mean": "[0, 0]", "covariance": "[[2, 1], [1, 2]]"}, 2),
+        ("normal", {"dim": "4"}, 4),
+        ("gaussian-mixture", {"means": "[[-2, 0, 1], [2, 0, 1]]", "sd": "0.5"}, 3),
+        ("gaussian-mixture", {"means": "-2,2", "weights": "1,3"}, 1),
+        ("student-t", {"df": "3", "scale-matrix": "1,2"}, 2),
+        ("independent-student-t", {"df": "3,4", "scale": "2"}, 2),
+        ("uniform", {"lower": "-1", "upper": "1"}, 5),
+        ("mixture-posterior", {"prior-variances": "10,1"}, 2),
+        ("mixture-posterior", {"data": "[1.5, 2.5]", "variance": "1"}, 2),
+        ("logistic-posterior", {"prior_variance": "Infinity"}, 6),
+        ("logistic-posterior", {"prior-variance": "inf"}, 6),
+    ],
+)
+def test_options_fix_the_dimension_or_the_sample_does(name, options, dim):
+    assert targets.make_target(name, options, dim=5).dim == dim
+
+
+def test_values_reach_the_target():
+    target = targets.make_target("normal", {"mean": "1, 2", "covariance": "4"}, dim=7)
+    np.testing.assert_allclose(target.score([[3.0, 2.0]]), [[-0.5, 0.0]])
+
+
+def test_logistic_posterior_from_a_file(tmp_path):
+    path = tmp_path / "1.csv"
+    path.write_text("2,y\n1,0\n2,1\n")
+    options = {"data": str(path), "response": "y", "intercept": "true", "prior-variance": "2"}
+    assert targets.make_target("logistic-posterior", options, dim=9).names == ("intercept", "2")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1", 1),
+        ("1e-3", 1e-3),
+        ("true", True),
+        ("0,0", [0.0, 0.0]),
+        ("[0, 0]", [0, 0]),
+        (".5", 0.5),
+        ("-1, 2.5", [-1.0, 2.5]),
+        ("two", "two"),
+        ("1,two", "1,two"),
+    ],
+)
+def test_values_are_json_or_comma_lists_or_text(text, value):
+    assert parse_value(text) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("norml", {}, "unknown target 'norml'; did you mean normal"),
+        ("zzz", {}, "targets: normal, gaussian-mixture"),
+        ("normal", {"men": "1"}, r"no option 'men'; did you mean mean\? its options: \[mean\] \[covariance\]"),
+        ("normal", {"mean": "one"}, "mean must be a number"),
+        ("normal", {"mean": "true"}, "mean must be a number"),
+        ("normal", {"covariance": "0"}, "covariance must be positive"),
+        ("normal", {"dim": "two"}, "dim must be a positive whole number"),
+        ("student-t", {}, "needs df; pass -p df=VALUE"),
+        ("student-t", {"df": "3", "scale-matrix": "1", "scale_matrix": "2"}, "given twice"),
+        ("beta", {}, "needs a, b"),
+        ("logistic-posterior", {"data": "x.csv"}, "option 'data' needs 'response'"),
+        ("logistic-posterior", {"intercept": "true"}, "option 'intercept' needs 'data'"),
+        ("logistic-posterior", {"intercept": "maybe"}, "intercept must be true or false"),
+        ("logistic-posterior", {"prior-variance": "big"}, "prior_variance must be a number"),
+    ],
+)
+def test_bad_options_are_refused(name, options, message):
+    with pytest.raises(sk.UsageError, match=message):
+        targets.make_target(name, options, dim=2)
+
+
+def test_table_lists_every_target_once():
+    table = targets.target_table()
+    assert tuple(row[0] for row in table) == targets.target_names()
+    assert ("gamma", "shape [rate] [dim]", "independent gamma coordinates on (0, inf)") in table
+    assert all(summary and "\n" not in summary for _, _, summary in table)

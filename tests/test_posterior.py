@@ -1,0 +1,127 @@
+"""Posteriors: sums over data in blocks, the two forms, and the shapes they are held to."""
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit.targets import LogisticRegression, MixturePosterior
+
+RNG = np.random.default_rng(0)
+DATA = RNG.normal([1.0, -2.0], 1.0, size=(30, 2))
+POINTS = RNG.normal(size=(7, 2))
+
+# theta ~ N(0, 4 I), x ~ N(theta, I): conjugate, so that the score has a closed form
+SINGLE = {
+    "log_likelihood": lambda theta, x: -0.5 * ((x - theta) ** 2).sum(axis=1),
+    "grad_log_likelihood": lambda theta, x: (x - theta).sum(axis=0),
+    "log_prior": lambda thetas: -0.125 * (thetas**2).sum(axis=1),
+    "grad_log_prior": lambda thetas: -0.25 * thetas,
+}
+MANY = {
+    "log_likelihood_many": lambda thetas, x: -0.5 * ((x - thetas[:, None]) ** 2).sum(axis=2),
+    "grad_log_likelihood_many": lambda thetas, x: (x - thetas[:, None]).sum(axis=1),
+}
+
+
+def conjugate(**changes):
+    return sk.Posterior((DATA,), **{**SINGLE, **changes})
+
+
+@pytest.mark.parametrize("many", [{}, MANY], ids=["single", "many"])
+@pytest.mark.parametrize("block", [1, 50, 1 << 22])
+def test_score_is_over_all_data_whatever_the_blocks(monkeypatch, many, block):
+    monkeypatch.setattr("steinkit.posterior._BLOCK_FLOATS", block)
+    target = conjugate(**many, dim=2)
+    precision = len(DATA) + 0.25
+    mean = DATA.sum(axis=0) / precision
+    np.testing.assert_allclose(target.score(POINTS), -precision * (POINTS - mean), rtol=1e-12)
+    quadratic = -0.5 * precision * ((POINTS - mean) ** 2).sum(axis=1)
+    difference = target.log_density(POINTS) - quadratic
+    np.testing.assert_allclose(difference, difference[0], rtol=1e-12)
+    assert target.check(POINTS).compared == POINTS.size
+
+
+def test_memory_is_bounded_by_the_blocks(monkeypatch):
+    monkeypatch.setattr("steinkit.posterior._BLOCK_FLOATS", 24)
+    largest = []
+
+    def watched(thetas, x):
+        largest.append(x.size)
+        return MANY["grad_log_likelihood_many"](thetas, x)
+
+    conjugate(grad_log_likelihood_many=watched).score(POINTS)
+    assert max(largest) <= 24
+
+
+@pytest.mark.parametrize("target", [MixturePosterior(), LogisticRegression.nodal()], ids=repr)
+def test_many_chain_forms_agree_with_the_single_ones_on_separate_batches(target):
+    rng = np.random.default_rng(3)
+    thetas = rng.normal(size=(4, target.dim))
+    rows = rng.integers(target.size, size=(4, 9))
+    batches = tuple(array[rows] for array in target.data)
+    terms = target.log_likelihood_many(thetas, *batches)
+    gradients = target.grad_log_likelihood_many(thetas, *batches)
+    assert terms.shape == (4, 9)
+    for k, theta in enumerate(thetas):
+        batch = tuple(array[rows[k]] for array in target.data)
+        np.testing.assert_allclose(terms[k], target.log_likelihood(theta, *batch), rtol=1e-12)
+        np.testing.assert_allclose(gradients[k], target.grad_log_likelihood(theta, *batch), rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"log_prior": lambda t: 0.0}, r"log_prior must return shape \(K,\).*here \(3,\); it returned \(\)"),
+        ({"grad_log_prior": lambda t: t[0]}, r"grad_log_prior must return shape \(K, d\)"),
+        ({"log_likelihood": lambda t, x: 0.0}, r"log_likelihood must return shape \(b,\), one term a datum"),
+        ({"grad_log_likelihood": lambda t, x: x - t}, r"grad_log_likelihood must .* summed over the batch"),
+        ({"log_likelihood_many": lambda t, x: x[0, :, 0]}, r"log_likelihood_many must return shape \(K, b\)"),
+        ({"grad_log_likelihood_many": lambda t, x: x}, r"grad_log_likelihood_many must return shape \(K, d\)"),
+        (
+            {"grad_log_likelihood_many": lambda t, x: (t[:, None] - x).sum(axis=1)},
+            "grad_log_likelihood_many and grad_log_likelihood disagree",
+        ),
+    ],
+)
+def test_a_wrong_shape_names_the_function(changes, message):
+    with pytest.raises(sk.InputError, match=message):
+        conjugate(**changes).score(POINTS)
+
+
+def test_shapes_are_checked_once():
+    calls = []
+
+    def counted(theta, x):
+        calls.append(len(x))
+        return SINGLE["log_likelihood"](theta, x)
+
+    target = conjugate(log_likelihood=counted)
+    target.score(POINTS)
+    target.score(POINTS)
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (DATA, "tuple of arrays"),
+        ((), "received shapes none"),
+        ((DATA, DATA[:5]), "same leading length"),
+        ((np.float64(1.0),), "same leading length"),
+        ((np.empty((0, 2)),), "empty"),
+    ],
+)
+def test_data_of_the_wrong_form_are_refused(data, message):
+    with pytest.raises(sk.UsageError, match=message):
+        sk.Posterior(data, **SINGLE)
+
+
+def test_one_datum_is_enough():
+    target = sk.Posterior((DATA[:1],), **SINGLE, **MANY)
+    np.testing.assert_allclose(target.score(POINTS), DATA[:1] - 1.25 * POINTS)
+
+
+def test_a_wrong_gradient_fails_the_check():
+    wrong = conjugate(grad_log_likelihood=lambda theta, x: (theta - x).sum(axis=0))
+    with pytest.raises(sk.InputError, match="not the gradient"):
+        wrong.check(POINTS)

@@ -1,0 +1,180 @@
+"""How long the greedy spanner takes, and how sparse it is, against its peers in the same process.
+
+The peers are the dense algorithm, which keeps the lengths of all shortest paths in an n x n matrix and is compiled
+like ours, and `networkx.spanner` (Baswana and Sen's randomised algorithm on the complete graph). Times are CPU times,
+medians of runs in turn. Run it with
+
+    python benchmarks/spanner.py [--quick]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from statistics import median
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+DILATION = 2.0
+DIMENSIONS = (2, 3, 5, 10)
+TARGET_SPEED = 3.0  # times faster than the dense algorithm, at n = 3000, d = 2
+TARGET_EDGES = 8.0  # times fewer edges than networkx, at t = 3
+
+
+@numba.njit(nogil=True)
+def open_pairs(points: Floats, path: Floats, t: float, lower: float, upper: float) -> tuple[Any, Any]:
+    """Pairs at an l_1 distance in (lower, upper] whose path is too long so far."""
+    n, dim = points.shape
+    pairs, lengths, count = np.empty((4096, 2), np.int32), np.empty(4096), 0
+    for i in range(n):
+        for j in range(i + 1, n):
+            distance = 0.0
+            for k in range(dim):
+                distance += abs(points[i, k] - points[j, k])
+            if lower < distance <= upper and path[i, j] > t * distance:
+                if count == len(lengths):
+                    pairs = np.concatenate((pairs, np.empty_like(pairs)))
+                    lengths = np.concatenate((lengths, np.empty_like(lengths)))
+                pairs[count, 0], pairs[count, 1], lengths[count] = i, j, distance
+                count += 1
+    return pairs[:count], lengths[:count]
+
+
+@numba.njit(nogil=True)
+def insert_pairs(path: Floats, t: float, furthest: float, pairs: Any, lengths: Floats) -> Any:
+    """Insert the pairs, given in order, that are needed; paths beyond ``furthest`` decide nothing and are left out."""
+    n = len(path)
+    chosen = np.zeros(len(lengths), np.bool_)
+    near_u, near_v = np.empty(n, np.int32), np.empty(n, np.int32)
+    to_v, to_u = np.empty(n), np.empty(n)
+    for c in range(len(lengths)):
+        u, v, length = pairs[c, 0], pairs[c, 1], lengths[c]
+        if path[u, v] <= t * length:
+            continue
+        chosen[c] = True
+        n_u = n_v = 0
+        for x in range(n):
+            if path[u, x] + length < path[v, x] and path[u, x] + length <= furthest:
+                near_u[n_u], to_v[n_u] = x, path[u, x] + length
+                n_u += 1
+            elif path[v, x] + length < path[u, x] and path[v, x] + length <= furthest:
+                near_v[n_v], to_u[n_v] = x, path[v, x]
+                n_v += 1
+        for a in range(n_u):
+            x = near_u[a]
+            for b in range(n_v):
+                y = near_v[b]
+                through = to_v[a] + to_u[b]
+                if through < path[x, y]:
+                    path[x, y] = through
+                    path[y, x] = through
+    return chosen
+
+
+def dense_spanner(points: Floats, t: float = DILATION) -> NDArray[np.int64]:
+    """The greedy spanner with a matrix of path lengths, in buckets of increasing length."""
+    n = len(points)
+    path = np.full((n, n), np.inf)
+    np.fill_diagonal(path, 0.0)
+    furthest = t * float(np.ptp(points, axis=0).sum())
+    i, j = np.random.default_rng(0).integers(n, size=(2, min(400_000, n * n)))
+    levels = 8 / n * 4.0 ** np.arange(20)
+    limits = np.quantile(np.abs(points[i] - points[j]).sum(axis=1)[i != j], levels[levels < 1.0])
+    edges, lower = [], -1.0
+    for upper in [*np.unique(limits).tolist(), np.inf]:
+        pairs, lengths = open_pairs(points, path, t, lower, upper)
+        rank = np.argsort(lengths, kind="stable")
+        chosen = insert_pairs(path, t, furthest, pairs[rank], lengths[rank])
+        edges.append(pairs[rank][chosen])
+        lower = upper
+    return np.concatenate(edges).astype(np.int64)
+
+
+def cpu_seconds(run: Callable[[], Any]) -> tuple[float, Any]:
+    started = time.process_time()
+    result = run()
+    return time.process_time() - started, result
+
+
+def compare_times(sizes: tuple[int, ...], runs: int) -> float:
+    """Print the table against the dense algorithm; return the ratio in the last row of d = 2."""
+    from steinkit.discrepancy.spanner import greedy_spanner
+
+    print(f"\nGreedy {DILATION:g}-spanner of N(0, I), l_1 norm; median of {runs} runs in turn, CPU seconds")
+    print(f"{'d':>3} {'n':>6} {'edges':>7} {'ours':>9} {'dense':>9} {'dense/ours':>11}  same edges")
+    reference = np.nan
+    for d in DIMENSIONS:
+        for n in sizes:
+            points = np.random.default_rng(0).standard_normal((n, d))
+            rows = []
+            for _ in range(runs):
+                ours, graph = cpu_seconds(partial(greedy_spanner, points, DILATION))
+                dense, edges = cpu_seconds(partial(dense_spanner, points))
+                rows.append((ours, dense, dense / ours))
+            ours, dense, ratio = (median(column) for column in zip(*rows, strict=True))
+            same = "yes" if np.array_equal(graph.edges, edges) else "NO"
+            print(f"{d:3} {n:6} {len(graph):7} {ours:9.4f} {dense:9.4f} {ratio:11.2f}  {same}", flush=True)
+            if d == 2:
+                reference = ratio
+    return reference
+
+
+def compare_edges(sizes: tuple[int, ...]) -> float:
+    """Print the table against networkx at t = 3; return the smallest ratio of edges."""
+    import networkx
+
+    from steinkit.discrepancy.geometry import complete_graph
+    from steinkit.discrepancy.spanner import greedy_spanner
+
+    print("\nEdges of 3-spanners of N(0, I), l_1 norm, and CPU seconds")
+    print(f"{'d':>3} {'n':>6} {'ours':>7} {'networkx':>9} {'ratio':>7} {'ours, s':>9} {'networkx, s':>12}")
+    ratios: list[float] = []
+    for d in DIMENSIONS:
+        for n in sizes:
+            points = np.random.default_rng(0).standard_normal((n, d))
+            complete = complete_graph(points).to_networkx()
+            ours, graph = cpu_seconds(partial(greedy_spanner, points, 3.0))
+            theirs, peer = cpu_seconds(partial(networkx.spanner, complete, 3, weight="length", seed=0))
+            ratios.append(peer.number_of_edges() / len(graph))
+            print(
+                f"{d:3} {n:6} {len(graph):7} {peer.number_of_edges():9} {ratios[-1]:7.1f} {ours:9.4f} {theirs:12.4f}",
+                flush=True,
+            )
+    return min(ratios)
+
+
+def verdict(value: float, target: float) -> str:
+    return f"{value:.2f} (target: at least {target:g}) {'met' if value >= target else 'MISSED'}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="small sizes, one run each")
+    quick = parser.parse_args().quick
+    sizes, peer_sizes, runs = ((100, 300), (100,), 1) if quick else ((300, 1000, 3000), (300, 1000), 3)
+    with tempfile.TemporaryDirectory() as empty:
+        os.environ["NUMBA_CACHE_DIR"] = empty  # so that the first call compiles
+        numba.config.reload_config()
+        from steinkit.discrepancy.spanner import greedy_spanner
+
+        warm_up = np.random.default_rng(1).standard_normal((50, 2))
+        compiling, _ = cpu_seconds(partial(greedy_spanner, warm_up))
+        print(f"First call, compiling: {compiling:.1f} CPU seconds")
+        dense_spanner(warm_up)
+        speed = compare_times(sizes, runs)
+        edges = compare_edges(peer_sizes)
+    print(f"\nTimes faster than the dense algorithm, d = 2, n = {sizes[-1]}: {verdict(speed, TARGET_SPEED)}")
+    print(f"Times fewer edges than networkx, least of all rows: {verdict(edges, TARGET_EDGES)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""Compilation of the numerical kernels: once, cached on disk, and announced while it is under way."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numba
+from numba.core import event
+
+_MESSAGE = (
+    "steinkit: compiling numerical kernels (first use on this machine; takes up to half a minute, then they are cached)"
+)
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile ``function`` without the GIL, keeping the machine code on disk where a place can be written.
+
+    A machine on which neither the package's folder nor the user's cache folder can be written still works: the
+    kernel is then compiled anew in every process.
+    """
+    try:
+        return numba.njit(cache=True, nogil=True)(function)
+    except RuntimeError:  # numba found no folder to cache in
+        return numba.njit(nogil=True)(function)
+
+
+class _Announcer(event.Listener):  # type: ignore[misc]
+    """Says, once in a block, that one of our kernels is being compiled; cached kernels load in silence."""
+
+    def __init__(self) -> None:
+        self.announced = False
+
+    def on_start(self, started: event.Event) -> None:
+        module = started.data["dispatcher"].py_func.__module__
+        if not self.announced and module.startswith("steinkit."):
+            self.announced = True
+            print(_MESSAGE, file=sys.stderr, flush=True)
+
+    def on_end(self, ended: event.Event) -> None:
+        pass
+
+
+@contextlib.contextmanager
+def announced_compilation() -> Iterator[None]:
+    """Tell the user on standard error if a kernel has to be compiled inside this block."""
+    with event.install_listener("numba:compile", _Announcer()):
+        yield

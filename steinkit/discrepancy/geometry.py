@@ -1,0 +1,307 @@
+"""Graphs on the sample points, and how far they stretch distances.
+
+A graph G on points x_1, ..., x_n has edges of length d(x_i, x_j) = ||x_i - x_j||_p. Its dilation is the largest ratio
+of the length of the shortest path in G to the distance, over all pairs of points; G is a t-spanner if its dilation is
+at most t. The graph Stein discrepancy of a t-spanner is within a factor of the complete graph's that depends on t and
+the dimension alone, so the edges of a sparse spanner do the work of all n (n - 1) / 2 pairs.
+
+References
+----------
+J. Gorham and L. Mackey (2015). Measuring sample quality with Stein's method. NeurIPS. Section 3 and Algorithm 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from steinkit.errors import InputError, UsageError
+from steinkit.sample import Sample, as_sample
+
+if TYPE_CHECKING:
+    import networkx
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+MOST_COMPLETE_PAIRS = 5_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """An undirected graph whose vertices are the points of a sample.
+
+    Attributes
+    ----------
+    n_points : int
+        Number of vertices n; they are numbered from 0.
+    edges : ndarray of int, shape (m, 2)
+        Endpoints i < j of every edge.
+    lengths : ndarray, shape (m,)
+        Distance between the endpoints of every edge.
+    order : float
+        The p of the l_p norm that measures distances.
+
+    Raises
+    ------
+    InputError
+        If an edge does not join two vertices i < j, or a length is negative or not finite.
+    UsageError
+        If ``order`` is less than 1.
+    """
+
+    n_points: int
+    edges: Integers
+    lengths: Floats
+    order: float
+
+    def __post_init__(self) -> None:
+        edges = checked_edges(self.edges, self.n_points)
+        lengths = np.asarray(self.lengths, dtype=np.float64)
+        backward = np.flatnonzero(edges[:, 0] >= edges[:, 1])
+        if backward.size:
+            i, j = edges[backward[0]]
+            raise InputError(f"edge {backward[0]} is ({i}, {j}); every edge must be written (i, j) with i < j")
+        if lengths.shape != (len(edges),):
+            raise InputError(f"{len(edges)} edges need as many lengths; received shape {lengths.shape}")
+        if not (np.isfinite(lengths) & (lengths >= 0.0)).all():
+            raise InputError("lengths of edges must be finite and not negative")
+        object.__setattr__(self, "edges", edges)
+        object.__setattr__(self, "lengths", lengths)
+        object.__setattr__(self, "order", checked_order(self.order))
+
+    def __len__(self) -> int:
+        return len(self.edges)
+
+    def to_networkx(self) -> networkx.Graph:
+        """Return a `networkx.Graph` on the vertices 0, ..., n - 1 with the edges' lengths under ``"length"``."""
+        import networkx
+
+        graph = networkx.Graph()
+        graph.add_nodes_from(range(self.n_points))
+        ends = self.edges.tolist()
+        graph.add_weighted_edges_from(
+            ((i, j, length) for (i, j), length in zip(ends, self.lengths.tolist(), strict=True)), weight="length"
+        )
+        return graph
+
+
+def sorted_graph(points: Sample | ArrayLike) -> Graph:
+    """Join consecutive points of a sorted sample of dimension 1.
+
+    On a line this graph has dilation 1: paths are as long as distances. Its discrepancy therefore equals that of the
+    complete graph, with n - 1 edges.
+
+    Parameters
+    ----------
+    points : Sample or array_like, shape (n,) or (n, 1)
+
+    Returns
+    -------
+    Graph
+        The n - 1 edges from left to right. Equal points are joined by edges of length 0, in order of their index.
+
+    Raises
+    ------
+    InputError
+        If the points are not finite or have more than one coordinate.
+
+    References
+    ----------
+    J. Gorham and L. Mackey (2015). Measuring sample quality with Stein's method. NeurIPS. Algorithm 2.
+    """
+    coordinates = as_sample(points).points
+    n, dim = coordinates.shape
+    if dim != 1:
+        raise InputError(f"points of dimension {dim} cannot be sorted along a line; use greedy_spanner")
+    rank = np.argsort(coordinates[:, 0], kind="stable")
+    edges = np.sort(np.column_stack([rank[:-1], rank[1:]]), axis=1)
+    return Graph(n, edges, edge_lengths(coordinates, edges, 1.0), 1.0)
+
+
+def complete_graph(points: Sample | ArrayLike, p: float = 1.0) -> Graph:
+    """Join all pairs of points, in lexicographic order.
+
+    Parameters
+    ----------
+    points : Sample or array_like, shape (n,) or (n, d)
+    p : float, default 1
+        Order of the norm, from 1 to infinity.
+
+    Raises
+    ------
+    UsageError
+        If there are more than five million pairs (n > 3162), or p < 1.
+    InputError
+        If the points or their distances are not finite.
+    """
+    coordinates = as_sample(points).points
+    n = len(coordinates)
+    pairs = n * (n - 1) // 2
+    if pairs > MOST_COMPLETE_PAIRS:
+        raise UsageError(
+            f"the complete graph on {n} points has {pairs} edges; at most {MOST_COMPLETE_PAIRS} are allowed: "
+            "use greedy_spanner, which needs a few edges a point"
+        )
+    edges = np.column_stack(np.triu_indices(n, k=1))
+    return Graph(n, edges, edge_lengths(coordinates, edges, p), p)
+
+
+def edge_lengths(points: Sample | ArrayLike, edges: ArrayLike, p: float = 1.0) -> Floats:
+    """Distances between the endpoints of edges.
+
+    Coordinates are summed in order, one rounding each, so that for p = 1, 2 and infinity the lengths are, to the last
+    bit, those that `greedy_spanner` orders pairs by. (For other p they may differ in the last bits, because no two
+    libraries round powers alike.)
+
+    Parameters
+    ----------
+    points : Sample or array_like, shape (n,) or (n, d)
+    edges : array_like of int, shape (m, 2)
+    p : float, default 1
+        Order of the norm, from 1 to infinity.
+
+    Returns
+    -------
+    ndarray, shape (m,)
+
+    Raises
+    ------
+    InputError
+        If the points are not finite, an edge names no vertex, or a distance overflows.
+    UsageError
+        If p < 1.
+    """
+    coordinates = as_sample(points).points
+    i, j = checked_edges(edges, len(coordinates)).T
+    with np.errstate(over="ignore"):
+        lengths = _norm((column[i] - column[j] for column in coordinates.T), checked_order(p))
+    if not np.isfinite(lengths).all():
+        raise InputError("a distance between two points overflows; rescale the coordinates")
+    return lengths
+
+
+def dilation(points: Sample | ArrayLike, graph: Graph | ArrayLike, p: float | None = None, block: int = 256) -> float:
+    """Compute the dilation of a graph: the largest ratio, over all pairs, of graph distance to distance.
+
+    This is exact up to rounding: one run of Dijkstra's algorithm from every point, O(n (n + m) log n) in all.
+
+    Parameters
+    ----------
+    points : Sample or array_like, shape (n,) or (n, d)
+    graph : Graph or array_like of int, shape (m, 2)
+        The graph, or its edges alone.
+    p : float, optional
+        Order of the norm that measures edges and distances; by default the graph's own, or 1 for edges alone.
+    block : int, default 256
+        How many points are handled at a time; memory is O(block x n).
+
+    Returns
+    -------
+    float
+        At least 1; infinite if the graph does not connect all points. Equal points joined by a path of length 0
+        count as 1.
+
+    Raises
+    ------
+    InputError
+        If the points are not finite, an edge names no vertex, or the graph has another number of points.
+    UsageError
+        If p < 1 or ``block`` < 1.
+    """
+    from scipy.sparse.csgraph import dijkstra
+
+    coordinates = as_sample(points).points
+    n = len(coordinates)
+    edges, order = _edges_and_order(graph, p, n)
+    if block < 1:
+        raise UsageError(f"block must be at least 1; received {block}")
+    links = _link_matrix(n, edges, edge_lengths(coordinates, edges, order))
+    largest = 1.0
+    for first in range(0, n, block):
+        rows = np.arange(first, min(first + block, n))
+        path = dijkstra(links, directed=True, indices=rows)
+        straight = _norm((np.subtract.outer(column[rows], column) for column in coordinates.T), order)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            ratio = path / straight
+        ratio[(path == 0.0) & (straight == 0.0)] = 1.0
+        largest = max(largest, float(ratio.max()))
+    return largest
+
+
+def checked_order(p: float) -> float:
+    """Return the order of an l_p norm as a float.
+
+    Raises
+    ------
+    UsageError
+        If it is less than 1 or not a number.
+    """
+    if not p >= 1.0:  # so that NaN fails too
+        raise UsageError(f"the order p of the norm must be between 1 and infinity; received {p}")
+    return float(p)
+
+
+def checked_edges(edges: ArrayLike, n_points: int) -> Integers:
+    """Return edges as an integer array of shape (m, 2).
+
+    Raises
+    ------
+    InputError
+        If they have another shape or type, name no vertex, or join a vertex to itself.
+    """
+    array = np.asarray(edges)
+    if array.size == 0:
+        return np.empty((0, 2), dtype=np.int64)
+    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
+        raise InputError(f"edges must be whole numbers of shape (m, 2); received {array.dtype} of shape {array.shape}")
+    bad = ((array < 0) | (array >= n_points)).any(axis=1) | (array[:, 0] == array[:, 1])
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InputError(
+            f"edge {row} is ({array[row, 0]}, {array[row, 1]}); "
+            f"it must join two different vertices between 0 and {n_points - 1}"
+        )
+    return array.astype(np.int64)
+
+
+def _norm(differences: Iterable[Floats], p: float) -> Floats:
+    """The l_p norm of vectors given coordinate by coordinate; the kernel `distances_row` rounds in the same way."""
+    total: Any = 0.0
+    for difference in differences:
+        size = np.abs(difference)
+        if p == np.inf:
+            total = np.maximum(total, size)
+        elif p == 1.0:
+            total = total + size
+        elif p == 2.0:
+            total = total + size * size
+        else:
+            total = total + size**p
+    if p == 2.0:
+        total = np.sqrt(total)
+    elif p not in (1.0, np.inf):
+        total = total ** (1.0 / p)
+    return np.asarray(total, dtype=np.float64)
+
+
+def _edges_and_order(graph: Graph | ArrayLike, p: float | None, n_points: int) -> tuple[Integers, float]:
+    if isinstance(graph, Graph):
+        if graph.n_points != n_points:
+            raise InputError(f"the graph has {graph.n_points} vertices but there are {n_points} points")
+        return graph.edges, graph.order if p is None else checked_order(p)
+    return checked_edges(graph, n_points), 1.0 if p is None else checked_order(p)
+
+
+def _link_matrix(n_points: int, edges: Integers, lengths: Floats) -> Any:
+    """Symmetric sparse matrix of edge lengths; a repeated edge counts once, an edge of length 0 is kept."""
+    from scipy.sparse import csr_array
+
+    unique, first = np.unique(np.sort(edges, axis=1), axis=0, return_index=True)
+    i, j = unique.T
+    values = np.tile(lengths[first], 2)
+    return csr_array((values, (np.append(i, j), np.append(j, i))), shape=(n_points, n_points))

@@ -1,0 +1,76 @@
+"""Plain twins of the greedy spanner, written from its definition alone."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def distance_matrix(points: Floats, p: float) -> Floats:
+    """All distances; NumPy sums the leading axis one coordinate after another."""
+    difference = np.abs(points.T[:, :, None] - points.T[:, None, :])
+    if p == np.inf:
+        return np.asarray(difference.max(axis=0))
+    if p == 1.0:
+        return np.asarray(difference.sum(axis=0))
+    if p == 2.0:
+        return np.asarray(np.sqrt((difference**2).sum(axis=0)))
+    return np.asarray((difference**p).sum(axis=0) ** (1.0 / p))
+
+
+def pairs_in_order(distance: Floats) -> Iterator[tuple[int, int]]:
+    i, j = np.triu_indices(len(distance), k=1)
+    rank = np.lexsort((j, i, distance[i, j]))
+    yield from zip(i[rank].tolist(), j[rank].tolist(), strict=True)
+
+
+def dense_greedy(points: Floats, t: float, p: float) -> list[tuple[int, int]]:
+    """The greedy t-spanner with the lengths of all shortest paths kept in a matrix."""
+    distance = distance_matrix(points, p)
+    path = np.full_like(distance, np.inf)
+    np.fill_diagonal(path, 0.0)
+    edges = []
+    for i, j in pairs_in_order(distance):
+        length = distance[i, j]
+        if path[i, j] > t * length:
+            edges.append((i, j))
+            nearer_i = np.flatnonzero(path[i] + length < path[j])
+            nearer_j = np.flatnonzero(path[j] + length < path[i])
+            through = np.add.outer(path[i, nearer_i] + length, path[j, nearer_j])
+            block = np.minimum(path[np.ix_(nearer_i, nearer_j)], through)
+            path[np.ix_(nearer_i, nearer_j)] = block
+            path[np.ix_(nearer_j, nearer_i)] = block.T
+    return edges
+
+
+def searching_greedy(points: Floats, t: float, p: float) -> list[tuple[int, int]]:
+    """The greedy t-spanner by one search from i for every pair i < j: the definition down to the rounding of sums."""
+    distance = distance_matrix(points, p)
+    links: list[list[tuple[int, float]]] = [[] for _ in points]
+    edges = []
+    for i, j in pairs_in_order(distance):
+        length = float(distance[i, j])
+        if path_length(links, i, j) > t * length:
+            edges.append((i, j))
+            links[i].append((j, length))
+            links[j].append((i, length))
+    return edges
+
+
+def path_length(links: list[list[tuple[int, float]]], source: int, goal: int) -> float:
+    best = {source: 0.0}
+    queue = [(0.0, source)]
+    while queue:
+        reached, node = heapq.heappop(queue)
+        if node == goal:
+            return reached
+        for other, length in links[node]:
+            if reached + length < best.get(other, np.inf):
+                best[other] = reached + length
+                heapq.heappush(queue, (reached + length, other))
+    return float(np.inf)

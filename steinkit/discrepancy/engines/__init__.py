@@ -1,0 +1,57 @@
+"""Engines: ways of solving the Stein programs, behind one signature.
+
+An engine takes a `SteinProgram` and `Settings`, and returns a `Candidate` for each coordinate. It is free to be wrong:
+the certificate judges what it returns. `engine_named` turns the name a user gives into an engine.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import Protocol
+
+from steinkit.discrepancy.engines.common import Candidate, Settings
+from steinkit.discrepancy.program import SteinProgram
+from steinkit.errors import UsageError
+
+__all__ = ["ENGINES", "Candidate", "Engine", "Settings", "engine_named"]
+
+ENGINES = ("highs", "cvxpy")
+
+
+class Engine(Protocol):
+    """Solves all coordinates of a program, in order."""
+
+    def __call__(self, program: SteinProgram, settings: Settings, /) -> list[Candidate]:
+        """Return a candidate for each coordinate."""
+
+
+def engine_named(name: str) -> tuple[str, Engine]:
+    """Find an engine.
+
+    Parameters
+    ----------
+    name : str
+        "auto", "highs", "cvxpy", or "cvxpy:SOLVER" for an LP solver that CVXPY knows.
+
+    Returns
+    -------
+    str, Engine
+        The name with "auto" resolved, and the engine.
+
+    Raises
+    ------
+    UsageError
+        If there is no such engine or solver; the message lists those there are.
+    """
+    base, _, solver = name.partition(":")
+    if name in ("auto", "highs"):
+        from steinkit.discrepancy.engines import highs
+
+        return "highs", highs.solve
+    if base == "cvxpy":
+        from steinkit.discrepancy.engines import modelling
+
+        return modelling.engine(solver)
+    near = difflib.get_close_matches(base, ENGINES, n=1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    raise UsageError(f"unknown engine {name!r}; {hint}choose auto, {', '.join(ENGINES)} or cvxpy:SOLVER")

@@ -1,0 +1,104 @@
+"""What all engines share: their settings, their answer, and the loop over coordinates."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from threading import Event
+
+from threadpoolctl import threadpool_limits
+from tqdm import tqdm
+
+from steinkit.discrepancy.program import CoordinateProgram, SteinProgram
+from steinkit.sample import Floats
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How far and how long an engine should go.
+
+    Attributes
+    ----------
+    tolerance : float
+        Relative width (upper - lower)/upper of the bracket at which a coordinate is done.
+    deadline : float
+        Moment of `time.monotonic` at which to stop with the best candidate found; infinite if there is none.
+    n_jobs : int
+        Coordinates solved side by side.
+    progress : bool
+        Show a bar on standard error once a second has passed.
+    """
+
+    tolerance: float
+    deadline: float = float("inf")
+    n_jobs: int = 1
+    progress: bool = False
+    interrupted: Event = field(default_factory=Event)
+
+    @property
+    def seconds_left(self) -> float:
+        """Time until the deadline, never negative."""
+        return max(0.0, self.deadline - time.monotonic())
+
+    @property
+    def stopped(self) -> bool:
+        """Whether to stop now: out of time, or interrupted."""
+        return self.seconds_left == 0.0 or self.interrupted.is_set()
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """An engine's answer for one coordinate, to be judged by the certificate.
+
+    Attributes
+    ----------
+    program : CoordinateProgram
+        The program, in whose variables the answer is given.
+    y : ndarray, shape (N,)
+    p : ndarray, shape (m,)
+    notes : tuple of str
+        What the user should know: hand-overs, time limits.
+    """
+
+    program: CoordinateProgram
+    y: Floats
+    p: Floats
+    notes: tuple[str, ...] = ()
+
+
+SolveCoordinate = Callable[[CoordinateProgram, Settings], Candidate]
+
+
+def each_coordinate(solve: SolveCoordinate, program: SteinProgram, settings: Settings) -> list[Candidate]:
+    """Apply a solver of one coordinate to all, side by side in threads, with one BLAS thread each.
+
+    An interrupt (control-C) stops the solvers under way through `Settings.interrupted` and is raised again.
+    """
+    program.edge_rows  # noqa: B018 (built once, before the threads need it)
+    with (
+        threadpool_limits(limits=1),
+        ThreadPoolExecutor(max_workers=min(settings.n_jobs, program.dim)) as pool,
+        tqdm(
+            total=program.dim,
+            desc="coordinates",
+            unit="",
+            delay=1.0,
+            file=sys.stderr,
+            disable=not settings.progress,
+            leave=False,
+        ) as bar,
+    ):
+        tasks: list[Future[Candidate]] = [
+            pool.submit(solve, program.coordinate(j), settings) for j in range(program.dim)
+        ]
+        try:
+            for _ in as_completed(tasks):
+                bar.update()
+        except BaseException:
+            settings.interrupted.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+        return [task.result() for task in tasks]

@@ -1,0 +1,117 @@
+"""What every discrepancy starts from: distinct points with weights, their scores, and the support's bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steinkit.errors import InputError, UsageError
+from steinkit.sample import DistinctSample, Floats, Sample, as_sample
+from steinkit.target import Target, as_bounds, require_inside
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A sample ready to be scored.
+
+    Attributes
+    ----------
+    points : DistinctSample
+    scores : ndarray, shape (n, d)
+        Score of the target at the distinct points.
+    bounds : ndarray, shape (d, 2), or None
+    notes : tuple of str
+        What was merged or left out, and what a reader should know before the number.
+    """
+
+    points: DistinctSample
+    scores: Floats
+    bounds: Floats | None
+    notes: tuple[str, ...]
+
+
+def prepare(
+    draws: Sample | ArrayLike,
+    target: Target | None,
+    *,
+    scores: ArrayLike | None,
+    weights: ArrayLike | None,
+    bounds: ArrayLike | None,
+) -> Prepared:
+    """Check that sample, target, scores, weights and bounds fit together, and evaluate the score where needed."""
+    sample = _with_columns(as_sample(draws), weights, scores, target)
+    points = (sample if target is None else replace(sample, scores=None)).distinct()
+    limits = _support(points, target, bounds)
+    notes = _notes_on(sample, points, target) + _notes_on_names(sample, target)
+    values = points.scores if target is None else target.score(points.points, draws=points.first)
+    assert values is not None  # _with_columns saw to it
+    return Prepared(points, values, limits, notes)
+
+
+def _with_columns(sample: Sample, weights: ArrayLike | None, scores: ArrayLike | None, target: Target | None) -> Sample:
+    """The sample with the weights and scores given beside it; there must be exactly one source of each."""
+    if weights is not None:
+        if sample.weights is not None:
+            raise UsageError("weights were given, but the sample carries its own; drop one of the two")
+        sample = replace(sample, weights=np.asarray(weights))
+    if scores is not None:
+        if target is not None or sample.scores is not None:
+            other = "a target was given too" if target is not None else "the sample stores its own"
+            raise UsageError(f"scores were given, but {other}; drop one of the two")
+        sample = replace(sample, scores=np.asarray(scores))
+    if target is not None:
+        if not isinstance(target, Target):
+            raise UsageError(
+                f"target must be a steinkit Target; received {type(target).__name__}: "
+                "wrap a score function as sk.Target(score=...)"
+            )
+        return sample
+    if sample.scores is None:
+        raise UsageError("a discrepancy needs the target's score: give a target, or scores=, or a sample with scores")
+    return sample
+
+
+def _support(points: DistinctSample, target: Target | None, bounds: ArrayLike | None) -> Floats | None:
+    """The support's bounds, with every point inside; None if there are none."""
+    own = None if target is None else target.bounds
+    limits = own if bounds is None else as_bounds(bounds, points.dim)
+    if limits is None:
+        return None
+    if own is not None and bounds is not None and not np.array_equal(own, limits):
+        raise UsageError("bounds were given, but the target has its own and they differ; drop one of the two")
+    if len(limits) != points.dim:
+        raise InputError(f"the target has {len(limits)} coordinates, the draws have {points.dim}")
+    require_inside(points.points, limits, points.names, points.first)
+    return limits
+
+
+def _notes_on(sample: Sample, points: DistinctSample, target: Target | None) -> tuple[str, ...]:
+    """What scoring does to the sample as given, and what its reader should know before the number."""
+    notes = []
+    if points.merged:
+        notes.append(
+            f"{points.merged} of {len(sample)} draws repeat an earlier draw; they were merged and their weights summed"
+        )
+    if points.weightless:
+        notes.append(f"{points.weightless} of {len(sample)} draws have weight zero and were left out")
+    if len(points) == 1:
+        what = "the sample is one draw" if len(sample) == 1 else f"all {len(sample)} draws are the same point"
+        notes.append(f"{what}: the discrepancy is that of a single point mass")
+    if target is not None and sample.scores is not None:
+        notes.append("the sample's stored scores were not used; the target's were")
+    return tuple(notes)
+
+
+def _notes_on_names(sample: Sample, target: Target | None) -> tuple[str, ...]:
+    """Hold the sample's names against the target's: another order is an error, other names are worth a note."""
+    if target is None or target.names is None or sample.has_default_names or target.names == sample.names:
+        return ()
+    columns, coordinates = ", ".join(sample.names), ", ".join(target.names)
+    if sorted(target.names) == sorted(sample.names):
+        raise InputError(
+            f"the columns {columns} are not in the target's order {coordinates}; "
+            "reorder them (Sample.select, or --columns on the command line)"
+        )
+    return (f"the columns {columns} were taken, in this order, for the target's coordinates {coordinates}",)

@@ -1,0 +1,86 @@
+"""What the discrepancy of a good sample would be: independent draws from the target, of the same size."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from steinkit.discrepancy.graph import graph_stein_discrepancy
+from steinkit.errors import UsageError
+from steinkit.sample import Floats
+from steinkit.target import Seed, Target
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """Discrepancies of independent samples of n draws from the target.
+
+    Attributes
+    ----------
+    lower, upper : ndarray, shape (repeats,)
+        Certified brackets.
+    n : int
+        Draws in each sample.
+    """
+
+    lower: Floats
+    upper: Floats
+    n: int
+
+    @property
+    def values(self) -> Floats:
+        """Midpoints of the brackets, shape (repeats,)."""
+        return 0.5 * (self.lower + self.upper)
+
+    @property
+    def median(self) -> float:
+        """Median of the values."""
+        return float(np.median(self.values))
+
+
+def reference_discrepancy(
+    target: Target, n: int, repeats: int = 5, *, rng: Seed = 0, progress: bool = False, **settings: Any
+) -> Reference:
+    """Score independent samples of n draws from the target, to give a discrepancy a scale.
+
+    A discrepancy shrinks with the number of draws, at a rate and from a level that depend on the target: the bare
+    number means little until it is put beside that of a sample known to be right.
+
+    Parameters
+    ----------
+    target : Target
+        One that can be drawn from (``target.can_sample``).
+    n : int
+        Draws in each sample: as many as the sample under test has.
+    repeats : int
+        Samples to score.
+    rng : int, numpy.random.Generator or None
+        Seed; sample k is the same however many repeats are asked for.
+    progress : bool
+        Show progress on standard error.
+    **settings
+        Passed on to `graph_stein_discrepancy`: those of the score to compare with.
+
+    Returns
+    -------
+    Reference
+
+    Raises
+    ------
+    UsageError
+        If the target cannot be drawn from, or n or repeats is not positive.
+    """
+    if not target.can_sample:
+        raise UsageError(f"{target.label} cannot be drawn from, so there is no reference; pass sampler= to Target")
+    if n < 1 or repeats < 1:
+        raise UsageError(f"n and repeats must be at least 1; received {n} and {repeats}")
+    generators = np.random.default_rng(rng).spawn(repeats)
+    brackets = np.empty((2, repeats))
+    for k in tqdm(range(repeats), "reference samples", delay=1.0, file=sys.stderr, disable=not progress, leave=False):
+        result = graph_stein_discrepancy(target.sample(n, generators[k]), target, **settings)
+        brackets[:, k] = result.lower, result.upper
+    return Reference(lower=brackets[0], upper=brackets[1], n=n)

@@ -1,0 +1,108 @@
+"""The graph Stein discrepancy of a sample: the number, its proof, and the function that attains it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from steinkit.discrepancy.certificate import relative_width
+from steinkit.discrepancy.geometry import Graph
+from steinkit.sample import DistinctSample, Floats
+
+if TYPE_CHECKING:
+    from steinkit.discrepancy.reference import Reference
+
+
+@dataclass(frozen=True, eq=False)
+class GraphSteinDiscrepancy:
+    """A graph Stein discrepancy with its certificate.
+
+    The n points are the sample's distinct points in order of first appearance; ``sample.inverse`` maps draws to them.
+
+    Attributes
+    ----------
+    lower, upper : float
+        The discrepancy lies in [lower, upper], whatever solver found it.
+    coordinate_lower, coordinate_upper : ndarray, shape (d,)
+        The same for each coordinate; they sum to `lower` and `upper`.
+    g : ndarray, shape (n, d)
+        A Stein function that attains `lower`.
+    grad_g : ndarray, shape (n, d, d)
+        Its gradient: ``grad_g[i, j, k]`` is the derivative of g_j in direction k at point i.
+    scores : ndarray, shape (n, d)
+        Score of the target at the points.
+    sample : DistinctSample
+        Points, weights, counts, names.
+    graph : Graph
+        The graph whose edges hold g together.
+    dilation : float
+        The spanner's stretch; 1 where the graph is complete.
+    stein_factors : tuple of float
+    engine : str
+    tolerance : float
+        The relative width of the bracket that was asked for.
+    seconds : dict
+        Wall time spent on "scores", "graph", "program" and "solve".
+    warnings : tuple of str
+        What was merged, dropped, handed over, or not reached.
+    """
+
+    lower: float
+    upper: float
+    coordinate_lower: Floats
+    coordinate_upper: Floats
+    g: Floats
+    grad_g: Floats
+    scores: Floats
+    sample: DistinctSample
+    graph: Graph
+    dilation: float
+    stein_factors: tuple[float, float, float]
+    engine: str
+    tolerance: float
+    seconds: dict[str, float]
+    warnings: tuple[str, ...]
+
+    @property
+    def value(self) -> float:
+        """Midpoint of the certified bracket."""
+        return 0.5 * (self.lower + self.upper)
+
+    @property
+    def gap(self) -> float:
+        """Relative width of the bracket, (upper - lower) / upper."""
+        return relative_width(self.lower, self.upper)
+
+    @property
+    def coordinate_values(self) -> Floats:
+        """Midpoints of the coordinates' brackets, shape (d,)."""
+        return 0.5 * (self.coordinate_lower + self.coordinate_upper)
+
+    @property
+    def test_function(self) -> Floats:
+        """H = T_P g at the points, shape (n,): <g, score> + div g.
+
+        Its mean is zero under the target and `lower` under the sample: h is large where the sample has too many
+        draws, and negative where it has too few.
+        """
+        return np.asarray((self.g * self.scores).sum(axis=1) + self.grad_g.trace(axis1=1, axis2=2))
+
+    def summary(self, reference: Reference | None = None) -> str:
+        """Say in words what the number means, where the sample goes wrong, and what the number does not prove.
+
+        Parameters
+        ----------
+        reference : Reference, optional
+            Discrepancies of independent samples of the same size, from `steinkit.reference_discrepancy`.
+        """
+        from steinkit.discrepancy.words import summarise
+
+        return summarise(self, reference)
+
+    def __repr__(self) -> str:
+        return (
+            f"<GraphSteinDiscrepancy {self.value:.6g} in [{self.lower:.8g}, {self.upper:.8g}], "
+            f"{len(self.sample)} points in {self.sample.dim} dimensions, engine {self.engine}>"
+        )

@@ -80,8 +80,8 @@ def test_the_bracket_holds_in_rational_arithmetic(seed, exponent):
     """The feasible y is feasible, and both bounds hold, with no rounding at all."""
     rng = np.random.default_rng(seed)
     program = random_program(rng, m=6, n=5)
-    program.radius[:] *= 10.0**exponent
     _, y, p = optimum(program)
+    program.radius[:] *= 10.0**exponent  # no longer the optimum, and far from feasible where the radii are small
     certificate = certify(program, y + 1e-9 * rng.standard_normal(5), p)
     matrix = [[Fraction(value) for value in row] for row in program.matrix.toarray()]
     radius, box, objective = (list(map(Fraction, v)) for v in (program.radius, program.box, program.objective))

@@ -75,6 +75,12 @@ class Sample:
     def __len__(self) -> int:
         return len(self.points)
 
+    def __getitem__(self, rows: slice | Integers | NDArray[np.bool_]) -> Sample:
+        """Draws by slice, number or mask, with all that is known of them: ``sample[:100]``, ``sample[::5]``."""
+        columns = {name: getattr(self, name) for name in ("weights", "scores", "cost", "chain", "draw")}
+        kept = {name: values[rows] for name, values in columns.items() if values is not None}
+        return replace(self, points=self.points[rows], **kept)
+
     @property
     def dim(self) -> int:
         """Number of coordinates d."""

@@ -6,6 +6,7 @@ the score be checked, a sampler gives reference samples, a cdf gives Wasserstein
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -107,7 +108,9 @@ class Target:
         """Whether independent draws can be had from `sample`."""
         return self._sampler is not None
 
-    def score(self, points: ArrayLike, *, draws: Integers | None = None) -> Floats:
+    def score(
+        self, points: ArrayLike, *, draws: Integers | None = None, names: tuple[str, ...] | None = None
+    ) -> Floats:
         """Gradient of the log density.
 
         Parameters
@@ -115,6 +118,8 @@ class Target:
         points : array_like, shape (n, d)
         draws : ndarray of int, shape (n,), optional
             Which draw of a sample, from 0, each point is: what error messages call it.
+        names : tuple of str, optional
+            What error messages call the coordinates; the target's own names if not given.
 
         Returns
         -------
@@ -128,7 +133,7 @@ class Target:
         """
         points = self._points(points)
         if self.bounds is not None:
-            require_inside(points, self.bounds, self.names, draws)
+            require_inside(points, self.bounds, names or self.names, draws)
         values = _call(self._score, points, points.shape, "score")
         bad = np.argwhere(~np.isfinite(values))
         if bad.size:
@@ -136,7 +141,7 @@ class Target:
             on_bound = self.bounds is not None and points[row, column] in self.bounds[column]
             raise InputError(
                 f"the score at draw {_number(row, draws)} is {values[row, column]} in coordinate "
-                f"{self._name(column)!r}; the point is {_show(points[row])}: "
+                f"{self._name(column, names)!r}; the point is {_show(points[row])}: "
                 + ("it lies on the bound of the support; drop that draw" if on_bound else "is it inside the support?")
             )
         return values
@@ -170,7 +175,12 @@ class Target:
         """
         if self._sampler is None:
             raise UsageError(f"{self.label} cannot be drawn from; pass sampler= to Target")
-        points = np.asarray(self._sampler(n, np.random.default_rng(rng)), dtype=np.float64)
+        try:
+            points = np.asarray(self._sampler(n, np.random.default_rng(rng)), dtype=np.float64)
+        except SteinkitError:
+            raise
+        except Exception as error:
+            raise InputError(f"sampler raised {_described(error)}") from error
         if points.ndim != 2 or len(points) != n or (self.dim is not None and points.shape[1] != self.dim):
             raise InputError(f"sampler must return shape ({n}, {self.dim or 'd'}); it returned {points.shape}")
         return points
@@ -297,8 +307,8 @@ class Target:
             )
         return array
 
-    def _name(self, column: int) -> str:
-        return self.names[column] if self.names else default_names(column + 1)[column]
+    def _name(self, column: int, names: tuple[str, ...] | None = None) -> str:
+        return (names or self.names or default_names(column + 1))[column]
 
 
 @dataclass(frozen=True)
@@ -357,12 +367,19 @@ def _call(function: Callable[[Floats], ArrayLike], points: Floats, shape: tuple[
     except SteinkitError:
         raise
     except Exception as error:
-        raise InputError(f"{what} raised {type(error).__name__}: {error}") from error
+        raise InputError(f"{what} raised {_described(error)}") from error
     if values.shape != shape:
         raise InputError(
             f"{what} must return shape {shape} for points of shape {points.shape}; it returned {values.shape}"
         )
     return values
+
+
+def _described(error: Exception) -> str:
+    """What a user's function raised, and where in it."""
+    frames = traceback.extract_tb(error.__traceback__)[1:]  # the first is our own call
+    place = f" at {frames[0].filename}, line {frames[0].lineno}" if frames else ""
+    return f"{type(error).__name__}{place}: {error}"
 
 
 def _number(row: int, draws: Integers | None) -> int:

@@ -98,3 +98,17 @@ def test_as_sample_passes_samples_through():
     sample = sk.Sample([1.0])
     assert as_sample(sample) is sample
     assert not sk.Sample([1.0], names=["theta"]).has_default_names
+
+
+def test_draws_can_be_sliced_with_all_that_is_known_of_them():
+    sample = sk.Sample(
+        np.arange(12.0).reshape(2, 3, 2), weights=np.arange(1.0, 7.0), scores=np.ones((6, 2)), cost=np.arange(6.0)
+    )
+    part = sample[1::2]
+    np.testing.assert_array_equal(part.points, sample.points[1::2])
+    np.testing.assert_array_equal(part.weights, [2, 4, 6])
+    np.testing.assert_array_equal(part.cost, [1, 3, 5])
+    np.testing.assert_array_equal(part.chain, [0, 1, 1])
+    assert part.scores.shape == (3, 2)
+    assert len(sample[sample.chain == 1]) == 3
+    assert len(sk.Sample([1.0, 2.0])[:1]) == 1

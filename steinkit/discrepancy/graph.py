@@ -22,6 +22,7 @@ from steinkit.errors import SolverError, SteinkitWarning, UsageError
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 
+_NEARLY_COINCIDENT = 1e-5
 WIDEST_BRACKET = 0.1
 """Relative width beyond which a bracket is no answer."""
 
@@ -189,18 +190,32 @@ def _accept(result: GraphSteinDiscrepancy, timed_out: bool) -> GraphSteinDiscrep
         return result
     cause = "time ran out" if timed_out else f"engine {result.engine} could not close it"
     bracket = (
-        f"the discrepancy lies between {result.lower:.9g} and {result.upper:.9g}: the bracket's relative width is "
-        f"{result.gap:.1e}, {result.tolerance:g} was asked for ({cause})"
+        f"the discrepancy lies in {result.bracket}: the bracket's relative width is {result.gap:.1e}, "
+        f"{result.tolerance:g} was asked for ({cause})"
     )
     if result.gap > WIDEST_BRACKET:
         raise SolverError(
             f"no certified answer: {bracket}; more than {WIDEST_BRACKET:.0%} is not reported as a value. "
-            "Thin the sample, allow more time, or try another engine",
+            f"{_remedy(result, timed_out)}",
             result.lower,
             result.upper,
         )
     python_warnings.warn(bracket, SteinkitWarning, stacklevel=3)
     return replace(result, warnings=(*result.warnings, bracket))
+
+
+def _remedy(result: GraphSteinDiscrepancy, timed_out: bool) -> str:
+    """What may help where the bracket stays open; draws that nearly coincide are the usual cause."""
+    if timed_out:
+        return "Allow more time, or thin the sample"
+    shortest = int(np.argmin(result.graph.lengths)) if len(result.graph.lengths) else -1
+    if shortest < 0 or result.graph.lengths[shortest] > _NEARLY_COINCIDENT:
+        return "Thin the sample, or try another engine"
+    i, k = sorted(result.sample.first[result.graph.edges[shortest]])
+    return (
+        f"Draws {i + 1} and {k + 1} lie only {result.graph.lengths[shortest]:.1e} apart, closer than this engine "
+        "resolves: thin the sample, or keep one of such draws with their weights summed"
+    )
 
 
 def _tolerance(tolerance: float | None, dim: int) -> float:
@@ -215,16 +230,14 @@ def _positive(seconds: float | None, what: str) -> float:
     if seconds is None:
         return math.inf
     if not seconds > 0.0:
-        raise UsageError(f"{what} must be positive; received {seconds}")
+        raise UsageError(f"{what} (--max-seconds) must be positive; received {seconds}")
     return float(seconds)
 
 
 def _jobs(n_jobs: int) -> int:
-    from joblib import effective_n_jobs
+    from steinkit.discrepancy.threads import thread_count
 
-    if n_jobs == 0:
-        raise UsageError("n_jobs must be a positive number, or -1 for one job a processor; received 0")
-    return int(effective_n_jobs(n_jobs))
+    return thread_count(n_jobs)
 
 
 class _Stopwatch:

@@ -42,10 +42,12 @@ def prepare(
 ) -> Prepared:
     """Check that sample, target, scores, weights and bounds fit together, and evaluate the score where needed."""
     sample = _with_columns(as_sample(draws), weights, scores, target)
+    if target is not None and target.names is not None and sample.has_default_names and sample.dim == target.dim:
+        sample = replace(sample, names=target.names)
     points = (sample if target is None else replace(sample, scores=None)).distinct()
     limits = _support(points, target, bounds)
     notes = _notes_on(sample, points, target) + _notes_on_names(sample, target)
-    values = points.scores if target is None else target.score(points.points, draws=points.first)
+    values = points.scores if target is None else target.score(points.points, draws=points.first, names=points.names)
     assert values is not None  # _with_columns saw to it
     return Prepared(points, values, limits, notes)
 

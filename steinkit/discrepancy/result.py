@@ -89,6 +89,13 @@ class GraphSteinDiscrepancy:
         """
         return np.asarray((self.g * self.scores).sum(axis=1) + self.grad_g.trace(axis1=1, axis2=2))
 
+    @property
+    def bracket(self) -> str:
+        """The certified bracket as text, rounded outwards to the digits that matter."""
+        from steinkit.discrepancy.words import rounded_outwards
+
+        return "[{}, {}]".format(*rounded_outwards(self.lower, self.upper))
+
     def summary(self, reference: Reference | None = None) -> str:
         """Say in words what the number means, where the sample goes wrong, and what the number does not prove.
 
@@ -103,6 +110,6 @@ class GraphSteinDiscrepancy:
 
     def __repr__(self) -> str:
         return (
-            f"<GraphSteinDiscrepancy {self.value:.6g} in [{self.lower:.8g}, {self.upper:.8g}], "
+            f"<GraphSteinDiscrepancy {self.value:.6g} in {self.bracket}, "
             f"{len(self.sample)} points in {self.sample.dim} dimensions, engine {self.engine}>"
         )

@@ -10,6 +10,7 @@ from steinkit.compilation import announced_compilation
 from steinkit.discrepancy.bounded_search import Adjacency
 from steinkit.discrepancy.geometry import Graph, checked_order, edge_lengths
 from steinkit.discrepancy.spanner_kernels import Problem, filter_block, insert_in_order
+from steinkit.discrepancy.threads import thread_count
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Sample, as_sample
 
@@ -87,13 +88,13 @@ def greedy_spanner(points: Sample | ArrayLike, dilation: float = 2.0, *, p: floa
     J. Gorham and L. Mackey (2015). Measuring sample quality with Stein's method. NeurIPS. Section 4.
     """
     coordinates = as_sample(points).points
-    _check_settings(coordinates, dilation, p, n_jobs)
+    _check_settings(coordinates, dilation, p)
     n = len(coordinates)
     margin = (4 * n + 16) * np.finfo(np.float64).eps
     problem = Problem(np.ascontiguousarray(coordinates.T), checked_order(p), float(dilation), margin)
     edges, lengths = np.empty((0, 2), dtype=np.int64), np.empty(0)
     if n > 1:
-        with announced_compilation(), joblib.Parallel(n_jobs=n_jobs, prefer="threads") as parallel:
+        with announced_compilation(), joblib.Parallel(n_jobs=thread_count(n_jobs), prefer="threads") as parallel:
             edges, lengths = _insert_buckets(problem, coordinates, parallel)
     _check_short_edges(coordinates, edges, lengths)
     return Graph(n, edges, lengths, problem.order)
@@ -189,11 +190,9 @@ def _blocks(coordinates: Floats) -> list[Integers]:
     return np.array_split(rank, max(1, len(rank) // POINTS_PER_BLOCK))
 
 
-def _check_settings(coordinates: Floats, dilation: float, p: float, n_jobs: int) -> None:
+def _check_settings(coordinates: Floats, dilation: float, p: float) -> None:
     if not 1.0 < dilation < np.inf:  # so that NaN fails too
         raise UsageError(f"dilation must be a finite number above 1; received {dilation}")
-    if n_jobs == 0:
-        raise UsageError("n_jobs must be a number of threads, or -1 for all cores; received 0")
     corners = np.vstack([coordinates.min(axis=0), coordinates.max(axis=0)])
     diameter = edge_lengths(corners, [[0, 1]], p)[0]
     if diameter > np.finfo(np.float64).max / (4.0 * dilation):

@@ -48,9 +48,9 @@ def summarise(result: GraphSteinDiscrepancy, reference: Reference | None = None)
 def _the_number(result: GraphSteinDiscrepancy) -> str:
     points = result.sample
     draws = len(points.inverse)
-    size = f"{draws} draws" if draws == len(points) else f"{draws} draws, {len(points)} distinct points"
-    what = f"({size}, {_count(points.dim, 'coordinate')})"
-    proof = bracket(result.lower, result.upper)
+    distinct = "" if draws == len(points) else f", {_count(len(points), 'distinct point')}"
+    what = f"({_count(draws, 'draw')}{distinct}, {_count(points.dim, 'coordinate')})"
+    proof = " and ".join(rounded_outwards(result.lower, result.upper))
     if result.gap > result.tolerance:
         return (
             f"The graph Stein discrepancy lies between {proof} {what}. The bracket's relative width is "
@@ -128,8 +128,10 @@ def _direction(result: GraphSteinDiscrepancy, j: int) -> str:
         place, way = ("high", "down") if shift < 0.0 else ("low", "up")
         return f"the draws sit too {place}: the flow that would mend the sample moves them {way}"
     if stretch < 0.0:
-        return "the draws are spread too widely: the flow that would mend the sample pulls them together"
-    return "the draws are too concentrated: the flow that would mend the sample pushes them apart"
+        return (
+            "the draws are spread too widely for this target: the flow that would mend the sample pulls them together"
+        )
+    return "the draws are too concentrated for this target: the flow that would mend the sample pushes them apart"
 
 
 def _the_draws(result: GraphSteinDiscrepancy) -> str:
@@ -152,11 +154,11 @@ def _draw(result: GraphSteinDiscrepancy, i: int, h: float) -> str:
     return f"draw {points.first[i] + 1}{repeats} at ({coordinates}), h = {h:+.3g}"
 
 
-def bracket(lower: float, upper: float) -> str:
-    """Both ends, rounded outwards to the digits that matter: one more than they share, within six and eight."""
+def rounded_outwards(lower: float, upper: float) -> tuple[str, str]:
+    """Both ends of a bracket to the digits that matter: one more than they share, within six and eight."""
     gap = relative_width(lower, upper)
     digits = 6 if gap == 0.0 else min(max(6, 1 - math.floor(math.log10(gap))), 8)
-    return f"{_rounded(lower, digits, ROUND_FLOOR)} and {_rounded(upper, digits, ROUND_CEILING)}"
+    return _rounded(lower, digits, ROUND_FLOOR), _rounded(upper, digits, ROUND_CEILING)
 
 
 def _rounded(value: float, digits: int, direction: str) -> str:

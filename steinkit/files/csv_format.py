@@ -128,7 +128,7 @@ def _number(cell: str, column: str, line: int, source: str) -> float:
         raise InputError(f'{source}, line {line}, column "{column}" is empty; fill it in or drop that draw')
     raise InputError(
         f'{source}, line {line}, column "{column}" holds {shortened(cell)} where a number is wanted; '
-        "correct it or drop that draw, or leave the column out with columns="
+        "correct it or drop that draw, or leave the column out with columns= (--columns)"
     )
 
 
@@ -137,8 +137,8 @@ def _lay_out(header: Sequence[str], source: str, columns: Sequence[str] | None) 
     if columns is None and "lp__" in layout.names:
         # Stan's log density is no coordinate of the target: scoring it as one would be wrong in silence.
         raise InputError(
-            f'{source} holds Stan\'s diagnostic column "lp__"; read it with format="stan", or choose the '
-            "coordinates with columns="
+            f'{source} holds Stan\'s diagnostic column "lp__"; read it with format="stan" (--format stan), or choose '
+            "the coordinates with columns= (--columns)"
         )
     return layout.select(columns, source)
 
@@ -187,7 +187,7 @@ def _decoded(data: bytes, source: str) -> Iterator[str]:
         line = data.count(b"\n", 0, error.start) + 1
         raise InputError(
             f"{source}, line {line} is not UTF-8 text (byte 0x{data[error.start]:02x}); save the file as "
-            "UTF-8, or say with format= what it is"
+            "UTF-8, or say with format= (--format) what it is"
         ) from None
     return iter(_as_text(data))
 

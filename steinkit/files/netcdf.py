@@ -126,7 +126,7 @@ def _opened(data: bytes, source: str) -> Iterator[Any]:
         kind = (
             "a NetCDF 3 file; convert it to NetCDF 4 (nccopy -k nc4)"
             if data.startswith(b"CDF")
-            else ("no NetCDF 4 (HDF5) file; say with format= what it is")
+            else ("no NetCDF 4 (HDF5) file; say with format= (--format) what it is")
         )
         raise InputError(f"{source} is {kind}")
     with _damage_reported(source):
@@ -172,7 +172,8 @@ def _numbers(variable: Any, name: str, source: str) -> Floats:
         array: NDArray[Any] = variable.transpose("chain", "draw", ...).values
     if array.dtype.kind not in "fiub":
         raise InputError(
-            f'{source}: variable "{name}" holds {array.dtype} where real numbers are wanted; leave it out with columns='
+            f'{source}: variable "{name}" holds {array.dtype} where real numbers are wanted; '
+            "leave it out with columns= (--columns)"
         )
     return array.astype(np.float64)
 

@@ -95,7 +95,7 @@ def read_npy(data: bytes, source: str, columns: Sequence[str] | None = None) -> 
     """Read points of shape (n,), (n, d) or (chains, draws, d) from the bytes of an NPY file."""
     points = _load(data, source)
     if not isinstance(points, np.ndarray):
-        raise InputError(f'{source} is an NPZ archive, not an NPY array; read it with format="npz"')
+        raise InputError(f'{source} is an NPZ archive, not an NPY array; read it with format="npz" (--format npz)')
     parts: dict[str, Any] = {"points": points}
     if columns is not None:
         parts["names"] = default_names(points.shape[-1] if points.ndim > 1 else 1)
@@ -133,7 +133,7 @@ def _load(data: bytes, source: str) -> Any:
 def _unpack(data: bytes, source: str) -> dict[str, Any]:
     archive = _load(data, source)
     if isinstance(archive, np.ndarray):
-        raise InputError(f'{source} is an NPY array, not an NPZ archive; read it with format="npy"')
+        raise InputError(f'{source} is an NPY array, not an NPZ archive; read it with format="npy" (--format npy)')
     if "points" not in archive.files:
         raise InputError(
             f'{source} holds no array "points"; it holds {listed(archive.files) or "nothing"}: store the '

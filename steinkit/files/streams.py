@@ -52,6 +52,8 @@ def read_bytes(source: Place, *, binary: bool) -> bytes:
     if isinstance(source, (str, os.PathLike)) and not is_standard(source):
         return _read_file(Path(source))
     stream: Any = getattr(sys.stdin, "buffer", sys.stdin) if is_standard(source) else source
+    if stream is None:
+        raise InputError("standard input is closed; send the sample to it, or name a file")
     if not hasattr(stream, "read"):
         raise UsageError(f'a path, "-" or an open file is wanted to read from; received {type(source).__name__}')
     name = name_of(source, "input")

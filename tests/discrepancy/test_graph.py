@@ -245,7 +245,7 @@ def test_a_sample_that_stores_scores_needs_no_target():
         ({"target": NORMAL, "dilation": np.nan}, sk.UsageError, "above 1; received nan"),
         ({"target": NORMAL, "graph": "knn"}, sk.UsageError, "'spanner' or 'complete'"),
         ({"target": NORMAL, "tolerance": 0.0}, sk.UsageError, "between 0 and 1"),
-        ({"target": NORMAL, "max_seconds": -1.0}, sk.UsageError, "max_seconds must be positive"),
+        ({"target": NORMAL, "max_seconds": -1.0}, sk.UsageError, "must be positive; received -1"),
         ({"target": NORMAL, "n_jobs": 0}, sk.UsageError, "n_jobs"),
         ({"target": NORMAL, "stein_factors": (1, 1, 0)}, sk.UsageError, "three positive numbers"),
         ({"target": NORMAL, "bounds": (0.5, 3.0)}, sk.InputError, r"draw 1 lies outside the support: x1 = 0"),
@@ -290,3 +290,21 @@ def test_a_wide_bracket_is_raised_with_the_bracket_in_it(monkeypatch):
         scored(points, tolerance=1e-15)
     assert caught.value.lower <= honest.upper
     assert caught.value.upper >= honest.lower
+
+
+@pytest.mark.parametrize("apart", [1e-8, 1e-10, 1e-14])
+def test_draws_closer_than_the_engine_resolves_are_named(apart):
+    """And the engine ends: its interior point method would iterate for ever on some of these."""
+    points = np.random.default_rng(0).standard_normal((20, 2))
+    points[13] = points[5] + [apart, 0.0]
+    try:
+        result = scored(points)
+    except sk.SolverError as error:
+        assert "Draws 6 and 14 lie only" in str(error)
+    else:
+        assert result.gap <= 1e-6
+
+
+def test_names_of_the_target_serve_a_sample_without_any():
+    target = sk.Target(lambda x: -x, names=("alpha", "beta"))
+    assert sk.graph_stein_discrepancy([[0.0, 1.0], [1.0, 0.0]], target).sample.names == ("alpha", "beta")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.words import bracket
+from steinkit.discrepancy.words import rounded_outwards
 
 TARGET = sk.targets.Normal(0.0, dim=2)
 
@@ -20,8 +20,8 @@ def wrong(change, n=150):
     [
         (lambda x: x + 1.0, "In beta, the draws sit too high"),
         (lambda x: x - 1.0, "In beta, the draws sit too low"),
-        (lambda x: 2.0 * x, "In beta, the draws are spread too widely"),
-        (lambda x: 0.3 * x, "In beta, the draws are too concentrated"),
+        (lambda x: 2.0 * x, "In beta, the draws are spread too widely for this target"),
+        (lambda x: 0.3 * x, "In beta, the draws are too concentrated for this target"),
     ],
 )
 def test_direction_of_the_error(change, words):
@@ -41,7 +41,10 @@ def test_the_worst_coordinate_comes_first_and_the_worst_draw_is_named():
 def test_numbers_in_the_summary_are_those_of_the_result():
     result = wrong(lambda x: x)
     summary = " ".join(result.summary().split())
-    assert f"is {result.value:.6g}, proved to lie between {bracket(result.lower, result.upper)}" in summary
+    assert (
+        f"is {result.value:.6g}, proved to lie between {' and '.join(rounded_outwards(result.lower, result.upper))}"
+        in summary
+    )
     assert "150 draws, 2 coordinates" in summary
     share = result.coordinate_values.max() / result.value
     assert f"{share:.0%}" in summary
@@ -85,8 +88,8 @@ def test_comparison_with_independent_draws():
     ],
 )
 def test_brackets_are_rounded_outwards(lower, upper, text):
-    assert bracket(lower, upper) == text
-    low, high = map(float, bracket(lower, upper).split(" and "))
+    assert " and ".join(rounded_outwards(lower, upper)) == text
+    low, high = map(float, rounded_outwards(lower, upper))
     assert low <= lower
     assert high >= upper
 

@@ -26,7 +26,7 @@ from steinkit.sample import Floats
 
 Point = tuple[Floats, Floats]
 
-_INTERIOR_POINT = {"solver": "ipx", "run_crossover": "off"}
+_INTERIOR_POINT = {"solver": "ipx", "run_crossover": "off", "ipm_iteration_limit": 200}  # 30 is usual; it may stall
 _DUAL_SIMPLEX = {
     "solver": "simplex",
     "simplex_strategy": 1,

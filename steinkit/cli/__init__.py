@@ -1,0 +1,80 @@
+"""The command line: ``steinkit score``, ``steinkit targets``.
+
+Results go to standard output, progress, warnings and errors to standard error. Exit codes: 0 fine, 1 the threshold of
+``--fail-above`` exceeded, 2 wrong usage, 3 bad input, 4 no certified answer, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from types import FrameType
+from typing import NoReturn
+
+import click
+
+from steinkit import __version__
+from steinkit.cli.score_command import score
+from steinkit.cli.targets_command import targets
+from steinkit.errors import SteinkitError
+
+_INTERRUPTED = 130
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="steinkit")
+def commands() -> None:
+    """Is this sample any good? Certified Stein discrepancies of a sample, bias included.
+
+    Exit codes: 0 fine, 1 --fail-above exceeded, 2 wrong usage, 3 bad input, 4 no certified answer.
+    """
+
+
+commands.add_command(score)
+commands.add_command(targets)
+
+
+def main() -> NoReturn:
+    """Run the command line and exit with its code; no traceback for what the user can mend."""
+    try:
+        with _second_interrupt_ends_all():
+            code = commands.main(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except SteinkitError as error:
+        click.echo(f"error: {error}", err=True)
+        code = error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted", err=True)
+        code = _INTERRUPTED
+    except MemoryError:
+        click.echo("error: not enough memory for a sample of this size; thin the sample", err=True)
+        code = SteinkitError.exit_code
+    sys.exit(code or 0)
+
+
+@contextlib.contextmanager
+def _second_interrupt_ends_all() -> Iterator[None]:
+    """Let the first control-C stop the solvers in good order, and a second one end the process at once.
+
+    Without it a second one would leave solvers running while the interpreter shuts down, which aborts the process.
+    """
+
+    def first(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, lambda number, frame: os._exit(_INTERRUPTED))
+        print("interrupting; control-C again ends at once", file=sys.stderr, flush=True)
+        raise KeyboardInterrupt
+
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler:  # someone else sees to it, or it is ignored, as under nohup
+        yield
+        return
+    signal.signal(signal.SIGINT, first)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,89 @@
+"""Where results go: standard output, the JSON file, the picture. One that fails does not cost the others."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import click
+
+from steinkit.discrepancy.result import GraphSteinDiscrepancy
+from steinkit.errors import OutputError, UsageError
+from steinkit.files.streams import write_bytes
+
+_PICTURES = (".png", ".pdf", ".svg")
+
+
+def require_places(source: str, json_file: str | None, picture_file: str | None) -> None:
+    """Refuse, before any work is done, a file that cannot be written or would cost the user another."""
+    if json_file:
+        _require_place("-o", json_file, source, "print JSON there with --json")
+    if picture_file:
+        _require_place("--plot", picture_file, source, "name a .png, .pdf or .svg file")
+        if not _is_device(picture_file) and Path(picture_file).suffix.lower() not in _PICTURES:
+            raise UsageError(f"--plot {picture_file}: the ending must be one of {', '.join(_PICTURES)}")
+    if json_file and picture_file and Path(json_file).resolve() == Path(picture_file).resolve():
+        raise UsageError(f"-o and --plot both name {json_file}; give each a file of its own")
+
+
+def _require_place(option: str, path: str, source: str, remedy: str) -> None:
+    if path == "-":
+        raise UsageError(f"{option} cannot write to standard output; {remedy}")
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise OutputError(f"{path} cannot be written: there is no folder {folder}; make it first")
+    if source != "-" and Path(path).is_file() and Path(source).exists() and os.path.samefile(path, source):
+        raise UsageError(f"{option} {path} would overwrite the sample itself; name another file")
+
+
+def _is_device(path: str) -> bool:
+    """Whether a path is a device or a pipe, written to as it is and whatever its name ends in."""
+    return Path(path).exists() and not Path(path).is_file()
+
+
+def deliver(deliveries: Iterable[Callable[[], None]]) -> None:
+    """Make every delivery, also after one of them failed; then raise what failed."""
+    failures = []
+    for make in deliveries:
+        try:
+            make()
+        except OutputError as error:
+            failures.append(str(error))
+    if failures:
+        raise OutputError("; ".join(failures))
+
+
+def say(text: str) -> None:
+    """Print a result on standard output. A reader who has gone, such as ``head``, is no error."""
+    try:
+        _echo(text)
+    except BrokenPipeError:
+        sys.stdout = None  # nothing is left to flush at the end
+    except OSError as error:
+        sys.stdout = None
+        raise OutputError(
+            f"standard output cannot be written: {error.strerror or error}; free space, or send it elsewhere"
+        ) from None
+
+
+def _echo(text: str) -> None:
+    try:
+        click.echo(text)
+    except UnicodeEncodeError as error:  # a name that the terminal's encoding lacks
+        click.echo(text.encode(error.encoding, "backslashreplace").decode(error.encoding))
+
+
+def draw(result: GraphSteinDiscrepancy, path: str, title: str) -> None:
+    """Save the picture, in one step; a device receives a PNG."""
+    from steinkit.plots import picture
+
+    form = "png" if _is_device(path) else Path(path).suffix.lower().removeprefix(".")
+    stream = io.BytesIO()
+    try:
+        picture(result, title).savefig(stream, format=form, dpi=150)
+    except (ValueError, OverflowError) as error:
+        raise OutputError(f"{path}: the picture could not be drawn: {error}; leave out --plot") from None
+    write_bytes(path, stream.getvalue(), binary=True)

@@ -1,0 +1,19 @@
+"""``steinkit targets``: the built-in targets and their options."""
+
+from __future__ import annotations
+
+import click
+
+from steinkit.cli.outputs import say
+from steinkit.targets import target_table
+
+
+@click.command()
+def targets() -> None:
+    """List the built-in targets, with the options that -p sets."""
+    lines = [f"{name}\n    {summary}\n    -p {options}" for name, options, summary in target_table()]
+    options = (
+        "Options are written -p key=value: -p mean=0,0, -p 'covariance=[[2,1],[1,2]]'. Those in brackets are optional."
+    )
+    own = "Your own: --target path.py:attribute, a steinkit.Target, a function that returns one, or score(points)."
+    say("\n".join([*lines, "", options, own]))

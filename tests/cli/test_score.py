@@ -1,0 +1,487 @@
+"""``steinkit score`` where all is well: what it prints, writes, draws, and how it exits."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit import __version__, cli
+from steinkit.cli import score_command
+from steinkit.discrepancy.engines.modelling import linear_solvers
+from steinkit.errors import SolverError
+
+_NORMAL = ("--target", "normal", "--reference", "0")
+_COMMAND = str(Path(sys.executable).with_name("steinkit"))
+_SIGNATURES = {"png": b"\x89PNG\r\n", "pdf": b"%PDF-", "svg": b"<?xml"}
+
+
+def _expected(draws, **settings):
+    return sk.graph_stein_discrepancy(draws, sk.targets.Normal(dim=draws.shape[1]), **settings)
+
+
+@pytest.fixture
+def wide(monkeypatch):
+    """The discrepancy's bracket made wide by hand: [1, 1.05]."""
+
+    def scored(*args, **kwargs):
+        return replace(sk.graph_stein_discrepancy(*args, **kwargs), lower=1.0, upper=1.05, tolerance=0.1)
+
+    monkeypatch.setattr(score_command, "graph_stein_discrepancy", scored)
+
+
+class TestJson:
+    def test_has_the_keys_of_the_contract(self, steinkit, sample_file, draws):
+        outcome = steinkit("score", sample_file, *_NORMAL, "--json")
+        document = outcome.document
+        assert outcome.code == 0
+        assert list(document) == ["sample", "results", "reference", "warnings", "version"]
+        assert document["sample"] == {"draws": 20, "distinct": 20, "dim": 2, "names": ["a", "b"]}
+        (entry,) = document["results"]
+        keys = ["measure", "value", "lower", "upper", "coordinates", "edges", "dilation", "engine", "seconds"]
+        assert list(entry) == keys
+        assert entry["measure"] == "graph"
+        assert [list(each) for each in entry["coordinates"]] == 2 * [["name", "value", "lower", "upper"]]
+        assert list(entry["seconds"]) == ["scores", "graph", "program", "solve"]
+        assert all(seconds >= 0.0 for seconds in entry["seconds"].values())
+        assert document["reference"] is None
+        assert document["warnings"] == []
+        assert document["version"] == __version__
+
+    def test_carries_the_numbers_of_the_library_to_the_last_bit(self, steinkit, sample_file, draws):
+        (entry,) = steinkit("score", sample_file, *_NORMAL, "--json").document["results"]
+        result = _expected(draws)
+        assert (entry["value"], entry["lower"], entry["upper"]) == (result.value, result.lower, result.upper)
+        assert [each["lower"] for each in entry["coordinates"]] == result.coordinate_lower.tolist()
+        assert [each["upper"] for each in entry["coordinates"]] == result.coordinate_upper.tolist()
+        assert [each["value"] for each in entry["coordinates"]] == result.coordinate_values.tolist()
+        assert [each["name"] for each in entry["coordinates"]] == ["a", "b"]
+        assert (entry["edges"], entry["dilation"]) == (len(result.graph.edges), 2.0)
+        assert entry["engine"] == result.engine
+
+    def test_counts_repeated_draws_and_repeats_its_warnings_on_standard_error(self, steinkit, write_csv, draws):
+        outcome = steinkit("score", write_csv("a,b", np.vstack([draws, draws[:3]])), *_NORMAL, "--json")
+        assert outcome.document["sample"]["draws"] == 23
+        assert outcome.document["sample"]["distinct"] == 20
+        (note,) = outcome.document["warnings"]
+        assert "3 of 23 draws repeat" in note
+        assert f"warning: {note}" in outcome.err
+
+    def test_names_outside_ascii_survive(self, steinkit, folder, draws):
+        (folder / "draws.csv").write_text("θ,b\n" + "\n".join(f"{x},{y}" for x, y in draws), encoding="utf-8")
+        assert steinkit("score", "draws.csv", *_NORMAL, "--json").document["sample"]["names"] == ["θ", "b"]
+
+    def test_is_not_disturbed_by_what_the_users_code_prints(self, steinkit, sample_file, write_code):
+        model = write_code("print('loading')\ndef score(x):\n    print('scoring')\n    return -x\n")
+        outcome = steinkit("score", sample_file, "--target", f"{model}:score", "--json")
+        assert outcome.document["results"][0]["value"] > 0.0
+        assert "loading" in outcome.err
+        assert "scoring" in outcome.err
+
+
+class TestText:
+    def test_has_heading_table_summary_and_method(self, steinkit, sample_file, draws):
+        outcome = steinkit("score", sample_file, *_NORMAL)
+        result = _expected(draws)
+        assert outcome.code == 0
+        assert outcome.err == ""
+        lines = outcome.out.splitlines()
+        assert lines[0] == "draws.csv against target normal"
+        assert lines[2].split()[:3] == ["coordinate", "discrepancy", "share"]
+        for line, name, value in zip(
+            lines[3:], ["a", "b", "total"], [*result.coordinate_values, result.value], strict=False
+        ):
+            assert line.split()[:2] == [name, f"{value:.6g}"]
+        assert "What this does not prove" in outcome.out
+        assert f"2-spanner ({len(result.graph.edges)} edges) by engine {result.engine}" in outcome.out
+
+    def test_the_printed_bracket_holds_the_certified_one(self, steinkit, sample_file, draws):
+        outcome = steinkit("score", sample_file, *_NORMAL)
+        total = next(line for line in outcome.out.splitlines() if line.startswith("total"))
+        lower, upper = map(float, re.search(r"(\S+) and (\S+)$", total).groups())
+        result = _expected(draws)
+        assert lower <= result.lower <= result.upper <= upper
+        assert upper - lower < 1e-4 * upper
+
+    def test_says_in_the_heading_how_the_target_was_set(self, steinkit, sample_file):
+        out = steinkit("score", sample_file, *_NORMAL, "-p", "mean=0,1").out
+        assert out.startswith("draws.csv against target normal (mean=0,1)\n")
+
+    def test_a_value_that_the_bracket_does_not_support_is_not_shown(self, steinkit, sample_file):
+        outcome = steinkit("score", sample_file, *_NORMAL, "--tolerance", "1e-17")
+        assert outcome.code == 0
+        assert "see bracket" in outcome.out
+        assert "quote both ends" in " ".join(outcome.out.split())
+
+
+class TestFiles:
+    def test_output_is_what_json_prints(self, steinkit, folder, sample_file):
+        outcome = steinkit("score", sample_file, *_NORMAL, "--json", "-o", "result.json")
+        assert (folder / "result.json").read_text() == outcome.out
+
+    def test_output_is_written_beside_the_text_too_and_replaces_an_old_file(self, steinkit, folder, sample_file):
+        (folder / "result.json").write_text("old")
+        outcome = steinkit("score", sample_file, *_NORMAL, "--output", "result.json")
+        assert outcome.out.startswith("draws.csv against")
+        assert json.loads((folder / "result.json").read_text())["version"] == __version__
+        assert sorted(os.listdir(folder)) == ["draws.csv", "result.json"]
+
+    @pytest.mark.parametrize("ending", sorted(_SIGNATURES))
+    def test_plot(self, steinkit, folder, sample_file, ending):
+        outcome = steinkit("score", sample_file, *_NORMAL, "--json", "--plot", f"where.{ending}")
+        assert outcome.code == 0
+        assert outcome.document["results"]
+        picture = (folder / f"where.{ending}").read_bytes()
+        assert picture.startswith(_SIGNATURES[ending])
+        assert len(picture) > 5000
+
+    def test_plot_with_names_that_look_like_formulas(self, steinkit, folder, write_csv, draws):
+        name = write_csv(r"$\frac{$,cost_$", draws, name="$_$.csv")
+        outcome = steinkit("score", name, *_NORMAL, "--plot", "where.PNG")
+        assert outcome.code == 0
+        assert (folder / "where.PNG").read_bytes().startswith(_SIGNATURES["png"])
+
+
+class TestSources:
+    def test_standard_input(self, steinkit, sample_file, folder):
+        outcome = steinkit("score", "-", *_NORMAL, stdin=(folder / sample_file).read_bytes())
+        assert outcome.code == 0
+        assert outcome.out.startswith("standard input against target normal")
+
+    def test_npz_and_npy(self, steinkit, folder, draws):
+        np.savez(folder / "draws.npz", points=draws, names=np.array(["u", "v"]))
+        np.save(folder / "draws.npy", draws)
+        archive = steinkit("score", "draws.npz", *_NORMAL, "--json").document
+        array = steinkit("score", "draws.npy", *_NORMAL, "--json").document
+        assert archive["sample"]["names"] == ["u", "v"]
+        assert array["sample"]["names"] == ["x1", "x2"]
+        assert archive["results"][0]["value"] == array["results"][0]["value"] == _expected(draws).value
+
+    def test_npz_on_standard_input(self, steinkit, folder, draws):
+        np.savez(folder / "draws.npz", points=draws)
+        content = (folder / "draws.npz").read_bytes()
+        outcome = steinkit("score", "-", "--format", "npz", *_NORMAL, "--json", stdin=content)
+        assert outcome.document["sample"]["draws"] == 20
+
+    def test_format_overrules_the_ending(self, steinkit, write_csv, draws):
+        outcome = steinkit("score", write_csv("a,b", draws, name="draws.txt"), "--format", "csv", *_NORMAL, "--json")
+        assert outcome.document["sample"]["names"] == ["a", "b"]
+
+    def test_stored_scores_stand_in_for_a_target(self, steinkit, write_csv, draws):
+        name = write_csv("a,b,score:a,score:b", np.hstack([draws, -draws]))
+        outcome = steinkit("score", name)
+        assert outcome.code == 0
+        assert outcome.out.startswith("draws.csv against the scores stored in the file")
+        document = steinkit("score", name, "--json").document
+        assert document["results"][0]["value"] == _expected(draws).value
+        assert document["reference"] is None
+
+    def test_a_target_takes_the_place_of_stored_scores(self, steinkit, write_csv, draws):
+        name = write_csv("a,b,score:a,score:b", np.hstack([draws, 5.0 * draws]))
+        assert steinkit("score", name, *_NORMAL, "--json").document["results"][0]["value"] == _expected(draws).value
+
+    def test_weights_count(self, steinkit, write_csv, draws):
+        weights = np.arange(20.0)
+        outcome = steinkit("score", write_csv("a,b,weight", np.column_stack([draws, weights])), *_NORMAL, "--json")
+        assert outcome.document["results"][0]["value"] == _expected(draws, weights=weights).value
+        assert outcome.document["sample"] == {"draws": 20, "distinct": 19, "dim": 2, "names": ["a", "b"]}
+        assert any("weight zero" in note for note in outcome.document["warnings"])
+
+    def test_columns_choose_and_order_the_coordinates(self, steinkit, write_csv, draws):
+        name = write_csv("a,b,c", np.column_stack([draws, draws[::-1, 0]]))
+        document = steinkit("score", name, "--columns", "c, a", *_NORMAL, "--json").document
+        assert document["sample"]["names"] == ["c", "a"]
+        assert document["results"][0]["value"] == _expected(np.column_stack([draws[::-1, 0], draws[:, 0]])).value
+
+    def test_one_coordinate_is_computed_on_the_sorted_sample(self, steinkit, write_csv, draws):
+        name = write_csv("a", draws[:, :1])
+        assert "on the sorted sample (19 edges)" in steinkit("score", name, *_NORMAL).out
+        assert steinkit("score", name, *_NORMAL, "--json").document["results"][0]["dilation"] == 1.0
+
+
+class TestTargetsOfOnesOwn:
+    _CODE = (
+        "target = sk.Target(score=lambda x: -x, log_density=lambda x: -0.5 * (x**2).sum(axis=1), dim=2,\n"
+        "                   sampler=lambda n, rng: rng.standard_normal((n, 2)))\n"
+        "def factory():\n    return target\n"
+        "def score(points):\n    return -points\n"
+    )
+
+    @pytest.mark.parametrize("attribute", ["target", "factory", "score"])
+    def test_target_factory_and_score_function(self, steinkit, sample_file, write_code, draws, attribute):
+        reference = f"{write_code(self._CODE)}:{attribute}"
+        assert steinkit("score", sample_file, "--target", reference).out.startswith(
+            f"draws.csv against target {reference}\n"
+        )
+        document = steinkit("score", sample_file, "--target", reference, "--json").document
+        assert document["results"][0]["value"] == _expected(draws).value
+        assert document["reference"] is None
+
+    def test_can_be_drawn_from_when_asked(self, steinkit, sample_file, write_code):
+        document = steinkit(
+            "score", sample_file, "--target", f"{write_code(self._CODE)}:target", "--reference", "2", "--json"
+        ).document
+        assert len(document["reference"]["samples"]) == 2
+
+    def test_a_score_that_cannot_be_checked_is_told(self, steinkit, sample_file, write_code):
+        model = write_code(
+            "target = sk.Target(score=lambda x: -x, log_density=lambda x: np.full(len(x), np.nan), dim=2)\n"
+        )
+        outcome = steinkit("score", sample_file, "--target", f"{model}:target", "--json")
+        assert outcome.code == 0
+        assert "too inaccurate to check" in outcome.document["warnings"][0]
+        assert "too inaccurate to check" in outcome.err
+
+    def test_other_names_than_the_targets_are_told(self, steinkit, sample_file, write_code):
+        model = write_code("target = sk.Target(score=lambda x: -x, names=['u', 'v'])\n")
+        outcome = steinkit("score", sample_file, "--target", f"{model}:target", "--json")
+        assert outcome.code == 0
+        assert "a, b" in outcome.document["warnings"][0]
+        assert "u, v" in outcome.document["warnings"][0]
+
+
+class TestReference:
+    def test_one_sample_by_default(self, steinkit, sample_file):
+        outcome = steinkit("score", sample_file, "--target", "normal", "--json")
+        reference = outcome.document["reference"]
+        assert list(reference) == ["draws", "median", "samples"]
+        assert reference["draws"] == 20
+        (sample,) = reference["samples"]
+        assert sample["lower"] <= sample["value"] == reference["median"] <= sample["upper"]
+
+    def test_many_samples(self, steinkit, sample_file):
+        words = ("score", sample_file, "--target", "normal", "--reference", "3", "--seed", "7")
+        reference = steinkit(*words, "--json").document["reference"]
+        expected = sk.reference_discrepancy(sk.targets.Normal(dim=2), 20, 3, rng=7)
+        assert [each["value"] for each in reference["samples"]] == expected.values.tolist()
+        assert reference["median"] == expected.median
+        assert "3 independent samples of 20 draws" in " ".join(steinkit(*words).out.split())
+
+    def test_none(self, steinkit, sample_file):
+        outcome = steinkit("score", sample_file, "--target", "normal", "--reference", "0")
+        assert "Compared with what?" in outcome.out
+
+    def test_none_by_default_where_bounds_cut_the_target_off(self, steinkit, write_csv):
+        name = write_csv("a,b", np.random.default_rng(2).random((20, 2)))
+        outcome = steinkit("score", name, "--target", "normal", "--bounds", "0,1", "--json")
+        assert outcome.code == 0
+        assert outcome.document["reference"] is None
+
+    def test_one_that_cannot_be_certified_does_not_cost_the_answer(self, steinkit, sample_file, monkeypatch):
+        def fails(*args, **kwargs):
+            raise SolverError("no certified answer: time ran out", 0.0, 1.0)
+
+        monkeypatch.setattr(score_command, "reference_discrepancy", fails)
+        outcome = steinkit("score", sample_file, "--target", "normal", "--json")
+        assert outcome.code == 0
+        assert outcome.document["results"][0]["value"] > 0.0
+        assert outcome.document["reference"] is None
+        assert "time ran out" in outcome.document["warnings"][0]
+
+
+class TestBounds:
+    @pytest.fixture
+    def unit_file(self, write_csv):
+        return write_csv("a,b", np.random.default_rng(2).random((20, 2)))
+
+    @pytest.mark.parametrize(
+        ("words", "bounds"),
+        [
+            (("--bounds", "0,1"), [[0, 1], [0, 1]]),
+            (("--bounds", "0,1", "--bounds", "-1,inf"), [[0, 1], [-1, np.inf]]),
+            (("--bounds", "b=0,inf"), [[-np.inf, np.inf], [0, np.inf]]),
+            (("--bounds", "b=0,2", "--bounds", "a=-inf,1"), [[-np.inf, 1], [0, 2]]),
+        ],
+    )
+    def test_every_spelling(self, steinkit, unit_file, words, bounds):
+        (entry,) = steinkit("score", unit_file, *_NORMAL, *words, "--json").document["results"]
+        points = np.loadtxt(unit_file, delimiter=",", skiprows=1)
+        assert entry["value"] == _expected(points, bounds=bounds).value
+        assert entry["value"] != _expected(points).value
+
+    def test_a_name_with_an_equals_sign_can_be_bounded(self, steinkit, write_csv):
+        points = np.random.default_rng(2).random((20, 1))
+        name = write_csv("x[k=1]", points)
+        (entry,) = steinkit("score", name, *_NORMAL, "--bounds", "x[k=1]=0,1", "--json").document["results"]
+        assert entry["value"] == _expected(points, bounds=[[0, 1]]).value
+
+
+class TestSettings:
+    def test_dilation_graph_and_stein_factors(self, steinkit, sample_file, draws):
+        for words, settings in (
+            (("--dilation", "1.3"), {"dilation": 1.3}),
+            (("--graph", "complete"), {"graph": "complete"}),
+            (("--stein-factors", "1,2,3"), {"stein_factors": (1, 2, 3)}),
+        ):
+            (entry,) = steinkit("score", sample_file, *_NORMAL, *words, "--json").document["results"]
+            expected = _expected(draws, **settings)
+            assert (entry["value"], entry["edges"]) == (expected.value, len(expected.graph.edges))
+            assert entry["dilation"] == expected.dilation
+
+    def test_another_engine_finds_the_same(self, steinkit, sample_file, draws):
+        (entry,) = steinkit("score", sample_file, *_NORMAL, "--engine", "cvxpy", "--json").document["results"]
+        assert entry["engine"] == "cvxpy"
+        result = _expected(draws)
+        assert entry["lower"] <= result.upper
+        assert result.lower <= entry["upper"]
+
+    def test_a_solver_of_cvxpy_by_name(self, steinkit, sample_file):
+        solver = next(name for name in linear_solvers() if name in ("CLARABEL", "SCIPY", "HIGHS"))
+        (entry,) = steinkit("score", sample_file, *_NORMAL, "--engine", f"cvxpy:{solver}", "--json").document["results"]
+        assert entry["engine"] == f"cvxpy:{solver}"
+
+    @pytest.mark.parametrize("jobs", ["2", "-1", "1000000"])
+    def test_jobs_do_not_change_the_answer(self, steinkit, sample_file, draws, jobs):
+        (entry,) = steinkit("score", sample_file, *_NORMAL, "--jobs", jobs, "--json").document["results"]
+        assert entry["value"] == _expected(draws).value
+
+    def test_a_tolerance_that_is_not_reached_is_told_with_the_bracket(self, steinkit, sample_file):
+        outcome = steinkit("score", sample_file, *_NORMAL, "--tolerance", "1e-17", "--json")
+        assert outcome.code == 0
+        assert any("1e-17 was asked for" in note for note in outcome.document["warnings"])
+        assert "1e-17 was asked for" in outcome.err
+
+    def test_no_time_gives_a_warning_or_code_4_with_the_bracket(self, steinkit, sample_file):
+        outcome = steinkit("score", sample_file, *_NORMAL, "--max-seconds", "1e-9", "--json")
+        assert "time ran out" in outcome.err
+        lower, upper = map(float, re.search(r"lies in \[(\S+), (\S+?)\]", outcome.err).groups())
+        assert 0.0 <= lower < upper
+        assert outcome.code == (4 if upper - lower > 0.1 * upper else 0)
+
+
+class TestThreshold:
+    def test_codes(self, steinkit, sample_file, draws):
+        value = _expected(draws).value
+        above = steinkit("score", sample_file, *_NORMAL, "--fail-above", repr(0.99 * value), "--json")
+        below = steinkit("score", sample_file, *_NORMAL, "--fail-above", repr(1.01 * value), "--json")
+        assert (above.code, below.code) == (1, 0)
+        assert above.document["results"][0]["value"] == value  # a failure is no reason to withhold the number
+        assert above.document["warnings"] == below.document["warnings"] == []
+
+    @pytest.mark.parametrize(
+        ("threshold", "code", "told"), [("0.99", 1, False), ("1.0", 0, True), ("1.03", 0, True), ("1.05", 0, False)]
+    )
+    def test_inside_a_wide_bracket_is_neither_passed_nor_failed(
+        self, steinkit, sample_file, wide, threshold, code, told
+    ):
+        outcome = steinkit("score", sample_file, *_NORMAL, "--fail-above", threshold, "--json")
+        assert outcome.code == code
+        assert any("inside the certified bracket" in note for note in outcome.document["warnings"]) is told
+        assert ("inside the certified bracket" in outcome.err) is told
+
+
+class TestInterrupts:
+    def test_one_ends_with_code_130(self, steinkit, sample_file, write_code):
+        model = write_code("def score(x):\n    raise KeyboardInterrupt\n")
+        outcome = steinkit("score", sample_file, "--target", f"{model}:score", "-o", "result.json")
+        assert (outcome.code, outcome.out) == (130, "")
+        assert "interrupted" in outcome.err
+        assert not os.path.exists("result.json")
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+    def test_a_second_one_does_not_wait_for_the_solvers(self, monkeypatch):
+        ended = []
+        monkeypatch.setattr("os._exit", ended.append)
+
+        def interrupt_twice():
+            try:
+                signal.raise_signal(signal.SIGINT)
+            finally:
+                assert ended == []
+                signal.raise_signal(signal.SIGINT)
+
+        with pytest.raises(KeyboardInterrupt), cli._second_interrupt_ends_all():
+            interrupt_twice()
+        assert ended == [130]
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+    def test_a_process_that_ignores_them_goes_on_ignoring_them(self):
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            with cli._second_interrupt_ends_all():
+                signal.raise_signal(signal.SIGINT)
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+class TestProcesses:
+    """The installed command, as a shell would run it."""
+
+    def _run(self, *words, **settings):
+        return subprocess.run([_COMMAND, *words], capture_output=True, timeout=120, **settings)
+
+    def test_reads_standard_input_and_prints_json(self, folder, sample_file, draws):
+        with open(sample_file, "rb") as stream:
+            done = self._run("score", "-", *_NORMAL, "--json", stdin=stream)
+        assert done.returncode == 0
+        assert b"Traceback" not in done.stderr
+        assert json.loads(done.stdout)["results"][0]["value"] == pytest.approx(_expected(draws).value, rel=1e-9)
+
+    def test_a_reader_who_leaves_early_costs_neither_the_file_nor_the_code(self, folder, sample_file):
+        read, write = os.pipe()
+        os.close(read)
+        done = subprocess.run(
+            [_COMMAND, "score", sample_file, *_NORMAL, "-o", "result.json", "--fail-above", "1e9"],
+            stdout=write,
+            stderr=subprocess.PIPE,
+            timeout=120,
+        )
+        os.close(write)
+        assert done.returncode == 0
+        assert done.stderr == b""
+        assert json.loads((folder / "result.json").read_text())["results"]
+
+    @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+    def test_standard_output_on_a_full_disk(self, folder, sample_file):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run(
+                [_COMMAND, "score", sample_file, *_NORMAL, "-o", "result.json"],
+                stdout=full,
+                stderr=subprocess.PIPE,
+                timeout=120,
+            )
+        assert done.returncode == 3
+        assert b"Traceback" not in done.stderr
+        assert b"standard output cannot be written" in done.stderr
+        assert json.loads((folder / "result.json").read_text())["results"]
+
+    @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+    def test_interrupted_while_solving(self, folder, write_csv, write_code):
+        points = np.random.default_rng(0).standard_normal((450, 2))  # complete: a minute's work for the solver
+        model = write_code("from pathlib import Path\ndef score(x):\n    Path('started').touch()\n    return -x\n")
+        (folder / "result.json").write_text("of an earlier run")
+        process = subprocess.Popen(
+            [
+                *(_COMMAND, "score", write_csv("a,b", points), "--target", f"{model}:score", "--graph", "complete"),
+                *("--engine", "highs", "-o", "result.json", "--plot", "where.png"),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        try:
+            deadline = time.monotonic() + 60.0
+            while not (folder / "started").exists() and time.monotonic() < deadline:
+                time.sleep(0.02)
+            time.sleep(1.5)
+            assert process.poll() is None
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
+        assert process.returncode == 130
+        assert out == b""
+        assert b"interrupted" in err
+        assert b"Traceback" not in err
+        assert (folder / "result.json").read_text() == "of an earlier run"
+        left = {each for each in os.listdir(folder) if each != "__pycache__"}
+        assert left == {"draws.csv", "model.py", "result.json", "started"}

@@ -1,0 +1,97 @@
+"""What tests of several parts share: the command line run in this process, and small samples in files."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from steinkit.cli import main
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.out)
+        return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to work in; file names need no path."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def steinkit(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Outcome]:
+    """Run the command line in this process: ``steinkit("score", "draws.csv", stdin=b"")``.
+
+    An exception other than SystemExit would be a traceback for the user; here it fails the test.
+    """
+
+    def run(*words: str, stdin: bytes = b"") -> Outcome:
+        monkeypatch.setattr("sys.argv", ["steinkit", *words])
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        assert isinstance(ended.value.code, int)
+        return Outcome(ended.value.code, out, err)
+
+    return run
+
+
+@pytest.fixture
+def draws() -> np.ndarray:
+    """Twenty draws of a standard normal distribution in two dimensions."""
+    return np.random.default_rng(0).standard_normal((20, 2))
+
+
+@pytest.fixture
+def write_csv(folder: Path) -> Callable[..., str]:
+    """Write a header and rows, and return the file's name."""
+
+    def write(header: str, rows: Any, name: str = "draws.csv") -> str:
+        lines = [
+            header,
+            *(",".join(cell if isinstance(cell, str) else repr(float(cell)) for cell in row) for row in rows),
+        ]
+        (folder / name).write_text("\n".join(lines) + "\n")
+        return name
+
+    return write
+
+
+@pytest.fixture
+def sample_file(write_csv: Callable[..., str], draws: np.ndarray) -> str:
+    """The twenty draws as draws.csv, with columns a and b."""
+    return write_csv("a,b", draws)
+
+
+@pytest.fixture
+def write_code(folder: Path) -> Callable[[str], str]:
+    """Write a Python file model.py that a user might have, and return its name."""
+
+    def write(code: str) -> str:
+        (folder / "model.py").write_text("import numpy as np\nimport steinkit as sk\n" + code)
+        return "model.py"
+
+    return write

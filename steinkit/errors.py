@@ -6,6 +6,9 @@ code: 2 wrong usage, 3 bad input, 4 no certified answer.
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 
 class SteinkitError(Exception):
     """Base class of every error that steinkit raises on purpose."""
@@ -52,3 +55,9 @@ class SolverError(SteinkitError, RuntimeError):
 
 class SteinkitWarning(UserWarning):
     """An answer that comes with a reservation, such as a bracket wider than asked for."""
+
+
+def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """``'; did you mean "theta1"?'``, or nothing where no known word comes near."""
+    near = difflib.get_close_matches(word, list(known), n=3, cutoff=cutoff)
+    return "; did you mean {}?".format(" or ".join(f'"{name}"' for name in near)) if near else ""

@@ -53,8 +53,8 @@ def stein_function(result: GraphSteinDiscrepancy, ax: Axes | None = None) -> Axe
         marker=marker,
         label="Stein function g (moves draws to mend the sample)",
     )
-    ax.fill_between(x, 0.0, h, where=h > 0.0, color=_TOO_MANY, alpha=0.15, linewidth=0.0)
-    ax.fill_between(x, 0.0, h, where=h < 0.0, color=_TOO_FEW, alpha=0.15, linewidth=0.0)
+    ax.fill_between(x, 0.0, h, where=h > 0.0, interpolate=True, color=_TOO_MANY, alpha=0.15, linewidth=0.0)
+    ax.fill_between(x, 0.0, h, where=h < 0.0, interpolate=True, color=_TOO_FEW, alpha=0.15, linewidth=0.0)
     ax.set_xlabel(result.sample.names[0], parse_math=False)  # a name may hold $
     ax.set_ylabel("g, h")
     ax.set_title("too many draws where h > 0, too few where h < 0", fontsize=10)

@@ -54,29 +54,28 @@ class Sample:
     def __post_init__(self) -> None:
         points, chain, draw = _lay_out(self.points, self.chain, self.draw)
         n, dim = points.shape
+        layout = np.shape(self.points)[:2] if np.ndim(self.points) == 3 else (n, 1)
         names = tuple(map(str, self.names)) or default_names(dim)
         if len(names) != dim or len(set(names)) != dim:
             raise InputError(f"names must be {dim} different names, one a coordinate; received {list(names)}")
         values: dict[str, Any] = {"points": _finite(points, "points", names), "names": names}
-        scores = self.scores
-        if scores is not None:
-            scores = _lay_out(scores, None, None)[0]
-            if scores.shape != (n, dim):
-                raise InputError(f"scores must have the shape of the points, {(n, dim)}; received {scores.shape}")
-            scores = _finite(scores, "scores", names)
-        values["scores"] = scores
-        values["cost"] = _column(self.cost, "cost", n)
-        values["weights"] = _weights(_column(self.weights, "weights", n))
-        values["chain"] = _integers(chain, "chain", n)
-        values["draw"] = _integers(draw, "draw", n)
+        values["scores"] = _scores(self.scores, (n, dim), np.shape(self.points), names)
+        values["cost"] = _column(self.cost, "cost", n, layout)
+        values["weights"] = _weights(_column(self.weights, "weights", n, layout))
+        values["chain"] = _integers(_column(chain, "chain", n, layout), "chain")
+        values["draw"] = _integers(_column(draw, "draw", n, layout), "draw")
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
     def __len__(self) -> int:
         return len(self.points)
 
-    def __getitem__(self, rows: slice | Integers | NDArray[np.bool_]) -> Sample:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.points, dtype=dtype)
+
+    def __getitem__(self, rows: int | slice | Integers | NDArray[np.bool_]) -> Sample:
         """Draws by slice, number or mask, with all that is known of them: ``sample[:100]``, ``sample[::5]``."""
+        rows = np.atleast_1d(np.arange(len(self))[rows])
         columns = {name: getattr(self, name) for name in ("weights", "scores", "cost", "chain", "draw")}
         kept = {name: values[rows] for name, values in columns.items() if values is not None}
         return replace(self, points=self.points[rows], **kept)
@@ -197,8 +196,15 @@ class DistinctSample:
 
 
 def as_sample(draws: Sample | ArrayLike) -> Sample:
-    """Return ``draws`` as a `Sample`; arrays of shape (n,), (n, d) or (chains, draws, d) are wrapped."""
-    return draws if isinstance(draws, Sample) else Sample(points=draws)  # type: ignore[arg-type]
+    """Return ``draws`` as a `Sample`.
+
+    Arrays of shape (n,), (n, d) or (chains, draws, d) are wrapped; a data frame's columns name the coordinates.
+    """
+    if isinstance(draws, Sample):
+        return draws
+    columns = list(getattr(draws, "columns", ()))
+    names = tuple(columns) if columns and all(isinstance(name, str) for name in columns) else ()
+    return Sample(points=np.asarray(draws), names=names)
 
 
 def default_names(dim: int) -> tuple[str, ...]:
@@ -248,10 +254,27 @@ def _finite(array: Floats, what: str, names: tuple[str, ...]) -> Floats:
     return array
 
 
-def _column(values: ArrayLike | None, what: str, n: int) -> Floats | None:
+def _scores(
+    scores: ArrayLike | None, shape: tuple[int, int], given_points: tuple[int, ...], names: tuple[str, ...]
+) -> Floats | None:
+    """One score a draw, shape (n, d); also accepted laid out like the points were."""
+    if scores is None:
+        return None
+    given = np.shape(scores)
+    array = _lay_out(scores, None, None)[0]
+    wanted = given_points if len(given) == 3 else shape
+    if array.shape != shape or (len(given) == 3 and given != given_points):
+        raise InputError(f"scores must have the shape of the points, {wanted}; received {given}")
+    return _finite(array, "scores", names)
+
+
+def _column(values: ArrayLike | None, what: str, n: int, layout: tuple[int, ...]) -> Floats | None:
+    """One number a draw, shape (n,); also accepted laid out like the points, (chains, draws) or (n, 1)."""
     if values is None:
         return None
-    array = _floats(values, what).reshape(-1)
+    array = _floats(values, what)
+    if array.shape == layout:
+        array = array.reshape(-1)
     if array.shape != (n,):
         raise InputError(f"{what} must hold one number a draw, {n} in all; received {np.shape(values)}")
     bad = np.flatnonzero(~np.isfinite(array))
@@ -272,8 +295,7 @@ def _weights(weights: Floats | None) -> Floats | None:
     return weights
 
 
-def _integers(values: ArrayLike | None, what: str, n: int) -> Integers | None:
-    column = _column(values, what, n)
+def _integers(column: Floats | None, what: str) -> Integers | None:
     if column is None:
         return None
     fractional = np.flatnonzero(column != np.rint(column))

@@ -61,8 +61,8 @@ def steinkit(
 
 @pytest.fixture
 def draws() -> np.ndarray:
-    """Twenty draws of a standard normal distribution in two dimensions."""
-    return np.random.default_rng(0).standard_normal((20, 2))
+    """Sixty draws of a standard normal distribution in two dimensions."""
+    return np.random.default_rng(0).standard_normal((60, 2))
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def write_csv(folder: Path) -> Callable[..., str]:
 
 @pytest.fixture
 def sample_file(write_csv: Callable[..., str], draws: np.ndarray) -> str:
-    """The twenty draws as draws.csv, with columns a and b."""
+    """The sixty draws as draws.csv, with columns a and b."""
     return write_csv("a,b", draws)
 
 

@@ -94,6 +94,38 @@ def test_select_reorders_points_and_scores():
         sample.select(["z"])
 
 
+@pytest.mark.parametrize("what", ["weights", "cost", "chain"])
+def test_columns_of_chains_must_be_laid_out_like_the_points(what):
+    points, column = np.zeros((2, 3, 1)), np.arange(1.0, 7.0)
+    laid_out = sk.Sample(points, **{what: column.reshape(2, 3)})
+    np.testing.assert_array_equal(getattr(laid_out, what), column)
+    with pytest.raises(sk.InputError, match=rf"{what} must hold one number a draw"):
+        sk.Sample(points, **{what: column.reshape(3, 2)})
+
+
+def test_scores_of_chains_must_be_laid_out_like_the_points():
+    points = np.arange(12.0).reshape(2, 3, 2)
+    np.testing.assert_array_equal(sk.Sample(points, scores=-points).scores, -points.reshape(6, 2))
+    with pytest.raises(sk.InputError, match=r"\(2, 3, 2\); received \(3, 2, 2\)"):
+        sk.Sample(points, scores=-points.reshape(3, 2, 2))
+
+
+def test_a_data_frame_names_the_coordinates():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"b": [1.0, 2.0], "a": [3.0, 4.0]})
+    assert as_sample(frame).names == ("b", "a")
+    target = sk.Target(lambda x: -x, names=("a", "b"))
+    with pytest.raises(sk.InputError, match="not in the target's order"):
+        sk.graph_stein_discrepancy(frame, target)
+
+
+def test_a_sample_is_an_array_of_its_points_and_a_sequence_of_its_draws():
+    sample = sk.Sample([[1.0, 2.0], [3.0, 4.0]])
+    np.testing.assert_array_equal(np.asarray(sample), sample.points)
+    np.testing.assert_array_equal(sample[1].points, [[3.0, 4.0]])
+    assert [one.points.tolist() for one in sample] == [[[1.0, 2.0]], [[3.0, 4.0]]]
+
+
 def test_as_sample_passes_samples_through():
     sample = sk.Sample([1.0])
     assert as_sample(sample) is sample

@@ -1,7 +1,8 @@
 """The command line: ``steinkit score``, ``steinkit targets``.
 
 Results go to standard output, progress, warnings and errors to standard error. Exit codes: 0 fine, 1 the threshold of
-``--fail-above`` exceeded, 2 wrong usage, 3 bad input, 4 no certified answer, 130 interrupted.
+``--fail-above`` exceeded, 2 wrong usage, 3 bad input, 4 no certified answer, 130 interrupted,
+70 a defect of steinkit (please report it).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import contextlib
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Iterator
 from types import FrameType
 from typing import NoReturn
@@ -22,6 +24,7 @@ from steinkit.cli.targets_command import targets
 from steinkit.errors import SteinkitError
 
 _INTERRUPTED = 130
+_DEFECT = 70
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -54,6 +57,9 @@ def main() -> NoReturn:
     except MemoryError:
         click.echo("error: not enough memory for a sample of this size; thin the sample", err=True)
         code = SteinkitError.exit_code
+    except Exception:  # a defect of ours; Python's own code for it, 1, would read as --fail-above
+        traceback.print_exc()
+        code = _DEFECT
     sys.exit(code or 0)
 
 

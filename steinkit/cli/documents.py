@@ -9,7 +9,7 @@ from typing import Any
 from steinkit import __version__
 from steinkit.discrepancy.reference import Reference
 from steinkit.discrepancy.result import GraphSteinDiscrepancy
-from steinkit.discrepancy.words import rounded_outwards
+from steinkit.discrepancy.words import midpoint, rounded_outwards
 from steinkit.sample import Sample
 
 
@@ -86,16 +86,13 @@ def as_text(
 
 def _table(result: GraphSteinDiscrepancy) -> list[str]:
     names = [*result.sample.names, "total"]
-    values = [*result.coordinate_values, result.value]
-    brackets = [
-        *map(rounded_outwards, result.coordinate_lower, result.coordinate_upper),
-        rounded_outwards(result.lower, result.upper),
-    ]
+    brackets = [*zip(result.coordinate_lower, result.coordinate_upper, strict=True), (result.lower, result.upper)]
     width = max(len("coordinate"), *map(len, names))
     rows = [f"{'coordinate':<{width}}  {'discrepancy':>11}  {'share':>5}  certified between"]
-    for name, value, proof in zip(names, values, brackets, strict=True):
-        shown = f"{value:.6g}" if result.gap <= result.tolerance else "see bracket"
-        rows.append(f"{name:<{width}}  {shown:>11}  {_share(value, result):>5.0%}  {' and '.join(proof)}")
+    for name, (lower, upper) in zip(names, brackets, strict=True):
+        shown = midpoint(lower, upper) if result.gap <= result.tolerance else "see bracket"
+        share = _share(0.5 * (lower + upper), result)
+        rows.append(f"{name:<{width}}  {shown:>11}  {share:>5.0%}  {' and '.join(rounded_outwards(lower, upper))}")
     return rows
 
 

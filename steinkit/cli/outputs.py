@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import sys
@@ -67,6 +68,12 @@ def say(text: str) -> None:
         raise OutputError(
             f"standard output cannot be written: {error.strerror or error}; free space, or send it elsewhere"
         ) from None
+
+
+def warn(text: str) -> None:
+    """Print a warning on standard error, if anyone reads it; the result does not depend on it."""
+    with contextlib.suppress(OSError):
+        click.echo(f"warning: {text}", err=True)
 
 
 def _echo(text: str) -> None:

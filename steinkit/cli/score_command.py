@@ -20,7 +20,7 @@ from steinkit.cli.options import (
     target_for,
     three_numbers,
 )
-from steinkit.cli.outputs import deliver, draw, require_places, say
+from steinkit.cli.outputs import deliver, draw, require_places, say, warn
 from steinkit.discrepancy.graph import graph_stein_discrepancy
 from steinkit.discrepancy.reference import Reference, reference_discrepancy
 from steinkit.discrepancy.result import GraphSteinDiscrepancy
@@ -135,7 +135,7 @@ def score(file: str, **settings: Any) -> int:
         deliver(deliveries)
     finally:
         for note in notes:
-            click.echo(f"warning: {note}", err=True)
+            warn(note)
     return int(threshold is not None and result.lower > threshold)
 
 

@@ -7,9 +7,7 @@ from importlib import resources
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.datasets.table import read_table
-
-__all__ = ["load_mixture_data", "load_nodal", "read_table"]
+from steinkit.files.csv_format import read_table
 
 
 def load_nodal() -> tuple[NDArray[np.float64], NDArray[np.float64], tuple[str, ...]]:

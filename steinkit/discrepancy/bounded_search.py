@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from steinkit.compilation import kernel
 from steinkit.discrepancy.binary_heap import heap_pop, heap_push
+from steinkit.sample import Floats, Integers
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 APART, TIED, JOINED, EXHAUSTED = 0, 1, 2, 3

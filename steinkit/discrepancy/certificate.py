@@ -102,15 +102,21 @@ class Incumbent:
 
 
 def relative_width(lower: float, upper: float) -> float:
-    """(upper - lower) / upper; 0 for a bracket of width 0."""
+    """(upper - lower) / upper; 0 for a bracket of width 0, 1 for one without end."""
+    if math.isinf(upper):
+        return 1.0
     return 0.0 if upper <= lower else (upper - lower) / upper
 
 
 def _lower_bound(program: CoordinateProgram, y: Floats) -> tuple[float, Floats]:
-    terms = program.objective * y
-    value = math.fsum(terms) - 4.0 * _UNIT_ROUNDOFF * math.fsum(np.abs(terms))
-    scale = max(1.0, _largest_ratio(_activity(program, y), program.radius), _largest_ratio(np.abs(y), program.box))
-    if not (value > 0.0 and math.isfinite(scale)):
+    outside = _largest_ratio(np.abs(y), program.box)
+    if outside > 1.0:  # into the box first, so that nothing below overflows
+        y = y / (outside * _OUTWARD)
+    scale = max(1.0, _largest_ratio(_activity(program, y), program.radius))
+    with np.errstate(over="ignore"):
+        terms = program.objective * y
+    value = _sum(terms) - 4.0 * _UNIT_ROUNDOFF * _sum(np.abs(terms))
+    if not (0.0 < value < math.inf and outside < math.inf and scale < math.inf):
         return 0.0, np.zeros_like(y)
     if scale > 1.0:
         scale *= _OUTWARD
@@ -125,7 +131,7 @@ def _upper_bound(program: CoordinateProgram, p: Floats) -> float:
         magnitude = program.magnitudes.T @ np.abs(p) + np.abs(program.objective)
         residual = np.abs(program.objective - combined) + (entries + 2) * _UNIT_ROUNDOFF * magnitude
         bound = _dot(program.radius, np.abs(p)) + _dot(program.box, residual)
-    return min(trivial, bound) if math.isfinite(bound) else trivial
+    return trivial if math.isnan(bound) else min(trivial, bound)
 
 
 def _activity(program: CoordinateProgram, y: Floats) -> Floats:
@@ -136,16 +142,24 @@ def _activity(program: CoordinateProgram, y: Floats) -> Floats:
 
 
 def _largest_ratio(values: Floats, limits: Floats) -> float:
-    """Largest of values/limits, with 0/0 = 0; infinite where a limit of zero is exceeded."""
+    """Largest of values/limits, with 0/0 = 0; infinite where a limit of zero is exceeded or a value is no number."""
     if not values.size:
         return 0.0
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratios = np.where(values == 0.0, 0.0, values / limits)
-    return float(ratios.max())
+    largest = float(ratios.max())
+    return math.inf if math.isnan(largest) else largest
 
 
 def _dot(limits: Floats, magnitudes: Floats) -> float:
     """Upper bound of a sum of products of non-negative numbers."""
-    products = limits * magnitudes
-    total = float(products.sum()) if not np.isfinite(products).all() else math.fsum(products)
-    return total * _OUTWARD
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _sum(limits * magnitudes) * _OUTWARD
+
+
+def _sum(terms: Floats) -> float:
+    """Exactly rounded sum; infinite where it overflows."""
+    try:
+        return math.fsum(terms)
+    except (OverflowError, ValueError):  # beyond the largest number, or infinities of both signs among the terms
+        return math.inf

@@ -17,16 +17,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from steinkit.errors import InputError, UsageError
-from steinkit.sample import Sample, as_sample
+from steinkit.sample import Floats, Integers, Sample, as_sample
 
 if TYPE_CHECKING:
     import networkx
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 MOST_COMPLETE_PAIRS = 5_000_000
 

@@ -23,6 +23,7 @@ from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 
 _NEARLY_COINCIDENT = 1e-5
+_SATURATED = 0.5
 WIDEST_BRACKET = 0.1
 """Relative width beyond which a bracket is no answer."""
 
@@ -102,8 +103,10 @@ def graph_stein_discrepancy(
 
     Notes
     -----
-    A discrepancy is comparable between samples of the same target and dimension. It cannot see a mode that no draw
-    has visited, if that mode does not change the score at the draws.
+    A discrepancy is comparable between samples of the same size and target. It cannot see a mode that no draw has
+    visited, if that mode does not change the score at the draws. Where the draws lie several units apart, as a few
+    hundred do in four dimensions and more, it saturates (`GraphSteinDiscrepancy.saturation`) and cannot tell samples
+    apart; a warning says so.
 
     References
     ----------
@@ -125,14 +128,14 @@ def graph_stein_discrepancy(
     points = data.points
     settings = Settings(
         tolerance=_tolerance(tolerance, points.dim),
-        deadline=started + _positive(max_seconds, "max_seconds"),
+        deadline=started + _seconds(max_seconds),
         n_jobs=_jobs(n_jobs),
         progress=progress,
     )
     clock.lap("scores")
-    edges, stretch = _graph_on(points.points, graph, dilation, settings.n_jobs)
+    network, stretch = _graph_on(points.points, graph, dilation, settings.n_jobs)
     clock.lap("graph")
-    program = SteinProgram(points.points, data.scores, points.weights, edges, factors, data.bounds)
+    program = SteinProgram(points.points, data.scores, points.weights, network, factors, data.bounds)
     program.edge_rows  # noqa: B018 (built here, so that its time is told apart from the engine's)
     clock.lap("program")
     certified = [(answer, certify(answer.program, answer.y, answer.p)) for answer in solve(program, settings)]
@@ -148,7 +151,7 @@ def graph_stein_discrepancy(
         grad_g=gradient,
         scores=data.scores,
         sample=points,
-        graph=edges,
+        graph=network,
         dilation=stretch,
         stein_factors=(factors.value, factors.gradient, factors.smoothness),
         engine=engine_name,
@@ -157,7 +160,9 @@ def graph_stein_discrepancy(
         warnings=data.notes
         + tuple(f"{points.names[j]}: {note}" for j, (answer, _) in enumerate(certified) for note in answer.notes),
     )
-    return _accept(result, timed_out=settings.seconds_left == 0.0)
+    if len(points) > 1 and result.saturation > _SATURATED:
+        result = replace(result, warnings=(*result.warnings, _saturated(result)))
+    return _accept(result, data.bounds, timed_out=settings.seconds_left == 0.0)
 
 
 def _graph_on(points: Floats, kind: str, dilation: float, n_jobs: int) -> tuple[Graph, float]:
@@ -184,7 +189,16 @@ def _stein_function(certified: Sequence[tuple[Candidate, Certificate]], n: int) 
     return g, gradient
 
 
-def _accept(result: GraphSteinDiscrepancy, timed_out: bool) -> GraphSteinDiscrepancy:
+def _saturated(result: GraphSteinDiscrepancy) -> str:
+    return (
+        f"the discrepancy is at {result.saturation:.0%} of its ceiling: {len(result.sample)} points in "
+        f"{result.sample.dim} dimensions lie too far apart for it to tell samples apart well, and one that is too "
+        "concentrated can score lower than a right one; use more draws, or smaller Stein factors such as 1,0.25,0.0625 "
+        "(which is to express the coordinates in larger units), and always a reference"
+    )
+
+
+def _accept(result: GraphSteinDiscrepancy, bounds: Floats | None, timed_out: bool) -> GraphSteinDiscrepancy:
     """Refuse a bracket that is no answer, and warn of one wider than asked for."""
     if result.gap <= result.tolerance:
         return result
@@ -196,7 +210,7 @@ def _accept(result: GraphSteinDiscrepancy, timed_out: bool) -> GraphSteinDiscrep
     if result.gap > WIDEST_BRACKET:
         raise SolverError(
             f"no certified answer: {bracket}; more than {WIDEST_BRACKET:.0%} is not reported as a value. "
-            f"{_remedy(result, timed_out)}",
+            f"{_remedy(result, bounds, timed_out)}",
             result.lower,
             result.upper,
         )
@@ -204,18 +218,27 @@ def _accept(result: GraphSteinDiscrepancy, timed_out: bool) -> GraphSteinDiscrep
     return replace(result, warnings=(*result.warnings, bracket))
 
 
-def _remedy(result: GraphSteinDiscrepancy, timed_out: bool) -> str:
-    """What may help where the bracket stays open; draws that nearly coincide are the usual cause."""
+def _remedy(result: GraphSteinDiscrepancy, bounds: Floats | None, timed_out: bool) -> str:
+    """What may help where the bracket stays open; draws that nearly coincide, or nearly lie on a bound, are usual."""
     if timed_out:
         return "Allow more time, or thin the sample"
-    shortest = int(np.argmin(result.graph.lengths)) if len(result.graph.lengths) else -1
-    if shortest < 0 or result.graph.lengths[shortest] > _NEARLY_COINCIDENT:
-        return "Thin the sample, or try another engine"
-    i, k = sorted(result.sample.first[result.graph.edges[shortest]])
-    return (
-        f"Draws {i + 1} and {k + 1} lie only {result.graph.lengths[shortest]:.1e} apart, closer than this engine "
-        "resolves: thin the sample, or keep one of such draws with their weights summed"
-    )
+    points, lengths = result.sample, result.graph.lengths
+    if len(lengths) and lengths.min() < _NEARLY_COINCIDENT:
+        i, k = sorted(points.first[result.graph.edges[int(lengths.argmin())]])
+        return (
+            f"Draws {i + 1} and {k + 1} lie only {lengths.min():.1e} apart, closer than this engine resolves: "
+            "thin the sample, or keep one of such draws with their weights summed"
+        )
+    if bounds is not None:
+        distance = np.abs(points.points[:, :, None] - bounds).min(axis=2)
+        distance[distance == 0.0] = np.inf
+        i, j = np.unravel_index(int(distance.argmin()), distance.shape)
+        if distance[i, j] < _NEARLY_COINCIDENT:
+            return (
+                f"Draw {points.first[i] + 1} lies only {distance[i, j]:.1e} from a bound of {points.names[j]}, closer "
+                "than this engine resolves: drop such draws, or score a transformed coordinate, such as its logarithm"
+            )
+    return "Thin the sample, or try another engine"
 
 
 def _tolerance(tolerance: float | None, dim: int) -> float:
@@ -226,11 +249,11 @@ def _tolerance(tolerance: float | None, dim: int) -> float:
     return float(tolerance)
 
 
-def _positive(seconds: float | None, what: str) -> float:
+def _seconds(seconds: float | None) -> float:
     if seconds is None:
         return math.inf
     if not seconds > 0.0:
-        raise UsageError(f"{what} (--max-seconds) must be positive; received {seconds}")
+        raise UsageError(f"max_seconds (--max-seconds) must be positive; received {seconds}")
     return float(seconds)
 
 

@@ -11,7 +11,8 @@ in gamma_i = g_j(x_i) and Gamma_ik = d_k g_j(x_i) [1]_:
                |gamma_i - gamma_l - <Gamma_i, x_i - x_l>| <= c3 D^2 / 2      unless D >= 4 c2/c3
                |gamma_i - gamma_l - <Gamma_l, x_i - x_l>| <= c3 D^2 / 2      unless D >= 4 c2/c3
 
-The rows left out cannot bind: the boxes imply them. A finite bound b of coordinate j adds, with a = |x_ij - b|,
+The rows left out cannot bind: the boxes imply the first two kinds, and |gamma_i - gamma_l| <= c2 D, which holds by row
+or by box, with |<Gamma, x_i - x_l>| <= c2 D the last. A finite bound b of coordinate j adds, with a = |x_ij - b|,
 
                |gamma_i| <= c2 a,   |Gamma_ik| <= c3 a (k != j),   |gamma_i - Gamma_ij (x_ij - b)| <= c3 a^2 / 2,
 

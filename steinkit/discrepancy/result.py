@@ -76,6 +76,17 @@ class GraphSteinDiscrepancy:
         return relative_width(self.lower, self.upper)
 
     @property
+    def saturation(self) -> float:
+        """Share of the ceiling, sum q (c1 |s| + c2) over points and coordinates, that the discrepancy reaches.
+
+        Near 1 the points lie so far apart, for their number and dimension, that no edge holds g back: the number then
+        says how large the scores are, and little of the sample's quality.
+        """
+        c1, c2, _ = self.stein_factors
+        ceiling = float(self.sample.weights @ (c1 * np.abs(self.scores) + c2).sum(axis=1))
+        return self.lower / ceiling
+
+    @property
     def coordinate_values(self) -> Floats:
         """Midpoints of the coordinates' brackets, shape (d,)."""
         return 0.5 * (self.coordinate_lower + self.coordinate_upper)
@@ -84,8 +95,8 @@ class GraphSteinDiscrepancy:
     def test_function(self) -> Floats:
         """H = T_P g at the points, shape (n,): <g, score> + div g.
 
-        Its mean is zero under the target and `lower` under the sample: h is large where the sample has too many
-        draws, and negative where it has too few.
+        Its mean is zero under the target and `lower` under the sample: h tends to be large where the sample has
+        too many draws, and negative where it has too few.
         """
         return np.asarray((self.g * self.scores).sum(axis=1) + self.grad_g.trace(axis1=1, axis2=2))
 

@@ -12,10 +12,7 @@ from steinkit.discrepancy.geometry import Graph, checked_order, edge_lengths
 from steinkit.discrepancy.spanner_kernels import Problem, filter_block, insert_in_order
 from steinkit.discrepancy.threads import thread_count
 from steinkit.errors import InputError, UsageError
-from steinkit.sample import Sample, as_sample
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from steinkit.sample import Floats, Integers, Sample, as_sample
 
 NEAREST = 6.0  # pairs at a point, on average, in the first bucket: enough to connect most points
 GROWTH = 4.0  # of the number of pairs from one bucket to the next

@@ -25,9 +25,8 @@ from steinkit.discrepancy.bounded_search import (
     search_targets,
     search_within,
 )
+from steinkit.sample import Floats, Integers
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 SMALLEST_CLUSTER = 4  # below this, one wide search costs more than the narrow ones it saves

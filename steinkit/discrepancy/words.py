@@ -1,8 +1,9 @@
 """A graph Stein discrepancy in words.
 
-Where the sample is off is read from the optimal g. Moving every draw x a little along g(x) brings the sample nearer to
-the target at the fastest rate: the derivative of KL(sample || target) along the flow g is minus the sample's mean of
-h = T_P g [1]_. So g points from where draws lie to where they should lie, and the sample is off against it.
+Where the sample is off is read from the optimal g, heuristically. For a distribution with a density, moving every
+point x a little along g(x) changes its Kullback-Leibler divergence from the target at the rate of minus the mean of
+h = T_P g [1]_; the optimal g makes that mean largest among the functions admitted. So g points from where draws lie to
+where they should lie, and the sample is off against it.
 
 References
 ----------
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 _WIDTH = 100
 _LEADING_DRAWS = 3
 _DESCRIBED_COORDINATES = 3
-_NOISE = 1.25  # times the reference, up to which what is off is mostly sampling noise
 _CLEAR = 0.4  # share of a coordinate's discrepancy from which a direction is worth a word
 
 
@@ -56,7 +56,8 @@ def _the_number(result: GraphSteinDiscrepancy) -> str:
             f"The graph Stein discrepancy lies between {proof} {what}. The bracket's relative width is "
             f"{result.gap:.1e} where {result.tolerance:g} was asked for: quote both ends."
         )
-    return f"The graph Stein discrepancy is {result.value:.6g}, proved to lie between {proof} {what}."
+    value = midpoint(result.lower, result.upper)
+    return f"The graph Stein discrepancy is {value}, proved to lie between {proof} {what}."
 
 
 def _the_comparison(result: GraphSteinDiscrepancy, reference: Reference | None) -> str:
@@ -65,31 +66,37 @@ def _the_comparison(result: GraphSteinDiscrepancy, reference: Reference | None) 
             "Compared with what? The number shrinks as draws are added, at a level set by the target. Without "
             "independent draws from the target (a reference) it only compares samples with one another."
         )
-    ratio = f"{result.value / reference.median:.2g} times"
     lowest, highest = reference.lower.min(), reference.upper.max()
     if len(reference.values) == 1:
         return (
-            f"Compared with independent draws: {ratio} the discrepancy of one independent sample of {reference.n} "
-            f"draws from the target ({reference.median:.4g})."
+            f"Compared with independent draws: one independent sample of {reference.n} draws from the target has "
+            f"discrepancy {reference.median:.4g}. Such samples differ among themselves; score five or more for their "
+            "range."
         )
-    if result.lower > highest:
-        place = "above all of them"
-    elif result.upper < lowest:
-        place = "below all of them"
-    else:
-        place = "within their range"
     return (
-        f"Compared with independent draws: {len(reference.values)} independent samples of {reference.n} draws from "
-        f"the target have discrepancies {lowest:.4g} to {highest:.4g}, median {reference.median:.4g}; this sample is "
-        f"{place}, at {ratio} their median."
+        f"Compared with independent draws: {len(reference.values)} independent samples of {reference.n} draws from the "
+        f"target have discrepancies {lowest:.4g} to {highest:.4g}, median {reference.median:.4g}. This sample is "
+        f"{_place(result, reference)}."
     )
 
 
+def _place(result: GraphSteinDiscrepancy, reference: Reference) -> str:
+    ratio = result.value / reference.median
+    times = f"at {ratio:.2f} times their median"
+    if result.lower > reference.upper.max():
+        return f"above all of them, {times}"
+    if result.upper < reference.lower.min():
+        return f"below all of them, {times}; a sample that is too concentrated can be, so this alone is no praise"
+    return f"within their range, {times}"
+
+
 def _noise(result: GraphSteinDiscrepancy, reference: Reference | None) -> str:
-    """A caution before directions are named for a sample that is about as good as independent draws."""
-    if reference is None or result.lower > _NOISE * reference.median:
+    """A caution before directions are named for a sample within the range of independent ones."""
+    if reference is None or len(reference.values) == 1:
         return ""
-    return "At this level most of what follows is sampling noise, not bias. "
+    if result.lower > reference.upper.max() or result.upper < reference.lower.min():
+        return ""
+    return "Independent samples score as much, so what follows may be sampling noise. "
 
 
 def _the_coordinates(result: GraphSteinDiscrepancy) -> str:
@@ -141,8 +148,8 @@ def _the_draws(result: GraphSteinDiscrepancy) -> str:
     described = "; ".join(_draw(result, int(i), float(h[i])) for i in leaders)
     count = int(np.searchsorted(np.cumsum(np.sort(influence)[::-1]), 0.5 * influence.sum())) + 1
     return (
-        f"The draws that weigh most in the worst test function h (mean {result.lower:.4g} over the sample, 0 under the "
-        f"target; positive where there are too many draws): {described}. Half of its weight lies on "
+        f"The draws with the most influence on the worst test function h (mean {result.lower:.4g} over the sample, 0 "
+        f"under the target; large where there tend to be too many draws): {described}. Half of the influence lies on "
         f"{count} of {len(points)} points."
     )
 
@@ -156,9 +163,18 @@ def _draw(result: GraphSteinDiscrepancy, i: int, h: float) -> str:
 
 def rounded_outwards(lower: float, upper: float) -> tuple[str, str]:
     """Both ends of a bracket to the digits that matter: one more than they share, within six and eight."""
-    gap = relative_width(lower, upper)
-    digits = 6 if gap == 0.0 else min(max(6, 1 - math.floor(math.log10(gap))), 8)
+    digits = _digits(lower, upper)
     return _rounded(lower, digits, ROUND_FLOOR), _rounded(upper, digits, ROUND_CEILING)
+
+
+def midpoint(lower: float, upper: float) -> str:
+    """The middle of a bracket to the digits of its ends, so that it does not look to lie outside."""
+    return _rounded(0.5 * (lower + upper), _digits(lower, upper), ROUND_HALF_EVEN)
+
+
+def _digits(lower: float, upper: float) -> int:
+    gap = relative_width(lower, upper)
+    return 6 if gap == 0.0 else min(max(6, 1 - math.floor(math.log10(gap))), 8)
 
 
 def _rounded(value: float, digits: int, direction: str) -> str:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.errors import InputError, UsageError
-from steinkit.files.wording import did_you_mean, listed
+from steinkit.errors import InputError, UsageError, did_you_mean
+from steinkit.files.wording import listed
 from steinkit.sample import Floats, Integers, Sample
 
 RESERVED = ("chain", "draw", "weight", "cost")
@@ -78,7 +78,7 @@ def sort_columns(header: Sequence[str], source: str) -> Columns:
         If a name is empty or stands twice, if no column is a coordinate, or if only some coordinates have a
         score.
     """
-    _require_distinct(header, source)
+    require_distinct(header, source)
     position = {name: k for k, name in enumerate(header)}
     names = tuple(name for name in header if name not in RESERVED and not name.startswith(SCORE))
     if not names:
@@ -177,7 +177,8 @@ def columns_of(sample: Sample) -> dict[str, Floats | Integers]:
     return {name: column for name, column in columns.items() if column is not None}
 
 
-def _require_distinct(header: Sequence[str], source: str) -> None:
+def require_distinct(header: Sequence[str], source: str) -> None:
+    """Raise InputError if a column has no name or shares it with another."""
     if "" in header:
         raise InputError(
             f"{source}: column {list(header).index('') + 1} has no name; name it, or, if it is a row index, "

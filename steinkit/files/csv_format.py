@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from steinkit.errors import InputError, UsageError
-from steinkit.files.columns import Columns, columns_of, sample_from_table, sort_columns
+from steinkit.files.columns import Columns, columns_of, require_distinct, sample_from_table, sort_columns
+from steinkit.files.streams import read_bytes
 from steinkit.files.wording import listed, shortened
 from steinkit.sample import Floats, Sample, default_names
 
@@ -42,6 +44,37 @@ def read_csv(data: bytes, source: str, columns: Sequence[str] | None = None) -> 
     layout = _lay_out(header.names, source, columns)
     table = _read_plain(data, header) or read_cells(_rows(data, header, source), layout, source)
     return sample_from_table(table.values, layout, source, where=lambda row: f"line {table.lines[row]}")
+
+
+def read_table(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], Floats]:
+    """Read a CSV file of data, not of draws: every column is numeric, and no name is reserved.
+
+    Returns
+    -------
+    names : tuple of str
+        The c columns, from the header.
+    values : ndarray, shape (N, c)
+
+    Raises
+    ------
+    InputError
+        If the file is no such table, or a cell is not a finite number; line and column are named.
+    """
+    source = os.fspath(path)
+    data = read_bytes(path, binary=True)
+    header = _read_header(data, source)
+    require_distinct(header.names, source)
+    every = tuple(range(len(header.names)))
+    layout = Columns(tuple(header.names), tuple(header.names), every, (), {})
+    table = _read_plain(data, header) or read_cells(_rows(data, header, source), layout, source)
+    bad = np.argwhere(~np.isfinite(table.values))
+    if bad.size:
+        row, column = bad[0]
+        raise InputError(
+            f'{source}, line {table.lines[row]}, column "{header.names[column]}" is {table.values[row, column]}; '
+            "correct it or drop that line"
+        )
+    return layout.names, table.values
 
 
 def write_csv(sample: Sample, target: str) -> bytes:
@@ -107,7 +140,7 @@ def read_cells(rows: Iterable[tuple[int, list[str]]], columns: Columns, source: 
         if len(cells) != len(columns.header):
             raise InputError(
                 f"{source}, line {line}: {len(cells)} values where the header names {len(columns.header)} "
-                "columns; give every draw one value a column"
+                "columns; give every line one value for each column"
             )
         values.append([_number(cells[k], columns.header[k], line, source) for k in used])
         lines.append(line)

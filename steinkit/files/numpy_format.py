@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.errors import InputError, UsageError
+from steinkit.errors import InputError, UsageError, did_you_mean
 from steinkit.files.columns import choose, make_sample
 from steinkit.files.labels import plain_rectangle
-from steinkit.files.wording import did_you_mean, listed
+from steinkit.files.wording import listed
 from steinkit.sample import Sample, default_names
 
 _PARTS = ("points", "weights", "scores", "cost", "names", "chain", "draw")

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import IO, Any
 
-from steinkit.errors import InputError, OutputError, UsageError
-from steinkit.files.wording import did_you_mean, listed
+from steinkit.errors import InputError, OutputError, UsageError, did_you_mean
+from steinkit.files.wording import listed
 
 Place = str | os.PathLike[str] | IO[str] | IO[bytes]
 

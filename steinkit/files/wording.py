@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Sequence
-
-
-def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """``'; did you mean "theta1"?'``, or nothing when no known name comes near."""
-    near = difflib.get_close_matches(name, list(known), n=3, cutoff=cutoff)
-    return f"; did you mean {listed(near, last=' or ')}?" if near else ""
+from collections.abc import Sequence
 
 
 def listed(names: Sequence[str], *, most: int = 12, last: str = ", ") -> str:

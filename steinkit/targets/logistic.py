@@ -6,14 +6,13 @@ score = -theta / v + sum_i sigma(-y_i x_i'theta) y_i x_i,   sigma(u) = 1 / (1 + 
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.errors import InputError, UsageError
+from steinkit.errors import InputError, UsageError, did_you_mean
 from steinkit.posterior import Posterior
 from steinkit.sample import Floats
 from steinkit.targets.parameters import as_finite, as_numbers, as_vector, show
@@ -104,13 +103,12 @@ class LogisticRegression(Posterior):
         UsageError
             If no column has the name of the response.
         """
-        from steinkit.datasets import read_table
+        from steinkit.files.csv_format import read_table
 
         columns, table = read_table(path)
         if response not in columns:
-            near = difflib.get_close_matches(response, columns, n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
-            raise UsageError(f"{path} has no column {response!r}; {hint}Its columns: {', '.join(columns)}")
+            hint = did_you_mean(response, columns)
+            raise UsageError(f"{path} has no column {response!r}{hint}; its columns are {', '.join(columns)}")
         names = [name for name in columns if name != response]
         if not names and not intercept:
             raise InputError(f"{path} holds the response {response!r} only; add columns of features or intercept=True")

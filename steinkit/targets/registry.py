@@ -6,13 +6,13 @@ as text.
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from steinkit.errors import UsageError
+from steinkit.errors import InputError, UsageError, did_you_mean
+from steinkit.sample import Floats
 from steinkit.target import Target
 
 
@@ -31,27 +31,42 @@ class _Entry:
 
 
 _TARGETS = {
-    "normal": _Entry("Normal", "normal distribution", optional=("mean", "covariance", "dim")),
+    "normal": _Entry(
+        "Normal",
+        "normal distribution; covariance: variance, variances or matrix",
+        optional=("mean", "covariance", "dim"),
+    ),
     "gaussian-mixture": _Entry(
-        "GaussianMixture", "mixture of normal distributions", ("means",), ("covariances", "weights", "sd")
+        "GaussianMixture",
+        "mixture of normal distributions; sd: one standard deviation for all",
+        ("means",),
+        ("covariances", "weights", "sd"),
     ),
     "student-t": _Entry(
-        "StudentT", "multivariate Student t distribution", ("df",), ("location", "scale_matrix", "dim")
+        "StudentT",
+        "multivariate Student t distribution; scale-matrix: squared scales",
+        ("df",),
+        ("location", "scale_matrix", "dim"),
     ),
     "independent-student-t": _Entry(
-        "IndependentStudentT", "independent Student t coordinates", ("df",), ("location", "scale", "dim")
+        "IndependentStudentT",
+        "independent Student t coordinates; scale: not squared",
+        ("df",),
+        ("location", "scale", "dim"),
     ),
     "uniform": _Entry("Uniform", "uniform distribution on a box", optional=("lower", "upper", "dim")),
-    "gamma": _Entry("Gamma", "independent gamma coordinates on (0, inf)", ("shape",), ("rate", "dim")),
+    "gamma": _Entry(
+        "Gamma", "independent gamma coordinates on (0, inf); mean shape / rate", ("shape",), ("rate", "dim")
+    ),
     "beta": _Entry("Beta", "independent beta coordinates on (0, 1)", ("a", "b"), ("dim",)),
     "mixture-posterior": _Entry(
         "MixturePosterior",
-        "posterior of a two-component mixture (bundled data), d = 2",
+        "posterior of a two-component mixture, d = 2; data: bundled, numbers, or a CSV file",
         optional=("data", "variance", "prior_variances"),
     ),
     "logistic-posterior": _Entry(
         "LogisticRegression",
-        "posterior of a logistic regression (bundled nodal data, d = 6, or a CSV file)",
+        "posterior of a logistic regression; data: bundled nodal (d = 6), or a CSV file; intercept=true adds ones",
         optional=("data", "response", "prior_variance", "intercept"),
     ),
 }
@@ -87,11 +102,15 @@ def make_target(name: str, options: Mapping[str, str], dim: int) -> Target:
         If the name, an option or a value is not known or not allowed.
     """
     if name not in _TARGETS:
-        raise UsageError(f"unknown target {name!r}; {_near(name, _TARGETS)}targets: {', '.join(_TARGETS)}")
+        raise UsageError(
+            f"unknown target {name!r}{did_you_mean(name, _TARGETS)}; the built-in targets are {', '.join(_TARGETS)}"
+        )
     entry = _TARGETS[name]
     values = _parse(name, entry, options)
     if name == "logistic-posterior":
         return _logistic_posterior(values)
+    if name == "mixture-posterior" and isinstance(values.get("data"), str):
+        values["data"] = _only_column(values["data"])
     fixed = "dim" in values or any(isinstance(value, list) for value in values.values())
     if "dim" in entry.options and not fixed:
         values["dim"] = dim
@@ -104,6 +123,8 @@ def parse_value(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         pass
+    if text.startswith(("[", "{")):
+        raise UsageError(f"{text!r} is no list of numbers; write [[1,0.5],[0.5,1]], say, and 0.5 for .5")
     try:
         numbers = [float(part) for part in text.split(",")]
     except ValueError:
@@ -118,8 +139,8 @@ def _parse(name: str, entry: _Entry, options: Mapping[str, str]) -> dict[str, An
         key = written.replace("-", "_")
         if key not in entry.options:
             raise UsageError(
-                f"target {name!r} has no option {written!r}; {_near(key, entry.options)}"
-                f"its options: {_options_text(entry)}"
+                f"target {name!r} has no option {written!r}{did_you_mean(key, entry.options)}; "
+                f"its options are {_options_text(entry)}"
             )
         if key in values:
             raise UsageError(f"option {key!r} of target {name!r} is given twice; give it once")
@@ -155,6 +176,11 @@ def _options_text(entry: _Entry) -> str:
     return " ".join(words).replace("_", "-")
 
 
-def _near(word: str, known: Mapping[str, Any] | tuple[str, ...]) -> str:
-    near = difflib.get_close_matches(word, list(known), n=2)
-    return f"did you mean {' or '.join(near)}? " if near else ""
+def _only_column(path: str) -> Floats:
+    """Numbers of a CSV file of one column."""
+    from steinkit.files.csv_format import read_table
+
+    names, table = read_table(path)
+    if len(names) != 1:
+        raise InputError(f"{path} has {len(names)} columns, {', '.join(names)}; one column of numbers is wanted")
+    return table[:, 0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
 import inspect
 import sys
@@ -13,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from steinkit.errors import InputError, UsageError
+from steinkit.errors import InputError, UsageError, did_you_mean
 from steinkit.target import Target
 
 _MODULE_NAME = "steinkit_user_code"
@@ -47,8 +46,7 @@ def load_target(reference: str) -> Target:
     module = _run(path)
     if not hasattr(module, attribute):
         public = [name for name in vars(module) if not name.startswith("_")]
-        near = difflib.get_close_matches(attribute, public, n=2)
-        hint = f"; did you mean {' or '.join(near)}?" if near else f"; it defines {', '.join(public) or 'nothing'}"
+        hint = did_you_mean(attribute, public) or f"; it defines {', '.join(public) or 'nothing'}"
         raise UsageError(f"{path} has no attribute {attribute!r}{hint}")
     return _as_target(getattr(module, attribute), path, reference)
 

@@ -1,4 +1,4 @@
-"""The bracket holds whatever the candidate; checked against another LP solver and in rational arithmetic."""
+"""The bracket holds whatever the candidate; checked against scipy's linprog and in rational arithmetic."""
 
 from fractions import Fraction
 
@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import linprog
 
+from steinkit.discrepancy import certificate as certificate_module
 from steinkit.discrepancy.certificate import Incumbent, certify, relative_width
 from steinkit.discrepancy.program import CoordinateProgram
 
@@ -20,7 +21,7 @@ def random_program(rng, m=12, n=8):
 
 
 def optimum(program):
-    """Value, y and p by scipy's LP interface on the ranged form."""
+    """Value, y and p by scipy's linprog, rows as inequalities."""
     rows = sparse.vstack([program.matrix, -program.matrix])
     solved = linprog(
         -program.objective,
@@ -111,6 +112,45 @@ def test_a_radius_or_box_of_zero_counts_only_where_it_is_exceeded():
     pinned = CoordinateProgram(sparse.csr_array((0, 2)), np.empty(0), np.array([0.0, 1.0]), np.array([5.0, 1.0]), 2)
     certificate = certify(pinned, np.array([0.0, 1.0]), np.empty(0))
     assert (certificate.lower, certificate.upper) == pytest.approx((1.0, 1.0))
+
+
+def test_what_overflows_proves_nothing():
+    """Values near the largest number, whose activities are inf - inf: the optimum is far below what they claim."""
+    matrix = sparse.csr_array([[1.0, 1.0, -1.0, -1.0]])
+    program = CoordinateProgram(matrix, np.array([0.1]), np.full(4, 1.0), np.array([1.0, 1.0, -1.0, -1.0]), 4)
+    for y in (np.array([1.0, 1.0, -1.0, -1.0]), np.array([1.0, 1.0, 1.0, -1.0])):
+        certificate = certify(program, 1e308 * y, np.zeros(1))
+        assert certificate.lower <= 0.1
+    huge = CoordinateProgram(matrix, np.array([0.1]), np.full(4, 1.0), np.full(4, 1.7e308), 4)
+    certificate = certify(huge, np.array([1.0, 0.0, 1.0, 0.0]), np.full(1, 1.7e308))
+    assert certificate.lower <= certificate.upper
+    assert certificate.gap > 0.0
+
+
+def test_rounding_of_the_activity_is_allowed_for():
+    """In floating point 1 + 2^-54 - 1 is 0, within any radius; exactly it is 2^-54, 64 times the radius 2^-60."""
+    matrix = sparse.csr_array([[1.0, 1.0, -1.0]])
+    program = CoordinateProgram(matrix, np.array([2.0**-60]), np.full(3, 1.0), np.array([1.0, 1.0, -1.0]), 3)
+    assert certify(program, np.array([1.0, 2.0**-54, 1.0]), np.zeros(1)).lower <= 2.0**-60
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_rounding_of_the_residual_is_allowed_for(seed):
+    """Huge multipliers that cancel in A'p: the bound computed is not below the bound in rational arithmetic."""
+    rng = np.random.default_rng(seed)
+    row = rng.standard_normal((1, 4))
+    matrix = sparse.csr_array(np.vstack([row, row * 3.0, rng.standard_normal((2, 4))]))
+    program = CoordinateProgram(matrix, np.full(4, 1e-20), np.full(4, 1.0), rng.standard_normal(4), 4)
+    p = np.array([3e6 * rng.random(), 0.0, *rng.standard_normal(2)])
+    p[1] = -p[0] / 3.0
+    exact = sum(Fraction(r) * abs(Fraction(v)) for r, v in zip(program.radius, p, strict=True))
+    dense = matrix.toarray()
+    for k in range(4):
+        residual = Fraction(program.objective[k]) - sum(Fraction(dense[i, k]) * Fraction(p[i]) for i in range(4))
+        exact += abs(residual)
+    bound = certificate_module._upper_bound(program, p)
+    trivial = sum(abs(Fraction(b)) for b in program.objective)
+    assert Fraction(bound) >= min(exact, trivial)
 
 
 def test_incumbent_keeps_the_best_of_both_sides():

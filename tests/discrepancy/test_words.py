@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.words import rounded_outwards
+from steinkit.discrepancy.words import midpoint, rounded_outwards
 
 TARGET = sk.targets.Normal(0.0, dim=2)
 
@@ -41,10 +41,9 @@ def test_the_worst_coordinate_comes_first_and_the_worst_draw_is_named():
 def test_numbers_in_the_summary_are_those_of_the_result():
     result = wrong(lambda x: x)
     summary = " ".join(result.summary().split())
-    assert (
-        f"is {result.value:.6g}, proved to lie between {' and '.join(rounded_outwards(result.lower, result.upper))}"
-        in summary
-    )
+    ends = " and ".join(rounded_outwards(result.lower, result.upper))
+    assert f"is {midpoint(result.lower, result.upper)}, proved to lie between {ends}" in summary
+    assert float(midpoint(result.lower, result.upper)) == pytest.approx(result.value, rel=1e-5)
     assert "150 draws, 2 coordinates" in summary
     share = result.coordinate_values.max() / result.value
     assert f"{share:.0%}" in summary
@@ -65,18 +64,20 @@ def test_comparison_with_independent_draws():
     reference = sk.reference_discrepancy(TARGET, 150, 4, tolerance=1e-3)
     assert "Compared with what?" in result.summary()
     told = " ".join(worse.summary(reference).split())
-    assert "this sample is above all of them" in told
-    assert f"{worse.value / reference.median:.2g} times" in told
+    assert "This sample is above all of them" in told
+    assert f"{worse.value / reference.median:.2f} times their median" in told
     assert "sampling noise" not in told
-    inside = sk.Reference(
-        lower=reference.lower * 0 + [0.5, 0.9, 1, 9], upper=reference.upper * 0 + [0.5, 0.9, 1, 9], n=150
-    )
-    assert "within their range" in result.summary(inside)
+    values = np.array([0.5, 0.9, 1.0, 9.0])
+    inside = sk.Reference(lower=values, upper=values, n=150)
+    assert "within their range" in " ".join(result.summary(inside).split())
+    assert "sampling noise" in result.summary(inside)
     below = sk.Reference(lower=inside.lower + 50.0, upper=inside.upper + 50.0, n=150)
     assert "below all of them" in " ".join(result.summary(below).split())
-    assert "sampling noise" in result.summary(below)
-    single = sk.Reference(lower=np.array([0.5]), upper=np.array([0.5]), n=150)
-    assert "one independent sample of 150 draws" in " ".join(result.summary(single).split())
+    assert "no praise" in " ".join(result.summary(below).split())
+    assert "sampling noise" not in result.summary(below)
+    single = " ".join(result.summary(sk.Reference(lower=values[:1], upper=values[:1], n=150)).split())
+    assert "one independent sample of 150 draws from the target has discrepancy 0.5" in single
+    assert "score five or more" in single
 
 
 @pytest.mark.parametrize(
@@ -92,6 +93,7 @@ def test_brackets_are_rounded_outwards(lower, upper, text):
     low, high = map(float, rounded_outwards(lower, upper))
     assert low <= lower
     assert high >= upper
+    assert low <= float(midpoint(lower, upper)) <= high
 
 
 @pytest.mark.parametrize(

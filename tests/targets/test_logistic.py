@@ -72,7 +72,7 @@ def write(path, text):
 
 
 def test_from_csv_reads_named_columns(tmp_path):
-    path = write(tmp_path / "d.csv", "\ufeffdose,sick,age\n1.5,1,30\n\n0,0,41\n2,1,50\n")
+    path = write(tmp_path / "d.csv", "\ufeffdose,sick,age\n1.5,1,30\n0,0,41\n2,1,50\n")
     target = LogisticRegression.from_csv(path, "sick", intercept=True, prior_variance=4.0)
     assert target.names == ("intercept", "dose", "age")
     np.testing.assert_array_equal(target.data[0], [[1.0, 1.5, 30.0], [1.0, 0.0, 41.0], [1.0, 2.0, 50.0]])
@@ -83,17 +83,17 @@ def test_from_csv_reads_named_columns(tmp_path):
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        ("x,r\n1,0\ntwo,1\n", sk.InputError, r"d\.csv, line 3, column 'x': 'two' is not a finite number"),
-        ("x,sex,r\n1,m,0\n2,f,1\n", sk.InputError, r"column 'sex': 'm'.*columns with such cells: sex\)"),
-        ("x,r\n1,0\n,1\n", sk.InputError, "line 3, column 'x': ''"),
-        ("x,r\n1,0\ninf,1\n", sk.InputError, "'inf' is not a finite number"),
-        ("x,r\n1,0,3\n", sk.InputError, "line 2: 3 cells for 2 columns"),
-        ("x,x,r\n1,0,1\n", sk.InputError, "same name"),
-        ("x,r\n", sk.InputError, "holds no data"),
-        ("", sk.InputError, "holds no data"),
+        ("x,r\n1,0\ntwo,1\n", sk.InputError, r'd\.csv, line 3, column "x" holds "two" where a number is wanted'),
+        ("x,sex,r\n1,m,0\n2,f,1\n", sk.InputError, 'column "sex" holds "m"'),
+        ("x,r\n1,0\n,1\n", sk.InputError, 'line 3, column "x" is empty'),
+        ("x,r\n1,0\ninf,1\n", sk.InputError, 'line 3, column "x" is inf'),
+        ("x,r\n1,0,3\n", sk.InputError, "line 2: 3 values where the header names 2 columns"),
+        ("x,x,r\n1,0,1\n", sk.InputError, 'two columns are named "x"'),
+        ("x,r\n", sk.InputError, "has a header but no draws"),
+        ("", sk.InputError, "is empty"),
         ("x,r\n1,0\n2,2\n3,1\n", sk.InputError, r"column 'r': responses must take two values.*received 0, 1, 2"),
         ("x,r\n1,1\n2,1\n", sk.InputError, "two values"),
-        ("x,rr\n1,1\n2,0\n", sk.UsageError, "no column 'r'; did you mean 'rr'"),
+        ("x,rr\n1,1\n2,0\n", sk.UsageError, r"""no column 'r'; did you mean "rr"\?"""),
         ("r\n1\n0\n", sk.InputError, "response 'r' only"),
     ],
 )
@@ -104,7 +104,7 @@ def test_from_csv_reports_bad_files(tmp_path, text, error, message):
 
 
 def test_from_csv_reports_a_missing_file(tmp_path):
-    with pytest.raises(sk.InputError, match=r"cannot read .*none\.csv"):
+    with pytest.raises(sk.InputError, match=r"none\.csv does not exist"):
         LogisticRegression.from_csv(tmp_path / "none.csv", "r")
 
 

@@ -80,9 +80,13 @@ def test_values_are_json_or_comma_lists_or_text(text, value):
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("norml", {}, "unknown target 'norml'; did you mean normal"),
-        ("zzz", {}, "targets: normal, gaussian-mixture"),
-        ("normal", {"men": "1"}, r"no option 'men'; did you mean mean\? its options: \[mean\] \[covariance\]"),
+        ("norml", {}, '''unknown target 'norml'; did you mean "normal"'''),
+        ("zzz", {}, "built-in targets are normal, gaussian-mixture"),
+        (
+            "normal",
+            {"men": "1"},
+            r"""no option 'men'; did you mean "mean"\?; its options are \[mean\] \[covariance\]""",
+        ),
         ("normal", {"mean": "one"}, "mean must be a number"),
         ("normal", {"mean": "true"}, "mean must be a number"),
         ("normal", {"covariance": "0"}, "covariance must be positive"),
@@ -104,5 +108,5 @@ def test_bad_options_are_refused(name, options, message):
 def test_table_lists_every_target_once():
     table = targets.target_table()
     assert tuple(row[0] for row in table) == targets.target_names()
-    assert ("gamma", "shape [rate] [dim]", "independent gamma coordinates on (0, inf)") in table
+    assert ("gamma", "shape [rate] [dim]", "independent gamma coordinates on (0, inf); mean shape / rate") in table
     assert all(summary and "\n" not in summary for _, _, summary in table)

@@ -6,12 +6,11 @@ the certificate judges what it returns. `engine_named` turns the name a user giv
 
 from __future__ import annotations
 
-import difflib
 from typing import Protocol
 
 from steinkit.discrepancy.engines.common import Candidate, Settings
 from steinkit.discrepancy.program import SteinProgram
-from steinkit.errors import UsageError
+from steinkit.errors import UsageError, did_you_mean
 
 __all__ = ["ENGINES", "Candidate", "Engine", "Settings", "engine_named"]
 
@@ -52,6 +51,5 @@ def engine_named(name: str) -> tuple[str, Engine]:
         from steinkit.discrepancy.engines import modelling
 
         return modelling.engine(solver)
-    near = difflib.get_close_matches(base, ENGINES, n=1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    raise UsageError(f"unknown engine {name!r}; {hint}choose auto, {', '.join(ENGINES)} or cvxpy:SOLVER")
+    hint = did_you_mean(base, ENGINES)
+    raise UsageError(f"unknown engine {name!r}{hint}; choose auto, {', '.join(ENGINES)} or cvxpy:SOLVER")

@@ -30,6 +30,8 @@ class Settings:
         Coordinates solved side by side.
     progress : bool
         Show a bar on standard error once a second has passed.
+    interrupted : Event
+        Set when the user interrupts; engines look at it and stop.
     """
 
     tolerance: float
@@ -77,7 +79,6 @@ def each_coordinate(solve: SolveCoordinate, program: SteinProgram, settings: Set
 
     An interrupt (control-C) stops the solvers under way through `Settings.interrupted` and is raised again.
     """
-    program.edge_rows  # noqa: B018 (built once, before the threads need it)
     with (
         threadpool_limits(limits=1),
         ThreadPoolExecutor(max_workers=min(settings.n_jobs, program.dim)) as pool,
@@ -92,7 +93,7 @@ def each_coordinate(solve: SolveCoordinate, program: SteinProgram, settings: Set
         ) as bar,
     ):
         tasks: list[Future[Candidate]] = [
-            pool.submit(solve, program.coordinate(j), settings) for j in range(program.dim)
+            pool.submit(solve, coordinate, settings) for coordinate in program.coordinates()
         ]
         try:
             for _ in as_completed(tasks):

@@ -17,6 +17,7 @@ from steinkit.discrepancy.program import CoordinateProgram, SteinProgram
 from steinkit.errors import UsageError
 
 _DEFAULT = "HIGHS"
+_TIME_LIMITS = {"HIGHS": "time_limit", "CLARABEL": "time_limit", "OSQP": "time_limit", "SCS": "time_limit_secs"}
 _USABLE = (cp.OPTIMAL, cp.OPTIMAL_INACCURATE, cp.USER_LIMIT)
 
 
@@ -28,7 +29,16 @@ def engine(solver: str) -> tuple[str, Callable[[SteinProgram, Settings], list[Ca
         raise UsageError(f"CVXPY has no LP solver {solver!r} installed here; it has {', '.join(known)}")
 
     def solve(program: SteinProgram, settings: Settings) -> list[Candidate]:
-        return each_coordinate(lambda coordinate, _: solve_coordinate(coordinate, settings, name), program, settings)
+        if np.isfinite(settings.deadline) and name not in _TIME_LIMITS:
+            raise UsageError(
+                f"max_seconds (--max-seconds) is not known how to pass to {name}; leave it out, or choose one of "
+                f"{', '.join(_TIME_LIMITS)}"
+            )
+        with warnings.catch_warnings():  # in this thread only: the filters are the whole process's
+            warnings.simplefilter("ignore")  # "may be inaccurate": the certificate says by how much
+            return each_coordinate(
+                lambda coordinate, _: solve_coordinate(coordinate, settings, name), program, settings
+            )
 
     return (f"cvxpy:{name}" if solver else "cvxpy"), solve
 
@@ -55,15 +65,13 @@ def solve_coordinate(program: CoordinateProgram, settings: Settings, solver: str
     rows = [program.matrix @ y <= program.radius, program.matrix @ y >= -program.radius] if m else []
     problem = cp.Problem(cp.Maximize(program.objective @ y), rows + box)
     options: dict[str, Any] = {}
-    if np.isfinite(settings.seconds_left) and solver == "HIGHS":
-        options["time_limit"] = settings.seconds_left
+    if np.isfinite(settings.deadline):
+        options[_TIME_LIMITS[solver]] = max(settings.seconds_left, 1e-3)
     notes: tuple[str, ...] = ()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # "may be inaccurate": the certificate says by how much
-        try:
-            problem.solve(solver=solver, **options)
-        except cp.SolverError as error:
-            notes = (f"{solver} failed: {str(error).strip().splitlines()[0]}",)
+    try:
+        problem.solve(solver=solver, **options)
+    except cp.SolverError as error:
+        notes = (f"{solver} failed: {str(error).strip().splitlines()[0]}",)
     if problem.status not in _USABLE or y.value is None:
         notes = notes or (f"{solver} ended with status {problem.status!r} and no usable answer",)
         return Candidate(program, np.zeros(n), np.zeros(m), notes)

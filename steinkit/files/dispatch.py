@@ -137,5 +137,6 @@ def _format_of(place: Place, format: str | None, standard: str) -> str:
         f"{known} ({' '.join(form.endings) or 'a .csv that Stan wrote'})" for known, form in _FORMATS.items()
     )
     raise UsageError(
-        f"{name}: the ending {ending!r} is that of no known format; rename the file, or pass format= (--format), one of {endings}"
+        f"{name}: the ending {ending!r} is that of no known format; rename the file, or pass format= (--format), "
+        f"one of {endings}"
     )

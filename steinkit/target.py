@@ -241,7 +241,7 @@ class Target:
     def from_jax(
         cls,
         log_density: Callable[[Any], Any],
-        dim: int,
+        dim: int | None = None,
         *,
         bounds: ArrayLike | None = None,
         names: Sequence[str] | None = None,
@@ -254,8 +254,8 @@ class Target:
         log_density : callable, (d,) -> scalar
             Log density of one point, in `jax.numpy`. It is differentiated, vectorised, compiled, and run in
             double precision.
-        dim : int
-            Number of coordinates.
+        dim : int, optional
+            Number of coordinates; any if not given.
         bounds, names, label
             As for `Target`.
 

@@ -216,6 +216,14 @@ def test_from_jax_in_double_precision_without_touching_the_configuration():
     assert jnp.ones(2).dtype == jnp.float32
 
 
+def test_from_jax_takes_any_dimension_unless_told():
+    jnp = pytest.importorskip("jax.numpy")
+    target = sk.Target.from_jax(lambda x: -0.5 * jnp.sum(x**2))
+    for dim in (1, 4):
+        points = np.arange(2.0 * dim).reshape(2, dim)
+        np.testing.assert_array_equal(target.score(points), -points)
+
+
 def test_from_jax_reports_a_log_density_that_is_no_scalar():
     pytest.importorskip("jax")
     with pytest.raises(sk.InputError, match="score raised TypeError"):

@@ -74,7 +74,7 @@ class TestJson:
         assert outcome.document["sample"]["draws"] == 63
         assert outcome.document["sample"]["distinct"] == 60
         (note,) = outcome.document["warnings"]
-        assert "3 of 23 draws repeat" in note
+        assert "3 of 63 draws repeat" in note
         assert f"warning: {note}" in outcome.err
 
     def test_names_outside_ascii_survive(self, steinkit, folder, draws):

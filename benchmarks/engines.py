@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from statistics import median
 
@@ -65,33 +65,27 @@ QUICK: dict[str, Callable[[], Instance]] = {
 class FirstCoordinate:
     """What engines ask of a `SteinProgram`, for its first coordinate alone."""
 
-    whole: SteinProgram
     first: CoordinateProgram
+    tolerance: float
     dim: int = 1
 
-    @property
-    def edge_rows(self) -> object:
-        """Rows common to all coordinates, built before the clock starts."""
-        return self.whole.edge_rows
-
-    def coordinate(self, j: int) -> CoordinateProgram:
+    def coordinates(self) -> Iterator[CoordinateProgram]:
         """The only one there is."""
-        return self.first
+        return iter([self.first])
 
 
 def first_coordinate(draws: np.ndarray, target: sk.Target) -> FirstCoordinate:
     """The program of the draws on the 2-spanner, built once for both engines."""
     weights = np.full(len(draws), 1.0 / len(draws))
     program = SteinProgram(draws, target.score(draws), weights, sk.greedy_spanner(draws, 2.0))
-    return FirstCoordinate(program, program.coordinate(0))
+    return FirstCoordinate(program.coordinate(0), tolerance=1e-6 if draws.shape[1] <= 3 else 1e-3)
 
 
 def cpu_seconds(engine: str, program: FirstCoordinate) -> tuple[float, Candidate]:
     """CPU time of one solve, and its answer."""
     solve = engine_named(engine)[1]
-    settings = Settings(tolerance=1e-6 if program.whole.dim <= 3 else 1e-3)
     started = time.process_time()
-    (candidate,) = solve(program, settings)
+    (candidate,) = solve(program, Settings(program.tolerance))
     return time.process_time() - started, candidate
 
 

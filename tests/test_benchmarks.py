@@ -1,0 +1,19 @@
+"""The benchmarks run, at small size, and print a figure for every instance."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "columns"), [("engines.py", "highs, gap"), ("spanner.py", "edges")])
+def test_runs_and_prints_a_table(name, columns):
+    command = [sys.executable, BENCHMARKS / name, "--quick"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert columns in done.stdout
+    assert sum(any(letter.isdigit() for letter in line) for line in done.stdout.splitlines()) >= 3

@@ -22,7 +22,8 @@ import numpy as np
 import steinkit as sk
 from steinkit.discrepancy.certificate import certify
 from steinkit.discrepancy.engines import Candidate, Settings, engine_named
-from steinkit.discrepancy.program import CoordinateProgram, SteinProgram
+from steinkit.discrepancy.matrix_form import CoordinateProgram
+from steinkit.discrepancy.program import SteinProgram
 
 ENGINES = ("highs", "cvxpy")
 TARGETS = {"mixture 1000x2": 0.3, "logit-like 300x7": 0.1}  # CPU time of highs over that of cvxpy, at most

@@ -34,6 +34,7 @@ import numpy as np
 from scipy import sparse
 
 from steinkit.discrepancy.geometry import Graph
+from steinkit.discrepancy.matrix_form import CoordinateProgram
 from steinkit.errors import UsageError
 from steinkit.sample import Floats, Integers
 
@@ -71,41 +72,6 @@ class SteinFactors:
     def taylor_reach(self) -> float:
         """Distance from which on the Taylor rows cannot bind: 4 c2/c3."""
         return 4.0 * self.gradient / self.smoothness
-
-
-@dataclass(frozen=True, eq=False)
-class CoordinateProgram:
-    """One coordinate's linear program: maximise b'y subject to |A y| <= r and |y| <= u.
-
-    Attributes
-    ----------
-    matrix : scipy.sparse.csr_array, shape (m, N)
-        A.
-    radius : ndarray, shape (m,)
-        r.
-    box : ndarray, shape (N,)
-        u.
-    objective : ndarray, shape (N,)
-        b.
-    n_points : int
-        n; the N = n (d + 1) variables are gamma (n), then d_1 g_j (n), ..., d_d g_j (n).
-    """
-
-    matrix: sparse.csr_array
-    radius: Floats
-    box: Floats
-    objective: Floats
-    n_points: int
-
-    @cached_property
-    def magnitudes(self) -> sparse.csr_array:
-        """|A|, which bounds the rounding errors of products with A."""
-        return sparse.csr_array(abs(self.matrix))
-
-    def stein_function(self, y: Floats) -> tuple[Floats, Floats]:
-        """Map variables back to g_j, shape (n,), and its gradient, shape (n, d)."""
-        values = y.reshape(-1, self.n_points)
-        return values[0], values[1:].T
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,9 @@ from threading import Event
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from steinkit.discrepancy.program import CoordinateProgram, SteinProgram
+from steinkit.discrepancy.certificate import Form
+from steinkit.discrepancy.matrix_form import CoordinateProgram
+from steinkit.discrepancy.program import SteinProgram
 from steinkit.sample import Floats
 
 
@@ -57,18 +59,24 @@ class Candidate:
 
     Attributes
     ----------
-    program : CoordinateProgram
+    program : Form
         The program, in whose variables the answer is given.
     y : ndarray, shape (N,)
     p : ndarray, shape (m,)
+    engines : tuple of str
+        Names of the engines that had a part in it, in their order.
     notes : tuple of str
         What the user should know: hand-overs, time limits.
+    iterations : int
+        Iterations of an iterative engine; 0 where they are not known.
     """
 
-    program: CoordinateProgram
+    program: Form
     y: Floats
     p: Floats
+    engines: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    iterations: int = 0
 
 
 SolveCoordinate = Callable[[CoordinateProgram, Settings], Candidate]

@@ -21,7 +21,8 @@ from scipy import sparse
 
 from steinkit.discrepancy.certificate import Incumbent
 from steinkit.discrepancy.engines.common import Candidate, Settings, each_coordinate
-from steinkit.discrepancy.program import CoordinateProgram, SteinProgram
+from steinkit.discrepancy.matrix_form import CoordinateProgram
+from steinkit.discrepancy.program import SteinProgram
 from steinkit.sample import Floats
 
 Point = tuple[Floats, Floats]
@@ -46,21 +47,21 @@ def solve(program: SteinProgram, settings: Settings) -> list[Candidate]:
 def solve_coordinate(program: CoordinateProgram, settings: Settings) -> Candidate:
     """Solve one coordinate, going on to costlier methods while its bracket is wider than the tolerance."""
     if not len(program.radius):
-        return Candidate(program, np.copysign(program.box, program.objective), np.empty(0))
+        return Candidate(program, np.copysign(program.box, program.objective), np.empty(0), ("highs",))
     matching = min(max(0.03 * settings.tolerance, 1e-8), 1e-5)
     methods: list[tuple[str, Callable[[], Point]]] = [
         ("interior point", lambda: _interior_point(program, settings, matching)),
         (f"interior point at {_TIGHTEST:g}", lambda: _interior_point(program, settings, _TIGHTEST)),
         (f"dual simplex at {_TIGHTEST:g}", lambda: _dual_simplex(program, settings)),
     ]
-    incumbent = Incumbent(program)
+    incumbent = Incumbent(program, len(program.box), len(program.radius))
     history = []
     for name, method in methods:
         history.append(f"{name}: {incumbent.offer(*method()).gap:.1e}")
         if incumbent.gap <= settings.tolerance or settings.stopped:
             break
     notes = (f"HiGHS needed a fallback; bracket widths by {'; '.join(history)}",) if len(history) > 1 else ()
-    return Candidate(program, incumbent.y, incumbent.p, notes)
+    return Candidate(program, incumbent.y, incumbent.p, ("highs",), notes)
 
 
 def _interior_point(program: CoordinateProgram, settings: Settings, tolerance: float) -> Point:

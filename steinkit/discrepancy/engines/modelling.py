@@ -13,7 +13,8 @@ import cvxpy as cp
 import numpy as np
 
 from steinkit.discrepancy.engines.common import Candidate, Settings, each_coordinate
-from steinkit.discrepancy.program import CoordinateProgram, SteinProgram
+from steinkit.discrepancy.matrix_form import CoordinateProgram
+from steinkit.discrepancy.program import SteinProgram
 from steinkit.errors import UsageError
 
 _DEFAULT = "HIGHS"
@@ -74,10 +75,10 @@ def solve_coordinate(program: CoordinateProgram, settings: Settings, solver: str
         notes = (f"{solver} failed: {str(error).strip().splitlines()[0]}",)
     if problem.status not in _USABLE or y.value is None:
         notes = notes or (f"{solver} ended with status {problem.status!r} and no usable answer",)
-        return Candidate(program, np.zeros(n), np.zeros(m), notes)
+        return Candidate(program, np.zeros(n), np.zeros(m), ("cvxpy",), notes)
     if problem.status != cp.OPTIMAL:
         notes = (f"{solver} ended with status {problem.status!r}",)
     p = np.zeros(m)
     if m and rows[0].dual_value is not None:
         p = np.asarray(rows[0].dual_value - rows[1].dual_value, dtype=np.float64)
-    return Candidate(program, np.asarray(y.value, dtype=np.float64), p, notes)
+    return Candidate(program, np.asarray(y.value, dtype=np.float64), p, ("cvxpy",), notes)

@@ -1,0 +1,117 @@
+"""A coordinate's linear program in matrix form, and what any candidate proves of it.
+
+For the program max b'y subject to |A y| <= r, |y| <= u,
+
+    upper, for any p:   U(p) = r'|p| + u'|b - A'p|
+    lower, for any y:   b'y / max(1, max |A y|/r, max |y|/u)
+
+The first is weak duality; the second scales y until it is feasible. Rounding errors of the two sparse products are
+allowed for: a sum of k products is off by at most (k + 2) 2^-53 times the sum of their magnitudes. The bracket
+[0, u'|b|] needs no candidate.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from steinkit.sample import Floats
+
+UNIT_ROUNDOFF = 2.0**-53
+OUTWARD = 1.0 + 2.0**-50
+"""Covers the rounding of a handful of products, quotients and one exact sum."""
+
+
+@dataclass(frozen=True, eq=False)
+class CoordinateProgram:
+    """One coordinate's linear program: maximise b'y subject to |A y| <= r and |y| <= u.
+
+    Attributes
+    ----------
+    matrix : scipy.sparse.csr_array, shape (m, N)
+        A.
+    radius : ndarray, shape (m,)
+        r.
+    box : ndarray, shape (N,)
+        u.
+    objective : ndarray, shape (N,)
+        b.
+    n_points : int
+        n; the N = n (d + 1) variables are gamma (n), then d_1 g_j (n), ..., d_d g_j (n).
+    """
+
+    matrix: sparse.csr_array
+    radius: Floats
+    box: Floats
+    objective: Floats
+    n_points: int
+
+    @cached_property
+    def magnitudes(self) -> sparse.csr_array:
+        """|A|, which bounds the rounding errors of products with A."""
+        return sparse.csr_array(abs(self.matrix))
+
+    def stein_function(self, y: Floats) -> tuple[Floats, Floats]:
+        """Map variables back to g_j, shape (n,), and its gradient, shape (n, d)."""
+        values = y.reshape(-1, self.n_points)
+        return values[0], values[1:].T
+
+    def lower_bound(self, y: Floats) -> tuple[float, Floats]:
+        """Objective of y scaled until it is feasible, and that point; 0 and zeros if y proves nothing."""
+        outside = _largest_ratio(np.abs(y), self.box)
+        if outside > 1.0:  # into the box first, so that nothing below overflows
+            y = y / (outside * OUTWARD)
+        scale = max(1.0, _largest_ratio(self._activity(y), self.radius))
+        with np.errstate(over="ignore"):
+            terms = self.objective * y
+        value = _sum(terms) - 4.0 * UNIT_ROUNDOFF * _sum(np.abs(terms))
+        if not (0.0 < value < math.inf and outside < math.inf and scale < math.inf):
+            return 0.0, np.zeros_like(y)
+        if scale > 1.0:
+            scale *= OUTWARD
+        return value / (scale * OUTWARD), y / scale
+
+    def upper_bound(self, p: Floats) -> float:
+        """Weak duality: r'|p| + u'|b - A'p|, or u'|b| if that is less."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            trivial = _dot(self.box, np.abs(self.objective))
+            combined = self.matrix.T @ p
+            entries = np.bincount(self.matrix.indices, minlength=len(self.box))
+            magnitude = self.magnitudes.T @ np.abs(p) + np.abs(self.objective)
+            residual = np.abs(self.objective - combined) + (entries + 2) * UNIT_ROUNDOFF * magnitude
+            bound = _dot(self.radius, np.abs(p)) + _dot(self.box, residual)
+        return trivial if math.isnan(bound) else min(trivial, bound)
+
+    def _activity(self, y: Floats) -> Floats:
+        """Upper bound of |A y|, rounding included."""
+        entries = np.diff(self.matrix.indptr)
+        allowance = (entries + 2) * UNIT_ROUNDOFF * (self.magnitudes @ np.abs(y))
+        return np.asarray(np.abs(self.matrix @ y) + allowance)
+
+
+def _largest_ratio(values: Floats, limits: Floats) -> float:
+    """Largest of values/limits, with 0/0 = 0; infinite where a limit of zero is exceeded or a value is no number."""
+    if not values.size:
+        return 0.0
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ratios = np.where(values == 0.0, 0.0, values / limits)
+    largest = float(ratios.max())
+    return math.inf if math.isnan(largest) else largest
+
+
+def _dot(limits: Floats, magnitudes: Floats) -> float:
+    """Upper bound of a sum of products of non-negative numbers."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _sum(limits * magnitudes) * OUTWARD
+
+
+def _sum(terms: Floats) -> float:
+    """Exactly rounded sum; infinite where it overflows."""
+    try:
+        return math.fsum(terms)
+    except (OverflowError, ValueError):  # beyond the largest number, or infinities of both signs among the terms
+        return math.inf

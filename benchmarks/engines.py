@@ -1,129 +1,245 @@
-"""How long engine `highs` takes for one coordinate, against the modelling engine `cvxpy` in the same process.
+"""How long the engines take for a coordinate, beside general LP solvers in the same process, with proof.
 
-Both are given coordinate 1 of the same Stein program, to the package's default tolerance, and both call HiGHS: `highs`
-hands the dual to its interior point method, `cvxpy` states the primal in CVXPY and leaves the rest to defaults. Times
-are CPU times of the process, all threads, for building the solver's model and solving it; medians of runs in turn.
-Only one coordinate is solved, because `cvxpy` is slow on the larger instances. The brackets are relative widths proved
-by the certificate from what each engine returned. Run it with
+Every instance is solved by the engine made for it and by two peers: `cvxpy`, which states the program in CVXPY and
+leaves the rest to HiGHS's defaults, as a user would; and `highs`, HiGHS's interior point method on the explicit dual,
+the best that a general solver was found to do. Times are CPU times of the process, all threads, from the program to the
+candidate. Our engines solve all d coordinates, the peers the first only; times are a coordinate's, medians of the runs.
+Gaps are relative widths of the brackets that the certificate proves from what each engine returned: a peer's gap above
+the tolerance means that its number is not as good as asked for, whatever its status. Run it with
 
-    python benchmarks/engines.py [--quick] [--repeats N]
+    python benchmarks/engines.py [--quick] [--only TEXT] [--repeats N] [--most-seconds S]
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 
-import numpy as np
+from instances import (
+    Instance,
+    cauchy,
+    jitter,
+    mixed_scales,
+    mixture,
+    narrow_normal,
+    normal,
+    stein_program,
+    uniform,
+    walk,
+)
 
-import steinkit as sk
-from steinkit.discrepancy.certificate import certify
-from steinkit.discrepancy.engines import Candidate, Settings, engine_named
-from steinkit.discrepancy.matrix_form import CoordinateProgram
+from steinkit.discrepancy.certificate import certify, relative_width
+from steinkit.discrepancy.engines import Candidate, Settings, engine_named, highs, modelling
 from steinkit.discrepancy.program import SteinProgram
 
-ENGINES = ("highs", "cvxpy")
-TARGETS = {"mixture 1000x2": 0.3, "logit-like 300x7": 0.1}  # CPU time of highs over that of cvxpy, at most
-Instance = tuple[np.ndarray, sk.Target]
+Make = Callable[[], Instance]
+LONGEST_REPEATED = 3.0  # seconds; what takes longer is run once
 
 
-def normal(n: int, dim: int) -> Instance:
-    return np.random.default_rng(0).standard_normal((n, dim)), sk.targets.Normal(np.zeros(dim))
+@dataclass(frozen=True)
+class Case:
+    """An instance, who solves it how tightly beside whom, and what is hoped for.
+
+    Attributes
+    ----------
+    ratio : float, optional
+        Hoped-for ratio of CPU times a coordinate to the first of the peers.
+    seconds : float, optional
+        Hoped-for CPU time a coordinate.
+    """
+
+    name: str
+    make: Make
+    engine: str
+    tolerance: float = 1e-6
+    peers: tuple[str, ...] = ("cvxpy", "highs")
+    ratio: float | None = None
+    seconds: float | None = None
 
 
-def mixture(n: int) -> Instance:
-    rng = np.random.default_rng(0)
-    means = np.array([[0.0, 1.0], [1.0, -1.0]])
-    component = rng.integers(0, 2, n)
-    return means[component] + 0.45 * rng.standard_normal((n, 2)), sk.targets.GaussianMixture(means, sd=0.45)
+def high_dimensional(engine: str = "first_order") -> list[Case]:
+    """Four instances at two tolerances, against HiGHS's interior point method at the same tolerance."""
+    makes: dict[str, Make] = {
+        "normal 1000x5": partial(normal, 1000, 5),
+        "narrow normal 1000x6": partial(narrow_normal, 1000, 6),
+        "narrow normal 1000x7": partial(narrow_normal, 1000, 7),
+        "normal 3000x5": partial(normal, 3000, 5),
+    }
+    return [
+        Case(name, make, engine, tolerance, ("highs",), ratio)
+        for tolerance, ratio in ((1e-3, 0.1), (1e-2, 0.04))
+        for name, make in makes.items()
+    ]
 
 
-def logit_like(n: int) -> Instance:
-    """As narrow in seven dimensions as the posterior of a logistic regression."""
-    draws = 0.3 * np.random.default_rng(0).standard_normal((n, 7))
-    return draws, sk.targets.Normal(np.zeros(7), 0.09 * np.ones(7))
+CASES = [
+    Case("normal 1000x1", partial(normal, 1000, 1), "chain", ratio=0.06),
+    Case("normal 10000x1", partial(normal, 10_000, 1), "chain", ratio=0.02),
+    Case("normal 100000x1", partial(normal, 100_000, 1), "chain", peers=(), seconds=1.0),
+    Case("Cauchy 100000x1", partial(cauchy, 100_000), "chain", peers=(), seconds=1.0),
+    Case("uniform 100000x1", partial(uniform, 100_000), "chain", peers=(), seconds=1.0),
+    Case("normal 1000000x1", partial(normal, 1_000_000, 1), "chain", peers=(), seconds=20.0),
+    Case("uniform 1000000x1", partial(uniform, 1_000_000), "chain", peers=(), seconds=20.0),
+    Case("normal 300x2", partial(normal, 300, 2), "block", ratio=0.08),
+    Case("normal 1000x2", partial(normal, 1000, 2), "block", ratio=0.025),
+    Case("mixture 1000x2", partial(mixture, 1000), "block", ratio=0.025),
+    Case("normal 3000x2", partial(normal, 3000, 2), "block", ratio=0.01),
+    Case("normal 10000x2", partial(normal, 10_000, 2), "block", peers=(), seconds=2.0),
+    Case("normal 30000x2", partial(normal, 30_000, 2), "block", peers=(), seconds=12.0),
+    Case("normal 500x3", partial(normal, 500, 3), "block", ratio=0.05),
+    Case("normal 1000x3", partial(normal, 1000, 3), "block", ratio=0.04),
+    Case("normal 3000x3", partial(normal, 3000, 3), "block", peers=()),
+    Case("narrow normal 300x7", partial(narrow_normal, 300, 7), "first_order", 1e-3),
+    *high_dimensional(),
+    Case("normal 1000x10", partial(normal, 1000, 10), "first_order", 1e-3, ("highs",)),
+]
+QUICK = [
+    Case("normal 300x1", partial(normal, 300, 1), "chain"),
+    Case("normal 100x2", partial(normal, 100, 2), "block"),
+    Case("normal 100x3", partial(normal, 100, 3), "block"),
+    Case("narrow normal 50x7", partial(narrow_normal, 50, 7), "first_order", 1e-2),
+]
 
-
-INSTANCES: dict[str, Callable[[], Instance]] = {
-    "normal 300x2": lambda: normal(300, 2),
-    "mixture 1000x2": lambda: mixture(1000),
-    "normal 500x3": lambda: normal(500, 3),
-    "logit-like 200x7": lambda: logit_like(200),
-    "logit-like 300x7": lambda: logit_like(300),
+SPACED: dict[str, Make] = {"normal 600x2": partial(normal, 600, 2), "normal 400x3": partial(normal, 400, 3)}
+NEAR: dict[str, list[tuple[str, Make]]] = {
+    "normal 600x2": [
+        *((f"jitter {size:.0e}", partial(jitter, 600, 2, size)) for size in (1e-3, 1e-5, 1e-8, 1e-12)),
+        ("fives 1e-06", partial(jitter, 600, 2, 1e-6, 5)),
+        *((f"walk {size:.0e}", partial(walk, 600, 2, size)) for size in (1e-2, 1e-4, 1e-6, 1e-9, 1e-12)),
+        *((f"scales {size:.0e}", partial(mixed_scales, 600, 2, size)) for size in (1e-2, 1e-5, 1e-8)),
+    ],
+    "normal 400x3": [
+        *((f"jitter {size:.0e}", partial(jitter, 400, 3, size)) for size in (1e-3, 1e-6, 1e-12)),
+        *((f"walk {size:.0e}", partial(walk, 400, 3, size)) for size in (1e-2, 1e-6, 1e-12)),
+        ("scales 1e-05", partial(mixed_scales, 400, 3, 1e-5)),
+    ],
 }
-QUICK: dict[str, Callable[[], Instance]] = {
-    "normal 100x2": lambda: normal(100, 2),
-    "mixture 200x2": lambda: mixture(200),
-    "normal 100x3": lambda: normal(100, 3),
-    "logit-like 50x7": lambda: logit_like(50),
-}
 
 
-@dataclass(frozen=True, eq=False)
-class FirstCoordinate:
-    """What engines ask of a `SteinProgram`, for its first coordinate alone."""
+@dataclass(frozen=True)
+class Measured:
+    """CPU seconds a coordinate, iterations and the widest of the coordinates' brackets."""
 
-    first: CoordinateProgram
-    tolerance: float
-    dim: int = 1
-
-    def coordinates(self) -> Iterator[CoordinateProgram]:
-        """The only one there is."""
-        return iter([self.first])
+    seconds: float
+    iterations: int
+    gap: float
 
 
-def first_coordinate(draws: np.ndarray, target: sk.Target) -> FirstCoordinate:
-    """The program of the draws on the 2-spanner, built once for both engines."""
-    weights = np.full(len(draws), 1.0 / len(draws))
-    program = SteinProgram(draws, target.score(draws), weights, sk.greedy_spanner(draws, 2.0))
-    return FirstCoordinate(program.coordinate(0), tolerance=1e-6 if draws.shape[1] <= 3 else 1e-3)
+def ours(engine: str, program: SteinProgram, tolerance: float) -> list[Candidate]:
+    """All coordinates by one of our engines."""
+    return engine_named(engine)(program, Settings(tolerance))
 
 
-def cpu_seconds(engine: str, program: FirstCoordinate) -> tuple[float, Candidate]:
-    """CPU time of one solve, and its answer."""
-    solve = engine_named(engine)[1]
-    started = time.process_time()
-    (candidate,) = solve(program, Settings(program.tolerance))
-    return time.process_time() - started, candidate
+def peer(name: str, program: SteinProgram, tolerance: float) -> list[Candidate]:
+    """The first coordinate by a general solver."""
+    coordinate = program.coordinate(0)
+    if name == "highs":
+        return [highs.solve_coordinate(coordinate, Settings(tolerance))]
+    return [modelling.solve_coordinate(coordinate, Settings(tolerance), "HIGHS")]
 
 
-def compare(name: str, program: FirstCoordinate, repeats: int) -> None:
-    """Print one row of the table."""
-    seconds: dict[str, list[float]] = {engine: [] for engine in ENGINES}
-    gaps = {}
+def measure(solve: Callable[[], list[Candidate]], repeats: int) -> Measured:
+    """Time a solver; what takes long is run once only."""
+    seconds = []
     for _ in range(repeats):
-        for engine in ENGINES:
-            taken, answer = cpu_seconds(engine, program)
-            seconds[engine].append(taken)
-            gaps[engine] = certify(answer.program, answer.y, answer.p).gap
-    ratio = median(ours / peer for ours, peer in zip(*seconds.values(), strict=True))
-    rows = program.first.matrix.shape[0]
-    times = " ".join(f"{median(seconds[engine]):11.2f}" for engine in ENGINES)
-    brackets = " ".join(f"{gaps[engine]:11.0e}" for engine in ENGINES)
-    target = TARGETS.get(name)
-    verdict = "" if target is None else f"{target:.2g} " + ("met" if ratio <= target else "MISSED")
-    print(f"{name:18}{rows:7} {times} {ratio:8.3f}  {verdict:11} {brackets}", flush=True)
+        started = time.process_time()
+        answers = solve()
+        seconds.append(time.process_time() - started)
+        if seconds[-1] > LONGEST_REPEATED:
+            break
+    proofs = [certify(answer.program, answer.y, answer.p) for answer in answers]
+    return Measured(
+        median(seconds) / len(answers),
+        max(answer.iterations for answer in answers),
+        relative_width(sum(proof.lower for proof in proofs), sum(proof.upper for proof in proofs)),
+    )
 
 
-def main() -> None:
+def row(case: Case, repeats: int) -> None:
+    """Print an instance's row of the table."""
+    program = stein_program(*case.make())
+    mine = measure(partial(ours, case.engine, program, case.tolerance), repeats)
+    beside = {name: measure(partial(peer, name, program, case.tolerance), repeats) for name in case.peers}
+    first = next(iter(beside.values()), None)
+    columns = [
+        f"{beside[name].seconds:9.3f} {mine.seconds / beside[name].seconds:7.3f} {beside[name].gap:6.0e}"
+        if name in beside
+        else f"{'-':>9} {'-':>7} {'-':>6}"
+        for name in ("cvxpy", "highs")
+    ]
+    closed = mine.gap <= case.tolerance
+    verdict = ""
+    if case.ratio is not None and first is not None:
+        met = closed and mine.seconds <= case.ratio * first.seconds
+        verdict = f"ratio {case.ratio:g} " + ("met" if met else "MISSED")
+    elif case.seconds is not None:
+        verdict = f"{case.seconds:g} s " + ("met" if closed and mine.seconds <= case.seconds else "MISSED")
+    print(
+        f"{case.name:21}{case.tolerance:6.0e} {case.engine:>11} {mine.seconds:9.4f}{mine.iterations:5d} "
+        f"{mine.gap:6.0e} |{columns[0]} |{columns[1]} | {verdict}",
+        flush=True,
+    )
+
+
+def near_coincident(repeats: int, spaced: dict[str, Make], near: dict[str, list[tuple[str, Make]]]) -> None:
+    """Time instances whose draws nearly coincide against well-spaced ones of the same size."""
+    print("\nDraws that nearly coincide: engine block at 1e-6, time a coordinate over that of well-spaced draws (<= 3)")
+    print(f"{'instance':16}{'draws':>14} {'s':>9}{'iter':>5} {'gap':>6} {'ratio':>6}")
+    for name, make in spaced.items():
+        base = measure(partial(ours, "block", stein_program(*make()), 1e-6), max(repeats, 3))
+        print(f"{'well spaced':16}{name:>14} {base.seconds:9.4f}{base.iterations:5d} {base.gap:6.0e}")
+        for label, instance in near[name]:
+            mine = measure(partial(ours, "block", stein_program(*instance()), 1e-6), repeats)
+            ratio = mine.seconds / base.seconds
+            verdict = "met" if mine.gap <= 1e-6 and ratio <= 3.0 else "MISSED"
+            print(
+                f"{label:16}{'':14} {mine.seconds:9.4f}{mine.iterations:5d} {mine.gap:6.0e} {ratio:6.2f} {verdict}",
+                flush=True,
+            )
+
+
+def warm_up() -> None:
+    """Compile, or load, everything before a clock runs."""
+    for engine, instance in (
+        ("chain", normal(20, 1)),
+        ("block", normal(20, 2)),
+        ("block", jitter(20, 2, 1e-5)),
+        ("first_order", normal(20, 4)),
+    ):
+        program = stein_program(*instance)
+        ours(engine, program, 1e-2)
+        for name in ("cvxpy", "highs"):
+            peer(name, program, 1e-2)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small instances, which have no targets")
-    parser.add_argument("--repeats", type=int, default=3, metavar="N", help="runs of each engine, in turn (default: 3)")
-    settings = parser.parse_args()
+    parser.add_argument("--only", default="", metavar="TEXT", help="instances whose name contains TEXT")
+    parser.add_argument("--repeats", type=int, default=3, metavar="N", help="runs of each engine (default: 3)")
+    settings = parser.parse_args(arguments)
     if settings.repeats < 1:
         parser.error(f"--repeats must be at least 1; received {settings.repeats}")
 
-    warm_up = first_coordinate(*normal(10, 2))
-    for engine in ENGINES:
-        cpu_seconds(engine, warm_up)
-    print(f"One coordinate; CPU seconds, median of {settings.repeats} runs in turn; relative certified brackets")
-    times, brackets = (" ".join(f"{f'{engine}, {unit}':>11}" for engine in ENGINES) for unit in ("s", "gap"))
-    print(f"{'instance':18}{'rows':>7} {times} {'ratio':>8}  {'target':11} {brackets}")
-    for name, make in (QUICK if settings.quick else INSTANCES).items():
-        compare(name, first_coordinate(*make()), settings.repeats)
+    warm_up()
+    print(f"CPU seconds a coordinate, medians of {settings.repeats} runs; ratios are ours to the peer's\n")
+    print(
+        f"{'instance':21}{'tol.':>6} {'engine':>11} {'s':>9}{'iter':>5} {'gap':>6} |"
+        f"{'cvxpy, s':>9} {'ratio':>7} {'gap':>6} |{'highs, s':>9} {'ratio':>7} {'gap':>6} | target"
+    )
+    for case in QUICK if settings.quick else CASES:
+        if settings.only in case.name:
+            row(case, settings.repeats)
+    if settings.quick:
+        near_coincident(1, {"normal 60x2": partial(normal, 60, 2)}, {"normal 60x2": [
+            ("jitter 1e-06", partial(jitter, 60, 2, 1e-6)),
+        ]})  # fmt: skip
+    elif settings.only in "near":
+        near_coincident(settings.repeats, SPACED, NEAR)
 
 
 if __name__ == "__main__":

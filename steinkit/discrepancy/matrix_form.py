@@ -13,7 +13,7 @@ allowed for: a sum of k products is off by at most (k + 2) 2^-53 times the sum o
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -42,6 +42,8 @@ class CoordinateProgram:
         b.
     n_points : int
         n; the N = n (d + 1) variables are gamma (n), then d_1 g_j (n), ..., d_d g_j (n).
+    objective_error : float or ndarray, shape (N,)
+        How far rounding may have taken each entry of `objective` from the program meant.
     """
 
     matrix: sparse.csr_array
@@ -49,6 +51,7 @@ class CoordinateProgram:
     box: Floats
     objective: Floats
     n_points: int
+    objective_error: Floats | float = field(default=0.0, kw_only=True)
 
     @cached_property
     def magnitudes(self) -> sparse.csr_array:
@@ -69,6 +72,7 @@ class CoordinateProgram:
         with np.errstate(over="ignore"):
             terms = self.objective * y
         value = _sum(terms) - 4.0 * UNIT_ROUNDOFF * _sum(np.abs(terms))
+        value -= _dot(np.abs(y), np.broadcast_to(self.objective_error, y.shape))
         if not (0.0 < value < math.inf and outside < math.inf and scale < math.inf):
             return 0.0, np.zeros_like(y)
         if scale > 1.0:
@@ -78,11 +82,12 @@ class CoordinateProgram:
     def upper_bound(self, p: Floats) -> float:
         """Weak duality: r'|p| + u'|b - A'p|, or u'|b| if that is less."""
         with np.errstate(over="ignore", invalid="ignore"):
-            trivial = _dot(self.box, np.abs(self.objective))
+            trivial = _dot(self.box, np.abs(self.objective) + self.objective_error)
             combined = self.matrix.T @ p
             entries = np.bincount(self.matrix.indices, minlength=len(self.box))
             magnitude = self.magnitudes.T @ np.abs(p) + np.abs(self.objective)
             residual = np.abs(self.objective - combined) + (entries + 2) * UNIT_ROUNDOFF * magnitude
+            residual += self.objective_error
             bound = _dot(self.radius, np.abs(p)) + _dot(self.box, residual)
         return trivial if math.isnan(bound) else min(trivial, bound)
 

@@ -113,7 +113,7 @@ class SteinProgram:
         i, k = self.graph.edges.T
         step = self.points[i] - self.points[k]
         distance = np.abs(step).sum(axis=1)
-        rows = _Rows(self.n_points * (self.dim + 1))
+        rows = Rows(self.n_points * (self.dim + 1))
 
         near = np.flatnonzero(distance < c.value_reach)
         rows.add(c.gradient * distance[near], [(i[near], 1.0), (k[near], -1.0)])
@@ -147,7 +147,7 @@ class SteinProgram:
         box = np.full((self.dim + 1, self.n_points), self.factors.gradient)
         box[0] = self.factors.value
         if self.bounds is not None and np.isfinite(self.bounds[j]).any():
-            rows = _Rows(box.size)
+            rows = Rows(box.size)
             for bound in self.bounds[j][np.isfinite(self.bounds[j])]:
                 self._add_bound(j, float(bound), box, rows)
             extra, extra_radius = rows.assemble()
@@ -159,7 +159,7 @@ class SteinProgram:
         """All d programs, in order."""
         return (self.coordinate(j) for j in range(self.dim))
 
-    def _add_bound(self, j: int, bound: float, box: Floats, rows: _Rows) -> None:
+    def _add_bound(self, j: int, bound: float, box: Floats, rows: Rows) -> None:
         """Hold coordinate j's function to what a finite bound of its support asks of it."""
         c = self.factors
         inward = self.points[:, j] - bound
@@ -173,7 +173,7 @@ class SteinProgram:
         rows.add(0.5 * c.smoothness * distance[near] ** 2, [(near, 1.0), (slope, -inward[near])])
 
 
-class _Rows:
+class Rows:
     """Collects rows of a sparse matrix a block at a time."""
 
     def __init__(self, columns: int) -> None:

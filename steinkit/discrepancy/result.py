@@ -41,6 +41,7 @@ class GraphSteinDiscrepancy:
         The spanner's stretch; 1 where the graph is complete.
     stein_factors : tuple of float
     engine : str
+        The engines that had a part in the answer, joined by " + " in the order of their hand-overs.
     tolerance : float
         The relative width of the bracket that was asked for.
     seconds : dict

@@ -6,7 +6,8 @@ the certificate judges what it returns. `engine_named` turns the name a user giv
 
 from __future__ import annotations
 
-from typing import Protocol
+from importlib import import_module
+from typing import Protocol, cast
 
 from steinkit.discrepancy.engines.common import Candidate, Settings
 from steinkit.discrepancy.program import SteinProgram
@@ -14,7 +15,7 @@ from steinkit.errors import UsageError, did_you_mean
 
 __all__ = ["ENGINES", "Candidate", "Engine", "Settings", "engine_named"]
 
-ENGINES = ("highs", "cvxpy")
+ENGINES = ("chain", "block", "first_order", "highs", "cvxpy")
 
 
 class Engine(Protocol):
@@ -24,18 +25,17 @@ class Engine(Protocol):
         """Return a candidate for each coordinate."""
 
 
-def engine_named(name: str) -> tuple[str, Engine]:
+def engine_named(name: str) -> Engine:
     """Find an engine.
 
     Parameters
     ----------
     name : str
-        "auto", "highs", "cvxpy", or "cvxpy:SOLVER" for an LP solver that CVXPY knows.
+        "auto", "chain", "block", "first_order", "highs", "cvxpy", or "cvxpy:SOLVER" for an LP solver that CVXPY knows.
 
     Returns
     -------
-    str, Engine
-        The name with "auto" resolved, and the engine.
+    Engine
 
     Raises
     ------
@@ -43,13 +43,12 @@ def engine_named(name: str) -> tuple[str, Engine]:
         If there is no such engine or solver; the message lists those there are.
     """
     base, _, solver = name.partition(":")
-    if name in ("auto", "highs"):
-        from steinkit.discrepancy.engines import highs
-
-        return "highs", highs.solve
     if base == "cvxpy":
         from steinkit.discrepancy.engines import modelling
 
         return modelling.engine(solver)
-    hint = did_you_mean(base, ENGINES)
-    raise UsageError(f"unknown engine {name!r}{hint}; choose auto, {', '.join(ENGINES)} or cvxpy:SOLVER")
+    if name not in ("auto", *ENGINES):
+        hint = did_you_mean(base, ENGINES)
+        raise UsageError(f"unknown engine {name!r}{hint}; choose auto, {', '.join(ENGINES)} or cvxpy:SOLVER")
+    module = import_module(f"steinkit.discrepancy.engines.{'choice' if name == 'auto' else name}")
+    return cast(Engine, module.solve)

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import math
 
-from steinkit.compilation import kernel
+from steinkit.compilation import array_kernel
 
 _TINY = 1e-300
 _RESOLVED = 1e-9  # a slack above it is taken from the row's value anew, so that rounding errors do not add up
 
 
-@kernel
+@array_kernel
 def newton_weights(s_up, s_low, z_up, z_low, weights):  # type: ignore[no-untyped-def]
     """Set the weights z+/s+ + z-/s- of the rows in the Newton matrix; returns the gap, the sum of s z."""
     gap = 0.0
@@ -28,7 +28,7 @@ def newton_weights(s_up, s_low, z_up, z_low, weights):  # type: ignore[no-untype
     return gap
 
 
-@kernel
+@array_kernel
 def affine_gap(s_up, s_low, z_up, z_low, change):  # type: ignore[no-untyped-def]
     """Return the gap after the longest step towards products of zero (the predictor)."""
     primal, dual = _TINY, _TINY
@@ -45,7 +45,7 @@ def affine_gap(s_up, s_low, z_up, z_low, change):  # type: ignore[no-untyped-def
     return gap
 
 
-@kernel
+@array_kernel
 def mehrotra_targets(s_up, s_low, z_up, z_low, omega, change, centre, bound, c_up, c_low, force):  # type: ignore[no-untyped-def]
     """Set the targets omega centre + dv dz, and their force c-/s- - c+/s+.
 
@@ -61,7 +61,7 @@ def mehrotra_targets(s_up, s_low, z_up, z_low, omega, change, centre, bound, c_u
         force[i] = c_low[i] / s_low[i] - c_up[i] / s_up[i]
 
 
-@kernel
+@array_kernel
 def step_lengths(s_up, s_low, z_up, z_low, change, c_up, c_low):  # type: ignore[no-untyped-def]
     """Return the longest primal and dual steps, at most 1, that keep slacks and multipliers from turning negative."""
     primal, dual = _TINY, _TINY
@@ -72,7 +72,7 @@ def step_lengths(s_up, s_low, z_up, z_low, change, c_up, c_low):  # type: ignore
     return min(1.0, 1.0 / primal), min(1.0, 1.0 / dual)
 
 
-@kernel
+@array_kernel
 def gondzio_targets(  # type: ignore[no-untyped-def]
     s_up, s_low, z_up, z_low, omega, change, c_up, c_low, primal, dual, lowest, highest, new_up, new_low, force
 ):
@@ -90,7 +90,7 @@ def gondzio_targets(  # type: ignore[no-untyped-def]
         force[i] = new_low[i] / s_low[i] - new_up[i] / s_up[i]
 
 
-@kernel
+@array_kernel
 def _outside(product, low_end, high_end):  # type: ignore[no-untyped-def]
     """What brings a product into [low_end, high_end], but no more than -high_end."""
     if product < low_end:
@@ -100,7 +100,7 @@ def _outside(product, low_end, high_end):  # type: ignore[no-untyped-def]
     return 0.0
 
 
-@kernel
+@array_kernel
 def advance(rows, s_up, s_low, z_up, z_low, change, c_up, c_low, primal, dual):  # type: ignore[no-untyped-def]
     """Take a step: row values and slacks by the primal length, multipliers by the dual length."""
     for i in range(change.size):
@@ -116,7 +116,7 @@ def advance(rows, s_up, s_low, z_up, z_low, change, c_up, c_low, primal, dual): 
             s_low[i] = 1.0 + rows[i]
 
 
-@kernel
+@array_kernel
 def is_finite(values):  # type: ignore[no-untyped-def]
     """Tell whether all values are finite, by their sum."""
     total = 0.0

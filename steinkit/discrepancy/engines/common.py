@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from threading import Event
+from typing import TypeVar
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from steinkit.discrepancy.certificate import Form
 from steinkit.discrepancy.matrix_form import CoordinateProgram
-from steinkit.discrepancy.program import SteinProgram
 from steinkit.sample import Floats
+
+Task = TypeVar("Task")
 
 
 @dataclass(frozen=True)
@@ -79,19 +82,23 @@ class Candidate:
     iterations: int = 0
 
 
-SolveCoordinate = Callable[[CoordinateProgram, Settings], Candidate]
+def closed_form(program: CoordinateProgram, engine: str) -> Candidate:
+    """The answer where there are no rows and the boxes decide: y = u sign(b)."""
+    return Candidate(program, np.copysign(program.box, program.objective), np.empty(0), (engine,))
 
 
-def each_coordinate(solve: SolveCoordinate, program: SteinProgram, settings: Settings) -> list[Candidate]:
-    """Apply a solver of one coordinate to all, side by side in threads, with one BLAS thread each.
+def each_coordinate(
+    solve: Callable[[Task, Settings], Candidate], tasks: Sequence[Task], settings: Settings
+) -> list[Candidate]:
+    """Apply a solver of one coordinate to the tasks of all, side by side in threads, with one BLAS thread each.
 
     An interrupt (control-C) stops the solvers under way through `Settings.interrupted` and is raised again.
     """
     with (
         threadpool_limits(limits=1),
-        ThreadPoolExecutor(max_workers=min(settings.n_jobs, program.dim)) as pool,
+        ThreadPoolExecutor(max_workers=min(settings.n_jobs, len(tasks))) as pool,
         tqdm(
-            total=program.dim,
+            total=len(tasks),
             desc="coordinates",
             unit="",
             delay=1.0,
@@ -100,14 +107,12 @@ def each_coordinate(solve: SolveCoordinate, program: SteinProgram, settings: Set
             leave=False,
         ) as bar,
     ):
-        tasks: list[Future[Candidate]] = [
-            pool.submit(solve, coordinate, settings) for coordinate in program.coordinates()
-        ]
+        futures: list[Future[Candidate]] = [pool.submit(solve, task, settings) for task in tasks]
         try:
-            for _ in as_completed(tasks):
+            for _ in as_completed(futures):
                 bar.update()
         except BaseException:
             settings.interrupted.set()
             pool.shutdown(cancel_futures=True)
             raise
-        return [task.result() for task in tasks]
+        return [future.result() for future in futures]

@@ -20,9 +20,10 @@ import numpy as np
 from scipy import sparse
 
 from steinkit.discrepancy.certificate import Incumbent
-from steinkit.discrepancy.engines.common import Candidate, Settings, each_coordinate
+from steinkit.discrepancy.engines.common import Candidate, Settings, closed_form, each_coordinate
 from steinkit.discrepancy.matrix_form import CoordinateProgram
 from steinkit.discrepancy.program import SteinProgram
+from steinkit.discrepancy.relative_form import suitable_programs
 from steinkit.sample import Floats
 
 Point = tuple[Floats, Floats]
@@ -40,14 +41,14 @@ _SMALLEST_RADIUS = 1e-24  # keeps coefficients below 1e12
 
 
 def solve(program: SteinProgram, settings: Settings) -> list[Candidate]:
-    """Solve every coordinate by HiGHS."""
-    return each_coordinate(solve_coordinate, program, settings)
+    """Solve every coordinate by HiGHS, in relative variables where points lie close together."""
+    return each_coordinate(solve_coordinate, suitable_programs(program), settings)
 
 
 def solve_coordinate(program: CoordinateProgram, settings: Settings) -> Candidate:
     """Solve one coordinate, going on to costlier methods while its bracket is wider than the tolerance."""
     if not len(program.radius):
-        return Candidate(program, np.copysign(program.box, program.objective), np.empty(0), ("highs",))
+        return closed_form(program, "highs")
     matching = min(max(0.03 * settings.tolerance, 1e-8), 1e-5)
     methods: list[tuple[str, Callable[[], Point]]] = [
         ("interior point", lambda: _interior_point(program, settings, matching)),

@@ -22,9 +22,10 @@ _TIME_LIMITS = {"HIGHS": "time_limit", "CLARABEL": "time_limit", "OSQP": "time_l
 _USABLE = (cp.OPTIMAL, cp.OPTIMAL_INACCURATE, cp.USER_LIMIT)
 
 
-def engine(solver: str) -> tuple[str, Callable[[SteinProgram, Settings], list[Candidate]]]:
+def engine(solver: str) -> Callable[[SteinProgram, Settings], list[Candidate]]:
     """The engine that hands the programs to a solver CVXPY knows by name ("" for HiGHS)."""
     name = solver.upper() or _DEFAULT
+    label = f"cvxpy:{name}" if solver else "cvxpy"
     known = linear_solvers()
     if name not in known:
         raise UsageError(f"CVXPY has no LP solver {solver!r} installed here; it has {', '.join(known)}")
@@ -35,13 +36,12 @@ def engine(solver: str) -> tuple[str, Callable[[SteinProgram, Settings], list[Ca
                 f"max_seconds (--max-seconds) is not known how to pass to {name}; leave it out, or choose one of "
                 f"{', '.join(_TIME_LIMITS)}"
             )
+        coordinates = list(program.coordinates())
         with warnings.catch_warnings():  # in this thread only: the filters are the whole process's
             warnings.simplefilter("ignore")  # "may be inaccurate": the certificate says by how much
-            return each_coordinate(
-                lambda coordinate, _: solve_coordinate(coordinate, settings, name), program, settings
-            )
+            return each_coordinate(lambda one, _: solve_coordinate(one, settings, name, label), coordinates, settings)
 
-    return (f"cvxpy:{name}" if solver else "cvxpy"), solve
+    return solve
 
 
 def linear_solvers() -> list[str]:
@@ -58,7 +58,7 @@ def linear_solvers() -> list[str]:
     return sorted(usable)
 
 
-def solve_coordinate(program: CoordinateProgram, settings: Settings, solver: str) -> Candidate:
+def solve_coordinate(program: CoordinateProgram, settings: Settings, solver: str, label: str = "cvxpy") -> Candidate:
     """State max b'y, |A y| <= r, |y| <= u and solve it; multipliers of the rows come from CVXPY's dual values."""
     m, n = program.matrix.shape
     y = cp.Variable(n)
@@ -71,14 +71,14 @@ def solve_coordinate(program: CoordinateProgram, settings: Settings, solver: str
     notes: tuple[str, ...] = ()
     try:
         problem.solve(solver=solver, **options)
-    except cp.SolverError as error:
-        notes = (f"{solver} failed: {str(error).strip().splitlines()[0]}",)
+    except (cp.SolverError, ValueError) as error:  # CVXPY raises the latter where a solver has no solution to unpack
+        notes = (f"{solver} failed: {str(error).strip().splitlines()[0]:.100}",)
     if problem.status not in _USABLE or y.value is None:
         notes = notes or (f"{solver} ended with status {problem.status!r} and no usable answer",)
-        return Candidate(program, np.zeros(n), np.zeros(m), ("cvxpy",), notes)
+        return Candidate(program, np.zeros(n), np.zeros(m), (label,), notes)
     if problem.status != cp.OPTIMAL:
         notes = (f"{solver} ended with status {problem.status!r}",)
     p = np.zeros(m)
     if m and rows[0].dual_value is not None:
         p = np.asarray(rows[0].dual_value - rows[1].dual_value, dtype=np.float64)
-    return Candidate(program, np.asarray(y.value, dtype=np.float64), p, ("cvxpy",), notes)
+    return Candidate(program, np.asarray(y.value, dtype=np.float64), p, (label,), notes)

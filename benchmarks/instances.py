@@ -1,0 +1,66 @@
+"""The samples and targets that the benchmarks of the engines share: draws (n, d) and a target, from a fixed seed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import steinkit as sk
+from steinkit.discrepancy.geometry import sorted_graph
+from steinkit.discrepancy.program import SteinProgram
+
+Instance = tuple[np.ndarray, sk.Target]
+
+
+def normal(n: int, dim: int) -> Instance:
+    return np.random.default_rng(0).standard_normal((n, dim)), sk.targets.Normal(np.zeros(dim))
+
+
+def mixture(n: int) -> Instance:
+    rng = np.random.default_rng(0)
+    means = np.array([[0.0, 1.0], [1.0, -1.0]])
+    component = rng.integers(0, 2, n)
+    return means[component] + 0.45 * rng.standard_normal((n, 2)), sk.targets.GaussianMixture(means, sd=0.45)
+
+
+def uniform(n: int) -> Instance:
+    return np.random.default_rng(1).random((n, 1)), sk.targets.Uniform([0.0], [1.0])
+
+
+def cauchy(n: int) -> Instance:
+    return np.random.default_rng(0).standard_cauchy((n, 1)), sk.targets.Normal([0.0])
+
+
+def narrow_normal(n: int, dim: int) -> Instance:
+    """As narrow as the posterior of a logistic regression."""
+    draws = 0.3 * np.random.default_rng(0).standard_normal((n, dim))
+    return draws, sk.targets.Normal(np.zeros(dim), 0.09 * np.ones(dim))
+
+
+def jitter(n: int, dim: int, size: float, copies: int = 2) -> Instance:
+    """Each draw is followed by others a normal step of the given size away."""
+    rng = np.random.default_rng(0)
+    centres = rng.standard_normal((n // copies, dim))
+    shifts = [size * rng.standard_normal(centres.shape) for _ in range(copies - 1)]
+    return np.concatenate([centres, *(centres + shift for shift in shifts)]), sk.targets.Normal(np.zeros(dim))
+
+
+def walk(n: int, dim: int, size: float) -> Instance:
+    """A chain that hardly moves: a random walk from .7 with normal steps of the given size."""
+    steps = size * np.random.default_rng(0).standard_normal((n, dim))
+    return 0.7 + np.cumsum(steps, axis=0), sk.targets.Normal(np.zeros(dim))
+
+
+def mixed_scales(n: int, dim: int, size: float) -> Instance:
+    """Half the draws well spaced, half within 1 to 1e-3 times the given size of five of them."""
+    rng = np.random.default_rng(0)
+    spaced = rng.standard_normal((n // 2, dim))
+    scale = size * 10.0 ** (-3.0 * rng.random((n // 2, 1)))
+    near = spaced[rng.integers(0, 5, n // 2)] + scale * rng.standard_normal((n // 2, dim))
+    return np.concatenate([spaced, near]), sk.targets.Normal(np.zeros(dim))
+
+
+def stein_program(draws: np.ndarray, target: sk.Target) -> SteinProgram:
+    """The draws' Stein program on their 2-spanner; the sorted sample in one dimension."""
+    points, copies = np.unique(draws, axis=0, return_counts=True)
+    graph = sorted_graph(points) if points.shape[1] == 1 else sk.greedy_spanner(points, 2.0)
+    return SteinProgram(points, target.score(points), copies / copies.sum(), graph, bounds=target.bounds)

@@ -1,0 +1,138 @@
+"""What a certified graph Stein discrepancy costs, and in what memory, as draws and dimensions grow.
+
+Each cell scores n draws of N(0, I) in d dimensions as `steinkit score` would, by engine `auto` at the default
+tolerance, in a process of its own, so that its peak memory can be told. Reported are CPU seconds for the spanner and
+for a coordinate's program, the engines that took part, iterations, the bracket and the peak of resident memory. A
+series in n ends before the cell that is expected, from the last two, to take longer than `--seconds`. Run it with
+
+    python benchmarks/scaling.py [--quick] [--seconds S] [--plot FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import resource
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from instances import normal, stein_program
+
+from steinkit.discrepancy.certificate import certify, relative_width
+from steinkit.discrepancy.engines import Settings, engine_named
+
+SIZES = (100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
+DIMENSIONS = (1, 2, 3, 4, 5, 6, 7, 8, 10)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Cost of one discrepancy."""
+
+    n: int
+    dim: int
+    edges: int
+    spanner: float
+    coordinate: float
+    engine: str
+    iterations: int
+    gap: float
+    megabytes: float
+
+    @property
+    def seconds(self) -> float:
+        """CPU time of the whole discrepancy."""
+        return self.spanner + self.dim * self.coordinate
+
+
+def score(n: int, dim: int) -> Cell:
+    """Score n draws once, kernels loaded beforehand."""
+    engine, settings = engine_named("auto"), Settings(1e-6 if dim <= 3 else 1e-3)
+    engine(stein_program(*normal(30, dim)), settings)
+    draws, target = normal(n, dim)
+    started = time.process_time()
+    program = stein_program(draws, target)
+    built = time.process_time()
+    answers = engine(program, settings)
+    solved = time.process_time()
+    proofs = [certify(answer.program, answer.y, answer.p) for answer in answers]
+    return Cell(
+        n,
+        dim,
+        len(program.graph),
+        built - started,
+        (solved - built) / dim,
+        " + ".join(dict.fromkeys(name for answer in answers for name in answer.engines)),
+        max(answer.iterations for answer in answers),
+        relative_width(sum(proof.lower for proof in proofs), sum(proof.upper for proof in proofs)),
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024.0 if sys.platform != "darwin" else 1024.0**2),
+    )
+
+
+def series(dim: int, sizes: Sequence[int], seconds: float) -> list[Cell]:
+    """Score growing samples until the next would take too long."""
+    cells: list[Cell] = []
+    context = multiprocessing.get_context("spawn")
+    for n in sizes:
+        if len(cells) > 1:
+            a, b = cells[-2:]
+            slope = max(np.log(b.seconds / a.seconds) / np.log(b.n / a.n), 1.0)
+            if b.seconds * (n / b.n) ** slope > seconds:
+                break
+        with ProcessPoolExecutor(1, mp_context=context) as process:
+            cells.append(process.submit(score, n, dim).result())
+        show(cells[-1])
+    return cells
+
+
+def show(cell: Cell) -> None:
+    """Print a row of the table."""
+    print(
+        f"{cell.dim:3d}{cell.n:9d}{cell.edges:9d}{cell.spanner:10.3f}{cell.coordinate:13.4f}{cell.iterations:7d}"
+        f"{cell.gap:9.0e}{cell.megabytes:7.0f}  {cell.engine}",
+        flush=True,
+    )
+
+
+def plot(table: dict[int, list[Cell]], path: str) -> None:
+    """Draw the cost of a whole discrepancy against n, a line for each dimension."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(7.0, 4.6), layout="constrained")
+    shades = plt.get_cmap("viridis")(np.linspace(0.0, 0.9, len(table)))
+    for shade, (dim, cells) in zip(shades, table.items(), strict=True):
+        n, seconds = [cell.n for cell in cells], [cell.seconds for cell in cells]
+        axes.loglog(n, seconds, "o-", color=shade, markersize=4)
+        axes.annotate(f"d = {dim}", (n[-1], seconds[-1]), xytext=(6, 0), textcoords="offset points",
+                      va="center", color=shade, fontsize=9)  # fmt: skip
+    axes.set(xlabel="draws n", ylabel="CPU seconds, all coordinates and spanner")
+    axes.set_title("A certified discrepancy of N(0, I): to 1e-6 up to d = 3, to 1e-3 above", fontsize=10)
+    axes.margins(x=0.08)
+    axes.grid(alpha=0.3)
+    figure.savefig(path, dpi=120)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="two dimensions, two sizes")
+    parser.add_argument("--seconds", type=float, default=60.0, help="longest cell to start (default: 60)")
+    parser.add_argument("--plot", metavar="FILE", help="draw the costs, too")
+    settings = parser.parse_args()
+    print(
+        f"{'d':>3}{'n':>9}{'edges':>9}{'spanner s':>10}{'coordinate s':>13}{'iter':>7}{'bracket':>9}{'MB':>7}  engine"
+    )
+    dimensions, sizes = ((1, 2), SIZES[:2]) if settings.quick else (DIMENSIONS, SIZES)
+    table = {dim: series(dim, sizes, settings.seconds) for dim in dimensions}
+    if settings.plot:
+        plot(table, settings.plot)
+
+
+if __name__ == "__main__":
+    main()

@@ -53,7 +53,6 @@ from steinkit.discrepancy.chain_form_kernels import (
     EDGE,
     FREE,
     LIPSCHITZ_EDGE,
-    ROWS,
     Chain,
     Trace,
     costate_bound,
@@ -142,11 +141,6 @@ class ChainProgram:
     def n_points(self) -> int:
         """Number of points n; there are 2n variables and 5n multipliers."""
         return len(self.order)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows, and so of multipliers."""
-        return ROWS * self.n_points
 
     def lower_bound(self, y: Floats) -> tuple[float, Floats]:
         """Objective of y made feasible, rounded down, and the feasible point; 0 and zeros if y proves nothing.

@@ -98,6 +98,11 @@ class CoordinateProgram:
         return np.asarray(np.abs(self.matrix @ y) + allowance)
 
 
+def power_of_two(size: Floats) -> Floats:
+    """Largest power of two not above a number, to scale by without rounding; 1 for zero."""
+    return np.where(size > 0.0, np.ldexp(0.5, np.frexp(size)[1]), 1.0)
+
+
 def _largest_ratio(values: Floats, limits: Floats) -> float:
     """Largest of values/limits, with 0/0 = 0; infinite where a limit of zero is exceeded or a value is no number."""
     if not values.size:

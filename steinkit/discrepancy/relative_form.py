@@ -40,7 +40,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components, dijkstra
 
-from steinkit.discrepancy.matrix_form import UNIT_ROUNDOFF, CoordinateProgram
+from steinkit.discrepancy.matrix_form import UNIT_ROUNDOFF, CoordinateProgram, power_of_two
 from steinkit.discrepancy.program import Rows, SteinFactors, SteinProgram
 from steinkit.sample import Floats, Integers
 
@@ -141,7 +141,7 @@ class RelativeForm:
             extra, extra_radius = rows.assemble()
             matrix = sparse.csr_array(sparse.vstack([matrix, extra], format="csr"))
             radius = np.concatenate([radius, extra_radius])
-        units, row_units = _power_of_two(box.ravel()), _power_of_two(radius)
+        units, row_units = power_of_two(box.ravel()), power_of_two(radius)
         objective, error = self._objective(j)
         values = matrix.data * units[matrix.indices] / np.repeat(row_units, np.diff(matrix.indptr))
         return RelativeProgram(
@@ -349,11 +349,6 @@ def move_to_bounds(forest: Forest, program: SteinProgram, j: int, nearness: floa
 def _slopes(ancestors: Integers, coordinate: int, n: int, factor: float | Floats) -> Terms:
     """Terms of a factor times the sum of V_a in a coordinate over ancestors."""
     return [(n * (coordinate + 1) + np.maximum(a, 0), np.where(a >= 0, factor, 0.0)) for a in ancestors.T]
-
-
-def _power_of_two(size: Floats) -> Floats:
-    """Largest power of two not above a number; 1 for zero."""
-    return np.where(size > 0.0, np.ldexp(0.5, np.frexp(size)[1]), 1.0)
 
 
 def _edge_lengths(program: SteinProgram) -> Floats:

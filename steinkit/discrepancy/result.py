@@ -69,7 +69,7 @@ class GraphSteinDiscrepancy:
     @property
     def value(self) -> float:
         """Midpoint of the certified bracket."""
-        return 0.5 * (self.lower + self.upper)
+        return 0.5 * self.lower + 0.5 * self.upper
 
     @property
     def gap(self) -> float:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from steinkit.discrepancy.certificate import relative_width
 from steinkit.discrepancy.engines import cholesky, interior_point
 from steinkit.discrepancy.engines import rows_kernels as kernels
 from steinkit.discrepancy.engines.common import Candidate, Settings, closed_form, each_coordinate
@@ -149,7 +150,11 @@ def solve_coordinate(task: Task, settings: Settings) -> Candidate:
     system = BlockSystem(program, _extended(task.pattern, program.matrix))
     solution = interior_point.solve(system, settings, _CORRECTORS)
     y, p = system.unscaled(solution)
-    return Candidate(program, y, p, ("block",), iterations=solution.iterations)
+    gap = relative_width(solution.lower, solution.upper)
+    notes: tuple[str, ...] = ()
+    if gap > settings.tolerance and not settings.stopped:
+        notes = (f"the block interior point method stopped at a bracket of {gap:.1e}",)
+    return Candidate(program, y, p, ("block",), notes, solution.iterations)
 
 
 def _extended(pattern: Pattern, matrix: sparse.csr_array) -> Pattern:

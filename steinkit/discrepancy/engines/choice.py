@@ -12,6 +12,7 @@ preceded by one that proves a little early. The constants are measured (``benchm
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -29,10 +30,19 @@ _LOOSE = 1e-3
 _FLOPS_A_ROW = 5e4
 """Cost of a factorisation for a row of the program from which on `highs` is faster than `block`, in four dimensions and
 more; in two and three HiGHS's own factorisation fills as fast."""
-_COSTLY_FLOPS = 5e9
+_FEW_ROWS = 1000
+"""Rows below which neither takes long."""
+_COSTLY_FLOPS = 1e9
 """Cost of a factorisation above which, in two and three dimensions, `first_order` tries loose tolerances first."""
 _MOST_ENTRIES = 5e8
-"""Numbers in a factor that memory is expected to hold: 4 GB."""
+"""Numbers in the factors under way that memory is expected to hold: 4 GB."""
+_FLOPS_A_SECOND = 5e9
+"""What a factorisation does, at the least, on samples so large that a time limit matters."""
+_FACTORISATIONS = 20
+_EARLY = 0.3
+"""Share of the time left that an engine which only goes before another may take."""
+_LONGEST_BLOCK, _LONGEST_HIGHS = 20_000, 2_000
+"""Points in one dimension up to which what `chain` leaves open is worth a general engine."""
 
 Stage = Callable[[list[int]], list[Candidate]]
 
@@ -62,19 +72,33 @@ class _Stages:
         """The engines to try, best first; only the first is asked for all coordinates."""
         if self.program.dim == 1:
             yield self.chain
+            if self.program.n_points <= _LONGEST_BLOCK:
+                yield self.block
+            if self.program.n_points <= _LONGEST_HIGHS:
+                yield self.highs
             return
-        tolerance = self.settings.tolerance
-        if self.program.dim <= 3:
-            if tolerance >= _LOOSE and self.plan.flops > _COSTLY_FLOPS:
-                yield self.first_order
-            affordable = True
-        else:
-            if tolerance >= _FIRST_ORDER or math.isfinite(self.settings.deadline):
-                yield self.first_order
-            affordable = self.plan.flops <= _FLOPS_A_ROW * len(self.program.edge_rows[1])
-        if affordable and self.plan.entries <= _MOST_ENTRIES:
+        if self._begins_with_first_order():
+            yield self.first_order
+        if self._block_is_affordable():
             yield self.block
         yield self.highs
+
+    def _begins_with_first_order(self) -> bool:
+        """Whether `first_order` is the best there is, or should prove something before time is up."""
+        if self.program.dim >= 4:
+            return self.settings.tolerance >= _FIRST_ORDER or math.isfinite(self.settings.deadline)
+        if self.settings.tolerance >= _LOOSE and self.plan.flops > _COSTLY_FLOPS:
+            return True
+        expected = self.program.dim * _FACTORISATIONS * self.plan.flops / _FLOPS_A_SECOND
+        return bool(expected > _EARLY * self.settings.seconds_left)
+
+    def _block_is_affordable(self) -> bool:
+        """Whether a factorisation fits in memory and, in four dimensions and more, is faster than HiGHS's."""
+        under_way = min(self.settings.n_jobs, self.program.dim)
+        if self.plan.entries * under_way > _MOST_ENTRIES:
+            return False
+        rows = max(len(self.program.edge_rows[1]), _FEW_ROWS)
+        return self.program.dim <= 3 or bool(self.plan.flops <= _FLOPS_A_ROW * rows)
 
     @cached_property
     def plan(self):  # type: ignore[no-untyped-def]
@@ -100,8 +124,10 @@ class _Stages:
         """First-order method, no further than it goes with ease; the first engine, so all coordinates are left."""
         from steinkit.discrepancy.engines import first_order
 
-        tolerance = self.settings.tolerance
-        settings = self.settings if tolerance >= _FIRST_ORDER else replace(self.settings, tolerance=_LOOSE)
+        settings = self.settings
+        if self.program.dim <= 3 or settings.tolerance < _FIRST_ORDER:
+            early = time.monotonic() + _EARLY * settings.seconds_left
+            settings = replace(settings, tolerance=max(settings.tolerance, _LOOSE), deadline=early)
         return first_order.solve(self.program, settings)
 
     def highs(self, left: list[int]) -> list[Candidate]:

@@ -40,7 +40,7 @@ import numpy as np
 from tqdm import tqdm
 
 from steinkit.discrepancy.engines import first_order_kernels as kernels
-from steinkit.discrepancy.engines.common import Candidate, Settings, closed_form
+from steinkit.discrepancy.engines.common import Candidate, Settings, closed_form, quietly
 from steinkit.discrepancy.engines.first_order_lanes import LANES
 from steinkit.discrepancy.engines.first_order_layout import Layout, lay_out
 from steinkit.discrepancy.matrix_form import CoordinateProgram
@@ -92,7 +92,7 @@ def solve(program: SteinProgram, settings: Settings) -> list[Candidate]:
         ) as bar,
         ThreadPoolExecutor(max_workers=min(settings.n_jobs, len(batches))) as pool,
     ):
-        tasks = [pool.submit(_solve_batch, batch, settings, bar) for batch in batches]
+        tasks = [pool.submit(quietly, _solve_batch, batch, settings, bar) for batch in batches]
         try:
             return [candidate for task in tasks for candidate in task.result()]
         except BaseException:

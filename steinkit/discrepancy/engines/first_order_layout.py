@@ -14,7 +14,7 @@ from scipy import sparse
 
 from steinkit.discrepancy.engines.first_order_kernels import Columns, Rows
 from steinkit.discrepancy.engines.first_order_lanes import LANES
-from steinkit.discrepancy.matrix_form import CoordinateProgram
+from steinkit.discrepancy.matrix_form import CoordinateProgram, power_of_two
 from steinkit.sample import Floats, Integers
 
 _SMALLEST_RADIUS = 1e-30  # keeps steps within single precision; the certificate judges by the radii as they are
@@ -35,6 +35,9 @@ class Layout:
         In double precision, with the steps lambda/||a||^2 of the repair on rows.
     scale : ndarray, shape (programs,)
         What the objectives were divided by: their largest entries.
+    units, row_units : ndarray
+        Powers of two: the variables laid out stand for y * units, and rows and radii were divided by row_units, so that
+        neither iteration nor range depends on the units of the sample.
     column_order, row_order : ndarray of int
         Columns and rows of the edges in the order laid out.
     """
@@ -45,22 +48,25 @@ class Layout:
     exact_rows: Rows
     exact_columns: Columns
     scale: Floats
+    units: Floats
+    row_units: Floats
     column_order: Integers
     row_order: Integers
 
     def variables(self, lane: int, y: Floats) -> Floats:
         """One lane's variables in the order of its program."""
         found = np.empty(len(self.column_order))
-        found[self.column_order] = y[:, lane]
+        found[self.column_order] = y[:, lane] * self.units
         return found
 
     def multipliers(self, lane: int, p: Floats) -> Floats:
         """One lane's multipliers in the order and in the units of its program."""
         shared = len(self.row_order)
         found = np.empty(len(self.programs[lane].radius))
-        found[self.row_order] = p[:shared, lane]
+        p = p[:, lane].astype(np.float64) / self.row_units
+        found[self.row_order] = p[:shared]
         groups = self.rows.groups
-        found[shared:] = p[groups[lane + 1] : groups[lane + 2], lane]
+        found[shared:] = p[groups[lane + 1] : groups[lane + 2]]
         found *= self.scale[lane]
         return found
 
@@ -82,11 +88,14 @@ def lay_out(programs: list[CoordinateProgram], shared: int) -> Layout:
     member[1:, : len(programs)] = np.eye(len(programs))
 
     objective, box = np.zeros((2, len(column_order), LANES))
-    scale = np.ones(len(programs))
     for lane, program in enumerate(programs):
-        scale[lane] = np.abs(program.objective).max() or 1.0
-        objective[:, lane] = program.objective[column_order] / scale[lane]
-        box[:, lane] = program.box[column_order]
+        objective[:, lane], box[:, lane] = program.objective[column_order], program.box[column_order]
+    units, row_units = power_of_two(box.max(axis=1)), power_of_two(np.maximum(radius, _SMALLEST_RADIUS))
+    matrix.data *= units[matrix.indices] / np.repeat(row_units, np.diff(matrix.indptr))
+    objective, box, radius = objective * units[:, None], box / units[:, None], radius / row_units
+    scale = np.abs(objective).max(axis=0)
+    scale[scale == 0.0] = 1.0
+    objective /= scale
     sigma, tau = _steps(matrix, np.maximum(radius, _SMALLEST_RADIUS), groups, member)
     squares = np.asarray((matrix**2).sum(axis=1))
 
@@ -111,6 +120,8 @@ def lay_out(programs: list[CoordinateProgram], shared: int) -> Layout:
         rows(np.float64, _RELAXATION / squares),
         columns(np.float64),
         scale,
+        units,
+        row_units,
         column_order,
         row_order,
     )

@@ -43,6 +43,41 @@ def test_a_time_limit_puts_an_early_bracket_first():
     assert any("handed over to highs" in note for note in result.warnings)
 
 
+def test_a_time_limit_puts_an_early_bracket_before_long_factorisations(monkeypatch):
+    points, scores = normal(150, 3)
+    monkeypatch.setattr(choice, "_FLOPS_A_SECOND", 1e3)
+    result = sk.graph_stein_discrepancy(points, **scores, max_seconds=60.0)
+    assert result.engine == "first_order + block"
+    assert result.gap <= 1e-6
+
+
+@pytest.mark.parametrize("smallest", [1e-8, 1e-5])
+def test_one_dimension_hands_over_what_the_chain_leaves_open(smallest):
+    """A bound on g far below the distances, at both ends of the support."""
+    points = np.random.default_rng(1).standard_normal((50, 1))
+    bounds = [points.min(), points.max()]
+    result = sk.graph_stein_discrepancy(points, scores=-points, stein_factors=(smallest, 1, 1), bounds=bounds)
+    assert result.engine in ("chain", "chain + block")
+    assert result.gap <= 1e-6
+
+
+def test_a_draw_near_a_bound_in_four_dimensions_without_edges():
+    bounds = [[0.0, 1e-9], *[[-np.inf, np.inf]] * 3]
+    result = sk.graph_stein_discrepancy(np.zeros((1, 4)), scores=np.ones((1, 4)), bounds=bounds)
+    assert result.gap <= 1e-3
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e5])
+def test_units_do_not_matter(unit):
+    """Points in other units, and the Stein factors and scores that go with them: the same program, scaled."""
+    points = np.random.default_rng(5).standard_normal((150, 5))
+    plain = sk.graph_stein_discrepancy(points, scores=-points)
+    factors = (unit, 1.0, 1.0 / unit)
+    scaled = sk.graph_stein_discrepancy(points * unit, scores=-points / unit, stein_factors=factors)
+    assert scaled.engine == plain.engine == "first_order"
+    assert scaled.value == pytest.approx(plain.value, rel=2e-3)
+
+
 def crippled(engine, keep=0.9):
     """An engine whose y is right up to a factor: its bracket stays at 1 - keep."""
 
@@ -114,9 +149,8 @@ class Stopping(Settings):
 
     @property
     def stopped(self):
-        looks = self.interrupted.__dict__.setdefault("looks", [])
-        looks.append(None)
-        return len(looks) > self.deadline
+        self.interrupted.looks_left -= 1
+        return self.interrupted.looks_left < 0
 
 
 @pytest.mark.parametrize(("dim", "looks"), [(1, (3, 10)), (2, (4, 11)), (5, (2, 6))])
@@ -126,7 +160,9 @@ def test_a_time_limit_ends_in_the_best_bracket_so_far(dim, looks):
     program = SteinProgram(points, -points, np.full(200, 1 / 200), graph)
     gaps = []
     for most in looks:
-        answer, *_ = choice.solve(program, Stopping(1e-9 if dim < 4 else 1e-4, deadline=most))
+        settings = Stopping(1e-9 if dim < 4 else 1e-4)
+        settings.interrupted.looks_left = most
+        answer, *_ = choice.solve(program, settings)
         gaps.append(certify(answer.program, answer.y, answer.p).gap)
     assert 1e-9 < gaps[1] < 0.5 * gaps[0] < 0.1
 

@@ -1,6 +1,7 @@
 """Samplers whose draws steinkit scores.
 
-So far this holds `Draws`, what a sampler returns; the samplers themselves are to come.
+Each is a function from a target and its options to `Draws`: many chains at once, each of which depends on its own seed
+only, and what they cost. Those that read minibatches need a `steinkit.Posterior`.
 """
 
 import lazy_loader

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.errors import InputError
-from steinkit.sample import Floats, Sample
+from steinkit.sample import Floats, Integers, Sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +35,11 @@ class Draws:
         The chains' seeds.
     settings : mapping
         The sampler's name and its options.
+    lengths : ndarray of int, shape (chains,), optional
+        How many draws each chain has, where a budget ended chains at different numbers; the rows beyond hold NaN, 0
+        and False. None if every chain fills its row.
+    diagnostics : mapping of str to ndarray, shape (chains, draws)
+        What else the sampler reports of each draw.
 
     Raises
     ------
@@ -50,16 +55,27 @@ class Draws:
     names: tuple[str, ...] = ()
     seeds: tuple[int, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
+    lengths: Integers | None = None
+    diagnostics: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if np.ndim(self.points) != 3:
             raise InputError(f"points must have shape (chains, draws, d); received {np.shape(self.points)}")
-        for name in ("cost", "weights", "accepted", "batch_sizes"):
-            values = getattr(self, name)
+        columns = {name: getattr(self, name) for name in ("cost", "weights", "accepted", "batch_sizes")}
+        for name, values in {**columns, **self.diagnostics}.items():
             if values is not None and np.shape(values) != self.points.shape[:2]:
                 raise InputError(
                     f"{name} must have shape (chains, draws) = {self.points.shape[:2]}; received {np.shape(values)}"
                 )
+        if self.lengths is not None and (
+            np.shape(self.lengths) != (self.chains,)
+            or np.min(self.lengths, initial=0) < 0
+            or np.max(self.lengths, initial=0) > self.points.shape[1]
+        ):
+            raise InputError(
+                f"lengths must hold a number of draws for each chain, at most {self.points.shape[1]}; "
+                f"received {self.lengths}"
+            )
 
     @property
     def chains(self) -> int:
@@ -67,11 +83,39 @@ class Draws:
         return int(self.points.shape[0])
 
     @property
+    def present(self) -> NDArray[np.bool_]:
+        """Which entries of the arrays are draws, shape (chains, draws)."""
+        lengths = np.full(self.chains, self.points.shape[1]) if self.lengths is None else self.lengths
+        return np.asarray(np.arange(self.points.shape[1]) < lengths[:, None])
+
+    @property
     def acceptance(self) -> Floats | None:
         """Share of accepted moves of each chain, shape (chains,); None for a sampler that does not reject."""
-        return None if self.accepted is None else np.asarray(self.accepted.mean(axis=1))
+        return None if self.accepted is None else self._mean(self.accepted)
+
+    @property
+    def mean_batch_size(self) -> Floats | None:
+        """Mean number of data a decision used, of each chain, shape (chains,); None where that is not known."""
+        return None if self.batch_sizes is None else self._mean(self.batch_sizes)
 
     def to_sample(self) -> Sample:
         """Lay the chains end to end as a sample, with chain, draw, cost and weights of each draw."""
-        weights = None if self.weights is None else np.ravel(self.weights)
-        return Sample(points=self.points, cost=np.ravel(self.cost), weights=weights, names=self.names)
+        if self.lengths is None:
+            weights = None if self.weights is None else np.ravel(self.weights)
+            return Sample(points=self.points, cost=np.ravel(self.cost), weights=weights, names=self.names)
+        present = self.present
+        chain, draw = np.nonzero(present)
+        return Sample(
+            points=self.points[present],
+            cost=self.cost[present],
+            weights=None if self.weights is None else self.weights[present],
+            chain=chain,
+            draw=draw,
+            names=self.names,
+        )
+
+    def _mean(self, values: NDArray[Any]) -> Floats:
+        """Mean over the draws of each chain; NaN for a chain without draws."""
+        counts = self.present.sum(axis=1)
+        sums = np.where(self.present, values, 0).sum(axis=1)
+        return np.asarray(np.divide(sums, counts, out=np.full(self.chains, np.nan), where=counts > 0))

@@ -44,7 +44,7 @@ class Posterior(Target):
         ...). Where all share one batch the arrays are read-only broadcasts, with stride 0 along the first
         axis.
     grad_log_likelihood_many : callable, ((K, d), *batches) -> (K, d), optional
-    dim, names, bounds, sampler, label
+    dim, names, bounds, cdf, sampler, label
         As for `Target`.
 
     Attributes
@@ -78,6 +78,7 @@ class Posterior(Target):
         dim: int | None = None,
         names: Sequence[str] | None = None,
         bounds: ArrayLike | None = None,
+        cdf: Callable[[Floats], ArrayLike] | None = None,
         sampler: Callable[[int, np.random.Generator], ArrayLike] | None = None,
         label: str = "user-defined posterior",
     ) -> None:
@@ -86,6 +87,7 @@ class Posterior(Target):
             log_density=self._log_density_over_data,
             bounds=bounds,
             names=names,
+            cdf=cdf,
             sampler=sampler,
             dim=dim,
             label=label,
@@ -142,6 +144,66 @@ class Posterior(Target):
             _require_agreement(many, gradient, "grad_log_likelihood")
         self._shapes_checked = True
 
+    def tempered(self, temperature: float) -> Posterior:
+        """The posterior at a temperature T: the likelihood to the power 1/T, the prior as it is.
+
+            log p(theta | data) = log_prior(theta) + 1/T sum over i of log_likelihood(theta, datum i) + constant
+
+        It is what a sampler run on this posterior with ``temperature=T`` draws from; its own terms are tempered
+        already, so that samplers run on it at temperature 1.
+
+        Parameters
+        ----------
+        temperature : float
+            T, positive.
+
+        Returns
+        -------
+        Posterior
+            Without exact draws or a cdf, which belong to temperature 1.
+
+        Raises
+        ------
+        UsageError
+            If the temperature is not a positive number.
+        """
+        if isinstance(temperature, bool) or not isinstance(temperature, int | float | np.number):
+            raise UsageError(f"temperature must be a positive number; received {temperature!r}")
+        divisor = float(temperature)
+        if not 0.0 < divisor < math.inf:
+            raise UsageError(f"temperature must be a positive number; received {divisor:g}")
+
+        def per_unit(term: LikelihoodTerm) -> LikelihoodTerm:
+            return lambda theta, *batch: term(theta, *batch) / divisor
+
+        many, grad_many = self.log_likelihood_many, self.grad_log_likelihood_many
+        return Posterior(
+            data=self.data,
+            log_likelihood=per_unit(self.log_likelihood),
+            grad_log_likelihood=per_unit(self.grad_log_likelihood),
+            log_prior=self.log_prior,
+            grad_log_prior=self.grad_log_prior,
+            log_likelihood_many=None if many is None else per_unit(many),
+            grad_log_likelihood_many=None if grad_many is None else per_unit(grad_many),
+            dim=self.dim,
+            names=self.names,
+            bounds=self.bounds,
+            label=f"{self.label} at temperature {divisor:g}",
+        )
+
+    def compiled(self) -> Posterior:
+        """The same posterior with compiled many-chain forms, for built-in posteriors that have them.
+
+        Raises
+        ------
+        UsageError
+            If it has none.
+        """
+        raise UsageError(
+            f"{self.label} has no compiled forms; a function compiled with numba can be passed as log_likelihood_many "
+            "and grad_log_likelihood_many"
+        )
+
     def _score_over_data(self, points: Floats) -> Floats:
         """Score over all the data, (n, d) -> (n, d)."""
         if not len(points):
@@ -183,6 +245,16 @@ class Posterior(Target):
             for first in range(0, len(points), pairs // rows):
                 thetas = points[first : first + pairs // rows]
                 total[first : first + len(thetas)] += many(thetas, *(_repeated(x, len(thetas)) for x in batch))
+
+
+def for_kernel(array: Array) -> Array:
+    """``array`` contiguous and writable, copied only if it is not: kernels are compiled for this one kind."""
+    return array if array.flags.carray else array.copy(order="C")
+
+
+def once(batches: Array) -> Array:
+    """`for_kernel`, but a batch that all parameters share (a broadcast) as one row."""
+    return for_kernel(batches[:1] if batches.strides[0] == 0 else batches)
 
 
 def _as_data(data: Sequence[ArrayLike]) -> tuple[Array, ...]:

@@ -10,7 +10,10 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "columns"), [("engines.py", "highs, gap"), ("spanner.py", "edges")])
+@pytest.mark.parametrize(
+    ("name", "columns"),
+    [("engines.py", "highs, s"), ("scaling.py", "coordinate s"), ("spanner.py", "edges"), ("samplers.py", "papers")],
+)
 def test_runs_and_prints_a_table(name, columns):
     command = [sys.executable, BENCHMARKS / name, "--quick"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)

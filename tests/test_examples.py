@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
+EXPLAINED = ["good_and_biased", "your_own_target", "bounded_target", "sgld_step_size", "approximate_mh", "data_used"]
 
 
 def run(name, folder):
@@ -29,7 +30,7 @@ def table(text):
 
 
 def test_every_example_is_run():
-    run_here = {"good_and_biased", "your_own_target", "bounded_target", "make_data"}
+    run_here = {*EXPLAINED, "make_data"}
     assert {path.stem for path in EXAMPLES.glob("*.py")} == run_here
 
 
@@ -59,7 +60,35 @@ def test_bounded_target_needs_its_bounds(tmp_path):
     assert float(ratios["without"]) < 1.2
 
 
-@pytest.mark.parametrize("name", ["good_and_biased", "your_own_target", "bounded_target"])
+def test_sgld_step_size_lies_between_too_small_and_too_large(tmp_path):
+    text = run("sgld_step_size", tmp_path)
+    rows = re.findall(r"^ *(\de-\d\d) +[\d.]+, [\d.]+ +(-?[\d.]+) +([\d.]+)", text, flags=re.MULTILINE)
+    correlation = {step: float(found) for step, found, _ in rows}
+    discrepancy = {step: float(found) for step, _, found in rows}
+    assert discrepancy["5e-03"] < 0.6 * min(discrepancy["5e-05"], discrepancy["5e-02"])
+    assert correlation["5e-02"] < correlation["5e-03"]
+    assert "Choose a step size of 5e-03." in text
+
+
+def test_approximate_mh_reads_fewer_data(tmp_path):
+    text = run("approximate_mh", tmp_path)
+    read = dict(re.findall(r"^(exact test|epsilon \.\d), (\d+) data a test", text, flags=re.MULTILINE))
+    assert int(read["exact test"]) == 53
+    assert 4 < int(read["epsilon .2"]) < int(read["epsilon .1"]) < 20
+    assert "Lowest discrepancy:" in text
+
+
+def test_data_used_by_barkers_test_do_not_grow(tmp_path):
+    text = run("data_used", tmp_path)
+    rows = re.findall(r"^(Barker|austerity), (\S.*?) {2,}([\d,]+) +([\d,]+)$", text, flags=re.MULTILINE)
+    read = {f"{test}, {setting}": [float(n.replace(",", "")) for n in found] for test, setting, *found in rows[:4]}
+    assert max(read["Barker, sigma 1"]) < 250
+    assert read["Barker, sigma 1.3"][1] < read["Barker, sigma 1"][1]
+    assert read["austerity, epsilon .005"][1] > 2.0 * read["austerity, epsilon .005"][0]
+    assert read["austerity, epsilon .005"][1] > 4.0 * read["Barker, sigma 1"][1]
+
+
+@pytest.mark.parametrize("name", EXPLAINED)
 def test_an_example_explains_itself(name):
     done = subprocess.run(
         [sys.executable, str(EXAMPLES / f"{name}.py"), "--help"], capture_output=True, text=True, timeout=120

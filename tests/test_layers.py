@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "posterior": {"errors", "sample", "target"},
     "files": BASE,
     "datasets": BASE | {"files"},
-    "targets": BASE | {"files", "datasets"},
+    "targets": BASE | {"files", "datasets", "compilation"},
     "discrepancy": BASE | {"compilation"},
     "samplers": BASE | {"targets", "datasets", "compilation"},
     "plots": BASE | {"discrepancy", "samplers", "targets"},

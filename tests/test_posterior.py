@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.targets import LogisticRegression, MixturePosterior
+from steinkit.targets import GaussianMean, LassoRegression, LogisticRegression, MixturePosterior
 
 RNG = np.random.default_rng(0)
 DATA = RNG.normal([1.0, -2.0], 1.0, size=(30, 2))
@@ -53,7 +53,17 @@ def test_memory_is_bounded_by_the_blocks(monkeypatch):
     assert max(largest) <= 24
 
 
-@pytest.mark.parametrize("target", [MixturePosterior(), LogisticRegression.nodal()], ids=repr)
+@pytest.mark.parametrize(
+    "target",
+    [
+        MixturePosterior(),
+        MixturePosterior().tempered(4.0),
+        LogisticRegression.nodal(),
+        LassoRegression(DATA, DATA.sum(axis=1), precision=2.0),
+        GaussianMean(DATA, variance=[1.0, 2.0], prior_variance=3.0),
+    ],
+    ids=repr,
+)
 def test_many_chain_forms_agree_with_the_single_ones_on_separate_batches(target):
     rng = np.random.default_rng(3)
     thetas = rng.normal(size=(4, target.dim))
@@ -125,3 +135,21 @@ def test_a_wrong_gradient_fails_the_check():
     wrong = conjugate(grad_log_likelihood=lambda theta, x: (theta - x).sum(axis=0))
     with pytest.raises(sk.InputError, match="not the gradient"):
         wrong.check(POINTS)
+
+
+def test_a_tempered_posterior_has_its_likelihood_flattened_and_its_prior_kept():
+    cold = conjugate(**MANY, dim=2)
+    hot = cold.tempered(5.0)
+    np.testing.assert_allclose(hot.score(POINTS), -0.25 * POINTS + (cold.score(POINTS) + 0.25 * POINTS) / 5.0)
+    prior = -0.125 * (POINTS**2).sum(axis=1)
+    np.testing.assert_allclose(hot.log_density(POINTS), prior + (cold.log_density(POINTS) - prior) / 5.0)
+    assert hot.check(POINTS).compared == POINTS.size
+    assert hot.label == "user-defined posterior at temperature 5"
+    assert not MixturePosterior().tempered(1.0).can_sample
+    np.testing.assert_allclose(conjugate(dim=2).tempered(5.0).score(POINTS), hot.score(POINTS))
+
+
+@pytest.mark.parametrize("temperature", [0.0, -1.0, np.inf, np.nan, True, "hot"])
+def test_a_temperature_must_be_a_positive_number(temperature):
+    with pytest.raises(sk.UsageError, match="temperature must be a positive number"):
+        conjugate().tempered(temperature)

@@ -1,4 +1,4 @@
-"""The command line: ``steinkit score``, ``steinkit targets``.
+"""The command line: ``steinkit score``, ``sample``, ``samplers``, ``targets``.
 
 Results go to standard output, progress, warnings and errors to standard error. Exit codes: 0 fine, 1 the threshold of
 ``--fail-above`` exceeded, 2 wrong usage, 3 bad input, 4 no certified answer, 130 interrupted,
@@ -19,9 +19,11 @@ from typing import NoReturn
 import click
 
 from steinkit import __version__
+from steinkit.cli.sample_command import sample
+from steinkit.cli.samplers_command import samplers
 from steinkit.cli.score_command import score
 from steinkit.cli.targets_command import targets
-from steinkit.errors import SteinkitError
+from steinkit.errors import AbandonedWork, SteinkitError
 
 _INTERRUPTED = 130
 _DEFECT = 70
@@ -37,6 +39,8 @@ def commands() -> None:
 
 
 commands.add_command(score)
+commands.add_command(sample)
+commands.add_command(samplers)
 commands.add_command(targets)
 
 
@@ -51,11 +55,14 @@ def main() -> NoReturn:
     except SteinkitError as error:
         click.echo(f"error: {error}", err=True)
         code = error.exit_code
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, click.Abort) as error:
         click.echo("interrupted", err=True)
         code = _INTERRUPTED
+        if isinstance(error.__cause__ or error, AbandonedWork):  # click raises Abort from it
+            sys.stdout.flush()
+            os._exit(code)  # at once: Python would wait for the thread
     except MemoryError:
-        click.echo("error: not enough memory for a sample of this size; thin the sample", err=True)
+        click.echo("error: not enough memory for a sample of this size; take fewer draws", err=True)
         code = SteinkitError.exit_code
     except Exception:  # a defect of ours; Python's own code for it, 1, would read as --fail-above
         traceback.print_exc()

@@ -95,7 +95,11 @@ steinkit score draws_with_scores.csv --fail-above 0.2
     show_default=True,
     help="Coordinates solved side by side; -1 for all processors.",
 )
-@click.option("--max-seconds", type=float, help="Stop the engine after this time with the best bracket found.")
+@click.option(
+    "--max-seconds",
+    type=float,
+    help="Stop after this time, spanner and a first compilation included, with the best bracket found.",
+)
 @click.option(
     "--reference",
     type=click.IntRange(min=0),

@@ -97,7 +97,8 @@ class ChainProgram:
     def __init__(self, program: SteinProgram) -> None:
         if program.dim != 1:
             raise UsageError(
-                f"engine chain is for one dimension, but the sample has {program.dim}; choose auto, highs or cvxpy"
+                f"engine chain is for one dimension, but the sample has {program.dim}; choose auto, block, "
+                "first_order, highs or cvxpy"
             )
         c = program.factors
         points = program.points[:, 0]

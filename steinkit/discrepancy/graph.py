@@ -7,6 +7,7 @@ import time
 import warnings as python_warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -77,7 +78,8 @@ def graph_stein_discrepancy(
     tolerance : float, optional
         Widest relative bracket (upper - lower)/upper accepted; 1e-6 up to three dimensions, 1e-3 above.
     max_seconds : float, optional
-        Time after which engines stop with the best bracket found.
+        Time, from the call on and with the graph and a first compilation included, after which engines stop with the
+        best bracket found.
     n_jobs : int
         Coordinates solved side by side; -1 for one a processor. It does not change the answer.
     progress : bool
@@ -135,15 +137,17 @@ def graph_stein_discrepancy(
     )
     clock.lap("scores")
     from steinkit.compilation import announced_compilation
+    from steinkit.discrepancy.threads import interruptible
 
     with announced_compilation():
-        network, stretch = _graph_on(points.points, graph, dilation, settings.n_jobs)
+        network, stretch = _graph_on(points.points, graph, dilation, settings)
         clock.lap("graph")
         program = SteinProgram(points.points, data.scores, points.weights, network, factors, data.bounds)
         if points.dim > 1:
             program.edge_rows  # noqa: B018 (built here, so that its time is told apart from the engine's)
         clock.lap("program")
-        certified = [(answer, certify(answer.program, answer.y, answer.p)) for answer in solve(program, settings)]
+        answers = interruptible(partial(solve, program, settings), settings.interrupted)
+    certified = [(answer, certify(answer.program, answer.y, answer.p)) for answer in answers]
     g, gradient = _stein_function(certified, len(points))
     clock.lap("solve")
     lower, upper = (np.array([getattr(proof, side) for _, proof in certified]) for side in ("lower", "upper"))
@@ -170,7 +174,7 @@ def graph_stein_discrepancy(
     return _accept(result, data.bounds, timed_out=settings.seconds_left == 0.0)
 
 
-def _graph_on(points: Floats, kind: str, dilation: float, n_jobs: int) -> tuple[Graph, float]:
+def _graph_on(points: Floats, kind: str, dilation: float, settings: Settings) -> tuple[Graph, float]:
     """The graph on the points and its stretch."""
     if kind not in ("spanner", "complete"):
         raise UsageError(f"graph must be 'spanner' or 'complete'; received {kind!r}")
@@ -182,7 +186,8 @@ def _graph_on(points: Floats, kind: str, dilation: float, n_jobs: int) -> tuple[
         return complete_graph(points), 1.0
     from steinkit.discrepancy.spanner import greedy_spanner
 
-    return greedy_spanner(points, dilation, n_jobs=n_jobs), float(dilation)
+    graph = greedy_spanner(points, dilation, n_jobs=settings.n_jobs, progress=settings.progress)
+    return graph, float(dilation)
 
 
 def _stein_function(certified: Sequence[tuple[Candidate, Certificate]], n: int) -> tuple[Floats, Floats]:
@@ -232,7 +237,7 @@ def _remedy(result: GraphSteinDiscrepancy, bounds: Floats | None, timed_out: boo
         i, k = sorted(points.first[result.graph.edges[int(lengths.argmin())]])
         return (
             f"Draws {i + 1} and {k + 1} lie only {lengths.min():.1e} apart, closer than this engine resolves: "
-            "thin the sample, or keep one of such draws with their weights summed"
+            "let engine auto choose, or keep one of such draws with their weights summed"
         )
     if bounds is not None:
         distance = np.abs(points.points[:, :, None] - bounds).min(axis=2)
@@ -241,9 +246,10 @@ def _remedy(result: GraphSteinDiscrepancy, bounds: Floats | None, timed_out: boo
         if distance[i, j] < _NEARLY_COINCIDENT:
             return (
                 f"Draw {points.first[i] + 1} lies only {distance[i, j]:.1e} from a bound of {points.names[j]}, closer "
-                "than this engine resolves: drop such draws, or score a transformed coordinate, such as its logarithm"
+                "than this engine resolves: let engine auto choose, or score a transformed coordinate, such as its "
+                "logarithm"
             )
-    return "Thin the sample, or try another engine"
+    return "Let engine auto choose, or thin the sample"
 
 
 def _tolerance(tolerance: float | None, dim: int) -> float:

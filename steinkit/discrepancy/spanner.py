@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from functools import partial
+from threading import Event
+
 import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from tqdm import tqdm
 
 from steinkit.compilation import announced_compilation
 from steinkit.discrepancy.bounded_search import Adjacency
 from steinkit.discrepancy.geometry import Graph, checked_order, edge_lengths
 from steinkit.discrepancy.spanner_kernels import Problem, filter_block, insert_in_order
-from steinkit.discrepancy.threads import thread_count
+from steinkit.discrepancy.threads import interruptible, thread_count
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats, Integers, Sample, as_sample
 
@@ -21,7 +27,9 @@ POINTS_PER_BLOCK = 750  # large enough to hold clusters, small enough to share o
 CLUSTER_RADIUS = 0.45  # in units of (t - 1) times the shortest length: a way through the centre must stay below t
 
 
-def greedy_spanner(points: Sample | ArrayLike, dilation: float = 2.0, *, p: float = 1.0, n_jobs: int = 1) -> Graph:
+def greedy_spanner(
+    points: Sample | ArrayLike, dilation: float = 2.0, *, p: float = 1.0, n_jobs: int = 1, progress: bool = False
+) -> Graph:
     r"""Build the greedy t-spanner of points under the l_p norm.
 
     A t-spanner of n points is a graph in which every pair (i, j) is joined by a path of length at most t d(i, j),
@@ -43,6 +51,8 @@ def greedy_spanner(points: Sample | ArrayLike, dilation: float = 2.0, *, p: floa
         Order of the norm, from 1 to infinity.
     n_jobs : int, default 1
         Threads that filter pairs, in joblib's convention (-1: all cores). The edges do not depend on it.
+    progress : bool, default False
+        Show progress on standard error once a second has passed.
 
     Returns
     -------
@@ -91,20 +101,46 @@ def greedy_spanner(points: Sample | ArrayLike, dilation: float = 2.0, *, p: floa
     problem = Problem(np.ascontiguousarray(coordinates.T), checked_order(p), float(dilation), margin)
     edges, lengths = np.empty((0, 2), dtype=np.int64), np.empty(0)
     if n > 1:
-        with announced_compilation(), joblib.Parallel(n_jobs=thread_count(n_jobs), prefer="threads") as parallel:
-            edges, lengths = _insert_buckets(problem, coordinates, parallel)
+        pace = _Pace(progress)
+        with (
+            announced_compilation(),
+            pace.bar,
+            joblib.Parallel(n_jobs=thread_count(n_jobs), prefer="threads") as parallel,
+        ):
+            work = partial(_insert_buckets, problem, coordinates, parallel, pace)
+            edges, lengths = interruptible(work, pace.interrupted)
     _check_short_edges(coordinates, edges, lengths)
     return Graph(n, edges, lengths, problem.order)
 
 
-def _insert_buckets(problem: Problem, coordinates: Floats, parallel: joblib.Parallel) -> tuple[Integers, Floats]:
+class _Pace:
+    """How far the construction has come, and whether it should go on."""
+
+    def __init__(self, progress: bool) -> None:
+        self.interrupted = Event()
+        self.bar = tqdm(desc="spanner", unit="", delay=1.0, file=sys.stderr, disable=not progress, leave=False)
+
+    def steps(self, blocks: list[Integers]) -> Iterator[Integers]:
+        """The blocks of a pass over the points, one after another."""
+        for block in blocks:
+            if self.interrupted.is_set():
+                raise KeyboardInterrupt
+            yield block
+            self.bar.update()
+
+
+def _insert_buckets(
+    problem: Problem, coordinates: Floats, parallel: joblib.Parallel, pace: _Pace
+) -> tuple[Integers, Floats]:
     """Filter and insert bucket after bucket; a bucket that was cut short is taken up again where it was cut."""
     blocks = _blocks(coordinates)
     edges, lengths = np.empty((0, 2), dtype=np.int64), np.empty(0)
     lower = -1.0  # so that distances of 0 are in the first bucket
-    for limit in _bucket_limits(coordinates, problem.order):
+    limits = _bucket_limits(coordinates, problem.order)
+    for k, limit in enumerate(limits):
+        pace.bar.total = pace.bar.n + (len(limits) - k) * len(blocks)
         while lower < limit:
-            pairs, distances, lower = _open_pairs(problem, edges, lengths, blocks, lower, limit, parallel)
+            pairs, distances, lower = _open_pairs(problem, edges, lengths, blocks, lower, limit, parallel, pace)
             chosen = _chosen(problem, edges, lengths, pairs, distances)
             edges = np.concatenate([edges, pairs[chosen]])
             lengths = np.concatenate([lengths, distances[chosen]])
@@ -119,6 +155,7 @@ def _open_pairs(
     lower: float,
     upper: float,
     parallel: joblib.Parallel,
+    pace: _Pace,
 ) -> tuple[Integers, Floats, float]:
     """Pairs of the bucket (lower, upper] that the filter leaves open, in order, and the limit it kept to."""
     dim, n = problem.columns.shape
@@ -127,7 +164,8 @@ def _open_pairs(
     patience = 1 if dim <= 4 else 6  # the last few open pairs of a source are cheaper to settle one by one
     room = ROOM * n // len(blocks)
     found = parallel(
-        joblib.delayed(filter_block)(problem, graph, block, lower, upper, radius, patience, room) for block in blocks
+        joblib.delayed(filter_block)(problem, graph, block, lower, upper, radius, patience, room)
+        for block in pace.steps(blocks)
     )
     pairs = np.concatenate([part[0] for part in found])
     distances = np.concatenate([part[1] for part in found])

@@ -1,10 +1,20 @@
-"""How many threads a number of jobs means."""
+"""Threads: how many a number of jobs means, and work that control-C can end."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextvars import copy_context
+from threading import Event, Thread, current_thread, main_thread
+from typing import TypeVar
+
 import joblib
 
-from steinkit.errors import UsageError
+from steinkit.errors import AbandonedWork, UsageError
+
+Result = TypeVar("Result")
+
+_PATIENCE = 0.5  # seconds
 
 
 def thread_count(n_jobs: int) -> int:
@@ -19,3 +29,45 @@ def thread_count(n_jobs: int) -> int:
         raise UsageError("n_jobs (--jobs) must be a positive number, or -1 for all processors; received 0")
     processors = joblib.effective_n_jobs(-1)
     return int(min(joblib.effective_n_jobs(n_jobs), processors))
+
+
+def interruptible(work: Callable[[], Result], interrupted: Event) -> Result:
+    """Do work in a thread of its own and wait for it, so that control-C is heard at once.
+
+    Python raises `KeyboardInterrupt` in the main thread, and compiled code that it happens to run there may lose it or
+    break off in disorder. Here the main thread only waits. On an interrupt it sets the event, at which the work should
+    end soon, and goes on without it.
+
+    Parameters
+    ----------
+    work : callable
+        Looks at the event from time to time.
+    interrupted : threading.Event
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If the user interrupts the wait; `AbandonedWork` if the work has not ended half a second later. And whatever the
+        work raises.
+    """
+    if current_thread() is not main_thread():
+        return work()
+    outcome: Future[Result] = Future()
+    context = copy_context()
+
+    def run() -> None:
+        try:
+            outcome.set_result(context.run(work))
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    thread = Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        return outcome.result()
+    except KeyboardInterrupt:
+        interrupted.set()
+        thread.join(_PATIENCE)
+        if thread.is_alive():
+            raise AbandonedWork from None
+        raise

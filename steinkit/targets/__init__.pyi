@@ -1,6 +1,8 @@
 from .beta import Beta as Beta
 from .gamma import Gamma as Gamma
 from .gaussian import Normal as Normal
+from .gaussian_mean import GaussianMean as GaussianMean
+from .lasso import LassoRegression as LassoRegression
 from .logistic import LogisticRegression as LogisticRegression
 from .mixture import GaussianMixture as GaussianMixture
 from .mixture_posterior import MixturePosterior as MixturePosterior

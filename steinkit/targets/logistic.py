@@ -6,15 +6,17 @@ score = -theta / v + sum_i sigma(-y_i x_i'theta) y_i x_i,   sigma(u) = 1 / (1 + 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.errors import InputError, UsageError, did_you_mean
-from steinkit.posterior import Posterior
+from steinkit.errors import InputError, UsageError
+from steinkit.posterior import Posterior, for_kernel, once
 from steinkit.sample import Floats
+from steinkit.targets.linear_models import linear_predictors, regression_table, weighted_feature_sums
 from steinkit.targets.parameters import as_finite, as_numbers, as_vector, show
 
 
@@ -103,21 +105,9 @@ class LogisticRegression(Posterior):
         UsageError
             If no column has the name of the response.
         """
-        from steinkit.files.csv_format import read_table
-
-        columns, table = read_table(path)
-        if response not in columns:
-            hint = did_you_mean(response, columns)
-            raise UsageError(f"{path} has no column {response!r}{hint}; its columns are {', '.join(columns)}")
-        names = [name for name in columns if name != response]
-        if not names and not intercept:
-            raise InputError(f"{path} holds the response {response!r} only; add columns of features or intercept=True")
-        features = table[:, [columns.index(name) for name in names]]
-        if intercept:
-            names = ["intercept", *names]
-            features = np.column_stack([np.ones(len(table)), features])
+        features, answers, names = regression_table(path, response, intercept)
         try:
-            signs = _as_signs(table[:, columns.index(response)], len(table))
+            signs = _as_signs(answers, len(answers))
         except UsageError as error:
             raise InputError(f"{path}, column {response!r}: {error}") from None
         return cls(features, signs, prior_variance, names)
@@ -129,6 +119,18 @@ class LogisticRegression(Posterior):
 
         features, responses, names = load_nodal()
         return cls(features, responses, prior_variance, names)
+
+    def compiled(self) -> LogisticRegression:
+        """The same posterior with compiled many-chain forms: the same numbers to rounding, in less time.
+
+        They pay where a sampler calls them often: compiling takes some three seconds, once on a machine, and loading
+        them about half a second in each process. They give a chain the same bits whatever runs beside it. The score and
+        the log density over all the data stay as they are.
+        """
+        twin = copy.copy(self)
+        twin.log_likelihood_many = twin._compiled_log_likelihood_many
+        twin.grad_log_likelihood_many = twin._compiled_grad_log_likelihood_many
+        return twin
 
     def _log_prior(self, thetas: Floats) -> Floats:
         return np.asarray(-0.5 * (thetas**2 / self.prior_variance).sum(axis=1), dtype=np.float64)
@@ -152,28 +154,26 @@ class LogisticRegression(Posterior):
     def _log_likelihood_many(thetas: Floats, features: Floats, signs: Floats) -> Floats:
         from scipy.special import log_expit
 
-        return np.asarray(log_expit(signs * _predictors(thetas, features)), dtype=np.float64)
+        return np.asarray(log_expit(signs * linear_predictors(thetas, features)), dtype=np.float64)
 
     @staticmethod
     def _grad_log_likelihood_many(thetas: Floats, features: Floats, signs: Floats) -> Floats:
         from scipy.special import expit
 
-        pulls = signs * expit(-signs * _predictors(thetas, features))
-        if _is_shared(features):
-            return np.asarray(pulls @ features[0], dtype=np.float64)
-        return np.asarray((pulls[:, None, :] @ features)[:, 0], dtype=np.float64)
+        pulls = signs * expit(-signs * linear_predictors(thetas, features))
+        return weighted_feature_sums(pulls, features)
 
+    @staticmethod
+    def _compiled_log_likelihood_many(thetas: Floats, features: Floats, signs: Floats) -> Floats:
+        from steinkit.targets.logistic_kernels import logistic_terms
 
-def _predictors(thetas: Floats, features: Floats) -> Floats:
-    """Products x'theta for each datum of each batch: (K, d), (K, b, d) -> (K, b)."""
-    if _is_shared(features):
-        return np.asarray(thetas @ features[0].T, dtype=np.float64)
-    return np.asarray((features @ thetas[:, :, None])[:, :, 0], dtype=np.float64)
+        return np.asarray(logistic_terms(for_kernel(thetas), once(features), once(signs)))
 
+    @staticmethod
+    def _compiled_grad_log_likelihood_many(thetas: Floats, features: Floats, signs: Floats) -> Floats:
+        from steinkit.targets.logistic_kernels import logistic_gradients
 
-def _is_shared(batches: Floats) -> bool:
-    """Whether all parameters share one batch (a broadcast): one matrix product then serves them all."""
-    return batches.strides[0] == 0
+        return np.asarray(logistic_gradients(for_kernel(thetas), once(features), once(signs)))
 
 
 def _as_signs(responses: ArrayLike, n: int) -> Floats:

@@ -41,6 +41,22 @@ def as_positive(value: ArrayLike, what: str) -> Floats:
     return array
 
 
+def as_number(value: ArrayLike, what: str) -> float:
+    """One finite number."""
+    array = as_finite(value, what)
+    if array.ndim:
+        raise UsageError(f"{what} must be one number; received {show(array)}")
+    return float(array)
+
+
+def as_count(value: ArrayLike, what: str, least: int = 1) -> int:
+    """A whole number of at least ``least``; 1e6 is one."""
+    number = as_number(value, what)
+    if not number.is_integer() or number < least:
+        raise UsageError(f"{what} must be a whole number of at least {least}; received {value!r}")
+    return int(number)
+
+
 def common_dim(dim: int | None, **parameters: Floats) -> int:
     """Find the dimension that ``dim`` and the lengths of all parameters agree on; 1 if all are scalars.
 

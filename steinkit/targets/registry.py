@@ -7,13 +7,15 @@ as text.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from steinkit.errors import InputError, UsageError, did_you_mean
+from steinkit.posterior import Posterior
 from steinkit.sample import Floats
 from steinkit.target import Target
+from steinkit.targets.parameters import as_count
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class _Entry:
         return self.required + self.optional
 
 
+_SIMULATION = ("size", "theta", "data_seed")
 _TARGETS = {
     "normal": _Entry(
         "Normal",
@@ -61,16 +64,28 @@ _TARGETS = {
     "beta": _Entry("Beta", "independent beta coordinates on (0, 1)", ("a", "b"), ("dim",)),
     "mixture-posterior": _Entry(
         "MixturePosterior",
-        "posterior of a two-component mixture, d = 2; data: bundled, numbers, or a CSV file",
-        optional=("data", "variance", "prior_variances"),
+        "posterior of a two-component mixture, d = 2; data: bundled, numbers, a CSV file, or size=N simulated at theta",
+        optional=("data", "variance", "prior_variances", "temperature", "compiled", *_SIMULATION),
     ),
     "logistic-posterior": _Entry(
         "LogisticRegression",
         "posterior of a logistic regression; data: bundled nodal (d = 6), or a CSV file; intercept=true adds ones",
-        optional=("data", "response", "prior_variance", "intercept"),
+        optional=("data", "response", "prior_variance", "intercept", "temperature", "compiled"),
+    ),
+    "lasso-posterior": _Entry(
+        "LassoRegression",
+        "posterior of an L1-regularised regression; data: a CSV file, or size=N (10000) of a toy problem, d = 1",
+        optional=("data", "response", "intercept", "precision", "prior_rate", "temperature", "size", "data_seed"),
+    ),
+    "gaussian-mean": _Entry(
+        "GaussianMean",
+        "posterior of a normal mean, known exactly; data: numbers, a CSV file, or size=N (1000) simulated at theta",
+        optional=("data", "variance", "prior_mean", "prior_variance", "temperature", *_SIMULATION),
     ),
 }
-_TEXT_OPTIONS = {("logistic-posterior", "data"), ("logistic-posterior", "response")}
+_REGRESSIONS = ("logistic-posterior", "lasso-posterior")
+_TEXT_OPTIONS = {(name, option) for name in _REGRESSIONS for option in ("data", "response")}
+_SIMULATED_MEANS = 1000  # data of gaussian-mean, where none are given
 
 
 def target_names() -> tuple[str, ...]:
@@ -107,10 +122,8 @@ def make_target(name: str, options: Mapping[str, str], dim: int) -> Target:
         )
     entry = _TARGETS[name]
     values = _parse(name, entry, options)
-    if name == "logistic-posterior":
-        return _logistic_posterior(values)
-    if name == "mixture-posterior" and isinstance(values.get("data"), str):
-        values["data"] = _only_column(values["data"])
+    if name in _POSTERIORS:
+        return _posterior(name, values, dim)
     fixed = "dim" in values or any(isinstance(value, list) for value in values.values())
     if "dim" in entry.options and not fixed:
         values["dim"] = dim
@@ -158,17 +171,100 @@ def _call_family(family: str, values: dict[str, Any]) -> Target:
     return target
 
 
-def _logistic_posterior(values: dict[str, Any]) -> Target:
+def _posterior(name: str, values: dict[str, Any], dim: int) -> Posterior:
+    temperature, compiled = values.pop("temperature", None), values.pop("compiled", False)
+    if not isinstance(compiled, bool):
+        raise UsageError(f"compiled must be true or false; received {compiled!r}")
+    posterior = _POSTERIORS[name](values, dim)
+    if compiled:
+        posterior = posterior.compiled()
+    return posterior if temperature is None else posterior.tempered(temperature)
+
+
+def _mixture_posterior(values: dict[str, Any], dim: int) -> Posterior:
+    from steinkit.targets.mixture_posterior import MixturePosterior
+
+    if _simulated("mixture-posterior", values):
+        return MixturePosterior.simulate(**_simulation(values))
+    if isinstance(values.get("data"), str):
+        values["data"] = _only_column(values["data"])
+    return MixturePosterior(**values)
+
+
+def _gaussian_mean(values: dict[str, Any], dim: int) -> Posterior:
+    from steinkit.targets.gaussian_mean import GaussianMean
+
+    if "data" not in values:
+        values.setdefault("size", _SIMULATED_MEANS)
+        vectors = ("variance", "prior_mean", "prior_variance")
+        if not any(isinstance(values.get(key), list) for key in (*vectors, "theta")):
+            values["theta"] = [values.get("theta", 0.0)] * dim
+        elif not isinstance(values.get("theta"), list):
+            length = next(len(values[key]) for key in vectors if isinstance(values.get(key), list))
+            values["theta"] = [values.get("theta", 0.0)] * length
+    if _simulated("gaussian-mean", values):
+        return GaussianMean.simulate(**_simulation(values))
+    if isinstance(values["data"], str):
+        from steinkit.files.csv_format import read_table
+
+        values["names"], values["data"] = read_table(values["data"])
+    return GaussianMean(**values)
+
+
+def _logistic_posterior(values: dict[str, Any], dim: int) -> Posterior:
     from steinkit.targets.logistic import LogisticRegression
 
+    _check_table_options("logistic-posterior", values)
+    if "data" in values:
+        return LogisticRegression.from_csv(values.pop("data"), values.pop("response"), **values)
+    return LogisticRegression.nodal(**values)
+
+
+def _lasso_posterior(values: dict[str, Any], dim: int) -> Posterior:
+    from steinkit.targets.lasso import LassoRegression
+
+    _check_table_options("lasso-posterior", values)
+    if "data" in values:
+        for key in ("size", "data_seed"):
+            if key in values:
+                raise UsageError(f"target 'lasso-posterior': {key!r} simulates data, and 'data' names a file; give one")
+        return LassoRegression.from_csv(values.pop("data"), values.pop("response"), **values)
+    return LassoRegression.toy(**_simulation(values))
+
+
+_POSTERIORS: dict[str, Callable[[dict[str, Any], int], Posterior]] = {
+    "mixture-posterior": _mixture_posterior,
+    "logistic-posterior": _logistic_posterior,
+    "lasso-posterior": _lasso_posterior,
+    "gaussian-mean": _gaussian_mean,
+}
+
+
+def _check_table_options(name: str, values: Mapping[str, Any]) -> None:
+    """Hold the options that describe a CSV file of a regression to coming together."""
     if not isinstance(values.get("intercept", False), bool):
         raise UsageError(f"intercept must be true or false; received {values['intercept']!r}")
-    if "data" in values and "response" in values:
-        return LogisticRegression.from_csv(values.pop("data"), values.pop("response"), **values)
     for key, other in (("data", "response"), ("response", "data"), ("intercept", "data")):
-        if key in values:
-            raise UsageError(f"target 'logistic-posterior': option {key!r} needs {other!r} as well")
-    return LogisticRegression.nodal(**values)
+        if key in values and other not in values:
+            raise UsageError(f"target {name!r}: option {key!r} needs {other!r} as well")
+
+
+def _simulated(name: str, values: Mapping[str, Any]) -> bool:
+    """Whether data are to be simulated; the options of a simulation need its size and exclude data."""
+    for key in _SIMULATION:
+        if key in values and "data" in values:
+            raise UsageError(f"target {name!r}: {key!r} is for simulated data, and 'data' gives them; choose one")
+        if key in values and "size" not in values:
+            raise UsageError(f"target {name!r}: option {key!r} needs 'size' as well, the number of data to simulate")
+    return "size" in values
+
+
+def _simulation(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a simulation with their Python names: the seed is called rng."""
+    options = dict(values)
+    if "data_seed" in options:
+        options["rng"] = as_count(options.pop("data_seed"), "data_seed", least=0)
+    return options
 
 
 def _options_text(entry: _Entry) -> str:

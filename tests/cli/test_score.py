@@ -391,6 +391,36 @@ class TestInterrupts:
         assert not os.path.exists("result.json")
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
+    @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+    @pytest.mark.parametrize("engine", ["auto", "cvxpy"])
+    def test_one_is_heard_while_compiled_code_runs(self, folder, write_code, engine):
+        """In the spanner of thousands of draws, and in a solver that cannot be stopped."""
+        model = write_code("def score(x):\n    open('started', 'w').close()\n    return -x\n")
+        n, dim = (8000, 2) if engine == "auto" else (1000, 3)
+        np.savetxt(
+            "many.csv",
+            np.random.default_rng(0).standard_normal((n, dim)),
+            delimiter=",",
+            header="a,b,c"[: 2 * dim - 1],
+            comments="",
+        )
+        process = subprocess.Popen(
+            [_COMMAND, "score", "many.csv", "--target", f"{model}:score", "--engine", engine],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        )  # fmt: skip
+        try:
+            deadline = time.monotonic() + 60.0
+            while not (folder / "started").exists() and time.monotonic() < deadline:
+                time.sleep(0.02)
+            time.sleep(2.0)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=20)
+        finally:
+            process.kill()
+        assert (process.returncode, out) == (130, b"")
+        assert b"Traceback" not in err
+
     def test_a_second_one_does_not_wait_for_the_solvers(self, monkeypatch):
         ended = []
         monkeypatch.setattr("os._exit", ended.append)

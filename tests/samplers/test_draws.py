@@ -38,3 +38,30 @@ def test_arrays_must_hold_one_entry_a_draw():
         Draws(points=np.zeros((3, 2)), cost=np.zeros(3))
     with pytest.raises(sk.InputError, match=r"cost must have shape .*\(2, 3\); received \(2, 4\)"):
         Draws(points=np.zeros((2, 3, 1)), cost=np.zeros((2, 4)))
+
+
+def test_chains_of_different_lengths():
+    points = np.arange(12.0).reshape(2, 3, 2)
+    points[1, 2] = np.nan
+    draws = Draws(
+        points=points,
+        cost=np.array([[5.0, 10.0, 15.0], [4.0, 8.0, np.nan]]),
+        accepted=np.array([[True, False, True], [False, True, False]]),
+        batch_sizes=np.array([[1, 2, 3], [4, 6, 0]]),
+        lengths=np.array([3, 2]),
+    )
+    np.testing.assert_array_equal(draws.present, [[True, True, True], [True, True, False]])
+    np.testing.assert_allclose(draws.acceptance, [2 / 3, 1 / 2])
+    np.testing.assert_allclose(draws.mean_batch_size, [2.0, 5.0])
+    sample = draws.to_sample()
+    np.testing.assert_array_equal(sample.points, np.arange(10.0).reshape(5, 2))
+    np.testing.assert_array_equal(sample.chain, [0, 0, 0, 1, 1])
+    np.testing.assert_array_equal(sample.draw, [0, 1, 2, 0, 1])
+    np.testing.assert_array_equal(sample.cost, [5, 10, 15, 4, 8])
+
+
+def test_lengths_and_diagnostics_are_checked():
+    with pytest.raises(sk.InputError, match="lengths must hold a number of draws for each chain, at most 3"):
+        Draws(points=np.zeros((2, 3, 1)), cost=np.zeros((2, 3)), lengths=np.array([4, 1]))
+    with pytest.raises(sk.InputError, match="oracle must have shape"):
+        Draws(points=np.zeros((2, 3, 1)), cost=np.zeros((2, 3)), diagnostics={"oracle": np.zeros(3)})

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import integrate
+from scipy import integrate, stats
 
 import steinkit as sk
 from steinkit.targets import MixturePosterior
@@ -134,3 +134,30 @@ def test_own_data_and_variances():
 def test_bad_parameters_are_refused(settings, message):
     with pytest.raises(sk.UsageError, match=message):
         MixturePosterior(**settings)
+
+
+def test_simulated_data_have_the_law_of_the_mixture():
+    target = MixturePosterior.simulate(20_000, theta=(-1.0, 4.0), variance=0.5, rng=3)
+    assert target.size == 20_000
+
+    def cdf(y):
+        return 0.5 * (stats.norm.cdf(y, -1.0, np.sqrt(0.5)) + stats.norm.cdf(y, 3.0, np.sqrt(0.5)))
+
+    assert stats.kstest(target.data[0], cdf).pvalue > 1e-3
+    np.testing.assert_array_equal(
+        MixturePosterior.simulate(5, rng=3).data[0], MixturePosterior.simulate(5, rng=3).data[0]
+    )
+
+
+def test_large_data_have_no_exact_draws():
+    assert MixturePosterior.simulate(10_000).can_sample
+    assert not MixturePosterior.simulate(10_001).can_sample
+
+
+def test_bad_simulations_are_refused():
+    with pytest.raises(sk.UsageError, match="theta must be two numbers"):
+        MixturePosterior.simulate(10, theta=[1.0])
+    with pytest.raises(sk.UsageError, match="size must be a whole number of at least 1; received 0"):
+        MixturePosterior.simulate(0)
+    with pytest.raises(sk.UsageError, match="variance must be positive"):
+        MixturePosterior.simulate(10, variance=-1.0)

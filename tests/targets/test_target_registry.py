@@ -39,6 +39,12 @@ def test_every_name_makes_a_target_whose_score_is_right(name):
         ("uniform", {"lower": "-1", "upper": "1"}, 5),
         ("mixture-posterior", {"prior-variances": "10,1"}, 2),
         ("mixture-posterior", {"data": "[1.5, 2.5]", "variance": "1"}, 2),
+        ("mixture-posterior", {"size": "50", "theta": "0,2", "data-seed": "3"}, 2),
+        ("lasso-posterior", {"size": "1e3", "prior-rate": "10"}, 1),
+        ("gaussian-mean", {}, 5),
+        ("gaussian-mean", {"size": "20", "theta": "1,2"}, 2),
+        ("gaussian-mean", {"variance": "1,2,3"}, 3),
+        ("gaussian-mean", {"data": "1,2,3"}, 1),
         ("logistic-posterior", {"prior_variance": "Infinity"}, 6),
         ("logistic-posterior", {"prior-variance": "inf"}, 6),
     ],
@@ -57,6 +63,31 @@ def test_logistic_posterior_from_a_file(tmp_path):
     path.write_text("2,y\n1,0\n2,1\n")
     options = {"data": str(path), "response": "y", "intercept": "true", "prior-variance": "2"}
     assert targets.make_target("logistic-posterior", options, dim=9).names == ("intercept", "2")
+
+
+def test_lasso_posterior_and_gaussian_mean_from_files(tmp_path):
+    path = tmp_path / "1.csv"
+    path.write_text("x,y\n1,0.5\n2,1\n")
+    lasso = targets.make_target("lasso-posterior", {"data": str(path), "response": "y", "precision": "4"}, dim=9)
+    np.testing.assert_allclose(lasso.score([[1.0]]), [[4.0 * (1 * -0.5 + 2 * -1.0) - 1.0]])
+    mean = targets.make_target("gaussian-mean", {"data": str(path)}, dim=9)
+    assert mean.names == ("x", "y")
+    np.testing.assert_allclose(mean.posterior_mean, [1.0, 0.5])
+
+
+def test_simulated_data_reach_the_target():
+    target = targets.make_target("mixture-posterior", {"size": "1e3", "data-seed": "4"}, dim=2)
+    np.testing.assert_array_equal(target.data[0], targets.MixturePosterior.simulate(1000, rng=4).data[0])
+    toy = targets.make_target("lasso-posterior", {}, dim=1)
+    assert (toy.size, toy.precision, toy.prior_rate) == (10_000, 3.0, 4950.0)
+
+
+def test_a_posterior_can_be_tempered_by_name():
+    hot = targets.make_target("mixture-posterior", {"temperature": "10"}, dim=2)
+    points = np.array([[0.3, 0.8]])
+    prior = -points / [10.0, 1.0]
+    expected = prior + (targets.MixturePosterior().score(points) - prior) / 10.0
+    np.testing.assert_allclose(hot.score(points), expected)
 
 
 @pytest.mark.parametrize(
@@ -97,6 +128,12 @@ def test_values_are_json_or_comma_lists_or_text(text, value):
         ("logistic-posterior", {"data": "x.csv"}, "option 'data' needs 'response'"),
         ("logistic-posterior", {"intercept": "true"}, "option 'intercept' needs 'data'"),
         ("logistic-posterior", {"intercept": "maybe"}, "intercept must be true or false"),
+        ("lasso-posterior", {"data": "x.csv"}, "option 'data' needs 'response'"),
+        ("lasso-posterior", {"data": "x.csv", "response": "y", "size": "9"}, "'size' simulates data"),
+        ("mixture-posterior", {"theta": "0,1"}, "option 'theta' needs 'size'"),
+        ("mixture-posterior", {"data": "1,2", "size": "9"}, "'size' is for simulated data"),
+        ("mixture-posterior", {"temperature": "0"}, "temperature must be a positive number; received 0"),
+        ("mixture-posterior", {"size": "9", "data-seed": "-1"}, "data_seed must be a whole number"),
         ("logistic-posterior", {"prior-variance": "big"}, "prior_variance must be a number"),
     ],
 )

@@ -1,0 +1,274 @@
+"""How fast the samplers run against a plain NumPy loop, and how many data their tests read against the papers' figures.
+
+The peers are one-chain loops as one writes them in a script, in this file: the same algorithm and likelihood, a
+fresh random minibatch at each look. Times are CPU times a step and chain, medians of runs in turn. Then the mixture of
+Gaussians of Seita et al.: a million data, temperature 10^4, proposals of standard deviation .15. Run it with
+
+    python benchmarks/samplers.py [--quick]
+
+References
+----------
+[2016] D. Seita and others, manuscript under review (AISTATS 2017), section 6.1: 5000 steps, m = 100.
+[2017] D. Seita, X. Pan, H. Chen and J. Canny, "An efficient minibatch acceptance test for Metropolis-Hastings", UAI,
+section 6.1: 3000 steps, m = 50 for Barker's test.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from statistics import median
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtr
+
+import steinkit as sk
+from steinkit import samplers
+from steinkit.targets import LogisticRegression, MixturePosterior
+
+TEMPERATURE = 1e4
+SCALE = 0.15
+START = (0.0, 1.0)
+NODAL_SCALE = 0.1
+SGLD_STEP, SGLD_BATCH = 5e-3, 5
+
+
+def naive_barker(posterior: sk.Posterior, steps: int, batch: int, temperature: float) -> float:
+    """Barker's minibatch test in a loop; returns the mean batch."""
+    rng, (y,), size = np.random.default_rng(0), posterior.data, posterior.size
+    correction = samplers.correction_distribution(1.0)
+    theta, used = np.array(START), 0
+    for _ in range(steps):
+        proposal = theta + SCALE * rng.standard_normal(2)
+        prior = np.diff(posterior.log_prior(np.stack([theta, proposal])))[0]
+        n, total, squares = 0, 0.0, 0.0
+        while True:
+            x = y[rng.integers(size, size=batch)]
+            values = posterior.log_likelihood(proposal, x) - posterior.log_likelihood(theta, x)
+            n, total, squares = n + batch, total + values.sum(), squares + values @ values
+            variance = (size / temperature) ** 2 * (squares - total**2 / n) / (n - 1) / n
+            if variance < 1.0:
+                break
+        noise = np.sqrt(1.0 - variance) * rng.standard_normal() + correction.sample(rng.random(1))[0]
+        if size / temperature * total / n + prior + noise > 0.0:
+            theta = proposal
+        used += n
+    return used / steps
+
+
+def naive_austerity(
+    posterior: sk.Posterior, steps: int, batch: int, epsilon: float, temperature: float, start: Any, scale: float
+) -> float:
+    """The austerity test in a loop; returns the mean batch."""
+    rng, size = np.random.default_rng(0), posterior.size
+    theta, used = np.array(start, dtype=float), 0
+    for _ in range(steps):
+        proposal = theta + scale * rng.standard_normal(len(theta))
+        prior = np.diff(posterior.log_prior(np.stack([theta, proposal])))[0]
+        threshold = temperature / size * (np.log(rng.random()) - prior)
+        order = rng.permutation(size) if size < 1000 else None  # too slow for many data
+        n, total, squares = 0, 0.0, 0.0
+        while True:
+            index = rng.integers(size, size=batch) if order is None else order[n : n + batch]
+            x = tuple(array[index] for array in posterior.data)
+            values = posterior.log_likelihood(proposal, *x) - posterior.log_likelihood(theta, *x)
+            n, total, squares = n + len(values), total + values.sum(), squares + values @ values
+            gap, variance = total / n - threshold, (squares - total**2 / n) / (n - 1)
+            if n >= size:
+                break
+            error = np.sqrt(max(variance, 0.0) / n * (1.0 - (n - 1) / (size - 1)))
+            if error > 1e-9 and stdtr(n - 1, -abs(gap) / error) < epsilon:
+                break
+        if gap > 0.0:
+            theta = proposal
+        used += n
+    return used / steps
+
+
+def naive_sgld(posterior: sk.Posterior, steps: int) -> float:
+    """SGLD in a loop, a new order of the data each epoch; returns the batch."""
+    rng, (y,), size = np.random.default_rng(0), posterior.data, posterior.size
+    theta = np.zeros(2)
+    for t in range(steps):
+        at = t * SGLD_BATCH % size
+        if at == 0:
+            order = rng.permutation(size)
+        gradient = size / SGLD_BATCH * posterior.grad_log_likelihood(theta, y[order[at : at + SGLD_BATCH]])
+        gradient = gradient + posterior.grad_log_prior(theta[None])[0]
+        theta = theta + SGLD_STEP / 2.0 * gradient + np.sqrt(SGLD_STEP) * rng.standard_normal(2)
+    return SGLD_BATCH
+
+
+@dataclass(frozen=True)
+class Contest:
+    """A sampler, its peer, and the ratios to reach: one chain, many, and many with compiled likelihoods."""
+
+    name: str
+    posterior: Any
+    naive: Callable[[Any, int], float]
+    ours: Callable[..., samplers.Draws]
+    chains: int
+    steps: int
+    aims: tuple[float | None, float, float]
+
+
+def contests(size: int, steps: int) -> list[Contest]:
+    mixture, nodal = MixturePosterior.simulate(size, rng=1), LogisticRegression.nodal()
+    hot = TEMPERATURE * size / 1e6
+
+    def barker(target: Any, **run: Any) -> samplers.Draws:
+        return samplers.barker_mh(target, proposal_scale=SCALE, batch_size=50, temperature=hot, start=START, **run)
+
+    def austerity(target: Any, **run: Any) -> samplers.Draws:
+        return samplers.approximate_mh(
+            target, proposal_scale=SCALE, batch_size=100, epsilon=0.05, temperature=hot, start=START, **run
+        )
+
+    def nodal_austerity(target: Any, **run: Any) -> samplers.Draws:
+        return samplers.approximate_mh(target, proposal_scale=NODAL_SCALE, batch_size=2, epsilon=0.1, **run)
+
+    def sgld(target: Any, **run: Any) -> samplers.Draws:
+        return samplers.sgld(target, step_size=SGLD_STEP, batch_size=SGLD_BATCH, **run)
+
+    return [
+        Contest(
+            "Barker test, mixture, m = 50",
+            mixture,
+            lambda target, n: naive_barker(target, n, 50, hot),
+            barker,
+            100,
+            2 * steps,
+            (1.8, 5.0, 8.0),
+        ),
+        Contest(
+            "austerity .05, mixture, m = 100",
+            mixture,
+            lambda target, n: naive_austerity(target, n, 100, 0.05, hot, START, SCALE),
+            austerity,
+            100,
+            steps,
+            (1.8, 5.0, 8.0),
+        ),
+        Contest(
+            "austerity .1, nodal, m = 2",
+            nodal,
+            lambda target, n: naive_austerity(target, n, 2, 0.1, 1.0, np.zeros(6), NODAL_SCALE),
+            nodal_austerity,
+            100,
+            steps,
+            (1.8, 5.0, 8.0),
+        ),
+        Contest("SGLD, 100 data, batch 5", MixturePosterior(), naive_sgld, sgld, 50, 4 * steps, (None, 8.0, 40.0)),
+    ]
+
+
+def cpu_microseconds(run: Callable[[], Any], steps: int) -> tuple[float, Any]:
+    started = time.process_time()
+    result = run()
+    return 1e6 * (time.process_time() - started) / steps, result
+
+
+def compare_throughput(size: int, steps: int, runs: int) -> None:
+    """Print CPU microseconds a step and chain, and the ratios to the naive loop."""
+    print("\nCPU microseconds a step and chain; in brackets, how many times faster than the loop (* short of the aim)")
+    print(f"{'':32}{'loop':>9}{'1 chain':>17}{'many chains':>23}{'many, compiled':>18}   mean batch: loop, ours")
+    for contest in contests(size, steps):
+        compiled = contest.posterior.compiled()
+        cases = (
+            (contest.posterior, 1, contest.steps),
+            (contest.posterior, contest.chains, max(10, contest.steps // 4)),
+            (compiled, contest.chains, max(10, contest.steps // 4)),
+        )
+        for target, chains, _ in cases:
+            contest.ours(target, chains=chains, draws=2)  # imports, compilation, the correction distribution
+        rows = []
+        for _ in range(runs):
+            loop, loop_batch = cpu_microseconds(partial(contest.naive, contest.posterior, contest.steps), contest.steps)
+            row = [loop]
+            for target, chains, n in cases:
+                used, draws = cpu_microseconds(partial(contest.ours, target, chains=chains, draws=n), chains * n)
+                row.append(used)
+            rows.append(row)
+        batch = draws.settings["batch_size"] if draws.batch_sizes is None else draws.batch_sizes.mean()
+        times = [median(column) for column in zip(*rows, strict=True)]
+        ratios = [median(row[0] / row[i] for row in rows) for i in (1, 2, 3)]
+        cells = [
+            f"{used:.1f} ({ratio:.1f}{'*' if aim is not None and ratio < aim else ''})"
+            for used, ratio, aim in zip(times[1:], ratios, contest.aims, strict=True)
+        ]
+        print(
+            f"{contest.name:32}{times[0]:9.1f}{cells[0]:>17}{cells[1]:>18} x{contest.chains:<3}{cells[2]:>18}"
+            f"   {loop_batch:.0f}, {batch:.0f}",
+            flush=True,
+        )
+    print("Aims, times faster: acceptance tests 1.8, 5 and 8; SGLD 8 and 40 with many chains")
+
+
+def mixture_bound(posterior: MixturePosterior) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """C of the concentration test: the largest |l| over the range of the data, on a fine grid, instead of a scan."""
+    grid = np.linspace(posterior.data[0].min(), posterior.data[0].max(), 1001)
+
+    def bound(states: np.ndarray, proposals: np.ndarray) -> np.ndarray:
+        rows = np.broadcast_to(grid, (len(states), len(grid)))
+        terms = posterior.log_likelihood_many
+        return np.abs(terms(proposals, rows) - terms(states, rows)).max(axis=1)
+
+    return bound
+
+
+def mixture_table(size: int, steps: int, runs: int) -> None:
+    """Print the mean batches of the acceptance tests on the mixture of Gaussians."""
+    posterior = MixturePosterior.simulate(size, rng=1)
+    bound = mixture_bound(posterior)
+    barker, austerity, concentration = (
+        samplers.MinibatchBarkerTest,
+        samplers.AusterityTest,
+        samplers.ConcentrationTest,
+    )
+    rows = [
+        ("Barker, m = 50", barker(50), "172 [2017]"),
+        ("Barker, m = 50, growth in jumps", barker(50, growth="jump"), ""),
+        ("Barker, m = 100", barker(100), "210 [2016]"),
+        ("Barker, m = 50, sigma 1.3", barker(50, sigma=1.3), ""),
+        ("Barker, m = 100, sigma 1.3", barker(100, sigma=1.3), ""),
+        ("austerity .005, m = 100", austerity(0.005, 100), "15562 [2016], 12562 [2017]"),
+        ("austerity .05, m = 100", austerity(0.05, 100), ""),
+        ("concentration .01, factor 1.5", concentration(0.01, 100, bound, 1.5), "16857 [2016], 67508 [2017]"),
+    ]
+    print(f"\nMixture of Gaussians, N = {size:,}, T = {TEMPERATURE * size / 1e6:g}, sd {SCALE}: {runs} runs of {steps}")
+    print(f"{'test':34}{'mean batch':>18}{'q99':>9}{'share':>9}{'accepted':>10}   papers")
+    for name, test, papers in rows:
+        draws = samplers.metropolis_hastings(
+            posterior.compiled(),
+            proposal=samplers.RandomWalk(SCALE),
+            test=test,
+            temperature=TEMPERATURE * size / 1e6,
+            chains=runs,
+            draws=steps,
+            start=START,
+        )
+        means = draws.mean_batch_size
+        mean, spread = f"{means.mean():.1f}", f"{means.std(ddof=1):.1f}"
+        print(
+            f"{name:34}{mean + ' +- ' + spread:>18}{np.quantile(draws.batch_sizes, 0.99):9.0f}"
+            f"{means.mean() / size:9.3%}{draws.acceptance.mean():10.3f}   {papers}",
+            flush=True,
+        )
+    print("+- is the standard deviation between runs. Barker's test, m = 50: the aim is 167 +- 8.")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="small sizes, one run each")
+    quick = parser.parse_args().quick
+    size, steps, repeats, draws, runs = (20_000, 50, 1, 50, 2) if quick else (1_000_000, 1000, 3, 3000, 10)
+    compare_throughput(size, steps, repeats)
+    mixture_table(size, draws, runs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""How many data does it take to accept or reject a move? Barker's minibatch test against the austerity test.
+
+    python examples/data_used.py [--output FOLDER] [--small]
+
+The posterior of a mixture of Gaussians is sampled by random walks whose moves are judged on minibatches, for 10^4, 10^5
+and 10^6 data, at temperatures that keep the posterior as wide as that of a hundred data. The austerity test reads on
+until it is sure of the Metropolis rule's decision: where that is close it reads all the data. Barker's test takes the
+noise of the minibatch for a part of the randomness that the decision needs anyway, and reads until it is small enough.
+
+You will see the mean number of data that a decision reads for each test and size: less than two hundred for Barker's
+test whatever the size; for the austerity test thousands, which grow with the size. And, at the smallest size, the graph
+Stein discrepancy of the draws beside that of exact Metropolis: whether the data saved have cost anything. It shows no
+such cost. The picture shows the distribution of the data read, and its mean against the size.
+
+References
+----------
+D. Seita, X. Pan, H. Chen and J. Canny (2017), "An efficient minibatch acceptance test for Metropolis-Hastings".
+A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings budget".
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+import steinkit as sk
+from steinkit.samplers import AusterityTest, Draws, MetropolisTest, MinibatchBarkerTest, RandomWalk, metropolis_hastings
+
+TESTS = {
+    "Barker, sigma 1": MinibatchBarkerTest(50),
+    "Barker, sigma 1.3": MinibatchBarkerTest(50, sigma=1.3),
+    "austerity, epsilon .05": AusterityTest(0.05, 100),
+    "austerity, epsilon .005": AusterityTest(0.005, 100),
+}
+AS_WIDE_AS = 100  # data at temperature 1
+SCALE = 0.15
+SCORED = 1000  # draws
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--output", type=Path, default=Path("steinkit-examples"), help="folder for the picture")
+    parser.add_argument("--small", action="store_true", help="1000 and 10,000 data, short chains")
+    settings = parser.parse_args()
+    sizes, chains, draws, long = (
+        ([1_000, 10_000], 10, 50, 200) if settings.small else ([10**4, 10**5, 10**6], 20, 200, 3000)
+    )
+
+    read = {
+        name: [run(test, size, chains, draws).batch_sizes.ravel() for size in sizes] for name, test in TESTS.items()
+    }
+    print(f"Mean number of data read for a decision ({chains * draws:,} decisions each)")
+    print(f"{'test':26}" + "".join(f"{f'N = {size:,}':>15}" for size in sizes))
+    for name, batches in read.items():
+        print(f"{name:26}" + "".join(f"{batch.mean():15,.0f}" for batch in batches))
+
+    target = posterior(sizes[0])
+    print(f"\nGraph Stein discrepancy of {SCORED} draws at N = {sizes[0]:,}, and data read for them")
+    for name, test in {"exact Metropolis": MetropolisTest(), **TESTS}.items():
+        found = run(test, sizes[0], chains, long, burn_in=long // 5)
+        points = found.points[:, :: chains * long // SCORED].reshape(-1, 2)
+        result = sk.graph_stein_discrepancy(points, target)
+        print(f"{name:26}{result.value:15.3g}{found.cost[:, -1].sum():20,.0f}", flush=True)
+
+    settings.output.mkdir(parents=True, exist_ok=True)
+    path = settings.output / "data_used.png"
+    picture(sizes, read).savefig(path, dpi=130)
+    print(f"\nPicture: {path}")
+
+
+def posterior(size: int) -> sk.Posterior:
+    """Posterior of simulated data, at the temperature that makes it as wide as that of a hundred."""
+    return sk.targets.MixturePosterior.simulate(size, rng=1).compiled().tempered(size / AS_WIDE_AS)
+
+
+def run(test: object, size: int, chains: int, draws: int, burn_in: int = 0) -> Draws:
+    """Random-walk chains from dispersed starts, their moves judged by the test."""
+    start = np.random.default_rng(3).standard_normal((chains, 2))
+    return metropolis_hastings(
+        posterior(size), proposal=RandomWalk(SCALE), test=test, chains=chains, draws=draws, burn_in=burn_in, start=start
+    )
+
+
+def picture(sizes: list[int], read: dict[str, list[np.ndarray]]) -> Figure:
+    """Share of decisions that read so many data or more, at the largest size; and the mean against the size."""
+    figure = Figure(figsize=(11.0, 4.4), layout="constrained")
+    tail, growth = figure.subplots(1, 2)
+    for name, batches in read.items():
+        ordered = np.sort(batches[-1])
+        (line,) = tail.step(ordered, 1.0 - np.arange(len(ordered)) / len(ordered), where="post", label=name)
+        growth.plot(sizes, [batch.mean() for batch in batches], "o-", color=line.get_color(), label=name)
+    tail.set(xscale="log", yscale="log", xlabel="data read", ylabel="share of decisions that read so many or more")
+    tail.set_title(f"N = {sizes[-1]:,}", fontsize=11)
+    growth.plot(sizes, sizes, "--", color="0.5", label="all data")
+    growth.set(xscale="log", yscale="log", xlabel="number of data N", ylabel="mean number of data read for a decision")
+    growth.legend(loc="upper left", fontsize=9)
+    return figure
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""The austerity test: a sequential t test of the Metropolis rule.
+
+Metropolis accepts if the mean l of all N differences l_i exceeds
+
+    mu_0 = (T / N) (log u - offset).
+
+After b data, drawn without replacement, with their mean and variance v,
+
+    s^2 = v / b (1 - (b - 1) / (N - 1)),        t = (mean - mu_0) / s,
+
+and the test decides for the sign of t if 1 - F_{b-1}(|t|) < epsilon, F being Student's distribution function with
+b - 1 degrees of freedom, or at b = N. Otherwise it draws m more. In other words: it decides if |mean - mu_0| > G_j s,
+with G_j = F_{b-1}^{-1}(1 - epsilon). Wang and Tsiatis's family makes early looks stricter or late ones:
+
+    G_j = F_{b-1}^{-1}(1 - epsilon) pi_j^(1/2 - alpha),        pi_j = b_j / N,
+
+alpha = 1/2 being the constant threshold (Pocock) and alpha = 1 that of O'Brien and Fleming.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from steinkit.sample import Floats
+from steinkit.samplers.acceptance.interface import Look, Verdict, varies
+from steinkit.samplers.run_options import batch_within, number, share
+
+# Stands for infinity at epsilon = 0: times a standard error it neither overflows nor makes NaN.
+_NEVER = 1e150
+
+
+@dataclass(frozen=True)
+class AusterityTest:
+    """Sequential approximation of the Metropolis test.
+
+    Parameters
+    ----------
+    epsilon : float
+        Error allowed at *one* look, in [0, 1]; a whole test, with its several looks, errs more often. 0 reads all
+        the data, 1/2 and above decide at the first look.
+    batch_size : int, optional
+        Data m added at each look; 500 if not given, or N where that is less.
+    alpha : float
+        Exponent of the thresholds, in [1/2, 1]: 1/2 constant, 1 stricter in the beginning.
+
+    Raises
+    ------
+    UsageError
+        If a parameter lies outside its range.
+
+    Notes
+    -----
+    Where all l_i seen so far are equal, s = 0, the test goes on: t would be infinite whatever the other data say.
+
+    References
+    ----------
+    A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings budget",
+    algorithm 1.
+    S. K. Wang and A. A. Tsiatis (1987), "Approximately optimal one-parameter boundaries for group sequential trials".
+    """
+
+    epsilon: float = 0.05
+    batch_size: int | None = None
+    alpha: float = 0.5
+
+    needs_all_data = False
+    needs_normal = False
+    needs_values = False
+    diagnostics = ()
+
+    def __post_init__(self) -> None:
+        share(self.epsilon, "epsilon")
+        number(self.alpha, "alpha", lambda a: 0.5 <= a <= 1.0, "in [1/2, 1]")
+        if self.batch_size is not None:
+            batch_within(self.batch_size, 1, self.batch_size)
+
+    def first_batch(self, size: int) -> int:
+        """M data."""
+        return batch_within(self.batch_size, 500, size)
+
+    def level(self, uniforms: Floats) -> Floats:
+        """Log u."""
+        return np.log(uniforms)
+
+    def decide(self, look: Look) -> Verdict:
+        """Decide where the mean is more than G_j standard errors away from mu_0, and at b = N."""
+        N, b = look.size, look.seen
+        batch = self.first_batch(N)
+        mu_0 = (look.level - look.offset) * (look.temperature / N)
+        gap = look.mean - mu_0
+        s = np.sqrt(look.variance / b * (1.0 - (b - 1.0) / max(N - 1, 1)))
+        room = 1 << int(look.number.max()).bit_length()
+        thresholds = _thresholds(self.epsilon, self.alpha, batch, N, room)[look.number]
+        decided = ((np.abs(gap) > thresholds * s) & varies(look)) | (b == N)
+        return Verdict(decided, gap > 0.0, b + batch)
+
+    def described(self) -> dict[str, Any]:
+        """Name and options."""
+        return {"test": "austerity", "epsilon": self.epsilon, "batch_size": self.batch_size, "alpha": self.alpha}
+
+
+@lru_cache(maxsize=64)
+def _thresholds(epsilon: float, alpha: float, batch: int, size: int, looks: int) -> Floats:
+    """G_j of the first looks; Student's distribution is inverted here, once for each of them."""
+    from scipy.special import stdtrit
+
+    b = np.minimum(np.arange(1, looks + 1) * batch, size).astype(np.float64)
+    quantiles = np.full(looks, _NEVER)
+    testable = b > 1.0
+    if epsilon > 0.0:
+        quantiles[testable] = -stdtrit(b[testable] - 1.0, min(epsilon, 0.5))
+    thresholds: Floats = np.clip(quantiles, 0.0, _NEVER) * (b / size) ** (0.5 - alpha)
+    thresholds.setflags(write=False)
+    return thresholds

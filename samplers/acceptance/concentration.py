@@ -1,0 +1,126 @@
+"""The concentration test: the Metropolis rule, decided by a bound that holds at every sample size.
+
+With mu_0 = (T / N) (log u - offset) as in the Metropolis rule, after b data drawn without replacement, of standard
+deviation s, the test decides for the sign of mean - mu_0 if |mean - mu_0| exceeds the empirical Bernstein-Serfling
+bound
+
+    c_b = s sqrt(2 rho_b L / b) + (7/3 + 3/sqrt 2) 2 C L / b,        L = log(5 / delta_j),
+    rho_b = 1 - (b - 1) / N  if b <= N / 2,  else (1 - b / N) (1 + 1 / b),
+
+where C bounds |l_i| for all N data, or at b = N. Looks come at sizes that grow by a factor gamma; look j = 1, 2, ...
+may err with probability delta_j = epsilon (p - 1) / (p j^p), so that all of them together err with at most epsilon.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steinkit.errors import UsageError
+from steinkit.sample import Floats
+from steinkit.samplers.acceptance.interface import Look, Verdict
+from steinkit.samplers.run_options import batch_within, number, positive, share
+
+Bound = float | str | Callable[[Floats, Floats], ArrayLike]
+
+_RANGE_FACTOR = 7.0 / 3.0 + 3.0 / math.sqrt(2.0)
+
+
+@dataclass(frozen=True)
+class ConcentrationTest:
+    """Approximation of the Metropolis test by a concentration inequality: safe, and hungry for data.
+
+    Parameters
+    ----------
+    epsilon : float
+        Error allowed for the *whole* test, in [0, 1]; 0 reads all the data.
+    batch_size : int, optional
+        Data at the first look; 100 if not given, or N where that is less.
+    bound : float, callable or "oracle"
+        C, a bound of |log p(x_i | theta') - log p(x_i | theta)| for all data: one number for all moves; or a function
+        of the states and the proposals, (n, d), (n, d) -> (n,); or "oracle", which scans all the data at each step for
+        the smallest bound there is. What the scan costs is counted apart, as diagnostic ``oracle_cost``.
+    factor : float
+        Growth gamma of the data from look to look, above 1.
+    power : float
+        p, above 1: how fast the error allowed falls from look to look.
+
+    Raises
+    ------
+    UsageError
+        If a parameter lies outside its range.
+
+    Notes
+    -----
+    With a C that is too small the error is not bounded by epsilon. The test does not find out.
+
+    References
+    ----------
+    R. Bardenet, A. Doucet and C. Holmes (2014), "Towards scaling up Markov chain Monte Carlo: an adaptive subsampling
+    approach", algorithm 2.
+    R. Bardenet and O.-A. Maillard (2015), "Concentration inequalities for sampling without replacement", theorem 4.3.
+    """
+
+    epsilon: float = 0.01
+    batch_size: int | None = None
+    bound: Bound = "oracle"
+    factor: float = 2.0
+    power: float = 2.0
+
+    needs_all_data = False
+    needs_normal = False
+    needs_values = False
+
+    def __post_init__(self) -> None:
+        share(self.epsilon, "epsilon")
+        number(self.factor, "factor", lambda x: 1.0 < x < math.inf, "above 1")
+        number(self.power, "power", lambda x: 1.0 < x < math.inf, "above 1")
+        if isinstance(self.bound, str) and self.bound != "oracle":
+            raise UsageError(f'bound must be a number, a function, or "oracle"; received {self.bound!r}')
+        if not isinstance(self.bound, str) and not callable(self.bound):
+            positive(self.bound, "bound")
+        if self.batch_size is not None:
+            batch_within(self.batch_size, 1, self.batch_size)
+
+    @property
+    def diagnostics(self) -> tuple[str, ...]:
+        """The cost of the oracle's scans, apart, where there are any."""
+        return ("oracle_cost",) if self.bound == "oracle" else ()
+
+    def first_batch(self, size: int) -> int:
+        """Data of the first look."""
+        return batch_within(self.batch_size, 100, size)
+
+    def level(self, uniforms: Floats) -> Floats:
+        """Log u."""
+        return np.log(uniforms)
+
+    def decide(self, look: Look) -> Verdict:
+        """Decide where the mean is further from mu_0 than the bound, and at b = N."""
+        if look.bound is None:
+            raise UsageError("the concentration test needs a bound of the |l_i| at every look")
+        N, b = look.size, look.seen
+        gap = look.mean - (look.level - look.offset) * (look.temperature / N)
+        delta = self.epsilon * (self.power - 1.0) / (self.power * (look.number + 1.0) ** self.power)
+        L = np.log(5.0 / delta)  # infinite at epsilon = 0: then nothing is decided before b = N
+        rho = np.where(2 * b <= N, 1.0 - (b - 1.0) / N, (1.0 - b / N) * (1.0 + 1.0 / b))
+        c = np.sqrt(look.variance * 2.0 * rho * L / b) + _RANGE_FACTOR * 2.0 * look.bound * L / b
+        decided = (np.abs(gap) > c) | (b == N)
+        return Verdict(decided, gap > 0.0, np.ceil(self.factor * b).astype(np.int64))
+
+    def described(self) -> dict[str, Any]:
+        """Name and options."""
+        bound = getattr(self.bound, "__name__", "function") if callable(self.bound) else self.bound
+        return {
+            "test": "concentration",
+            "epsilon": self.epsilon,
+            "batch_size": self.batch_size,
+            "bound": bound,
+            "factor": self.factor,
+            "power": self.power,
+        }

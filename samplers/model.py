@@ -1,0 +1,262 @@
+"""What samplers ask of a target, for many chains at once, held to its shapes.
+
+    log p(theta) = log_prior(theta) + log_likelihood(theta) / T + constant
+
+A posterior's log likelihood is a sum over N data; a plain target's log density stands in for it, with N = 1. No matrix
+product runs across chains: the numbers of a chain must not depend, not even in the last bit, on how many run
+beside it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steinkit.errors import InputError, UsageError
+from steinkit.posterior import Posterior
+from steinkit.sample import Floats
+from steinkit.target import Target
+
+Array = NDArray[Any]
+
+# Floats of data up to which all the data are copied for each chain and the many-chain forms are used on them.
+_SMALL_DATA = 1 << 13
+# Floats of such copies held at once, and floats of data in a block otherwise.
+_BLOCK_FLOATS = 1 << 18
+# Floats of batches up to which the states and their proposals are evaluated in one call.
+_SHORT_BATCHES = 1 << 11
+
+
+class PosteriorModel:
+    """A posterior's terms for n chains."""
+
+    def __init__(self, posterior: Posterior) -> None:
+        self.posterior = posterior
+        self.data = posterior.data
+        self.size = posterior.size
+        self.names = posterior.names or ()
+        self.bounds = posterior.bounds
+        self.width = width = sum(max(1, array[0].size) for array in self.data)
+        self._rows = max(1, _BLOCK_FLOATS // width)
+        self._together = _BLOCK_FLOATS // (width * self.size) if width * self.size <= _SMALL_DATA else 0
+        self._copies: tuple[Array, ...] = ()
+
+    def log_prior(self, thetas: Floats) -> Floats:
+        """Log prior of each chain, (n, d) -> (n,); minus infinity outside the support."""
+        values = _shaped(self.posterior.log_prior(thetas), (len(thetas),), "log_prior")
+        return values if self.bounds is None else np.where(_inside(thetas, self.bounds), values, -np.inf)
+
+    def grad_log_prior(self, thetas: Floats) -> Floats:
+        """Gradient of the log prior, (n, d) -> (n, d)."""
+        return _shaped(self.posterior.grad_log_prior(thetas), thetas.shape, "grad_log_prior")
+
+    def log_likelihoods(self, thetas: Floats, batches: tuple[Array, ...]) -> Floats:
+        """Log likelihood of each datum of each chain's own batch, (n, d) and (n, b, ...) -> (n, b)."""
+        shape = batches[0].shape[:2]
+        many, single = self.posterior.log_likelihood_many, self.posterior.log_likelihood
+        if many is not None:
+            return _shaped(many(thetas, *batches), shape, "log_likelihood_many")
+        values = np.empty(shape)
+        for k, theta in enumerate(thetas):
+            values[k] = _shaped(single(theta, *(batch[k] for batch in batches)), shape[1:], "log_likelihood")
+        return values
+
+    def log_ratios(self, thetas: Floats, others: Floats, batches: tuple[Array, ...]) -> Floats:
+        """Log likelihood at ``thetas`` less that at ``others``, datum by datum, -> (n, b)."""
+        n = len(thetas)
+        if self.posterior.log_likelihood_many is None or batches[0].size > _SHORT_BATCHES:
+            return self.log_likelihoods(thetas, batches) - self.log_likelihoods(others, batches)
+        # one call for both: for few numbers, calls cost more than numbers do
+        both = self.log_likelihoods(
+            np.concatenate((thetas, others)), tuple(np.concatenate((batch, batch)) for batch in batches)
+        )
+        return both[:n] - both[n:]
+
+    def gradients(self, thetas: Floats, batches: tuple[Array, ...]) -> Floats:
+        """Gradient of the log likelihood summed over each chain's own batch, -> (n, d)."""
+        many, single = self.posterior.grad_log_likelihood_many, self.posterior.grad_log_likelihood
+        if many is not None:
+            return _shaped(many(thetas, *batches), thetas.shape, "grad_log_likelihood_many")
+        values = np.empty(thetas.shape)
+        for k, theta in enumerate(thetas):
+            values[k] = _shaped(single(theta, *(batch[k] for batch in batches)), theta.shape, "grad_log_likelihood")
+        return values
+
+    def total_log_likelihood(self, thetas: Floats) -> Floats:
+        """Log likelihood of all data, (n, d) -> (n,)."""
+        single = self.posterior.log_likelihood
+
+        def block_sum(theta: Floats, *block: Array) -> Any:
+            return _shaped(single(theta, *block), (len(block[0]),), "log_likelihood").sum()
+
+        def sums(some: Floats, copies: tuple[Array, ...]) -> Floats:
+            return np.asarray(self.log_likelihoods(some, copies).sum(axis=1))
+
+        uses_copies = self.posterior.log_likelihood_many is not None
+        return self._over_data(thetas, np.zeros(len(thetas)), block_sum, sums if uses_copies else None)
+
+    def total_gradient(self, thetas: Floats) -> Floats:
+        """Gradient of the log likelihood of all data, (n, d) -> (n, d)."""
+        single = self.posterior.grad_log_likelihood
+
+        def block_sum(theta: Floats, *block: Array) -> Any:
+            return _shaped(single(theta, *block), theta.shape, "grad_log_likelihood")
+
+        uses_copies = self.posterior.grad_log_likelihood_many is not None
+        return self._over_data(thetas, np.zeros(thetas.shape), block_sum, self.gradients if uses_copies else None)
+
+    def largest_difference(self, thetas: Floats, others: Floats) -> Floats:
+        """Largest absolute difference, over all data, of the log likelihoods of two states, -> (n,)."""
+        largest = np.zeros(len(thetas))
+        for k, (theta, other) in enumerate(zip(thetas, others, strict=True)):
+            for block in self._blocks():
+                both = (
+                    _shaped(self.posterior.log_likelihood(t, *block), (len(block[0]),), "log_likelihood")
+                    for t in (theta, other)
+                )
+                first, second = both
+                largest[k] = np.maximum(largest[k], np.abs(first - second).max())
+        return largest
+
+    def _over_data(
+        self,
+        thetas: Floats,
+        total: Floats,
+        block_sum: Callable[..., Any],
+        sums: Callable[[Floats, tuple[Array, ...]], Floats] | None,
+    ) -> Floats:
+        """Fill ``total``: few data in one call for several chains, many data chain by chain, block by block."""
+        if sums is not None and self._together:
+            if not self._copies:
+                self._copies = tuple(np.repeat(array[None], self._together, axis=0) for array in self.data)
+            for first in range(0, len(thetas), self._together):
+                some = thetas[first : first + self._together]
+                total[first : first + len(some)] = sums(some, tuple(copy[: len(some)] for copy in self._copies))
+            return total
+        for k, theta in enumerate(thetas):
+            for block in self._blocks():
+                total[k] += block_sum(theta, *block)
+        return total
+
+    def _blocks(self) -> list[tuple[Array, ...]]:
+        return [
+            tuple(array[first : first + self._rows] for array in self.data) for first in range(0, self.size, self._rows)
+        ]
+
+
+class TargetModel:
+    """A target with a log density and no data: its log density counts as the log likelihood of one datum."""
+
+    size = 1
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.names = target.names or ()
+        self.bounds = target.bounds
+
+    def log_prior(self, thetas: Floats) -> Floats:
+        """Zero inside the support, minus infinity outside."""
+        return np.zeros(len(thetas)) if self.bounds is None else np.where(_inside(thetas, self.bounds), 0.0, -np.inf)
+
+    def grad_log_prior(self, thetas: Floats) -> Floats:
+        """Zero."""
+        return np.zeros(thetas.shape)
+
+    def total_log_likelihood(self, thetas: Floats) -> Floats:
+        """Log density, chain by chain: many targets evaluate points in one matrix product."""
+        return np.array([self.target.log_density(theta[None])[0] for theta in thetas], dtype=np.float64)
+
+    def total_gradient(self, thetas: Floats) -> Floats:
+        """Score, chain by chain; zero outside the support, where no chain goes."""
+        gradients = np.zeros(thetas.shape)
+        inside = np.flatnonzero(np.isfinite(self.log_prior(thetas)))
+        for k in inside.tolist():
+            gradients[k] = self.target.score(thetas[k : k + 1])[0]
+        return gradients
+
+
+Model = PosteriorModel | TargetModel
+
+
+def as_model(target: Target) -> Model:
+    """Wrap a target for samplers that use its whole density."""
+    if isinstance(target, Posterior):
+        return PosteriorModel(target)
+    if not isinstance(target, Target):
+        raise UsageError(f"a sampler needs a steinkit.Target or steinkit.Posterior; received {type(target).__name__}")
+    if not target.has_log_density:
+        raise UsageError(f"the target {target.label!r} has no log density; pass log_density= to steinkit.Target")
+    return TargetModel(target)
+
+
+def as_posterior_model(posterior: Target) -> PosteriorModel:
+    """Wrap a posterior for samplers that use minibatches of its data."""
+    if not isinstance(posterior, Posterior):
+        label = getattr(posterior, "label", type(posterior).__name__)
+        raise UsageError(
+            f"minibatches need a steinkit.Posterior, with data and likelihood terms; received {label!r}: "
+            "use rwmh, barker or mala for a target without data"
+        )
+    return PosteriorModel(posterior)
+
+
+def start_states(target: Target, start: Any, chains: int) -> Floats:
+    """First states of the chains, (K, d): as given, for one or for all, or zeros.
+
+    Raises
+    ------
+    UsageError
+        If the dimension is not known, or start has another shape or numbers that are not finite.
+    """
+    if start is None:
+        if target.dim is None:
+            raise UsageError(f"the dimension of {target.label!r} is not known: pass start=, or dim= to the target")
+        return np.zeros((chains, target.dim))
+    try:
+        states = np.asarray(start, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise UsageError(f"start must be numbers, shape (d,) or (chains, d); received {start!r}") from None
+    if states.ndim == 0 and target.dim == 1:
+        states = states[None]
+    dim = target.dim or (states.shape[-1] if states.ndim else 0)
+    if states.shape not in {(dim,), (chains, dim)} or not dim:
+        raise UsageError(
+            f"start must have shape ({target.dim or 'd'},) or ({chains}, {target.dim or 'd'}): one state, or one for "
+            f"each chain; received {states.shape}"
+        )
+    if not np.isfinite(states).all():
+        raise UsageError("start must be finite; it holds NaN or infinity")
+    return np.array(np.broadcast_to(states, (chains, dim)))
+
+
+def require_states(states: Floats, chains: Sequence[int] | Array, steps: Sequence[int] | Array, what: str) -> None:
+    """Raise InputError, naming chain, step and state, if a state is not finite."""
+    if math.isfinite(np.add.reduce(states, axis=None)) or np.isfinite(states).all():
+        return
+    row = int(np.flatnonzero(~np.isfinite(states).all(axis=1))[0])
+    raise InputError(
+        f"chain {int(chains[row]) + 1}, step {int(steps[row]) + 1}: {what} is {show_state(states[row])}, not finite; "
+        "the chain has diverged: use a smaller step, or another start"
+    )
+
+
+def show_state(theta: Floats) -> str:
+    """A state in few words."""
+    shown = ", ".join(f"{value:.6g}" for value in theta[:8])
+    return f"({shown}, ...)" if len(theta) > 8 else f"({shown})"
+
+
+def _inside(thetas: Floats, bounds: Floats) -> NDArray[np.bool_]:
+    return np.asarray(((thetas >= bounds[:, 0]) & (thetas <= bounds[:, 1])).all(axis=1))
+
+
+def _shaped(values: Any, shape: tuple[int, ...], name: str) -> Floats:
+    """Hold what a user's function returned to its shape."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != shape:
+        raise InputError(f"{name} must return shape {shape} here; it returned {array.shape}")
+    return array

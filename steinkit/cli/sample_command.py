@@ -1,0 +1,132 @@
+"""``steinkit sample``: draws of a target, made by a sampler, written to a file that ``steinkit score`` reads."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from steinkit.cli.documents import as_json
+from steinkit.cli.options import key_values, target_for
+from steinkit.cli.outputs import require_places, say
+from steinkit.cli.sample_options import options_given, sampler_options
+from steinkit.cli.sample_report import run_document, run_summary
+from steinkit.errors import InputError, OutputError, UsageError
+from steinkit.files import write_sample
+from steinkit.sample import Sample, default_names
+from steinkit.samplers.registry import Sampler, find_sampler
+from steinkit.target import Target
+
+_FORMATS = ("csv", "npz")
+
+_HELP = """Draw from a target with SAMPLER, and write the draws with their cost, chain and weight.
+
+\b
+steinkit sample rwmh --target normal -p mean=0,0 --proposal-scale 1.5 --draws 1000 -o draws.csv
+steinkit sample sgld --target mixture-posterior --step-size 5e-3 --batch-size 5 --draws 1000 --chains 4 -o draws.npz
+steinkit sample iid --target model.py:target --draws 1000 -o - | steinkit score - --target model.py:target
+
+Every sampler takes some of the options below; 'steinkit samplers' lists which, with their defaults.
+"""
+
+
+@click.command(help=_HELP)
+@click.argument("sampler")
+@click.option(
+    "--target",
+    required=True,
+    metavar="NAME|PATH.PY:ATTRIBUTE",
+    help="What to draw from: a built-in name (see 'steinkit targets'), or an attribute of a Python file, which is then "
+    "run. Minibatches need a posterior.",
+)
+@click.option("-p", "pairs", multiple=True, metavar="KEY=VALUE", help="Option of a built-in target; repeatable.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="FILE",
+    type=click.Path(dir_okay=False, allow_dash=True),
+    help="Write the draws to this file (.csv, .npz), or as CSV to standard output ('-').",
+)
+@click.option("--format", "file_format", type=click.Choice(_FORMATS), help="By default by FILE's ending.")
+@sampler_options
+@click.option("--json", "json_output", is_flag=True, help="Print settings, seeds, acceptance and cost as JSON.")
+def sample(sampler: str, target: str, **settings: Any) -> None:
+    """Run a sampler, write its draws, and say on standard error how it went."""
+    chosen = find_sampler(sampler)
+    options = options_given(chosen, settings)
+    file, file_format = settings["output"], _format(settings["output"], settings["file_format"])
+    _require_output(file, settings["json_output"])
+    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no draw
+        found = _target(target, settings["pairs"], options)
+        _require_ready(chosen, found, options, file_format)
+        began = time.perf_counter()
+        draws = chosen.run(found, options, progress=sys.stderr is not None and sys.stderr.isatty())
+        seconds = time.perf_counter() - began
+    if not draws.present.any():
+        raise InputError("the run ended without a draw; give it a larger --budget, or a smaller --burn-in or --thin")
+    document = run_document(sampler, target, key_values(settings["pairs"]), options, draws, seconds, file)
+    _write(draws.to_sample(), file, file_format)
+    with contextlib.suppress(OSError):  # the draws do not depend on whether anyone reads of them
+        click.echo(run_summary(document), err=True)
+    if settings["json_output"]:
+        say(as_json(document))
+
+
+def _format(file: str, asked: str | None) -> str:
+    """The format asked for, or that of the file's ending."""
+    if asked is not None:
+        return asked
+    ending = "csv" if file == "-" else Path(file).suffix.lower().removeprefix(".")
+    if ending not in _FORMATS:
+        raise UsageError(f"-o {file}: the ending must be .csv or .npz; rename the file, or pass --format csv or npz")
+    return ending
+
+
+def _require_output(file: str, json_output: bool) -> None:
+    """Refuse, before any work is done, a file that cannot be written."""
+    if file == "-":
+        if json_output:
+            raise UsageError("--json and -o - would both write to standard output; give -o a file")
+        return
+    require_places("-", file, None)
+    folder = Path(file).resolve().parent
+    if not os.access(folder, os.W_OK) and not os.access(file, os.W_OK):
+        raise OutputError(f"{file} cannot be written: no permission for the folder {folder}; choose another folder")
+
+
+def _write(sample: Sample, file: str, file_format: str) -> None:
+    """Write the draws. A reader of standard output who has gone, such as ``head``, is no error."""
+    try:
+        write_sample(sample, file, format=file_format)
+    except OutputError as error:
+        if file == "-":
+            sys.stdout = None  # nothing is left to flush at the end
+            if isinstance(error.__context__, BrokenPipeError):
+                return
+        raise
+
+
+def _target(name: str, pairs: tuple[str, ...], options: dict[str, Any]) -> Target:
+    """The target; where nothing else fixes its dimension, the length of --start or --proposal-scale does."""
+    start, scale = options.get("start"), options.get("proposal_scale")
+    dim = np.shape(start)[-1] if start is not None else len(scale) if isinstance(scale, list) else 1
+    return target_for(name, pairs, Sample(points=np.zeros((1, dim))), check=False)[0]
+
+
+def _require_ready(sampler: Sampler, target: Target, options: dict[str, Any], file_format: str) -> None:
+    """Refuse, before any draw is made, what would come to light only when the draws are written."""
+    if target.dim is None and "start" in sampler.options() and "start" not in options:
+        raise UsageError(
+            f"the dimension of {target.label!r} is not known; give --start, or pass dim= to steinkit.Target"
+        )
+    names = target.names or default_names(target.dim or 1)
+    points = np.zeros((1, 1, len(names)))
+    write_sample(Sample(points=points, cost=np.zeros(1), names=names), io.BytesIO(), format=file_format)

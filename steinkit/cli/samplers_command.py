@@ -1,0 +1,61 @@
+"""``steinkit samplers``: the samplers and their options."""
+
+from __future__ import annotations
+
+import textwrap
+
+import click
+
+from steinkit import __version__
+from steinkit.cli.documents import as_json
+from steinkit.cli.outputs import say
+from steinkit.cli.sample_options import as_flag, options_text
+from steinkit.samplers.registry import Sampler, acceptance_test_names, find_sampler, sampler_names
+
+_WIDTH = 100
+
+
+@click.command()
+@click.option("--json", "json_output", is_flag=True, help="Print JSON instead of words.")
+def samplers(json_output: bool) -> None:
+    """List the samplers, with the options that each takes."""
+    found = [find_sampler(name) for name in sampler_names()]
+    say(_as_json(found) if json_output else _as_text(found))
+
+
+def _as_text(found: list[Sampler]) -> str:
+    lines = []
+    for sampler in found:
+        options = options_text(sampler.options())
+        lines += [sampler.name, f"    {sampler.summary}", *_wrapped(options)]
+    closing = (
+        "Options in brackets are optional; chains need --draws, --budget, or both. 'steinkit sample --help' says what "
+        f"each option means. --test is one of {', '.join(acceptance_test_names())}, whose options then take the place "
+        "of --epsilon."
+    )
+    return "\n".join([*lines, "", *textwrap.wrap(closing, _WIDTH)])
+
+
+def _wrapped(options: str) -> list[str]:
+    return textwrap.wrap(
+        options, _WIDTH, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False, break_long_words=False
+    )
+
+
+def _as_json(found: list[Sampler]) -> str:
+    return as_json(
+        {
+            "samplers": [
+                {
+                    "name": sampler.name,
+                    "summary": sampler.summary,
+                    "options": [
+                        {"name": as_flag(option.name), "required": option.required, "default": option.default}
+                        for option in sampler.options().values()
+                    ],
+                }
+                for sampler in found
+            ],
+            "version": __version__,
+        }
+    )

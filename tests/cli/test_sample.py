@@ -1,0 +1,220 @@
+"""``steinkit sample`` and ``steinkit samplers``."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit import samplers
+from steinkit.cli.sample_options import SAMPLER_WORDS
+from steinkit.samplers import registry
+
+_COMMAND = str(Path(sys.executable).with_name("steinkit"))
+_LANGEVIN = ("--step-size", "1e-3", "--batch-size", "5")
+_WALK = ("--proposal-scale", "0.2")
+_SETTINGS = {
+    "sgld": (*_LANGEVIN, "--decay", "0.3"),
+    "corrected-sgld": (*_LANGEVIN, "--epsilon", "0.1"),
+    "approximate-mh": (*_WALK, "--batch-size", "10"),
+    "barker-mh": (*_WALK, "--batch-size", "10", "--clt-bound"),
+    "subsampling-mh": (*_WALK, "--factor", "1.5"),
+    "rwmh": _WALK,
+    "barker": _WALK,
+    "mala": ("--step-size", "0.05"),
+    "iid": (),
+}
+_RWMH = ("sample", "rwmh", "--target", "normal", "--proposal-scale", "1")
+
+
+def _same(sample, draws):
+    expected = draws.to_sample()
+    for part in ("points", "cost", "weights", "chain", "draw"):
+        np.testing.assert_array_equal(getattr(sample, part), getattr(expected, part))
+
+
+@pytest.mark.parametrize("ending", ["csv", "npz"])
+@pytest.mark.parametrize("name", _SETTINGS)
+def test_writes_what_score_reads(steinkit, name, ending):
+    words = ("--target", "mixture-posterior", "--draws", "30", "--chains", "2", "--seed", "4")
+    outcome = steinkit("sample", name, *words, *_SETTINGS[name], "-o", f"draws.{ending}")
+    assert (outcome.code, outcome.out) == (0, ""), outcome.err
+    assert f"{name} on mixture-posterior: 2 chains of 30 draws" in outcome.err
+    sample = sk.read_sample(f"draws.{ending}")
+    assert (len(sample), sample.names) == (60, ("theta1", "theta2"))
+    assert sample.cost is not None
+    assert sample.chain.tolist() == [0] * 30 + [1] * 30
+    assert (sample.weights is not None) == (name == "sgld")
+    scored = steinkit("score", f"draws.{ending}", "--target", "mixture-posterior", "--reference", "0", "--json")
+    assert scored.document["sample"]["draws"] == 60
+    assert scored.document["results"][0]["lower"] > 0.0
+
+
+def test_draws_are_those_of_the_function(steinkit):
+    words = ("--step-size", "1e-3", "--batch-size", "5", "--draws", "20", "--burn-in", "3", "--thin", "2")
+    more = ("--decay", "0.5", "--start", "0.5,1", "--start", "-1,2", "--chains", "2", "--seed", "9")
+    steinkit("sample", "sgld", "--target", "mixture-posterior", *words, *more, "-o", "draws.npz")
+    options = {"step_size": 1e-3, "batch_size": 5, "draws": 20, "burn_in": 3, "thin": 2, "decay": 0.5}
+    draws = samplers.sgld(sk.targets.MixturePosterior(), **options, start=[[0.5, 1.0], [-1.0, 2.0]], chains=2, seed=9)
+    _same(sk.read_sample("draws.npz"), draws)
+
+
+def test_json_says_how_it_went_and_its_seeds_run_a_chain_again(steinkit):
+    words = ("sample", "barker-mh", "--target", "logistic-posterior", "--batch-size", "10", *_WALK, "--draws", "25")
+    outcome = steinkit(*words, "--chains", "2", "-o", "two.npz", "--json")
+    document = outcome.document
+    assert document["draws"] == [25, 25]
+    assert (document["sampler"], document["target"], document["file"]) == ("barker-mh", "logistic-posterior", "two.npz")
+    assert document["settings"]["batch_size"] == 10
+    two = sk.read_sample("two.npz")
+    assert document["cost"] == [two.cost[24], two.cost[49]]
+    assert all(0.0 < share < 1.0 for share in document["acceptance"])
+    assert document["cost"][0] == pytest.approx(25 * document["mean_batch_size"][0])
+    steinkit(*words, "--seed", f"{document['seeds'][1]},", "-o", "one.npz")
+    np.testing.assert_array_equal(sk.read_sample("one.npz").points, two.points[25:])
+
+
+def test_a_budget_ends_chains_at_different_lengths(steinkit):
+    words = ("sample", "approximate-mh", "--target", "mixture-posterior", "--batch-size", "10", *_WALK)
+    outcome = steinkit(*words, "--chains", "3", "--budget", "1e3", "-o", "draws.csv", "--json")
+    lengths = outcome.document["draws"]
+    sample = sk.read_sample("draws.csv")
+    assert np.bincount(sample.chain).tolist() == lengths
+    assert len(set(lengths)) > 1
+
+
+def test_standard_output_carries_the_draws_alone(steinkit, folder):
+    outcome = steinkit("sample", "herding", "--target", "uniform", "--draws", "3", "-o", "-")
+    assert outcome.out.splitlines()[:2] == ["chain,draw,x1,cost", "0,0,1.0,0.0"]
+    assert "herding on uniform" in outcome.err
+    assert list(folder.iterdir()) == []
+
+
+def test_ones_own_target_and_what_it_prints(steinkit, write_code):
+    model = write_code(
+        "print('loading')\n"
+        "target = sk.Target(score=lambda x: -x, log_density=lambda x: -0.5 * (x**2).sum(axis=1), names=['a', 'b'])\n"
+    )
+    outcome = steinkit("sample", "mala", "--target", f"{model}:target", "--step-size", "1", "--draws", "9", "-o", "-")
+    assert outcome.out.startswith("chain,draw,a,b,cost\n")
+    assert "loading" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        ((*_RWMH, "--draws", "3"), 2, "-o"),
+        ((*_RWMH, "-o", "x.csv"), 2, "needs --draws or --budget"),
+        ((*_RWMH, "--draws", "3", "-o", "runs/x.csv"), 3, "there is no folder runs"),
+        ((*_RWMH, "--draws", "3", "-o", "x.npy"), 2, "must be .csv or .npz"),
+        ((*_RWMH, "--draws", "3", "-o", "-", "--json"), 2, "both write to standard output"),
+        ((*_RWMH, "--draws", "3", "--step-size", "1", "-o", "x.csv"), 2, "no option --step-size; its options are"),
+        ((*_RWMH, "--draws", "1.5", "-o", "x.csv"), 2, "a whole number is wanted; received '1.5'"),
+        ((*_RWMH, "--draws", "3", "--seed", "-1", "-o", "x.csv"), 2, "seed must be"),
+        ((*_RWMH, "--draws", "3", "--start", "1", "--start", "1,2", "-o", "x.csv"), 2, "different lengths"),
+        (("sample", "sgdl", "--target", "normal", "-o", "x.csv"), 2, 'did you mean "sgld"'),
+        (("sample", "sgld", "--target", "normal", "--draws", "3", "-o", "x.csv"), 2, "--step-size and --batch-size"),
+        (("sample", "sgld", "--target", "normal", "--draws", "3", *_LANGEVIN, "-o", "x.csv"), 2, "need a steinkit"),
+        (("sample", "iid", "--target", "logistic-posterior", "--draws", "3", "-o", "x.csv"), 2, "cannot be drawn from"),
+        (("sample", "sobol", "--target", "normal", "--draws", "3", "-o", "x.csv"), 2, "uniform"),
+    ],
+)  # fmt: skip
+def test_refused(steinkit, folder, words, code, told):
+    outcome = steinkit(*words)
+    assert (outcome.code, outcome.out) == (code, ""), outcome
+    assert told in outcome.err
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("sgld", "--step-size", "1", "--batch-size", "101"), "at most the number of data, 100; received 101"),
+        (("sgld", "--step-size", "-1", "--batch-size", "5"), "step_size"),
+        (("approximate-mh", *_WALK, "--epsilon", "2"), "in [0, 1]; received 2"),
+        (("rwmh", *_WALK, "--budget", "99"), "budget must be at least 100"),
+        (("corrected-sgld", *_LANGEVIN, "--sigma", "1"), "it goes with --test minibatch-barker"),
+        (("corrected-sgld", *_LANGEVIN, "--test", "barker", "--epsilon", "0.1"), "with test 'barker' has no option"),
+        (("corrected-sgld", *_LANGEVIN, "--test", "best"), "one of metropolis"),
+    ],
+)
+def test_settings_out_of_range(steinkit, folder, words, told):
+    outcome = steinkit("sample", *words, "--target", "mixture-posterior", "--draws", "3", "-o", "x.csv")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert told in outcome.err
+    assert list(folder.iterdir()) == []
+
+
+def test_a_diverged_chain_leaves_the_old_file(steinkit, folder):
+    (folder / "x.csv").write_text("of an earlier run")
+    words = ("--target", "logistic-posterior", "--step-size", "1e200", "--batch-size", "5", "--draws", "50")
+    outcome = steinkit("sample", "sgld", *words, "-o", "x.csv")
+    assert outcome.code == 3
+    assert re.search(r"chain 1, step \d+", outcome.err)
+    assert (folder / "x.csv").read_text() == "of an earlier run"
+
+
+def test_a_reader_who_has_gone_is_no_error(folder):
+    words = [_COMMAND, "sample", "iid", "--target", "normal", "--draws", "100000", "-o", "-"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.readline()
+    process.stdout.close()
+    err = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(timeout=60) == 0, err
+    assert b"Exception" not in err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+def test_interrupted(folder, write_code):
+    model = write_code(
+        "from pathlib import Path\n"
+        "def log_density(x):\n    Path('started').touch()\n    return -0.5 * (x**2).sum(axis=1)\n"
+        "target = sk.Target(score=lambda x: -x, log_density=log_density, dim=1)\n"
+    )
+    (folder / "x.csv").write_text("of an earlier run")
+    words = ("--target", f"{model}:target", "--proposal-scale", "1", "--draws", "10000000", "-o", "x.csv")
+    process = subprocess.Popen(
+        [_COMMAND, "sample", "rwmh", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+    try:
+        deadline = time.monotonic() + 60.0
+        while not (folder / "started").exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert (process.returncode, out) == (130, b"")
+    assert b"Traceback" not in err
+    assert (folder / "x.csv").read_text() == "of an earlier run"
+    assert {each.name for each in folder.iterdir()} - {"__pycache__"} == {"model.py", "started", "x.csv"}
+
+
+def test_the_command_line_has_a_word_for_every_option():
+    taken = set()
+    for name in registry.sampler_names():
+        sampler = registry.find_sampler(name)
+        taken |= sampler.options().keys()
+    for test in registry.acceptance_test_names():
+        taken |= registry.find_sampler("corrected-sgld").options(test).keys()
+    assert {word.name for word in SAMPLER_WORDS} == taken
+
+
+def test_samplers_lists_every_sampler_with_its_options(steinkit):
+    lines = steinkit("samplers").out.splitlines()
+    listed = {each["name"]: each for each in steinkit("samplers", "--json").document["samplers"]}
+    assert tuple(listed) == registry.sampler_names()
+    for name, entry in listed.items():
+        assert entry["summary"] in lines[lines.index(name) + 1]
+    assert {"name": "--step-size", "required": True, "default": None} in listed["mala"]["options"]
+    assert {"name": "--thin", "required": False, "default": 1} in listed["mala"]["options"]

@@ -1,0 +1,134 @@
+"""The correction distribution: normal plus correction is logistic, by quadrature-free sums and by draws."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import erfc
+
+import steinkit as sk
+from steinkit.samplers.acceptance.correction import correction_distribution, ridge_correction
+
+LOGISTIC_VARIANCE = math.pi**2 / 3
+
+
+def largest_difference(correction):
+    """sup |CDF of N(0, sigma^2) + X_corr - logistic CDF|, from the error function on a grid of its own."""
+    x = np.linspace(-35.0, 35.0, 70 * round(2.0 / min(correction.sigma, 0.1)) + 3)
+    cdf = 0.5 * erfc((correction.atoms - x[:, None]) / (math.sqrt(2.0) * correction.sigma)) @ correction.probabilities
+    return np.abs(cdf - 1.0 / (1.0 + np.exp(-x))).max()
+
+
+@pytest.mark.parametrize(
+    ("sigma", "smallest"), [(0.9, 7e-10), (1.0, 5.4e-8), (1.1, 1.4e-6), (1.2, 1.6e-5), (1.3, 1.1e-4)]
+)
+def test_error_is_that_of_the_best_law(sigma, smallest):
+    correction = correction_distribution(sigma)
+    assert smallest / 1.5 < largest_difference(correction) < 2.0 * smallest
+    assert correction.error == pytest.approx(largest_difference(correction), rel=0.02)
+
+
+@pytest.mark.parametrize("sigma", [0.05, 0.3, 0.5, 0.8, 0.85, 0.919, 0.92, 0.94])
+def test_error_is_below_1e_8_where_sigma_is_small(sigma):
+    correction = correction_distribution(sigma)
+    assert largest_difference(correction) < 1e-8
+    assert correction.error < 1e-8
+
+
+@pytest.mark.parametrize("sigma", [0.05, 0.5, 0.8, 0.9, 0.95, 1.0, 1.1, 1.2, 1.3, 1.5, 1.8])
+def test_variances_add_up_to_the_logistic(sigma):
+    correction = correction_distribution(sigma)
+    variance = (correction.probabilities * correction.atoms**2).sum()
+    assert correction.variance == pytest.approx(variance, rel=1e-14)
+    assert abs(variance - (LOGISTIC_VARIANCE - sigma**2)) < 1e-6
+    assert correction.probabilities.sum() == pytest.approx(1.0, abs=1e-14)
+    assert (correction.probabilities > 0.0).all()
+    np.testing.assert_array_equal(correction.atoms, -correction.atoms[::-1])
+    np.testing.assert_array_equal(correction.probabilities, correction.probabilities[::-1])
+
+
+@pytest.mark.parametrize("sigma", [0.9, 1.0, 1.1, 1.3])
+def test_few_atoms_remain(sigma):
+    assert (correction_distribution(sigma).atoms >= 0.0).sum() <= 40
+
+
+def test_cdf_is_that_of_the_sum():
+    x = np.array([-3.0, 0.0, 0.7])
+    np.testing.assert_allclose(correction_distribution(1.0).cdf(x), stats.logistic.cdf(x), atol=1e-7)
+
+
+@pytest.mark.parametrize(("sigma", "ridge", "error"), [(0.9, 1.0, 1.0e-4), (0.8, 0.03, 5.0e-6)])
+def test_ridge_has_the_errors_of_table_1(sigma, ridge, error):
+    found = ridge_correction(sigma, ridge)
+    assert error / 2.0 < largest_difference(found) < 2.0 * error
+    assert found.error == pytest.approx(largest_difference(found), rel=0.02)
+    assert found.error > 1000.0 * correction_distribution(sigma).error
+
+
+def test_ridge_does_not_depend_on_its_grid():
+    coarse, fine = ridge_correction(0.9, 1.0, steps=200), ridge_correction(0.9, 1.0, steps=400)
+    assert coarse.error == pytest.approx(fine.error, rel=0.01)
+    assert correction_distribution(0.9, "ridge").error == pytest.approx(fine.error, rel=0.01)
+
+
+def test_ridge_is_the_regression_of_the_paper():
+    """The half-line form against equation 15 written out in full on a small grid."""
+    sigma, ridge, v, n = 0.9, 50.0, 20.0, 40
+    x, y = np.arange(-2 * n, 2 * n + 1) * v / n, np.arange(-n, n + 1) * v / n
+    matrix = stats.norm.cdf((x[:, None] - y) / sigma)
+    scaled = ridge * (n / 4000) ** 2
+    weights = np.linalg.solve(matrix.T @ matrix + scaled * np.eye(len(y)), matrix.T @ stats.logistic.cdf(x))
+    weights = np.maximum(weights, 0.0)
+    found = ridge_correction(sigma, ridge, largest_atom=v, steps=n)
+    expected = weights / weights.sum()
+    np.testing.assert_allclose(np.interp(found.atoms, y, expected), found.probabilities, atol=1e-9)
+
+
+@pytest.mark.parametrize("sigma", [0.8, 1.0])
+def test_normal_plus_correction_passes_as_logistic(sigma):
+    n = 2_000_000
+    rng = np.random.default_rng(7)
+    draws = sigma * rng.standard_normal(n) + correction_distribution(sigma).sample(rng.random(n))
+    assert stats.kstest(draws, "logistic").pvalue > 1e-3
+
+
+def test_without_the_correction_or_with_that_of_another_sigma_it_does_not_pass():
+    n = 200_000
+    rng = np.random.default_rng(8)
+    normal, uniforms = rng.standard_normal(n), rng.random(n)
+    assert stats.kstest(normal * math.pi / math.sqrt(3), "logistic").pvalue < 1e-6
+    assert stats.kstest(normal + correction_distribution(1.1).sample(uniforms), "logistic").pvalue < 1e-6
+
+
+def test_draws_have_exactly_the_masses():
+    correction = correction_distribution(1.0)
+    uniforms = (np.arange(1_000_000) + 0.5) / 1_000_000  # strata: each mass to 1e-6
+    found = correction.sample(uniforms.reshape(1000, 1000))
+    assert found.shape == (1000, 1000)
+    assert (np.diff(found.ravel()) >= 0.0).all()
+    share = (found.ravel()[:, None] == correction.atoms).mean(axis=0)
+    assert np.abs(share - correction.probabilities).max() < 1.1e-6
+    ends = correction.sample(np.array([0.0, np.nextafter(1.0, 0.0)]))
+    np.testing.assert_array_equal(ends, correction.atoms[[0, -1]])
+
+
+def test_it_is_computed_once_and_cannot_be_changed():
+    correction = correction_distribution(1.05)
+    assert correction_distribution(np.float64(1.05)) is correction
+    assert correction_distribution(1.05, "ridge") is not correction
+    with pytest.raises(ValueError, match="read-only"):
+        correction.atoms[0] = 0.0
+
+
+@pytest.mark.parametrize("sigma", [0.0, -1.0, 0.01, 1.82, np.inf, np.nan])
+def test_sigma_outside_its_range_is_refused(sigma):
+    with pytest.raises(sk.UsageError, match=r"less than pi / sqrt\(3\) = 1.814; received .*more variance than"):
+        correction_distribution(sigma)
+
+
+def test_other_bad_settings_are_refused():
+    with pytest.raises(sk.UsageError, match="sigma must be a number; received 'one'"):
+        correction_distribution("one")
+    with pytest.raises(sk.UsageError, match="unknown method 'minmax'; did you mean \"minimax\""):
+        correction_distribution(1.0, "minmax")

@@ -182,13 +182,18 @@ class TargetModel:
 Model = PosteriorModel | TargetModel
 
 
+def as_target(target: Target) -> Target:
+    """Refuse what is no target."""
+    if not isinstance(target, Target):
+        raise UsageError(f"a sampler needs a steinkit.Target or steinkit.Posterior; received {type(target).__name__}")
+    return target
+
+
 def as_model(target: Target) -> Model:
     """Wrap a target for samplers that use its whole density."""
     if isinstance(target, Posterior):
         return PosteriorModel(target)
-    if not isinstance(target, Target):
-        raise UsageError(f"a sampler needs a steinkit.Target or steinkit.Posterior; received {type(target).__name__}")
-    if not target.has_log_density:
+    if not as_target(target).has_log_density:
         raise UsageError(f"the target {target.label!r} has no log density; pass log_density= to steinkit.Target")
     return TargetModel(target)
 

@@ -91,7 +91,8 @@ class RunOptions:
         """Options as `Draws.settings` keeps them."""
         names = ("chains", "draws", "budget", "burn_in", "thin")
         return {name: getattr(self, name) for name in names} | {
-            "seed": self.seed if np.ndim(self.seed) == 0 else list(self.seeds)
+            "seed": self.seed if np.ndim(self.seed) == 0 else list(self.seeds),
+            "start": None if self.start is None else np.asarray(self.start).tolist(),
         }
 
 

@@ -29,6 +29,7 @@ import numpy as np
 from steinkit.errors import UsageError
 from steinkit.sample import Floats, default_names
 from steinkit.samplers.draws import Draws
+from steinkit.samplers.model import as_target
 from steinkit.samplers.streams import Kind, chain_seeds, generator
 from steinkit.target import Target
 
@@ -69,7 +70,7 @@ def iid(target: Target, *, draws: int, chains: int = 1, seed: int | Sequence[int
     (3, 5, 2)
     """
     draws, chains = _positive(draws, "draws"), _positive(chains, "chains")
-    if not target.can_sample:
+    if not as_target(target).can_sample:
         raise UsageError(
             f"{target.label} cannot be drawn from independently; use a Markov chain, or pass sampler= to it"
         )

@@ -132,6 +132,7 @@ class MinibatchBarkerTest:
             "sigma": self.sigma,
             "growth": self.growth,
             "delta": self.delta,
+            "clt_bound": self.clt_bound,
         }
 
     def _wanted(self, look: Look, s2: Floats) -> Integers:

@@ -33,6 +33,7 @@ def full_gradient_on_minibatches(**options):
 @pytest.mark.parametrize(
     ("run", "message"),
     [
+        (lambda: samplers.iid(3, draws=5), "needs a steinkit.Target or steinkit.Posterior; received int"),
         (lambda: samplers.approximate_mh(NODAL, batch_size=54, **WALK), "batch_size .* at most .* 53; received 54"),
         (lambda: samplers.barker_mh(NODAL, batch_size=54, **WALK), "at most the number of data, 53; received 54"),
         (lambda: samplers.subsampling_mh(NODAL, batch_size=54, **WALK), "at most the number of data, 53"),

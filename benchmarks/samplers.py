@@ -2,7 +2,8 @@
 
 The peers are one-chain loops as one writes them in a script, in this file: the same algorithm and likelihood, a
 fresh random minibatch at each look. Times are CPU times a step and chain, medians of runs in turn. Then the mixture of
-Gaussians of Seita et al.: a million data, temperature 10^4, proposals of standard deviation .15. Run it with
+Gaussians of Seita et al.: a million data, temperature 10^4, proposals of standard deviation .15; and Langevin dynamics
+that only a test keeps right. Run it with
 
     python benchmarks/samplers.py [--quick]
 
@@ -25,10 +26,11 @@ from typing import Any
 
 import numpy as np
 from scipy.special import stdtr
+from scipy.stats import kstest
 
 import steinkit as sk
 from steinkit import samplers
-from steinkit.targets import LogisticRegression, MixturePosterior
+from steinkit.targets import LassoRegression, LogisticRegression, MixturePosterior
 
 TEMPERATURE = 1e4
 SCALE = 0.15
@@ -261,6 +263,29 @@ def mixture_table(size: int, steps: int, runs: int) -> None:
     print("+- is the standard deviation between runs. Barker's test, m = 50: the aim is 167 +- 8.")
 
 
+def pitfall_table(chains: int, draws: int) -> None:
+    """Print what a test mends in Langevin dynamics that go astray (Korattikara et al. 2014, section 6.4)."""
+    posterior = LassoRegression.toy()
+    options: dict[str, Any] = {"step_size": 5e-6, "batch_size": 500, "chains": chains, "draws": draws, "seed": 2}
+    options["start"] = posterior.sample(chains, rng=1)
+    print(f"\nLangevin dynamics on the lasso's toy problem, {chains} chains of {draws} draws")
+    print(f"{'':24}{'mean':>9} {'sd':>9} {'KS':>6} {'data a test':>12} {'acceptance':>11}")
+    print(f"{'exact posterior':24}{0.01004:9.5f} {0.00699:9.5f}")
+    runs = {
+        "uncorrected": lambda: samplers.sgld(posterior, **options),
+        "exact test": lambda: samplers.corrected_sgld(posterior, test=samplers.MetropolisTest(), **options),
+        "austerity, epsilon .1": lambda: samplers.corrected_sgld(posterior, epsilon=0.1, **options),
+        "austerity, epsilon .5": lambda: samplers.corrected_sgld(posterior, epsilon=0.5, **options),
+    }
+    for name, run in runs.items():
+        found = run()
+        values = found.points.ravel()
+        share = 0.0 if found.batch_sizes is None else found.batch_sizes.mean() / posterior.size
+        accepted = 1.0 if found.acceptance is None else found.acceptance.mean()
+        distance = kstest(values, posterior.cdf).statistic
+        print(f"{name:24}{values.mean():9.5f} {values.std():9.5f} {distance:6.3f} {share:12.3f} {accepted:11.3f}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small sizes, one run each")
@@ -268,6 +293,7 @@ def main() -> None:
     size, steps, repeats, draws, runs = (20_000, 50, 1, 50, 2) if quick else (1_000_000, 1000, 3, 3000, 10)
     compare_throughput(size, steps, repeats)
     mixture_table(size, draws, runs)
+    pitfall_table(*((10, 20) if quick else (100, 400)))
 
 
 if __name__ == "__main__":

@@ -552,7 +552,7 @@ class TestOutputs:
 
 
 def test_no_certified_answer_has_code_4_and_the_bracket(refused, folder):
-    error = refused("score", _lines(folder, *_GOOD), *_NORMAL, "--max-seconds", "1e-9", code=4)
+    error = refused("score", _lines(folder, *_GOOD), *_NORMAL, "--engine", "block", "--max-seconds", "1e-9", code=4)
     lower, upper = map(float, re.search(r"lies in \[(\S+), (\S+?)\]", error).groups())
     assert lower < 0.9 * upper
     assert "Allow more time" in error

@@ -233,11 +233,12 @@ def _remedy(result: GraphSteinDiscrepancy, bounds: Floats | None, timed_out: boo
     if timed_out:
         return "Allow more time, or thin the sample"
     points, lengths = result.sample, result.graph.lengths
+    choose = "" if " + " in result.engine else "let engine auto choose, or "  # which alone hands over
     if len(lengths) and lengths.min() < _NEARLY_COINCIDENT:
         i, k = sorted(points.first[result.graph.edges[int(lengths.argmin())]])
         return (
             f"Draws {i + 1} and {k + 1} lie only {lengths.min():.1e} apart, closer than this engine resolves: "
-            "let engine auto choose, or keep one of such draws with their weights summed"
+            f"{choose}keep one of such draws with their weights summed"
         )
     if bounds is not None:
         distance = np.abs(points.points[:, :, None] - bounds).min(axis=2)
@@ -246,10 +247,9 @@ def _remedy(result: GraphSteinDiscrepancy, bounds: Floats | None, timed_out: boo
         if distance[i, j] < _NEARLY_COINCIDENT:
             return (
                 f"Draw {points.first[i] + 1} lies only {distance[i, j]:.1e} from a bound of {points.names[j]}, closer "
-                "than this engine resolves: let engine auto choose, or score a transformed coordinate, such as its "
-                "logarithm"
+                f"than this engine resolves: {choose}score a transformed coordinate, such as its logarithm"
             )
-    return "Let engine auto choose, or thin the sample"
+    return f"{choose}thin the sample".capitalize()
 
 
 def _tolerance(tolerance: float | None, dim: int) -> float:

@@ -13,13 +13,14 @@ from __future__ import annotations
 import math
 
 from steinkit.compilation import array_kernel
+from steinkit.sample import Floats
 
 _TINY = 1e-300
 _RESOLVED = 1e-9  # a slack above it is taken from the row's value anew, so that rounding errors do not add up
 
 
 @array_kernel
-def newton_weights(s_up, s_low, z_up, z_low, weights):  # type: ignore[no-untyped-def]
+def newton_weights(s_up: Floats, s_low: Floats, z_up: Floats, z_low: Floats, weights: Floats) -> float:
     """Set the weights z+/s+ + z-/s- of the rows in the Newton matrix; returns the gap, the sum of s z."""
     gap = 0.0
     for i in range(weights.size):
@@ -29,7 +30,7 @@ def newton_weights(s_up, s_low, z_up, z_low, weights):  # type: ignore[no-untype
 
 
 @array_kernel
-def affine_gap(s_up, s_low, z_up, z_low, change):  # type: ignore[no-untyped-def]
+def affine_gap(s_up: Floats, s_low: Floats, z_up: Floats, z_low: Floats, change: Floats) -> float:
     """Return the gap after the longest step towards products of zero (the predictor)."""
     primal, dual = _TINY, _TINY
     for i in range(change.size):
@@ -46,7 +47,19 @@ def affine_gap(s_up, s_low, z_up, z_low, change):  # type: ignore[no-untyped-def
 
 
 @array_kernel
-def mehrotra_targets(s_up, s_low, z_up, z_low, omega, change, centre, bound, c_up, c_low, force):  # type: ignore[no-untyped-def]
+def mehrotra_targets(
+    s_up: Floats,
+    s_low: Floats,
+    z_up: Floats,
+    z_low: Floats,
+    omega: Floats,
+    change: Floats,
+    centre: float,
+    bound: float,
+    c_up: Floats,
+    c_low: Floats,
+    force: Floats,
+) -> None:
     """Set the targets omega centre + dv dz, and their force c-/s- - c+/s+.
 
     dv and dz are the predictor's; their product, the second-order term, is held within omega bound.
@@ -62,7 +75,9 @@ def mehrotra_targets(s_up, s_low, z_up, z_low, omega, change, centre, bound, c_u
 
 
 @array_kernel
-def step_lengths(s_up, s_low, z_up, z_low, change, c_up, c_low):  # type: ignore[no-untyped-def]
+def step_lengths(
+    s_up: Floats, s_low: Floats, z_up: Floats, z_low: Floats, change: Floats, c_up: Floats, c_low: Floats
+) -> tuple[float, float]:
     """Return the longest primal and dual steps, at most 1, that keep slacks and multipliers from turning negative."""
     primal, dual = _TINY, _TINY
     for i in range(change.size):
@@ -73,9 +88,23 @@ def step_lengths(s_up, s_low, z_up, z_low, change, c_up, c_low):  # type: ignore
 
 
 @array_kernel
-def gondzio_targets(  # type: ignore[no-untyped-def]
-    s_up, s_low, z_up, z_low, omega, change, c_up, c_low, primal, dual, lowest, highest, new_up, new_low, force
-):
+def gondzio_targets(
+    s_up: Floats,
+    s_low: Floats,
+    z_up: Floats,
+    z_low: Floats,
+    omega: Floats,
+    change: Floats,
+    c_up: Floats,
+    c_low: Floats,
+    primal: float,
+    dual: float,
+    lowest: float,
+    highest: float,
+    new_up: Floats,
+    new_low: Floats,
+    force: Floats,
+) -> None:
     """Move the targets so that the products at a trial step come within omega [lowest, highest].
 
     Products that would be larger are pulled down by at most omega highest.
@@ -91,7 +120,7 @@ def gondzio_targets(  # type: ignore[no-untyped-def]
 
 
 @array_kernel
-def _outside(product, low_end, high_end):  # type: ignore[no-untyped-def]
+def _outside(product: float, low_end: float, high_end: float) -> float:
     """What brings a product into [low_end, high_end], but no more than -high_end."""
     if product < low_end:
         return low_end - product
@@ -101,7 +130,18 @@ def _outside(product, low_end, high_end):  # type: ignore[no-untyped-def]
 
 
 @array_kernel
-def advance(rows, s_up, s_low, z_up, z_low, change, c_up, c_low, primal, dual):  # type: ignore[no-untyped-def]
+def advance(
+    rows: Floats,
+    s_up: Floats,
+    s_low: Floats,
+    z_up: Floats,
+    z_low: Floats,
+    change: Floats,
+    c_up: Floats,
+    c_low: Floats,
+    primal: float,
+    dual: float,
+) -> None:
     """Take a step: row values and slacks by the primal length, multipliers by the dual length."""
     for i in range(change.size):
         dv = change[i]
@@ -117,7 +157,7 @@ def advance(rows, s_up, s_low, z_up, z_low, change, c_up, c_low, primal, dual): 
 
 
 @array_kernel
-def is_finite(values):  # type: ignore[no-untyped-def]
+def is_finite(values: Floats) -> bool:
     """Tell whether all values are finite, by their sum."""
     total = 0.0
     for value in values:

@@ -16,12 +16,16 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from steinkit.discrepancy.certificate import Certificate, Form, certify
 from steinkit.discrepancy.engines.common import Candidate, Settings, each_coordinate
 from steinkit.discrepancy.program import SteinProgram
 from steinkit.discrepancy.relative_form import suitable_programs
 from steinkit.sample import Floats
+
+if TYPE_CHECKING:
+    from steinkit.discrepancy.engines.block import Plan
 
 _FIRST_ORDER = 1e-5
 """Tightest bracket that `first_order` reaches at less cost than others, in four dimensions and more."""
@@ -101,7 +105,7 @@ class _Stages:
         return self.program.dim <= 3 or bool(self.plan.flops <= _FLOPS_A_ROW * rows)
 
     @cached_property
-    def plan(self):  # type: ignore[no-untyped-def]
+    def plan(self) -> Plan:
         """What `block` knows before solving."""
         from steinkit.discrepancy.engines import block
 

@@ -6,10 +6,16 @@ from .discrepancy.geometry import complete_graph as complete_graph
 from .discrepancy.geometry import dilation as dilation
 from .discrepancy.geometry import sorted_graph as sorted_graph
 from .discrepancy.graph import graph_stein_discrepancy as graph_stein_discrepancy
+from .discrepancy.kernel import KernelSteinDiscrepancy as KernelSteinDiscrepancy
+from .discrepancy.kernel import kernel_stein_discrepancy as kernel_stein_discrepancy
+from .discrepancy.kernels import IMQ as IMQ
+from .discrepancy.kernels import GaussianKernel as GaussianKernel
+from .discrepancy.kernels import MaternKernel as MaternKernel
 from .discrepancy.reference import Reference as Reference
 from .discrepancy.reference import reference_discrepancy as reference_discrepancy
 from .discrepancy.result import GraphSteinDiscrepancy as GraphSteinDiscrepancy
 from .discrepancy.spanner import greedy_spanner as greedy_spanner
+from .discrepancy.thinning import thin as thin
 from .errors import InputError as InputError
 from .errors import MissingDependencyError as MissingDependencyError
 from .errors import OutputError as OutputError

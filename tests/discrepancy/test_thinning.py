@@ -1,0 +1,87 @@
+"""Stein thinning against brute force, and what it gives back."""
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+
+KERNELS = ["imq", sk.IMQ(0.5, -0.3), sk.GaussianKernel(0.8), "matern"]
+
+
+def by_brute_force(points, m, kernel):
+    """Add, m times, the draw with which the discrepancy of all chosen is smallest; every one from the start."""
+    chosen = []
+    for _ in range(m):
+        values = [
+            sk.kernel_stein_discrepancy(
+                points[[*chosen, i]], scores=-points[[*chosen, i]], kernel=kernel, squared=True
+            ).value
+            for i in range(len(points))
+        ]
+        chosen.append(int(np.argmin(values)))
+    return points[chosen]
+
+
+@pytest.mark.parametrize("kernel", [sk.IMQ(), sk.IMQ(0.5, -0.3), sk.GaussianKernel(0.8), sk.MaternKernel(1.2)], ids=str)
+@pytest.mark.parametrize("dim", [1, 3])
+def test_each_choice_is_the_best(kernel, dim):
+    points = np.random.default_rng(dim).standard_normal((15, dim)) + 0.5
+    thinned = sk.thin(points, m=20, scores=-points, kernel=kernel)
+    np.testing.assert_array_equal(thinned.points, by_brute_force(points, 20, kernel))
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_beats_every_mth_draw_of_a_biased_sample(kernel):
+    points = np.random.default_rng(0).standard_normal((600, 2)) + 0.4
+    thinned = sk.thin(points, sk.targets.Normal(0.0, dim=2), m=30, kernel=kernel)
+    scored = [sk.kernel_stein_discrepancy(p, scores=-p, kernel=sk.IMQ()).value for p in (thinned.points, points[::20])]
+    assert scored[0] < 0.5 * scored[1]
+    assert np.abs(thinned.points.mean(axis=0)).max() < 0.2
+
+
+def test_keeps_what_is_known_of_the_draws():
+    points = np.random.default_rng(0).standard_normal((2, 20, 3))
+    flat = points.reshape(40, 3)
+    sample = sk.Sample(points, weights=np.arange(40.0), cost=np.arange(40.0), names=("a", "b", "c"))
+    thinned = sk.thin(sample, m=7, scores=-flat)
+    rows = thinned.cost.astype(int)
+    np.testing.assert_array_equal(thinned.points, flat[rows])
+    np.testing.assert_array_equal(thinned.scores, -flat[rows])
+    np.testing.assert_array_equal(thinned.chain, rows // 20)
+    np.testing.assert_array_equal(thinned.draw, rows % 20)
+    assert thinned.names == ("a", "b", "c")
+    assert thinned.weights is None
+
+
+def test_draws_without_weight_are_never_chosen():
+    points = np.array([[0.0], [3.0], [4.0]])
+    thinned = sk.thin(sk.Sample(points, weights=[0.0, 1.0, 1.0], scores=-points), m=5)
+    assert not (thinned.points == 0.0).any()
+
+
+def test_order_and_repeats_do_not_matter():
+    points = np.random.default_rng(4).standard_normal((30, 2))
+    shuffled = np.random.default_rng(5).permutation(np.concatenate([points, points]))
+    first, second = (sk.thin(p, m=10, scores=-p) for p in (points, shuffled))
+    np.testing.assert_array_equal(first.points, second.points)
+
+
+@pytest.mark.parametrize("m", [0, -1, 2.5, True, None])
+def test_m_must_be_a_positive_whole_number(m):
+    with pytest.raises(sk.UsageError, match="m must be"):
+        sk.thin(np.eye(3), m=m, scores=np.eye(3))
+
+
+def test_what_cannot_be_thinned_is_refused():
+    with pytest.raises(sk.UsageError, match="bounds"):
+        sk.thin([0.5, 0.6], sk.targets.Uniform(), m=1)
+    with pytest.raises(sk.UsageError, match="score"):
+        sk.thin([0.5, 0.6], m=1)
+    with pytest.raises(sk.InputError, match="scores"):
+        sk.thin(np.eye(3), m=1, scores=np.zeros((2, 3)))
+
+
+@pytest.mark.parametrize("scores", [[[1e200], [1e200]], [[1e200], [-1e200]], [[1e200], [0.0]]])
+def test_overflow_is_refused(scores):
+    with pytest.raises(sk.InputError, match="overflow"):
+        sk.thin([[0.0], [1.0]], m=2, scores=scores)

@@ -16,8 +16,6 @@ from steinkit.discrepancy.program import SteinFactors, SteinProgram
 @pytest.mark.parametrize("name", REFERENCE)
 def test_reference_values(name, engine):
     edges, values = REFERENCE[name]
-    if engine == "cvxpy" and edges < 1000 and len(values) > 2:
-        pytest.skip("takes CVXPY a minute; the smaller samples show the same")
     points, scores = instance(name)
     result = sk.graph_stein_discrepancy(points, scores=scores, engine=engine, tolerance=1e-6, n_jobs=2)
     assert len(result.graph.edges) == edges

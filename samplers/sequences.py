@@ -108,13 +108,13 @@ def sobol(
     """
     from scipy.stats import qmc
 
-    draws, chains = _positive(draws, "draws"), _positive(chains, "chains")
+    draws, seeds = _positive(draws, "draws"), chain_seeds(seed, _positive(chains, "chains"))
+    chains = len(seeds)
     lower, upper = _box(target, "sobol")
     if chains > 1 and not scramble:
         raise UsageError(f"{chains} chains of the same Sobol points; ask for one, or for scramble=True")
     if draws >= _LARGEST_SOBOL:
         raise UsageError(f"draws must be below {_LARGEST_SOBOL} for Sobol points; received {draws}")
-    seeds = chain_seeds(seed, chains)
     skipped = 0 if scramble else 1
     exponent = (draws + skipped - 1).bit_length()  # of the next power of two, which scipy makes without a warning
     points = np.empty((chains, draws, len(lower)))

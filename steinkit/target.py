@@ -6,7 +6,6 @@ the score be checked, a sampler gives reference samples, a cdf gives Wasserstein
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,8 +15,8 @@ from numpy.typing import ArrayLike
 
 from steinkit.errors import InputError, MissingDependencyError, SteinkitError, UsageError
 from steinkit.sample import Floats, Integers, default_names
+from steinkit.user_functions import Vectorised, call_checked, described
 
-Vectorised = Callable[[Floats], ArrayLike]
 Seed = int | np.random.Generator | None
 
 
@@ -35,7 +34,10 @@ class Target:
     names : sequence of str, optional
         Names of the coordinates.
     cdf : callable, (n,) -> (n,), optional
-        Cumulative distribution function, in one dimension.
+        Cumulative distribution function F, in one dimension.
+    tail_integrals : callable, (n,) -> (n, 2), optional
+        The integrals of F up to x and of 1 - F from x on, in one dimension: E max(x - X, 0) and E max(X - x, 0). With
+        them Wasserstein distances are exact; with a cdf alone they are bracketed, more slowly. Needs `cdf`.
     sampler : callable, (n, Generator) -> (n, d), optional
         Draws n independent points.
     dim : int, optional
@@ -64,6 +66,7 @@ class Target:
         bounds: ArrayLike | None = None,
         names: Sequence[str] | None = None,
         cdf: Vectorised | None = None,
+        tail_integrals: Vectorised | None = None,
         sampler: Callable[[int, np.random.Generator], ArrayLike] | None = None,
         dim: int | None = None,
         label: str = "user-defined target",
@@ -73,6 +76,7 @@ class Target:
         self._score = score
         self._log_density = log_density
         self._cdf = cdf
+        self._tail_integrals = tail_integrals
         self._sampler = sampler
         self.label = label
         self.names = None if names is None else tuple(map(str, names))
@@ -85,6 +89,8 @@ class Target:
             raise UsageError(f"{len(self.names)} names for {dim} coordinates")
         if cdf is not None and dim != 1:
             raise UsageError(f"a cdf is for targets of one dimension; this one has {dim}: pass dim=1 or drop the cdf")
+        if tail_integrals is not None and cdf is None:
+            raise UsageError("tail_integrals are used beside a cdf; pass cdf= too")
         if dim is not None and (not isinstance(dim, int | np.integer) or dim < 1):
             raise UsageError(f"dim must be a positive whole number; received {dim!r}")
         self.dim = None if dim is None else int(dim)
@@ -102,6 +108,11 @@ class Target:
     def has_cdf(self) -> bool:
         """Whether `cdf` can be called."""
         return self._cdf is not None
+
+    @property
+    def has_tail_integrals(self) -> bool:
+        """Whether `tail_integrals` can be called."""
+        return self._tail_integrals is not None
 
     @property
     def can_sample(self) -> bool:
@@ -134,14 +145,14 @@ class Target:
         points = self._points(points)
         if self.bounds is not None:
             require_inside(points, self.bounds, names or self.names, draws)
-        values = _call(self._score, points, points.shape, "score")
+        values = call_checked(self._score, points, points.shape, "score")
         bad = np.argwhere(~np.isfinite(values))
         if bad.size:
             row, column = bad[0]
             on_bound = self.bounds is not None and points[row, column] in self.bounds[column]
             raise InputError(
                 f"the score at draw {_number(row, draws)} is {values[row, column]} in coordinate "
-                f"{self._name(column, names)!r}; the point is {_show(points[row])}: "
+                f"{self._name(column, names)!r}; the point is {show_point(points[row])}: "
                 + ("it lies on the bound of the support; drop that draw" if on_bound else "is it inside the support?")
             )
         return values
@@ -151,14 +162,21 @@ class Target:
         if self._log_density is None:
             raise UsageError(f"{self.label} has no log density; pass log_density= to Target")
         points = self._points(points)
-        return _call(self._log_density, points, (len(points),), "log_density")
+        return call_checked(self._log_density, points, (len(points),), "log_density")
 
     def cdf(self, values: ArrayLike) -> Floats:
         """Cumulative distribution function in one dimension, (n,) -> (n,)."""
         if self._cdf is None:
             raise UsageError(f"{self.label} has no cdf; pass cdf= to Target")
         flat = np.asarray(values, dtype=np.float64).reshape(-1)
-        return _call(self._cdf, flat, flat.shape, "cdf")
+        return call_checked(self._cdf, flat, flat.shape, "cdf")
+
+    def tail_integrals(self, values: ArrayLike) -> Floats:
+        """E max(x - X, 0) and E max(X - x, 0) in one dimension, (n,) -> (n, 2); infinite where there is no mean."""
+        if self._tail_integrals is None:
+            raise UsageError(f"{self.label} has no tail integrals; pass tail_integrals= to Target")
+        flat = np.asarray(values, dtype=np.float64).reshape(-1)
+        return call_checked(self._tail_integrals, flat, (len(flat), 2), "tail_integrals")
 
     def sample(self, n: int, rng: Seed = None) -> Floats:
         """Draw ``n`` independent points.
@@ -180,7 +198,7 @@ class Target:
         except SteinkitError:
             raise
         except Exception as error:
-            raise InputError(f"sampler raised {_described(error)}") from error
+            raise InputError(f"sampler raised {described(error)}") from error
         if points.ndim != 2 or len(points) != n or (self.dim is not None and points.shape[1] != self.dim):
             raise InputError(f"sampler must return shape ({n}, {self.dim or 'd'}); it returned {points.shape}")
         return points
@@ -226,7 +244,7 @@ class Target:
         if difference[row, column] > rtol:
             wrong = int((difference > rtol).sum())
             raise InputError(
-                f"the score is not the gradient of the log density: at {_show(points[row])}, coordinate "
+                f"the score is not the gradient of the log density: at {show_point(points[row])}, coordinate "
                 f"{self._name(int(column))!r}, the score says {score[row, column]:.6g} and finite "
                 f"differences say {gradient[row, column]:.6g} ({wrong} of the {judged.sum()} values compared "
                 "differ); check the score's signs and scales"
@@ -360,32 +378,11 @@ def require_inside(
         )
 
 
-def _call(function: Callable[[Floats], ArrayLike], points: Floats, shape: tuple[int, ...], what: str) -> Floats:
-    """Call a user's function and hold it to its shape."""
-    try:
-        values = np.asarray(function(points.copy()), dtype=np.float64)
-    except SteinkitError:
-        raise
-    except Exception as error:
-        raise InputError(f"{what} raised {_described(error)}") from error
-    if values.shape != shape:
-        raise InputError(
-            f"{what} must return shape {shape} for points of shape {points.shape}; it returned {values.shape}"
-        )
-    return values
-
-
-def _described(error: Exception) -> str:
-    """What a user's function raised, and where in it."""
-    frames = traceback.extract_tb(error.__traceback__)[1:]  # the first is our own call
-    place = f" at {frames[0].filename}, line {frames[0].lineno}" if frames else ""
-    return f"{type(error).__name__}{place}: {error}"
+def show_point(point: Floats) -> str:
+    """A point as messages write it."""
+    return "(" + ", ".join(f"{value:.6g}" for value in point) + ")"
 
 
 def _number(row: int, draws: Integers | None) -> int:
     """Number of the draw, from 1, that a row of points is."""
     return int(row if draws is None else draws[row]) + 1
-
-
-def _show(point: Floats) -> str:
-    return "(" + ", ".join(f"{value:.6g}" for value in point) + ")"

@@ -12,7 +12,14 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "columns"),
-    [("engines.py", "highs, s"), ("scaling.py", "coordinate s"), ("spanner.py", "edges"), ("samplers.py", "papers")],
+    [
+        ("engines.py", "highs, s"),
+        ("measures.py", "over 1 thread"),
+        ("scaling.py", "coordinate s"),
+        ("spanner.py", "edges"),
+        ("samplers.py", "papers"),
+        ("sweeps.py", "winner kept"),
+    ],
 )
 def test_runs_and_prints_a_table(name, columns):
     command = [sys.executable, BENCHMARKS / name, "--quick"]

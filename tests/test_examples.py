@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-EXPLAINED = ["good_and_biased", "your_own_target", "bounded_target", "sgld_step_size", "approximate_mh", "data_used"]
+EXPLAINED = [
+    "good_and_biased",
+    "your_own_target",
+    "bounded_target",
+    "sgld_step_size",
+    "choose_epsilon",
+    "your_own_sampler",
+    "data_used",
+]
 
 
 def run(name, folder):
@@ -60,22 +68,45 @@ def test_bounded_target_needs_its_bounds(tmp_path):
     assert float(ratios["without"]) < 1.2
 
 
+def chosen(text, measure):
+    """The setting chosen by a measure, and the medians of all, as a sweep's summary says them."""
+    found = re.search(rf"^By {measure} \(.*?\): (\S.*), median .*\n((?:  .*\n)+)", text, flags=re.MULTILINE)
+    rows = re.findall(r"^  (\S.*?) {2,}([\d.]+) {2,}[\d.]+ to [\d.]+$", found[2], flags=re.MULTILINE)
+    return found[1], {name: float(median) for name, median in rows}
+
+
 def test_sgld_step_size_lies_between_too_small_and_too_large(tmp_path):
     text = run("sgld_step_size", tmp_path)
-    rows = re.findall(r"^ *(\de-\d\d) +[\d.]+, [\d.]+ +(-?[\d.]+) +([\d.]+)", text, flags=re.MULTILINE)
-    correlation = {step: float(found) for step, found, _ in rows}
-    discrepancy = {step: float(found) for step, _, found in rows}
-    assert discrepancy["5e-03"] < 0.6 * min(discrepancy["5e-05"], discrepancy["5e-02"])
-    assert correlation["5e-02"] < correlation["5e-03"]
-    assert "Choose a step size of 5e-03." in text
+    best, medians = chosen(text, "graph Stein discrepancy")
+    assert best == "step_size 0.005"
+    assert medians[best] < 0.6 * min(medians["step_size 5e-05"], medians["step_size 0.05"])
+    assert chosen(text, "effective sample size")[0] == "step_size 0.05"
+    assert "Choose a step size of 5e-03: every other is worse" in text
 
 
-def test_approximate_mh_reads_fewer_data(tmp_path):
-    text = run("approximate_mh", tmp_path)
-    read = dict(re.findall(r"^(exact test|epsilon \.\d), (\d+) data a test", text, flags=re.MULTILINE))
-    assert int(read["exact test"]) == 53
-    assert 4 < int(read["epsilon .2"]) < int(read["epsilon .1"]) < 20
-    assert "Lowest discrepancy:" in text
+def test_choose_epsilon_says_what_each_budget_allows(tmp_path):
+    text = run("choose_epsilon", tmp_path)
+    exact, *approximate = map(int, re.search(r"^ +data a test((?: +\d+)+)$", text, flags=re.MULTILINE)[1].split())
+    assert exact == 53
+    assert 4 < approximate[1] < approximate[0] < 20
+    rows = re.findall(r"^ *([\d,]+)((?: +[\d.]+ \([\d.]+\))+)   (\S+?)(?:, not told from .*)?$", text, re.MULTILINE)
+    assert [budget for budget, _, _ in rows] == ["12,000", "30,000"]
+    for _, cells, choice in rows:
+        medians = dict(zip(["0", "0.1", "0.2"], map(float, re.findall(r"([\d.]+) \(", cells)), strict=True))
+        assert choice == min(medians, key=medians.get)
+
+
+def test_your_own_sampler_is_found_wrong_where_effective_sample_size_prefers_it(tmp_path):
+    text = run("your_own_sampler", tmp_path)
+    alone, compared, swept = re.split(r"^\d\. .*$", text, flags=re.MULTILINE)[1:]
+    assert "Coordinate by coordinate: log precision" in alone
+    assert "This sample is above all of them" in " ".join(alone.split())
+    assert re.search(r"^1 +right ", compared, flags=re.MULTILINE)
+    assert re.search(r"^2 +with the slip ", compared, flags=re.MULTILINE)
+    best, medians = chosen(swept, "graph Stein discrepancy")
+    assert best == "squares_about current mean"
+    assert medians["squares_about data mean"] > 1.3 * medians[best]
+    assert chosen(swept, "effective sample size")[0] == "squares_about data mean"
 
 
 def test_data_used_by_barkers_test_do_not_grow(tmp_path):

@@ -11,23 +11,31 @@ ROOMS = {
     "steinkit.samplers": Path(steinkit.samplers.__file__).parent,
 }
 
-# errors < sample, target < files, datasets < targets; errors, sample, target < discrepancy, chains;
-# targets < samplers; all of these < plots < sweeps, comparison < report < cli
-BASE = {"errors", "sample", "target", "differences", "posterior"}
+# errors < sample, target < files, datasets < targets; errors, sample, target < chains < discrepancy < measures;
+# targets < samplers; all of these < sweeps, comparison, curves < plots < report < cli
+BASE = {"errors", "sample", "user_functions", "target", "differences", "posterior"}
+ALL_MEASURED = BASE | {"discrepancy", "chains", "measures", "samplers", "targets", "sweeps", "comparison", "curves"}
 MAY_IMPORT = {
     "errors": set(),
     "compilation": set(),
     "sample": {"errors"},
     "differences": {"errors", "sample"},
-    "target": {"errors", "sample", "differences"},
+    "user_functions": {"errors", "sample"},
+    "target": {"errors", "sample", "user_functions", "differences"},
     "posterior": {"errors", "sample", "target"},
     "files": BASE,
     "datasets": BASE | {"files"},
     "targets": BASE | {"files", "datasets", "compilation"},
-    "discrepancy": BASE | {"compilation"},
+    "chains": {"errors", "sample"},
+    "discrepancy": BASE | {"compilation", "chains"},
+    "measures": BASE | {"discrepancy", "chains"},
     "samplers": BASE | {"targets", "datasets", "compilation"},
-    "plots": BASE | {"discrepancy", "samplers", "targets"},
-    "cli": BASE | {"discrepancy", "samplers", "targets", "datasets", "files", "plots"},
+    "curves": BASE | {"discrepancy", "measures", "chains"},
+    "comparison": BASE | {"discrepancy", "measures"},
+    "sweeps": BASE | {"discrepancy", "chains", "measures", "files", "targets", "samplers"},
+    "plots": ALL_MEASURED,
+    "report": ALL_MEASURED | {"plots", "files"},
+    "cli": ALL_MEASURED | {"plots", "report", "files", "datasets"},
     "__main__": {"cli"},
 }
 

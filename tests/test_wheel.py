@@ -37,6 +37,8 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
     data = {
         "steinkit/py.typed",
         "steinkit/__init__.pyi",
+        "steinkit/plots/__init__.pyi",
+        "steinkit/report/style.css",
         "steinkit/targets/__init__.pyi",
         "steinkit/samplers/__init__.pyi",
         "steinkit/datasets/nodal.csv",

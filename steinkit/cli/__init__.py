@@ -1,4 +1,4 @@
-"""The command line: ``steinkit score``, ``sample``, ``samplers``, ``targets``.
+"""The command line: ``steinkit score``, ``compare``, ``curve``, ``sweep``, ``report``, ``sample``, ``thin``, and so on.
 
 Results go to standard output, progress, warnings and errors to standard error. Exit codes: 0 fine, 1 the threshold of
 ``--fail-above`` exceeded, 2 wrong usage, 3 bad input, 4 no certified answer, 130 interrupted,
@@ -19,10 +19,15 @@ from typing import NoReturn
 import click
 
 from steinkit import __version__
+from steinkit.cli.compare_command import compare
+from steinkit.cli.curve_command import curve
+from steinkit.cli.report_command import report
 from steinkit.cli.sample_command import sample
 from steinkit.cli.samplers_command import samplers
 from steinkit.cli.score_command import score
+from steinkit.cli.sweep_command import sweep
 from steinkit.cli.targets_command import targets
+from steinkit.cli.thin_command import thin
 from steinkit.errors import AbandonedWork, SteinkitError
 
 _INTERRUPTED = 130
@@ -38,10 +43,8 @@ def commands() -> None:
     """
 
 
-commands.add_command(score)
-commands.add_command(sample)
-commands.add_command(samplers)
-commands.add_command(targets)
+for command in (score, compare, curve, sweep, report, sample, thin, samplers, targets):
+    commands.add_command(command)
 
 
 def main() -> NoReturn:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import sys
 from collections.abc import Callable, Iterable
@@ -11,9 +10,7 @@ from pathlib import Path
 
 import click
 
-from steinkit.discrepancy.result import GraphSteinDiscrepancy
 from steinkit.errors import OutputError, UsageError
-from steinkit.files.streams import write_bytes
 
 _PICTURES = (".png", ".pdf", ".svg")
 
@@ -24,7 +21,7 @@ def require_places(source: str, json_file: str | None, picture_file: str | None)
         _require_place("-o", json_file, source, "print JSON there with --json")
     if picture_file:
         _require_place("--plot", picture_file, source, "name a .png, .pdf or .svg file")
-        if not _is_device(picture_file) and Path(picture_file).suffix.lower() not in _PICTURES:
+        if not is_device(picture_file) and Path(picture_file).suffix.lower() not in _PICTURES:
             raise UsageError(f"--plot {picture_file}: the ending must be one of {', '.join(_PICTURES)}")
     if json_file and picture_file and Path(json_file).resolve() == Path(picture_file).resolve():
         raise UsageError(f"-o and --plot both name {json_file}; give each a file of its own")
@@ -40,7 +37,7 @@ def _require_place(option: str, path: str, source: str, remedy: str) -> None:
         raise UsageError(f"{option} {path} would overwrite the sample itself; name another file")
 
 
-def _is_device(path: str) -> bool:
+def is_device(path: str) -> bool:
     """Whether a path is a device or a pipe, written to as it is and whatever its name ends in."""
     return Path(path).exists() and not Path(path).is_file()
 
@@ -81,16 +78,3 @@ def _echo(text: str) -> None:
         click.echo(text)
     except UnicodeEncodeError as error:  # a name that the terminal's encoding lacks
         click.echo(text.encode(error.encoding, "backslashreplace").decode(error.encoding))
-
-
-def draw(result: GraphSteinDiscrepancy, path: str, title: str) -> None:
-    """Save the picture, in one step; a device receives a PNG."""
-    from steinkit.plots import picture
-
-    form = "png" if _is_device(path) else Path(path).suffix.lower().removeprefix(".")
-    stream = io.BytesIO()
-    try:
-        picture(result, title).savefig(stream, format=form, dpi=150)
-    except (ValueError, OverflowError) as error:
-        raise OutputError(f"{path}: the picture could not be drawn: {error}; leave out --plot") from None
-    write_bytes(path, stream.getvalue(), binary=True)

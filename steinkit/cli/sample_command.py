@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import click
@@ -15,16 +13,15 @@ import numpy as np
 
 from steinkit.cli.documents import as_json
 from steinkit.cli.options import key_values, target_for
-from steinkit.cli.outputs import require_places, say
+from steinkit.cli.outputs import say
+from steinkit.cli.sample_files import SAMPLE_FORMATS, deliver_sample, format_of, require_sample_place
 from steinkit.cli.sample_options import options_given, sampler_options
 from steinkit.cli.sample_report import run_document, run_summary
-from steinkit.errors import InputError, OutputError, UsageError
+from steinkit.errors import InputError, UsageError
 from steinkit.files import write_sample
 from steinkit.sample import Sample, default_names
 from steinkit.samplers.registry import Sampler, find_sampler
 from steinkit.target import Target
-
-_FORMATS = ("csv", "npz")
 
 _HELP = """Draw from a target with SAMPLER, and write the draws with their cost, chain and weight.
 
@@ -55,15 +52,15 @@ Every sampler takes some of the options below; 'steinkit samplers' lists which, 
     type=click.Path(dir_okay=False, allow_dash=True),
     help="Write the draws to this file (.csv, .npz), or as CSV to standard output ('-').",
 )
-@click.option("--format", "file_format", type=click.Choice(_FORMATS), help="By default by FILE's ending.")
+@click.option("--format", "file_format", type=click.Choice(SAMPLE_FORMATS), help="By default by FILE's ending.")
 @sampler_options
 @click.option("--json", "json_output", is_flag=True, help="Print settings, seeds, acceptance and cost as JSON.")
 def sample(sampler: str, target: str, **settings: Any) -> None:
     """Run a sampler, write its draws, and say on standard error how it went."""
     chosen = find_sampler(sampler)
     options = options_given(chosen, settings)
-    file, file_format = settings["output"], _format(settings["output"], settings["file_format"])
-    _require_output(file, settings["json_output"])
+    file, file_format = settings["output"], format_of(settings["output"], settings["file_format"])
+    require_sample_place(file, settings["json_output"])
     with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no draw
         found = _target(target, settings["pairs"], options)
         _require_ready(chosen, found, options, file_format)
@@ -73,45 +70,11 @@ def sample(sampler: str, target: str, **settings: Any) -> None:
     if not draws.present.any():
         raise InputError("the run ended without a draw; give it a larger --budget, or a smaller --burn-in or --thin")
     document = run_document(sampler, target, key_values(settings["pairs"]), options, draws, seconds, file)
-    _write(draws.to_sample(), file, file_format)
+    deliver_sample(draws.to_sample(), file, file_format)
     with contextlib.suppress(OSError):  # the draws do not depend on whether anyone reads of them
         click.echo(run_summary(document), err=True)
     if settings["json_output"]:
         say(as_json(document))
-
-
-def _format(file: str, asked: str | None) -> str:
-    """The format asked for, or that of the file's ending."""
-    if asked is not None:
-        return asked
-    ending = "csv" if file == "-" else Path(file).suffix.lower().removeprefix(".")
-    if ending not in _FORMATS:
-        raise UsageError(f"-o {file}: the ending must be .csv or .npz; rename the file, or pass --format csv or npz")
-    return ending
-
-
-def _require_output(file: str, json_output: bool) -> None:
-    """Refuse, before any work is done, a file that cannot be written."""
-    if file == "-":
-        if json_output:
-            raise UsageError("--json and -o - would both write to standard output; give -o a file")
-        return
-    require_places("-", file, None)
-    folder = Path(file).resolve().parent
-    if not os.access(folder, os.W_OK) and not os.access(file, os.W_OK):
-        raise OutputError(f"{file} cannot be written: no permission for the folder {folder}; choose another folder")
-
-
-def _write(sample: Sample, file: str, file_format: str) -> None:
-    """Write the draws. A reader of standard output who has gone, such as ``head``, is no error."""
-    try:
-        write_sample(sample, file, format=file_format)
-    except OutputError as error:
-        if file == "-":
-            sys.stdout = None  # nothing is left to flush at the end
-            if isinstance(error.__context__, BrokenPipeError):
-                return
-        raise
 
 
 def _target(name: str, pairs: tuple[str, ...], options: dict[str, Any]) -> Target:

@@ -123,9 +123,9 @@ class ChainProgram:
         starts = np.concatenate([[0], cuts]).astype(np.int64)
         kind[starts], step[starts] = FREE, 0.0
         box = np.minimum(c.value, c.gradient * np.minimum(points - lower, upper - points))[order]
-        weights = program.weights[order]
-        value = sign * (weights * program.scores[order, 0])
-        self.trivial = _sum_up(box * np.abs(value) + c.gradient * weights)
+        value, slope = (part[order] for part in program.objective(0).reshape(2, -1))
+        value = sign * value  # a reflection leaves the derivative as it is
+        self.trivial = _sum_up(box * np.abs(value) + c.gradient * np.abs(slope))
         near = [(0, ends[0])] if not len(cuts) else [(0, ends[0]), (first, ends[1])]
         for start, distance in near:
             if distance < c.taylor_reach:
@@ -134,7 +134,7 @@ class ChainProgram:
         if not len(cuts) and ends[1] < c.taylor_reach:
             far, far_radius = ends[1], 0.5 * c.smoothness * ends[1] ** 2
         self.chain = Chain(
-            kind.astype(np.int64), step, box, value, weights.copy(),
+            kind.astype(np.int64), step, box, value, slope,
             c.value, c.gradient, c.smoothness, far, far_radius,
         )  # fmt: skip
 

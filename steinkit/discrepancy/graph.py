@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike
 from steinkit.discrepancy.certificate import Certificate, certify
 from steinkit.discrepancy.engines import Candidate, Settings, engine_named
 from steinkit.discrepancy.geometry import Graph, complete_graph, sorted_graph
-from steinkit.discrepancy.preparation import prepare
+from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
+from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.discrepancy.program import SteinFactors, SteinProgram
 from steinkit.discrepancy.result import GraphSteinDiscrepancy
 from steinkit.errors import SolverError, SteinkitWarning, UsageError
@@ -39,6 +40,7 @@ def graph_stein_discrepancy(
     dilation: float = 2.0,
     graph: Literal["spanner", "complete"] = "spanner",
     stein_factors: tuple[float, float, float] = (1.0, 1.0, 1.0),
+    operator: RiemannianLangevin | None = None,
     engine: str = "auto",
     tolerance: float | None = None,
     max_seconds: float | None = None,
@@ -72,6 +74,10 @@ def graph_stein_discrepancy(
         complete graph's value exactly.
     stein_factors : tuple of three floats
         Bounds (c1, c2, c3) on g, on its gradient and on the gradient's Lipschitz constant.
+    operator : RiemannianLangevin, optional
+        Diffusion operator in place of Langevin's, h = <a grad log p + div a, g> + <a, grad g> for a covariance
+        coefficient a(x): one that grows in the tails suits a target with heavy ones. On a bounded support its
+        off-diagonal entries must vanish on the faces. Values of different operators are not comparable.
     engine : str
         "auto" chooses by dimension, size and tolerance, and hands over where a bracket stays open; or one of "chain"
         (one dimension), "block", "first_order", "highs", "cvxpy", or "cvxpy:NAME" for an LP solver that CVXPY knows.
@@ -95,7 +101,7 @@ def graph_stein_discrepancy(
     UsageError
         If a setting cannot be honoured.
     InputError
-        If the sample, the scores or the support do not fit together, or hold values that are not finite.
+        If the sample, the scores, the support or the operator do not fit together, or hold values that are not finite.
     SolverError
         If no engine certified the answer to within 10 %; the error carries the bracket.
 
@@ -129,6 +135,7 @@ def graph_stein_discrepancy(
     clock = _Stopwatch()
     data = prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
     points = data.points
+    coefficients = _coefficients(operator, data)
     settings = Settings(
         tolerance=_tolerance(tolerance, points.dim),
         deadline=started + _seconds(max_seconds),
@@ -142,7 +149,7 @@ def graph_stein_discrepancy(
     with announced_compilation():
         network, stretch = _graph_on(points.points, graph, dilation, settings)
         clock.lap("graph")
-        program = SteinProgram(points.points, data.scores, points.weights, network, factors, data.bounds)
+        program = SteinProgram(points.points, data.scores, points.weights, network, factors, data.bounds, coefficients)
         if points.dim > 1:
             program.edge_rows  # noqa: B018 (built here, so that its time is told apart from the engine's)
         clock.lap("program")
@@ -168,10 +175,24 @@ def graph_stein_discrepancy(
         seconds=clock.laps,
         warnings=data.notes
         + tuple(f"{points.names[j]}: {note}" for j, (answer, _) in enumerate(certified) for note in answer.notes),
+        operator=operator,
+        coefficients=coefficients,
     )
     if len(points) > 1 and result.saturation > _SATURATED:
         result = replace(result, warnings=(*result.warnings, _saturated(result)))
     return _accept(result, data.bounds, timed_out=settings.seconds_left == 0.0)
+
+
+def _coefficients(operator: RiemannianLangevin | None, data: Prepared) -> Coefficients | None:
+    """The operator at the sample's points; None for Langevin's."""
+    if operator is None:
+        return None
+    if not isinstance(operator, RiemannianLangevin):
+        raise UsageError(
+            f"operator must be a steinkit RiemannianLangevin, or None for the Langevin operator; received {operator!r}"
+        )
+    points = data.points
+    return operator.coefficients(points.points, data.scores, bounds=data.bounds, names=points.names, first=points.first)
 
 
 def _graph_on(points: Floats, kind: str, dilation: float, settings: Settings) -> tuple[Graph, float]:
@@ -200,9 +221,10 @@ def _stein_function(certified: Sequence[tuple[Candidate, Certificate]], n: int) 
 
 
 def _saturated(result: GraphSteinDiscrepancy) -> str:
+    dimensions = "1 dimension" if result.sample.dim == 1 else f"{result.sample.dim} dimensions"
     return (
         f"the discrepancy is at {result.saturation:.0%} of its ceiling: {len(result.sample)} points in "
-        f"{result.sample.dim} dimensions lie too far apart for it to tell samples apart well, and one that is too "
+        f"{dimensions} lie too far apart for it to tell samples apart well, and one that is too "
         "concentrated can score lower than a right one; use more draws, or smaller Stein factors such as 1,0.25,0.0625 "
         "(which is to express the coordinates in larger units), and always a reference"
     )

@@ -1,10 +1,11 @@
 """The kernel Stein discrepancy: the largest gap between sample and target over the unit ball of a Stein kernel.
 
-With the score s = grad log p and a base kernel k, the Stein kernel is
+With the score s = grad log p and a base kernel k, the Stein kernel of the Langevin operator is
 
     k0(x, y) = tr grad_x grad_y k + <grad_x k, s(y)> + <grad_y k, s(x)> + k <s(x), s(y)>,
 
-whose mean under the target is zero in either argument. For a sample with weights w that sum to one,
+whose mean under the target is zero in either argument. `stein_form` has it for other operators, `boundary` for targets
+with finite bounds. For a sample with weights w that sum to one,
 
     V-statistic:  KSD^2 = sum_ij w_i w_j k0(x_i, x_j),
     U-statistic:  KSD^2 = sum_{i != j} w_i w_j k0(x_i, x_j) / sum_{i != j} w_i w_j     over the *draws* i, j.
@@ -16,8 +17,8 @@ distribution that independent draws come from, without bias, and can be negative
 
 from __future__ import annotations
 
+import math
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from threading import Event
 from typing import Literal
@@ -26,16 +27,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.compilation import announced_compilation
-from steinkit.discrepancy.kernels import BaseKernel, compiled_form, fitted
-from steinkit.discrepancy.preparation import Prepared, prepare
-from steinkit.discrepancy.stein_kernels import IMQ_FAMILY, add_rows, stein_row
+from steinkit.discrepancy.kernel_rounding import pair_sum_rounding
+from steinkit.discrepancy.kernels import BaseKernel, fitted
+from steinkit.discrepancy.operators import RiemannianLangevin
+from steinkit.discrepancy.preparation import prepare
+from steinkit.discrepancy.stein_form import SteinKernel, stein_kernel_at, stein_kernel_for
 from steinkit.discrepancy.threads import interruptible, thread_count
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import DistinctSample, Floats, Sample, as_sample
-from steinkit.target import Target
-
-_STRIPES = 16  # fixed, so that sums are added in the same order whatever the number of threads
-_ROWS_A_CALL = 64
+from steinkit.target import Target, require_inside
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,19 +45,27 @@ class KernelSteinDiscrepancy:
     Attributes
     ----------
     value : float
+    lower, upper : float
+        The number that `value` is a rounded form of lies between them: proved from the sizes of the terms, whatever
+        the order of summation. Points, weights and scores are taken as exact. A U-statistic's lie around the squared
+        discrepancy, as its value does.
     statistic : str
         "v" or "u".
     squared : bool
         Whether `value` is the squared discrepancy or its root.
     kernel : IMQ, GaussianKernel or MaternKernel
         The base kernel with its parameters, the scale filled in.
+    operator : RiemannianLangevin, or None
+        None for Langevin's.
+    bounds : ndarray, shape (d, 2), or None
+        Bounds of the support that were respected.
     sample : DistinctSample
         Points, weights, counts, names.
     scores : ndarray, shape (n, d)
         Score of the target at the points.
     witness : ndarray, shape (n,)
-        sum_j w_j k0(x_i, x_j) at each point i: proportional to the function of mean zero under the target that tells
-        sample and target apart best. Its mean under the sample is the squared V-statistic, whatever `statistic` is.
+        sum_j w_j k0(x_i, x_j) at each point i; see `witness_at`. Its mean under the sample is the squared V-statistic,
+        whatever `statistic` is.
     seconds : dict
         Wall time spent on "scores" and "pairs".
     warnings : tuple of str
@@ -65,9 +73,13 @@ class KernelSteinDiscrepancy:
     """
 
     value: float
+    lower: float
+    upper: float
     statistic: Literal["v", "u"]
     squared: bool
     kernel: BaseKernel
+    operator: RiemannianLangevin | None
+    bounds: Floats | None
     sample: DistinctSample
     scores: Floats
     witness: Floats
@@ -81,6 +93,85 @@ class KernelSteinDiscrepancy:
             f"{len(self.sample)} points in {self.sample.dim} dimensions>"
         )
 
+    def witness_at(
+        self, points: Sample | ArrayLike, target: Target | None = None, *, scores: ArrayLike | None = None
+    ) -> Floats:
+        """The witness function h(x) = sum_j w_j k0(x, x_j) at any points: where, and which way, the sample goes wrong.
+
+        Its mean under the target is zero and its mean under the sample the squared V-statistic: h is positive where
+        the sample has too much mass. Divided by the V-statistic's root, it is the function of the Stein kernel's unit
+        ball that tells sample and target apart best. Time O(m n d) for m points, or O(m n d^2) for an operator whose
+        covariance is a full matrix; memory O((m + n) d) or O((m + n) d^2).
+
+        Parameters
+        ----------
+        points : Sample or array_like, shape (m,), (m, d) or (chains, draws, d)
+            Within the bounds.
+        target : Target, optional
+            The target of the discrepancy.
+        scores : array_like, shape (m, d), optional
+            Its scores at the points in place of a target.
+
+        Returns
+        -------
+        ndarray, shape (m,)
+
+        Raises
+        ------
+        UsageError
+            If not exactly one of target, scores and stored scores is given.
+        InputError
+            If the points have another dimension than the sample, or lie outside the bounds, or the numbers overflow.
+        """
+        places, known = self._scored(points, target, scores)
+        here = len(places)
+        both = stein_kernel_at(
+            self.kernel,
+            np.concatenate([places, self.sample.points]),
+            np.concatenate([known, self.scores]),
+            self.bounds,
+            self.operator,
+            names=self.sample.names,
+        )
+        values = np.empty(here)
+        interrupted = Event()
+
+        def work() -> None:
+            row = np.empty(len(both))
+            for i in range(here):
+                if interrupted.is_set():
+                    return
+                both.row(i, here, row)
+                with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
+                    values[i] = row[here:] @ self.sample.weights
+
+        with announced_compilation():
+            interruptible(work, interrupted)
+        return _finite(values)
+
+    def _scored(
+        self, points: Sample | ArrayLike, target: Target | None, scores: ArrayLike | None
+    ) -> tuple[Floats, Floats]:
+        """Points and scores, each (m, d), from the ways in which they may be given."""
+        given = as_sample(points)
+        if given.dim != self.sample.dim:
+            raise InputError(f"the points have {given.dim} coordinates, the sample has {self.sample.dim}")
+        if self.bounds is not None:
+            require_inside(given.points, self.bounds, self.sample.names)
+        sources = [source is not None for source in (target, scores, given.scores)]
+        if sum(sources) != 1:
+            raise UsageError(
+                f"the witness needs the target's score at the new points, from one source; received {sum(sources)}: "
+                "give the target, or scores=, or a sample with scores"
+            )
+        if target is not None:
+            return given.points, target.score(given.points, names=self.sample.names)
+        if scores is not None:
+            layout = given.points if np.ndim(scores) < 3 else np.asarray(points)
+            given = Sample(layout, scores=np.asarray(scores), names=self.sample.names)
+        assert given.scores is not None
+        return given.points, given.scores
+
 
 def kernel_stein_discrepancy(
     draws: Sample | ArrayLike,
@@ -88,12 +179,16 @@ def kernel_stein_discrepancy(
     *,
     scores: ArrayLike | None = None,
     weights: ArrayLike | None = None,
+    bounds: ArrayLike | None = None,
     kernel: str | BaseKernel = "imq",
+    operator: RiemannianLangevin | None = None,
     statistic: Literal["v", "u"] = "v",
     squared: bool = False,
     n_jobs: int = 1,
 ) -> KernelSteinDiscrepancy:
     """Measure how far a sample is from its target with a Stein kernel: closed form, time O(n^2 d), memory O(n d).
+
+    An operator whose covariance is a full matrix takes time O(n^2 d^2) and memory O(n d^2).
 
     A value near zero proves little where modes lie far apart: the score does not know the modes' shares, so a sample
     that misses a mode can have a small discrepancy.
@@ -102,13 +197,17 @@ def kernel_stein_discrepancy(
     ----------
     draws : Sample or array_like, shape (n,), (n, d) or (chains, draws, d)
     target : Target, optional
-        Without finite bounds.
     scores : array_like, shape (n, d), optional
         Scores at the draws in place of a target.
     weights : array_like, shape (n,), optional
+    bounds : array_like, shape (d, 2), optional
+        Bounds of the support, rows (lower, upper), infinities where there are none; the target's own if not given. The
+        Stein functions vanish at finite bounds, within a distance of the order of the kernel's scale.
     kernel : {"imq", "gaussian", "matern"} or IMQ, GaussianKernel, MaternKernel
         Names stand for ``IMQ(scale=1, exponent=-0.5)``, and for Gaussian and Matern kernels scaled by the median
         distance.
+    operator : RiemannianLangevin, optional
+        Another Stein operator than Langevin's.
     statistic : {"v", "u"}
     squared : bool
         Give the squared discrepancy. A U-statistic can be negative, so it is given squared only.
@@ -122,9 +221,10 @@ def kernel_stein_discrepancy(
     Raises
     ------
     UsageError
-        If a setting cannot be honoured, or the target has finite bounds.
+        If a setting cannot be honoured.
     InputError
-        If sample, scores and weights do not fit together, the numbers overflow, or a U-statistic is asked of one draw.
+        If sample, scores, weights, bounds and operator do not fit together, the numbers overflow, or a U-statistic is
+        asked of one draw.
 
     References
     ----------
@@ -137,28 +237,34 @@ def kernel_stein_discrepancy(
         raise UsageError("a U-statistic can be negative and then has no root; ask for it with squared=True")
     threads = thread_count(n_jobs)
     began = time.perf_counter()
-    prepared = prepare_on_whole_space(draws, target, scores=scores, weights=weights)
+    prepared = prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
     points = prepared.points
     base, notes = fitted(kernel, points.points)
+    stein = stein_kernel_for(base, prepared, operator)
     seen = time.perf_counter()
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
-        others, diagonal = _sums_over_others(base, prepared, threads)
-        witness = others + points.weights * diagonal
+    with announced_compilation(), np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
+        others, diagonal = stein.sums_over_others(points.weights, threads), stein.diagonal()
+        witness = _finite(others + points.weights * diagonal)
         if statistic == "v":
-            power = max(float(points.weights @ witness), 0.0)  # k0 is positive definite; rounding may say otherwise
+            power, lower, upper = _v_statistic(stein, points, witness)
         else:
-            power = _u_statistic(points, _draw_probabilities(draws, weights), others, diagonal)
-    if not (np.isfinite(power) and np.isfinite(witness).all()):
-        raise InputError("the discrepancy overflows: draws or scores are too large; rescale them")
+            power, lower, upper = _u_statistic(stein, points, _draw_probabilities(draws, weights), others, diagonal)
     if statistic == "u" and points.merged:
         notes += (
             "repeated draws are not independent: pairs of repeats raise the U-statistic above its unbiased value",
         )
+    if not squared:
+        power = math.sqrt(power)
+        lower, upper = math.nextafter(math.sqrt(lower), 0.0), math.nextafter(math.sqrt(upper), math.inf)
     return KernelSteinDiscrepancy(
-        value=power if squared else float(np.sqrt(power)),
+        value=power,
+        lower=lower,
+        upper=upper,
         statistic=statistic,
         squared=squared,
         kernel=base,
+        operator=operator,
+        bounds=prepared.bounds,
         sample=points,
         scores=prepared.scores,
         witness=witness,
@@ -167,28 +273,33 @@ def kernel_stein_discrepancy(
     )
 
 
-def prepare_on_whole_space(
-    draws: Sample | ArrayLike, target: Target | None, *, scores: ArrayLike | None, weights: ArrayLike | None
-) -> Prepared:
-    """`prepare`, for measures that know no bounds of the support."""
-    if isinstance(target, Target) and target.bounds is not None and np.isfinite(target.bounds).any():
-        raise UsageError(
-            "the kernel Stein discrepancy does not treat finite bounds of the support yet, and this target has some; "
-            "use graph_stein_discrepancy, or transform the coordinates to the whole space"
-        )
-    return prepare(draws, target, scores=scores, weights=weights, bounds=None)
+def _finite(values: Floats) -> Floats:
+    if not np.isfinite(values).all():
+        raise InputError("the discrepancy overflows: draws or scores are too large; rescale them")
+    return values
 
 
 def _draw_probabilities(draws: Sample | ArrayLike, weights: ArrayLike | None) -> Floats:
     """Probability of each draw, repeats apart, shape (draws,)."""
     sample = as_sample(draws)
-    return sample.probabilities if weights is None else replace(sample, weights=np.asarray(weights)).probabilities
+    return sample.probabilities if weights is None else replace(sample, weights=np.ravel(weights)).probabilities
 
 
-def _u_statistic(points: DistinctSample, draw_weights: Floats, others: Floats, diagonal: Floats) -> float:
-    """Mean of k0 over pairs of different draws, two repeats of one point among them.
+def _v_statistic(stein: SteinKernel, points: DistinctSample, witness: Floats) -> tuple[float, float, float]:
+    """Squared V-statistic and its bracket; k0 is positive semi-definite, though rounding may say otherwise."""
+    power = float(points.weights @ witness)
+    error = pair_sum_rounding(stein, points.weights)
+    _finite(np.array([power]))
+    return max(power, 0.0), max(power - error, 0.0), max(power + error, 0.0)
 
-    Repeats a, b of point i put sum_{a != b} v_a v_b = w_i^2 - sum_a v_a^2 on the pair (x_i, x_i).
+
+def _u_statistic(
+    stein: SteinKernel, points: DistinctSample, draw_weights: Floats, others: Floats, diagonal: Floats
+) -> tuple[float, float, float]:
+    """Mean of k0 over pairs of different draws, two repeats of one point among them, and its bracket.
+
+    Repeats a, b of point i put sum_{a != b} v_a v_b = w_i^2 - sum_a v_a^2 on the pair (x_i, x_i). That difference has
+    an error of a few times the number of draws in units of roundoff times w_i^2, as has the sum over pairs relatively.
     """
     carried = points.inverse >= 0
     squares = np.bincount(points.inverse[carried], weights=draw_weights[carried] ** 2, minlength=len(points))
@@ -196,52 +307,9 @@ def _u_statistic(points: DistinctSample, draw_weights: Floats, others: Floats, d
     pairs = float((draw_weights * (1.0 - draw_weights)).sum())
     if carried.sum() < 2 or not pairs > 0.0:
         raise InputError("a U-statistic needs two draws that carry weight; this sample has one: add draws, or use V")
-    return float(points.weights @ others + repeats @ diagonal) / pairs
-
-
-def _sums_over_others(base: BaseKernel, prepared: Prepared, threads: int) -> tuple[Floats, Floats]:
-    """sum_{j != i} w_j k0(x_i, x_j) and k0(x_i, x_i), both of shape (n,)."""
-    form = compiled_form(base)
-    weights = prepared.points.weights
-    n = len(weights)
-    across, upright = columns(prepared)
-    stripes = min(_STRIPES, n)
-    sums = np.zeros((stripes, n))
-    interrupted = Event()
-
-    def fill(stripe: int) -> None:
-        reach = _ROWS_A_CALL * stripes
-        for first in range(stripe, n, reach):
-            if interrupted.is_set():
-                return
-            last = min(first + reach, n)
-            add_rows(*form, across, upright, weights, first, last, stripes, sums[stripe])
-
-    def work() -> None:
-        if threads == 1:
-            for stripe in range(stripes):
-                fill(stripe)
-            return
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(fill, range(stripes)))
-
-    with announced_compilation():
-        interruptible(work, interrupted)
-    return sums.sum(axis=0), stein_diagonal(base, prepared.scores)
-
-
-def columns(prepared: Prepared) -> tuple[Floats, Floats]:
-    """Points and scores transposed, (d, n), as the compiled kernels take them."""
-    return np.ascontiguousarray(prepared.points.points.T), np.ascontiguousarray(prepared.scores.T)
-
-
-def stein_diagonal(base: BaseKernel, scores: Floats) -> Floats:
-    """k0(x, x) = -2 d phi'(0) + phi(0) |s(x)|^2 for scores (n, d), shape (n,)."""
-    family, scale, exponent = compiled_form(base)
-    nowhere = np.zeros((scores.shape[1], 1))
-    at_rest = np.empty(1)
-    with announced_compilation():
-        stein_row(family, scale, exponent, nowhere, nowhere, 0, 0, at_rest)
-    with np.errstate(over="ignore"):  # the callers refuse what is not finite
-        height = np.power(scale, 2.0 * exponent) if family == IMQ_FAMILY else 1.0
-        return np.asarray(at_rest[0] + height * (scores**2).sum(axis=1))
+    power = float(points.weights @ others + repeats @ diagonal) / pairs
+    _finite(np.array([power]))
+    draws = len(draw_weights)
+    error = pair_sum_rounding(stein, points.weights, further=8 * draws) / pairs
+    error += abs(power) * 2.0**-52 * (draws + 8)
+    return power, power - error, power + error

@@ -41,7 +41,10 @@ def prepare(
     bounds: ArrayLike | None,
 ) -> Prepared:
     """Check that sample, target, scores, weights and bounds fit together, and evaluate the score where needed."""
-    sample = _with_columns(as_sample(draws), weights, scores, target)
+    sample = as_sample(draws)
+    if np.ndim(draws) == 3:
+        scores, weights = _in_rows(scores, np.shape(draws)), _in_rows(weights, np.shape(draws)[:2])
+    sample = _with_columns(sample, weights, scores, target)
     if target is not None and target.names is not None and sample.has_default_names and sample.dim == target.dim:
         sample = replace(sample, names=target.names)
     points = (sample if target is None else replace(sample, scores=None)).distinct()
@@ -50,6 +53,13 @@ def prepare(
     values = points.scores if target is None else target.score(points.points, draws=points.first, names=points.names)
     assert values is not None  # _with_columns saw to it
     return Prepared(points, values, limits, notes)
+
+
+def _in_rows(values: ArrayLike | None, layout: tuple[int, ...]) -> ArrayLike | None:
+    """Values laid out by chain and draw, brought to one row a draw; any others as they are, for `Sample` to judge."""
+    if values is None or np.shape(values) != layout:
+        return values
+    return np.reshape(values, (layout[0] * layout[1], *layout[2:]))
 
 
 def _with_columns(sample: Sample, weights: ArrayLike | None, scores: ArrayLike | None, target: Target | None) -> Sample:

@@ -18,6 +18,10 @@ or by box, with |<Gamma, x_i - x_l>| <= c2 D the last. A finite bound b of coord
 
 the last only for 0 < a < 4 c2/c3. The rows of the edges are the same for all coordinates and are built once.
 
+Another diffusion operator than Langevin's, T g = <drift, g> + <a, grad g>, changes the objective only, which becomes
+
+               sum_i q_i (drift_j(x_i) gamma_i + sum_k a_jk(x_i) Gamma_ik).
+
 References
 ----------
 .. [1] J. Gorham and L. Mackey, "Measuring sample quality with Stein's method", NeurIPS 2015, section 4, equations
@@ -35,6 +39,7 @@ from scipy import sparse
 
 from steinkit.discrepancy.geometry import Graph
 from steinkit.discrepancy.matrix_form import CoordinateProgram
+from steinkit.discrepancy.operators import Coefficients
 from steinkit.errors import UsageError
 from steinkit.sample import Floats, Integers
 
@@ -87,6 +92,8 @@ class SteinProgram:
         Pairs of points whose values are held together.
     factors : SteinFactors
     bounds : ndarray, shape (d, 2), or None
+    coefficients : Coefficients, optional
+        Of a diffusion operator at the points; the Langevin operator's if not given.
     """
 
     points: Floats
@@ -95,6 +102,7 @@ class SteinProgram:
     graph: Graph
     factors: SteinFactors = SteinFactors()
     bounds: Floats | None = None
+    coefficients: Coefficients | None = None
 
     @property
     def n_points(self) -> int:
@@ -135,10 +143,17 @@ class SteinProgram:
         return rows.assemble()
 
     def objective(self, j: int) -> Floats:
-        """Weights of coordinate j's variables: q_i s_ij on gamma_i, q_i on Gamma_ij, shape (n (d + 1),)."""
+        """Weights of coordinate j's variables, shape (n (d + 1),).
+
+        q_i s_ij on gamma_i and q_i on Gamma_ij, or q_i drift_ij on gamma_i and q_i a_jk(x_i) on every Gamma_ik.
+        """
         b = np.zeros((self.dim + 1, self.n_points))
-        b[0] = self.weights * self.scores[:, j]
-        b[j + 1] = self.weights
+        if self.coefficients is None:
+            b[0] = self.weights * self.scores[:, j]
+            b[j + 1] = self.weights
+        else:
+            b[0] = self.weights * self.coefficients.drift[:, j]
+            b[1:] = self.weights * self.coefficients.covariance[:, j].T
         return b.ravel()
 
     def coordinate(self, j: int) -> CoordinateProgram:

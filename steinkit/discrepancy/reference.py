@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from tqdm import tqdm
 
 from steinkit.discrepancy.graph import graph_stein_discrepancy
 from steinkit.errors import UsageError
-from steinkit.sample import Floats
+from steinkit.sample import Floats, as_sample
 from steinkit.target import Seed, Target
 
 
@@ -43,7 +44,14 @@ class Reference:
 
 
 def reference_discrepancy(
-    target: Target, n: int, repeats: int = 5, *, rng: Seed = 0, progress: bool = False, **settings: Any
+    target: Target,
+    n: int,
+    repeats: int = 5,
+    *,
+    discrepancy: Callable[..., Any] = graph_stein_discrepancy,
+    rng: Seed = 0,
+    progress: bool = False,
+    **settings: Any,
 ) -> Reference:
     """Score independent samples of n draws from the target, to give a discrepancy a scale.
 
@@ -58,12 +66,15 @@ def reference_discrepancy(
         Draws in each sample: as many as the sample under test has.
     repeats : int
         Samples to score.
+    discrepancy : callable
+        What to score them by: takes draws, a target and `settings`, and returns something with a bracket `lower`,
+        `upper`, such as `graph_stein_discrepancy` or `kernel_stein_discrepancy`.
     rng : int, numpy.random.Generator or None
         Seed; sample k is the same however many repeats are asked for.
     progress : bool
         Show progress on standard error.
     **settings
-        Passed on to `graph_stein_discrepancy`: those of the score to compare with.
+        Passed on to `discrepancy`: those of the score to compare with.
 
     Returns
     -------
@@ -81,6 +92,6 @@ def reference_discrepancy(
     generators = np.random.default_rng(rng).spawn(repeats)
     brackets = np.empty((2, repeats))
     for k in tqdm(range(repeats), "reference samples", delay=1.0, file=sys.stderr, disable=not progress, leave=False):
-        result = graph_stein_discrepancy(target.sample(n, generators[k]), target, **settings)
+        result = discrepancy(as_sample(target.sample(n, generators[k])), target, **settings)
         brackets[:, k] = result.lower, result.upper
     return Reference(lower=brackets[0], upper=brackets[1], n=n)

@@ -9,6 +9,7 @@ import numpy as np
 
 from steinkit.discrepancy.certificate import relative_width
 from steinkit.discrepancy.geometry import Graph
+from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
 from steinkit.sample import DistinctSample, Floats
 
 if TYPE_CHECKING:
@@ -48,6 +49,10 @@ class GraphSteinDiscrepancy:
         Wall time spent on "scores", "graph", "program" and "solve".
     warnings : tuple of str
         What was merged, dropped, handed over, or not reached.
+    operator : RiemannianLangevin, or None
+        The diffusion operator T_P; None for Langevin's.
+    coefficients : Coefficients, or None
+        That operator at the points: drift and covariance; None for Langevin's, which are `scores` and the identity.
     """
 
     lower: float
@@ -65,6 +70,8 @@ class GraphSteinDiscrepancy:
     tolerance: float
     seconds: dict[str, float]
     warnings: tuple[str, ...]
+    operator: RiemannianLangevin | None = None
+    coefficients: Coefficients | None = None
 
     @property
     def value(self) -> float:
@@ -80,12 +87,19 @@ class GraphSteinDiscrepancy:
     def saturation(self) -> float:
         """Share of the ceiling, sum q (c1 |s| + c2) over points and coordinates, that the discrepancy reaches.
 
-        Near 1 the points lie so far apart, for their number and dimension, that no edge holds g back: the number then
-        says how large the scores are, and little of the sample's quality.
+        With a diffusion operator the ceiling is sum q (c1 |drift| + c2 sum |a|). Near 1 the points lie so far apart,
+        for their number and dimension, that no edge holds g back: the number then says how large the scores are, and
+        little of the sample's quality.
         """
         c1, c2, _ = self.stein_factors
-        ceiling = float(self.sample.weights @ (c1 * np.abs(self.scores) + c2).sum(axis=1))
+        slopes = 1.0 if self.coefficients is None else np.abs(self.coefficients.covariance).sum(axis=2)
+        ceiling = float(self.sample.weights @ (c1 * np.abs(self.drift) + c2 * slopes).sum(axis=1))
         return self.lower / ceiling
+
+    @property
+    def drift(self) -> Floats:
+        """What multiplies g in T_P g at the points, shape (n, d): the scores, or the diffusion operator's drift."""
+        return self.scores if self.coefficients is None else self.coefficients.drift
 
     @property
     def coordinate_values(self) -> Floats:
@@ -94,12 +108,16 @@ class GraphSteinDiscrepancy:
 
     @property
     def test_function(self) -> Floats:
-        """H = T_P g at the points, shape (n,): <g, score> + div g.
+        """H = T_P g at the points, shape (n,): <g, score> + div g, or a diffusion's <g, drift> + <a, grad g>.
 
         Its mean is zero under the target and `lower` under the sample: h tends to be large where the sample has
         too many draws, and negative where it has too few.
         """
-        return np.asarray((self.g * self.scores).sum(axis=1) + self.grad_g.trace(axis1=1, axis2=2))
+        if self.coefficients is None:
+            spread = self.grad_g.trace(axis1=1, axis2=2)
+        else:
+            spread = (self.coefficients.covariance * self.grad_g).sum(axis=(1, 2))
+        return np.asarray((self.g * self.drift).sum(axis=1) + spread)
 
     @property
     def bracket(self) -> str:

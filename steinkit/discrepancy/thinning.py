@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.compilation import announced_compilation
-from steinkit.discrepancy.kernel import columns, prepare_on_whole_space, stein_diagonal
-from steinkit.discrepancy.kernels import BaseKernel, compiled_form, fitted
-from steinkit.discrepancy.preparation import Prepared
-from steinkit.discrepancy.stein_kernels import stein_row
+from steinkit.discrepancy.kernels import BaseKernel, fitted
+from steinkit.discrepancy.operators import RiemannianLangevin
+from steinkit.discrepancy.preparation import prepare
+from steinkit.discrepancy.stein_form import SteinKernel, stein_kernel_for
 from steinkit.discrepancy.threads import interruptible
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Integers, Sample, as_sample
@@ -32,7 +32,9 @@ def thin(
     *,
     m: int,
     scores: ArrayLike | None = None,
+    bounds: ArrayLike | None = None,
     kernel: str | BaseKernel = "imq",
+    operator: RiemannianLangevin | None = None,
 ) -> Sample:
     """Choose m draws that represent the target well, correcting bias and burn-in as far as the draws allow.
 
@@ -43,19 +45,32 @@ def thin(
     draws : Sample or array_like, shape (n,), (n, d) or (chains, draws, d)
         Weights are not used, but draws of weight zero are never chosen.
     target : Target, optional
-        Without finite bounds.
     m : int
         How many draws to choose; may exceed n.
-    scores : array_like, shape (n, d), optional
+    scores : array_like, shape (n, d) or (chains, draws, d), optional
         Scores at the draws in place of a target.
+    bounds : array_like, shape (d, 2), optional
+        Bounds of the support; the target's own if not given.
     kernel : {"imq", "gaussian", "matern"} or IMQ, GaussianKernel, MaternKernel
-        As in `kernel_stein_discrepancy`.
+        As in `kernel_stein_discrepancy`. The default measures distance in the unit of the draws; give it the scale of
+        the target where that is far from one.
+    operator : RiemannianLangevin, optional
+        Another Stein operator than Langevin's.
 
     Returns
     -------
     Sample
         The m draws in the order of their choice, equally weighted, with all that is known of them; a draw may come
-        more than once. Equal draws are represented by the first of them.
+        more than once. Equal draws are represented by the first of them. `draw` tells which draws they are: where the
+        sample has no draw numbers, they are counted from 0 in each chain, in the order given, so that without chains
+        ``thinned.draw`` holds the rows that were chosen.
+
+    Raises
+    ------
+    UsageError
+        If m is not a positive whole number, or another setting cannot be honoured.
+    InputError
+        If sample, scores and bounds do not fit together, or the numbers overflow.
 
     References
     ----------
@@ -64,30 +79,41 @@ def thin(
     if isinstance(m, bool) or not isinstance(m, int | np.integer) or m < 1:
         raise UsageError(f"m must be a positive whole number of draws; received {m!r}")
     sample = as_sample(draws)
-    prepared = prepare_on_whole_space(sample, target, scores=scores, weights=None)
+    prepared = prepare(draws, target, scores=scores, weights=None, bounds=bounds)
     base, _ = fitted(kernel, prepared.points.points)
-    rows = prepared.points.first[_greedy(base, prepared, int(m))]
-    if scores is not None:
-        sample = replace(sample, scores=np.asarray(scores))
-    return replace(sample, weights=None)[rows]
+    chosen = _greedy(stein_kernel_for(base, prepared, operator), int(m))
+    if sample.draw is None:
+        sample = replace(sample, draw=_numbers(sample))
+    thinned = replace(sample, weights=None)[prepared.points.first[chosen]]
+    return thinned if scores is None else replace(thinned, scores=prepared.scores[chosen])
 
 
-def _greedy(base: BaseKernel, prepared: Prepared, m: int) -> Integers:
+def _numbers(sample: Sample) -> Integers:
+    """Number of each draw within its chain, from 0, in the order given; shape (n,)."""
+    if sample.chain is None:
+        return np.arange(len(sample))
+    numbers = np.empty(len(sample), dtype=np.int64)
+    for label in np.unique(sample.chain):
+        rows = np.flatnonzero(sample.chain == label)
+        numbers[rows] = np.arange(len(rows))
+    return numbers
+
+
+def _greedy(stein: SteinKernel, m: int) -> Integers:
     """Numbers of the m points chosen; of equally good points the first."""
-    form = compiled_form(base)
-    across, upright = columns(prepared)
-    n = len(prepared.points)
-    gain = 0.5 * stein_diagonal(base, prepared.scores)
+    n = len(stein)
     chosen = np.empty(m, dtype=np.int64)
+    gain = np.empty(n)
     interrupted = Event()
 
     def work() -> None:
+        np.multiply(stein.diagonal(), 0.5, out=gain)
         row = np.empty(n)
         for place in range(m):
             if interrupted.is_set():
                 return
             chosen[place] = gain.argmin()
-            stein_row(*form, across, upright, int(chosen[place]), 0, row)
+            stein.row(int(chosen[place]), 0, row)
             with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
                 np.add(gain, row, out=gain)
 

@@ -3,7 +3,8 @@
 Where the sample is off is read from the optimal g, heuristically. For a distribution with a density, moving every
 point x a little along g(x) changes its Kullback-Leibler divergence from the target at the rate of minus the mean of
 h = T_P g [1]_; the optimal g makes that mean largest among the functions admitted. So g points from where draws lie to
-where they should lie, and the sample is off against it.
+where they should lie, and the sample is off against it. The diffusion operator of a covariance coefficient a is
+Langevin's applied to a g, which is then the flow; the words are about its part a_jj g_j, which has the sign of g_j.
 
 References
 ----------
@@ -114,18 +115,24 @@ def _direction(result: GraphSteinDiscrepancy, j: int) -> str:
     """Which way coordinate j of the sample is off: the part of the flow g_j that carries its discrepancy.
 
     The flow's best fit a + b (x_j - mean) splits off what a plain shift and a plain stretch contribute to the mean of
-    h: a times the mean score, and b times 1 + the mean of (x_j - mean) times the score. Where neither explains it, as
-    with several modes, what is left is which part of the mean of h prevails: <g, score>, a flow that climbs the
-    density, or div g, one that spreads.
+    h: a times the mean score, and b times 1 + the mean of (x_j - mean) times the score; with a diffusion operator, a
+    times the mean drift, and b times the mean of a_jj + (x_j - mean) times the drift. Where neither explains it, as
+    with several modes, what is left is which part of the mean of h prevails: <flow, score>, a flow that climbs the
+    density, or its divergence, one that spreads.
     """
-    weights, flow, score = result.sample.weights, result.g[:, j], result.scores[:, j]
+    weights, flow, drift = result.sample.weights, result.g[:, j], result.drift[:, j]
+    own, uphill = 1.0, drift
+    if result.coefficients is not None:
+        covariance = result.coefficients.covariance[:, j]
+        own, uphill = float(weights @ covariance[:, j]), (covariance * result.scores).sum(axis=1)
     centred = result.sample.points[:, j] - weights @ result.sample.points[:, j]
     shift, variance = float(weights @ flow), float(weights @ centred**2)
     stretch = float(weights @ (centred * flow)) / variance if variance > 0.0 else 0.0
-    by_shift = shift * float(weights @ score)
-    by_stretch = stretch * (1.0 + float(weights @ (centred * score)))
+    by_shift = shift * float(weights @ drift)
+    by_stretch = stretch * (own + float(weights @ (centred * drift)))
     if max(by_shift, by_stretch) < _CLEAR * result.coordinate_lower[j]:
-        climb, divergence = float(weights @ (flow * score)), float(weights @ result.grad_g[:, j, j])
+        climb = float(weights @ (flow * uphill))
+        divergence = result.coordinate_lower[j] - climb
         if climb > 2.0 * divergence:
             return "the draws stray too far from the modes: the flow that would mend the sample moves them uphill"
         if divergence > 2.0 * climb:
@@ -173,7 +180,8 @@ def midpoint(lower: float, upper: float) -> str:
 
 
 def _digits(lower: float, upper: float) -> int:
-    gap = relative_width(lower, upper)
+    sizes = sorted((abs(lower), abs(upper)))  # a U-statistic can be negative
+    gap = 1.0 if lower < 0.0 < upper else relative_width(*sizes)
     return 6 if gap == 0.0 else min(max(6, 1 - math.floor(math.log10(gap))), 8)
 
 

@@ -45,6 +45,7 @@ class Beta(Target):
             log_density=self._evaluate_log_density,
             bounds=np.tile([0.0, 1.0], (d, 1)),
             cdf=self._evaluate_cdf if d == 1 else None,
+            tail_integrals=self._evaluate_tail_integrals if d == 1 else None,
             sampler=self._draw,
             dim=d,
             label="beta",
@@ -71,6 +72,15 @@ class Beta(Target):
         from scipy.special import betainc
 
         return np.asarray(betainc(self.a, self.b, np.clip(values, 0.0, 1.0)), dtype=np.float64)
+
+    def _evaluate_tail_integrals(self, values: Floats) -> Floats:
+        from scipy.special import betainc
+
+        x, mean, more = np.clip(values, 0.0, 1.0), self.a / (self.a + self.b), self.a + 1.0
+        below = x * betainc(self.a, self.b, x) - mean * betainc(more, self.b, x)
+        above = mean * betainc(self.b, more, 1.0 - x) - x * betainc(self.b, self.a, 1.0 - x)
+        outside = np.column_stack([np.maximum(values - 1.0, 0.0), np.maximum(-values, 0.0)])
+        return np.asarray(np.maximum(np.column_stack([below, above]), 0.0) + outside)
 
     def _draw(self, n: int, rng: np.random.Generator) -> Floats:
         return rng.beta(self.a, self.b, size=(n, len(self.a)))

@@ -44,6 +44,7 @@ class Gamma(Target):
             log_density=self._evaluate_log_density,
             bounds=np.tile([0.0, np.inf], (d, 1)),
             cdf=self._evaluate_cdf if d == 1 else None,
+            tail_integrals=self._evaluate_tail_integrals if d == 1 else None,
             sampler=self._draw,
             dim=d,
             label="gamma",
@@ -69,6 +70,14 @@ class Gamma(Target):
         from scipy.special import gammainc
 
         return np.asarray(gammainc(self.shape, self.rate * np.maximum(values, 0.0)), dtype=np.float64)
+
+    def _evaluate_tail_integrals(self, values: Floats) -> Floats:
+        from scipy.special import gammainc, gammaincc
+
+        x, mean, more = np.maximum(values, 0.0), self.shape / self.rate, self.shape + 1.0
+        below = x * gammainc(self.shape, self.rate * x) - mean * gammainc(more, self.rate * x)
+        above = mean * gammaincc(more, self.rate * x) - x * gammaincc(self.shape, self.rate * x)
+        return np.asarray(np.maximum(np.column_stack([below, above + np.maximum(-values, 0.0)]), 0.0))
 
     def _draw(self, n: int, rng: np.random.Generator) -> Floats:
         return rng.gamma(self.shape, 1.0 / self.rate, size=(n, len(self.shape)))

@@ -16,6 +16,17 @@ from steinkit.targets.parameters import as_finite, as_vector, common_dim, show
 from steinkit.targets.scatter import as_scatter
 
 
+def normal_tail_integrals(values: Floats, mean: Floats, deviation: Floats) -> Floats:
+    """E max(x - X, 0) and E max(X - x, 0) for X normal, last axis of length 2; arguments broadcast."""
+    from scipy.special import ndtr
+
+    z = (values - mean) / deviation
+    with np.errstate(over="ignore"):  # of a square, where the density is zero
+        density = np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi)
+    below, above = z * ndtr(z) + density, density - z * ndtr(-z)
+    return np.asarray(np.maximum(np.stack([below, above], axis=-1), 0.0) * np.asarray(deviation)[..., None])
+
+
 class Normal(Target):
     """Normal distribution N(mean, covariance) on R^d.
 
@@ -50,6 +61,7 @@ class Normal(Target):
             score=self._evaluate_score,
             log_density=self._evaluate_log_density,
             cdf=self._evaluate_cdf if d == 1 else None,
+            tail_integrals=self._evaluate_tail_integrals if d == 1 else None,
             sampler=self._draw,
             dim=d,
             label="normal",
@@ -70,6 +82,9 @@ class Normal(Target):
         from scipy.special import ndtr
 
         return np.asarray(ndtr((values - self.mean) / self._scatter.factor.ravel()), dtype=np.float64)
+
+    def _evaluate_tail_integrals(self, values: Floats) -> Floats:
+        return normal_tail_integrals(values, self.mean, self._scatter.factor.ravel())
 
     def _draw(self, n: int, rng: np.random.Generator) -> Floats:
         return self.mean + self._scatter.colour(rng.standard_normal((n, len(self.mean))))

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from steinkit.errors import UsageError
 from steinkit.sample import Floats
 from steinkit.target import Target
+from steinkit.targets.gaussian import normal_tail_integrals
 from steinkit.targets.parameters import as_finite, as_positive, show
 from steinkit.targets.scatter import Scatter, as_scatter
 
@@ -64,6 +65,7 @@ class GaussianMixture(Target):
             score=self._evaluate_score,
             log_density=self._evaluate_log_density,
             cdf=self._evaluate_cdf if dim == 1 else None,
+            tail_integrals=self._evaluate_tail_integrals if dim == 1 else None,
             sampler=self._draw,
             dim=dim,
             label="gaussian-mixture",
@@ -100,6 +102,11 @@ class GaussianMixture(Target):
 
         deviations = np.array([scatter.factor.ravel()[0] for scatter in self._scatters])
         return np.asarray(ndtr((values[:, None] - self.means.T) / deviations) @ self.weights, dtype=np.float64)
+
+    def _evaluate_tail_integrals(self, values: Floats) -> Floats:
+        deviations = np.array([scatter.factor.ravel()[0] for scatter in self._scatters])
+        each = normal_tail_integrals(values[:, None], self.means[:, 0], deviations)
+        return np.asarray(np.einsum("nkt,k->nt", each, self.weights))
 
     def _draw(self, n: int, rng: np.random.Generator) -> Floats:
         component = rng.choice(len(self.means), size=n, p=self.weights)

@@ -61,6 +61,7 @@ class StudentT(Target):
             score=self._evaluate_score,
             log_density=self._evaluate_log_density,
             cdf=self._evaluate_cdf if d == 1 else None,
+            tail_integrals=self._evaluate_tail_integrals if d == 1 else None,
             sampler=self._draw,
             dim=d,
             label="student-t",
@@ -93,6 +94,10 @@ class StudentT(Target):
 
         scale = self._scatter.factor.ravel()
         return np.asarray(stdtr(self.df, (values - self.location) / scale), dtype=np.float64)
+
+    def _evaluate_tail_integrals(self, values: Floats) -> Floats:
+        scale = self._scatter.factor.ravel()
+        return _tail_integrals((values - self.location) / scale, self.df) * scale
 
     def _draw(self, n: int, rng: np.random.Generator) -> Floats:
         noise = self._scatter.colour(rng.standard_normal((n, len(self.location))))
@@ -132,6 +137,7 @@ class IndependentStudentT(Target):
             score=self._evaluate_score,
             log_density=self._evaluate_log_density,
             cdf=self._evaluate_cdf if d == 1 else None,
+            tail_integrals=self._evaluate_tail_integrals if d == 1 else None,
             sampler=self._draw,
             dim=d,
             label="independent-student-t",
@@ -160,5 +166,20 @@ class IndependentStudentT(Target):
 
         return np.asarray(stdtr(self.df, self._standardise(values)), dtype=np.float64)
 
+    def _evaluate_tail_integrals(self, values: Floats) -> Floats:
+        return _tail_integrals(self._standardise(values), float(self.df[0])) * self.scale
+
     def _draw(self, n: int, rng: np.random.Generator) -> Floats:
         return self.location + self.scale * rng.standard_t(self.df, size=(n, len(self.df)))
+
+
+def _tail_integrals(t: Floats, df: float) -> Floats:
+    """E max(t - T, 0) and E max(T - t, 0) for a standard Student T, (n,) -> (n, 2); infinite without a mean."""
+    from scipy.special import gammaln, stdtr
+
+    if df <= 1.0:
+        return np.full((len(t), 2), np.inf)
+    constant = gammaln(0.5 * (df + 1.0)) - gammaln(0.5 * df) - 0.5 * math.log(df * math.pi)
+    # (df + t^2) / (df - 1) times the density
+    spread = df / (df - 1.0) * np.exp(constant - 0.5 * (df - 1.0) * np.log1p(t**2 / df))
+    return np.maximum(np.column_stack([t * stdtr(df, t) + spread, spread - t * stdtr(df, -t)]), 0.0)

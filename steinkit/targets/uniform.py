@@ -41,6 +41,7 @@ class Uniform(Target):
             log_density=self._evaluate_log_density,
             bounds=np.column_stack([self.lower, self.upper]),
             cdf=self._evaluate_cdf if d == 1 else None,
+            tail_integrals=self._evaluate_tail_integrals if d == 1 else None,
             sampler=self._draw,
             dim=d,
             label="uniform",
@@ -55,6 +56,12 @@ class Uniform(Target):
 
     def _evaluate_cdf(self, values: Floats) -> Floats:
         return np.clip((values - self.lower) / (self.upper - self.lower), 0.0, 1.0)
+
+    def _evaluate_tail_integrals(self, values: Floats) -> Floats:
+        inside, width = np.clip(values, self.lower, self.upper), self.upper - self.lower
+        below = 0.5 * (inside - self.lower) ** 2 / width + np.maximum(values - self.upper, 0.0)
+        above = 0.5 * (self.upper - inside) ** 2 / width + np.maximum(self.lower - values, 0.0)
+        return np.column_stack([below, above])
 
     def _draw(self, n: int, rng: np.random.Generator) -> Floats:
         return rng.uniform(self.lower, self.upper, size=(n, len(self.lower)))

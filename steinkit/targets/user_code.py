@@ -16,6 +16,7 @@ from steinkit.errors import InputError, UsageError, did_you_mean
 from steinkit.target import Target
 
 _MODULE_NAME = "steinkit_user_code"
+_A = {"target": "a target", "operator": "an operator", "sampler": "a sampler"}
 
 
 def load_target(reference: str) -> Target:
@@ -42,21 +43,38 @@ def load_target(reference: str) -> Target:
     -----
     While the file runs it may import other files of its folder, as a script may; import them at its top.
     """
-    path, attribute = _split(reference)
+    return _as_target(load_attribute(reference, "target"), Path(reference.rpartition(":")[0]), reference)
+
+
+def load_attribute(reference: str, what: str) -> Any:
+    """Run a file and return one of its attributes, ``path.py:attribute``.
+
+    Parameters
+    ----------
+    reference : str
+    what : str
+        What the attribute is wanted for, for messages.
+
+    Raises
+    ------
+    UsageError, InputError
+        As in `load_target`.
+    """
+    path, attribute = _split(reference, what)
     module = _run(path)
     if not hasattr(module, attribute):
         public = [name for name in vars(module) if not name.startswith("_")]
         hint = did_you_mean(attribute, public) or f"; it defines {', '.join(public) or 'nothing'}"
         raise UsageError(f"{path} has no attribute {attribute!r}{hint}")
-    return _as_target(getattr(module, attribute), path, reference)
+    return getattr(module, attribute)
 
 
-def _split(reference: str) -> tuple[Path, str]:
+def _split(reference: str, what: str) -> tuple[Path, str]:
     path, colon, attribute = reference.rpartition(":")
     if not colon or not path.endswith(".py") or not attribute.isidentifier():
-        raise UsageError(f"a target from a file is written path.py:attribute; received {reference!r}")
+        raise UsageError(f"{_A[what]} from a file is written path.py:attribute; received {reference!r}")
     if not Path(path).is_file():
-        raise InputError(f"there is no file {path}; the target {reference!r} cannot be loaded")
+        raise InputError(f"there is no file {path}; the {what} {reference!r} cannot be loaded")
     return Path(path), attribute
 
 

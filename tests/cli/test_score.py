@@ -34,10 +34,12 @@ def _expected(draws, **settings):
 def wide(monkeypatch):
     """The discrepancy's bracket made wide by hand: [1, 1.05]."""
 
-    def scored(*args, **kwargs):
-        return replace(sk.graph_stein_discrepancy(*args, **kwargs), lower=1.0, upper=1.05, tolerance=0.1)
+    compute = sk.graph_stein_discrepancy
 
-    monkeypatch.setattr(score_command, "graph_stein_discrepancy", scored)
+    def scored(*args, **kwargs):
+        return replace(compute(*args, **kwargs), lower=1.0, upper=1.05, tolerance=0.1)
+
+    monkeypatch.setattr("steinkit.discrepancy.graph.graph_stein_discrepancy", scored)
 
 
 class TestJson:
@@ -45,7 +47,7 @@ class TestJson:
         outcome = steinkit("score", sample_file, *_NORMAL, "--json")
         document = outcome.document
         assert outcome.code == 0
-        assert list(document) == ["sample", "results", "reference", "warnings", "version"]
+        assert list(document) == ["sample", "results", "reference", "references", "warnings", "version", "command"]
         assert document["sample"] == {"draws": 60, "distinct": 60, "dim": 2, "names": ["a", "b"]}
         (entry,) = document["results"]
         keys = ["measure", "value", "lower", "upper", "coordinates", "edges", "dilation", "engine", "seconds"]
@@ -57,6 +59,7 @@ class TestJson:
         assert document["reference"] is None
         assert document["warnings"] == []
         assert document["version"] == __version__
+        assert document["command"] == ["score", sample_file, *_NORMAL, "--json"]
 
     def test_carries_the_numbers_of_the_library_to_the_last_bit(self, steinkit, sample_file, draws):
         (entry,) = steinkit("score", sample_file, *_NORMAL, "--json").document["results"]

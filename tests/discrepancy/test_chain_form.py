@@ -65,9 +65,14 @@ def exact_function(form, y):
 
 
 def worst_row(program, gamma, slope):
-    """Largest excess over one of any row or box of the original program on the complete graph, exactly."""
+    """Largest excess over one of any row or box of the original program on the complete graph, exactly.
+
+    At the bounds gamma, a sum over the steps that lead there, may miss its place by the rounding of each step's
+    variables, as `ChainProgram.lower_bound` says; the bound that it returns pays for that.
+    """
     c1, c2, c3 = (Fraction(v) for v in (program.factors.value, program.factors.gradient, program.factors.smoothness))
     x = [Fraction(v) for v in program.points[:, 0]]
+    rounding = len(x) * c1 * Fraction(1, 2**53)
     rows = [(g, c1) for g in gamma] + [(s, c2) for s in slope]
     for i in range(len(x)):
         for k in range(len(x)):
@@ -78,9 +83,11 @@ def worst_row(program, gamma, slope):
                 rows.append((gamma[i] - gamma[k] - slope[i] * step, c3 * step**2 / 2))
         for bound in () if program.bounds is None else program.bounds[0][np.isfinite(program.bounds[0])]:
             inward = x[i] - Fraction(bound)
-            rows.append((gamma[i], c2 * abs(inward)))
-            if inward:
-                rows.append((gamma[i] - slope[i] * inward, c3 * inward**2 / 2))
+            for v, r in ((gamma[i], c2 * abs(inward)), (gamma[i] - slope[i] * inward, c3 * inward**2 / 2)):
+                if inward:
+                    rows.append((max(abs(v) - rounding, 0), r))
+                else:
+                    rows.append((v, Fraction(0)))
     return max((abs(v) / r - 1 if r else abs(v)) for v, r in rows)
 
 

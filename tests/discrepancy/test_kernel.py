@@ -4,8 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from stein_thinning.kernel import vfk0_imq
 
 import steinkit as sk
+from steinkit.discrepancy.kernel_rounding import _suprema
+from steinkit.discrepancy.operators import RiemannianLangevin
 
 KERNELS = [sk.IMQ(), sk.IMQ(1.7, -0.3), sk.GaussianKernel(1.3), sk.MaternKernel(1.6)]
 by_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=str)
@@ -204,11 +207,157 @@ def test_exponents_must_be_negative(exponent):
         sk.IMQ(1.0, exponent)
 
 
-def test_bounded_targets_are_refused():
-    with pytest.raises(sk.UsageError, match="bounds"):
-        sk.kernel_stein_discrepancy([0.5, 0.6], sk.targets.Uniform())
+def test_bounds_of_the_target_are_respected():
+    draws = np.random.default_rng(0).random((50, 2))
+    by_target = sk.kernel_stein_discrepancy(draws, sk.targets.Uniform(dim=2))
+    given = sk.kernel_stein_discrepancy(draws, scores=np.zeros((50, 2)), bounds=(0.0, 1.0))
+    assert by_target.value == given.value
+    np.testing.assert_array_equal(by_target.bounds, [[0.0, 1.0]] * 2)
+    with pytest.raises(sk.UsageError, match="differ"):
+        sk.kernel_stein_discrepancy(draws, sk.targets.Uniform(dim=2), bounds=(0.0, 2.0))
+    with pytest.raises(sk.InputError, match="outside the support"):
+        sk.kernel_stein_discrepancy(draws + 0.5, sk.targets.Uniform(dim=2))
+
+
+def test_infinite_bounds_change_nothing():
     unbounded = sk.Target(score=lambda x: -x, bounds=[(-math.inf, math.inf)])
-    assert sk.kernel_stein_discrepancy([0.5, 0.6], unbounded).value > 0.0
+    assert sk.kernel_stein_discrepancy([0.5, 0.6], unbounded).value == scored([0.5, 0.6]).value
+
+
+def test_bounded_discrepancy_of_known_value():
+    """Draws 0 and 1/2 for Unif(0, 1), c = 1: w = 0, 1/9 and w' = 1/2, 0 by hand, so b = w' and a = w."""
+    value = sk.kernel_stein_discrepancy([0.0, 0.5], sk.targets.Uniform(), squared=True).value
+    corner, middle = 0.5**2, (1.0 / 9.0) ** 2  # phi(0) b^2 and -2 phi'(0) a^2
+    # phi' = -(5/4)^(-3/2) / 2 and r = -1/2: 2 phi' (a(x) r b(y) - a(y) r b(x)), x = 0, y = 1/2
+    between = -(1.25**-1.5) * (0.5 * 0.5 / 9.0)
+    assert value == pytest.approx((corner + middle + 2.0 * between) / 4.0, rel=1e-14)
+
+
+def test_u_statistic_has_mean_zero_on_a_box_only_with_its_bounds():
+    def values(bounds, power=1.0):
+        draws = (np.random.default_rng(seed).random((40, 2)) ** power for seed in range(300))
+        zero = np.zeros((40, 2))
+        return np.array(
+            [
+                sk.kernel_stein_discrepancy(x, scores=zero, bounds=bounds, statistic="u", squared=True).value
+                for x in draws
+            ]
+        )
+
+    right, without, biased = values((0.0, 1.0)), values(None), values((0.0, 1.0), 1.5)
+    assert abs(right.mean()) < 4 * right.std() / math.sqrt(len(right))
+    assert without.mean() > 10 * without.std() / math.sqrt(len(without))
+    assert biased.mean() > 10 * biased.std() / math.sqrt(len(biased))
+
+
+def test_bounded_discrepancy_falls_with_the_sample_size():
+    values = [
+        sk.kernel_stein_discrepancy(np.random.default_rng(1).random((n, 2)), sk.targets.Uniform(dim=2)).value
+        for n in (50, 5000)
+    ]
+    assert values[1] < values[0] / 4.0  # ten is the expected ratio
+
+
+@pytest.mark.parametrize("kernel", KERNELS[:2], ids=str)
+def test_stein_thinning_package_agrees(kernel):
+    """Its qf = c + |x - y|^2 takes for c what is the squared scale here; its weights are 1/n, its value the root."""
+    points, scores = np.random.default_rng(9).standard_normal((2, 120, 3))
+    rows, columns = np.indices((120, 120)).reshape(2, -1)
+    matrix = vfk0_imq(
+        points[rows], points[columns], scores[rows], scores[columns], np.eye(3), kernel.scale**2, kernel.exponent
+    ).reshape(120, 120)
+    result = sk.kernel_stein_discrepancy(points, scores=scores, kernel=kernel)
+    assert result.value == pytest.approx(math.sqrt(matrix.mean()), rel=1e-10)
+    np.testing.assert_allclose(result.witness, matrix.mean(axis=1), rtol=1e-10, atol=1e-13)
+
+
+@by_kernel
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e4])
+def test_bracket_holds_the_value_of_longer_numbers(kernel, size):
+    points, scores = np.random.default_rng(6).standard_normal((2, 300, 3))
+    scores = scores * size
+    long = stein_matrix(kernel, points.astype(np.longdouble), scores.astype(np.longdouble))
+    v = sk.kernel_stein_discrepancy(points, scores=scores, kernel=kernel, squared=True)
+    wanted = float(v.sample.weights.astype(np.longdouble) @ long @ v.sample.weights.astype(np.longdouble))
+    assert v.lower <= wanted <= v.upper
+    assert v.lower <= v.value <= v.upper
+    assert 0.0 < v.upper - v.lower < 1e-9 * v.value
+    root = sk.kernel_stein_discrepancy(points, scores=scores, kernel=kernel)
+    assert root.lower <= math.sqrt(wanted) <= root.upper
+    assert root.lower < root.value < root.upper
+    u = sk.kernel_stein_discrepancy(points, scores=scores, kernel=kernel, statistic="u", squared=True)
+    off = float((long.sum() - np.trace(long)) / (300 * 299))
+    assert u.lower <= off <= u.upper
+    assert u.lower < u.value < u.upper
+
+
+@by_kernel
+def test_terms_are_no_larger_than_the_rounding_bound_takes_them(kernel):
+    r = np.concatenate([np.zeros(1), np.geomspace(1e-4, 1e3, 20000)]) * kernel.scale
+    u = r**2
+    if isinstance(kernel, sk.IMQ):
+        b, e = kernel.scale**2 + u, kernel.exponent
+        phi, first, second, loss = b**e, -e * b ** (e - 1), e * (e - 1) * b ** (e - 2), np.ones_like(u)
+    elif isinstance(kernel, sk.GaussianKernel):
+        loss, phi = 1 + u / (2 * kernel.scale**2), np.exp(-u / (2 * kernel.scale**2))
+        first, second = phi / (2 * kernel.scale**2), phi / (4 * kernel.scale**4)
+    else:
+        t, a = np.sqrt(5.0) * r / kernel.scale, 5 / (6 * kernel.scale**2)
+        loss, phi = 1 + t, (1 + t + t**2 / 3) * np.exp(-t)
+        first, second = a * (1 + t) * np.exp(-t), 3 * a**2 * np.exp(-t)
+    largest = (
+        (loss * phi).max(),
+        (loss * 2 * r * first).max(),
+        (loss * 2 * first).max() + (loss * 4 * u * second).max(),
+    )
+    for taken, found in zip(_suprema(kernel), largest, strict=True):
+        assert found <= taken * (1 + 1e-12)
+        assert taken < 3 * found
+
+
+def test_witness_at_the_points_is_the_witness():
+    points = np.random.default_rng(0).random((60, 2))
+    target = sk.targets.Beta(2.0, 3.0, dim=2)
+    result = sk.kernel_stein_discrepancy(points, target, weights=np.arange(60) + 1.0)
+    again = result.witness_at(points, target)
+    np.testing.assert_allclose(again, result.witness, rtol=1e-12, atol=1e-13)
+    np.testing.assert_array_equal(result.witness_at(points, scores=target.score(points)), again)
+    np.testing.assert_array_equal(result.witness_at(sk.Sample(points, scores=target.score(points))), again)
+    in_chains = points.reshape(3, 20, 2)
+    np.testing.assert_array_equal(result.witness_at(in_chains, scores=target.score(points).reshape(3, 20, 2)), again)
+
+
+@by_kernel
+def test_witness_is_positive_where_the_sample_has_too_much(kernel):
+    target = sk.targets.Normal(0.0)
+    sample = np.random.default_rng(0).standard_normal(400) + 0.5
+    grid = np.linspace(-8.0, 8.0, 4001)
+    witness = sk.kernel_stein_discrepancy(sample, target, kernel=kernel).witness_at(grid, target)
+    density = np.exp(-0.5 * grid**2) / math.sqrt(2.0 * math.pi)
+    assert abs((witness * density).sum() * (grid[1] - grid[0])) < 1e-9
+    assert witness[grid == 2.0] > 0.0 > witness[grid == -2.0]
+
+
+def test_witness_under_an_operator():
+    operator = RiemannianLangevin(lambda x: (1.0 + x**2)[:, :, None], lambda x: 2.0 * x)
+    draws = np.random.default_rng(0).standard_normal(40)
+    result = sk.kernel_stein_discrepancy(draws, sk.targets.Normal(0.0), operator=operator)
+    np.testing.assert_allclose(result.witness_at(draws, sk.targets.Normal(0.0)), result.witness, rtol=1e-11, atol=1e-13)
+
+
+def test_witness_needs_one_source_of_scores_inside_the_support():
+    target = sk.targets.Uniform(dim=2)
+    result = sk.kernel_stein_discrepancy(np.random.default_rng(0).random((9, 2)), target)
+    with pytest.raises(sk.UsageError, match="received 0"):
+        result.witness_at([[0.5, 0.5]])
+    with pytest.raises(sk.UsageError, match="received 2"):
+        result.witness_at([[0.5, 0.5]], target, scores=[[0.0, 0.0]])
+    with pytest.raises(sk.InputError, match="outside the support"):
+        result.witness_at([[0.5, 1.5]], scores=[[0.0, 0.0]])
+    with pytest.raises(sk.InputError, match="3 coordinates"):
+        result.witness_at([[0.5, 0.5, 0.5]], target)
+    with pytest.raises(sk.InputError, match="overflow"):
+        sk.kernel_stein_discrepancy([0.0], scores=[1e150]).witness_at([0.5], scores=[1e200])
 
 
 @pytest.mark.parametrize("weights", [None, [2.0]])

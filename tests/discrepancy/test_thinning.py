@@ -53,6 +53,40 @@ def test_keeps_what_is_known_of_the_draws():
     assert thinned.weights is None
 
 
+def test_draw_numbers_tell_what_was_chosen():
+    points = np.random.default_rng(0).standard_normal((50, 2))
+    thinned = sk.thin(points, m=8, scores=-points)
+    np.testing.assert_array_equal(points[thinned.draw], thinned.points)
+    chains = sk.Sample(points, chain=np.arange(50) % 2)
+    thinned = sk.thin(chains, m=8, scores=-points)
+    np.testing.assert_array_equal(points[2 * thinned.draw + thinned.chain], thinned.points)
+
+
+def test_scores_may_be_laid_out_like_the_draws():
+    points = np.random.default_rng(0).standard_normal((2, 20, 3))
+    flat = points.reshape(40, 3)
+    beside, below = (sk.thin(points, m=7, scores=scores) for scores in (-points, -flat))
+    np.testing.assert_array_equal(beside.points, below.points)
+    np.testing.assert_array_equal(beside.scores, -beside.points)
+
+
+def test_bounds_are_respected():
+    rng = np.random.default_rng(1)
+    biased = rng.beta(3.0, 3.0, 400)
+    thinned = sk.thin(biased, sk.targets.Uniform(), m=40)
+    assert biased.std() < 0.2
+    assert thinned.points.std() == pytest.approx(12.0**-0.5, rel=0.1)
+    again = sk.thin(biased, m=40, scores=np.zeros((400, 1)), bounds=[(0.0, 1.0)])
+    np.testing.assert_array_equal(again.points, thinned.points)
+
+
+def test_an_operator_that_is_langevins_changes_nothing():
+    points = np.random.default_rng(2).standard_normal((100, 2))
+    identity = sk.RiemannianLangevin(lambda x: np.tile(np.eye(2), (len(x), 1, 1)), np.zeros_like)
+    plain, same = (sk.thin(points, m=9, scores=-points, operator=operator) for operator in (None, identity))
+    np.testing.assert_array_equal(plain.draw, same.draw)
+
+
 def test_draws_without_weight_are_never_chosen():
     points = np.array([[0.0], [3.0], [4.0]])
     thinned = sk.thin(sk.Sample(points, weights=[0.0, 1.0, 1.0], scores=-points), m=5)
@@ -73,8 +107,8 @@ def test_m_must_be_a_positive_whole_number(m):
 
 
 def test_what_cannot_be_thinned_is_refused():
-    with pytest.raises(sk.UsageError, match="bounds"):
-        sk.thin([0.5, 0.6], sk.targets.Uniform(), m=1)
+    with pytest.raises(sk.InputError, match="outside"):
+        sk.thin([0.5, 1.6], sk.targets.Uniform(), m=1)
     with pytest.raises(sk.UsageError, match="score"):
         sk.thin([0.5, 0.6], m=1)
     with pytest.raises(sk.InputError, match="scores"):

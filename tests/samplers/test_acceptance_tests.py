@@ -264,14 +264,14 @@ def pooled(frequency, probability):
         (MinibatchBarkerTest(500, sigma=1.3, growth="jump"), True),
         (AusterityTest(0.4, 500), False),
     ],
-    ids=repr,
+    ids=lambda value: value if isinstance(value, bool) else type(value).__name__,
 )
 def test_acceptance_frequencies(pairs, test, faithful, record_property):
     exact = expit(pairs[3]) if isinstance(test, MinibatchBarkerTest) else np.minimum(1.0, np.exp(pairs[3]))
     frequency, mean_batch = frequencies(pairs, test)
     excess, error = pooled(frequency, exact)
-    record_property("excess", excess)
-    record_property("mean error", error)
+    record_property("excess", float(excess))
+    record_property("mean error", float(error))
     print(f"{test}: mean batch {mean_batch:.0f}, chi-square {excess:+.1f} sd, mean error {error:+.4f}")
     assert (excess < 4.5) == faithful
 

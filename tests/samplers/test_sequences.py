@@ -77,6 +77,12 @@ def test_sobol_fills_every_dyadic_interval():
     np.testing.assert_array_equal(alone.points[0], scrambled.points[2])
 
 
+def test_sobol_takes_the_seeds_of_the_chains():
+    both = sobol(Uniform(dim=2), draws=8, scramble=True, seed=[4, 5]).points
+    assert both.shape == (2, 8, 2)
+    np.testing.assert_array_equal(both[1], sobol(Uniform(dim=2), draws=8, scramble=True, seed=[5]).points[0])
+
+
 def test_a_longer_sobol_sequence_begins_with_the_shorter():
     long = sobol(Uniform(dim=4), draws=300).points[0]
     for n in (1, 2, 100, 127, 128):

@@ -1,0 +1,143 @@
+"""How long a sweep takes beside the paper's own figures, and what racing saves of it without losing the winner.
+
+The sweep is that of Gorham and Mackey, section 5.3: stochastic gradient Langevin dynamics on the posterior of a mixture
+of two normals, eight step sizes, 50 seeds, 1000 draws of each, no burn-in; effective sample size and the graph
+discrepancy choose. The paper reports .4 s for a spanner and 1.4 s for a coordinate's program, two coordinates a sample.
+
+Then races: each takes 50 seeds at random from a pool that has been scored once, both loosely and tightly, and looks up
+what it asks for. It keeps the winner if it ends with the full sweep's best setting for these seeds, or one that cannot
+be told from it. A cell's time is the median of its setting, so that the loading of kernels counts nowhere. Run it with
+
+    python benchmarks/sweeps.py [--quick] [--jobs N] [--pool FOLDER]
+
+A pool in a folder is used again the next time.
+
+References
+----------
+J. Gorham and L. Mackey (2015), "Measuring sample quality with Stein's method", NeurIPS, section 5.3 and figure 3.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from statistics import mean, median
+from typing import Any
+
+import numpy as np
+
+from steinkit.sweeps.choice import choose
+from steinkit.sweeps.racing import Race
+from steinkit.sweeps.result import SweepResult
+from steinkit.sweeps.run import sweep
+
+STEP_SIZES = (5e-2, 1e-2, 5e-3, 1e-3, 5e-4, 1e-4, 5e-5, 1e-5)
+PAPER_SECONDS_A_CELL = 0.4 + 2 * 1.4
+LOOSE, FINAL = 0.1, 1e-2
+
+
+def run(seeds: int, draws: int, **options: Any) -> SweepResult:
+    return sweep(
+        "mixture-posterior",
+        "sgld",
+        grid={"step_size": STEP_SIZES},
+        options={"batch_size": 5, "draws": draws, "start": "normal"},
+        seeds=seeds,
+        **options,
+    )
+
+
+def full_sweep(seeds: int, draws: int, jobs: int) -> None:
+    """Print the time of the sweep and what each criterion picks."""
+    run(jobs, min(draws, 50), n_jobs=jobs)  # imports and compilation
+    started = time.perf_counter()
+    result = run(seeds, draws, n_jobs=jobs, tolerance=FINAL)
+    seconds = time.perf_counter() - started
+    cells = len(STEP_SIZES) * seeds
+    print(f"\nSweep of {len(STEP_SIZES)} step sizes, {seeds} seeds, {draws} draws, {jobs} jobs, tolerance {FINAL:g}")
+    print(f"{'wall seconds':32}{seconds:9.1f}")
+    print(f"{'the same by the paper, one core':32}{PAPER_SECONDS_A_CELL * cells:9.1f}   {cells} x (.4 + 2 x 1.4)")
+    print(f"{'seconds a cell and job':32}{seconds * jobs / cells:9.3f}   {PAPER_SECONDS_A_CELL:.1f} by the paper")
+    for name, choice in result.criteria.items():
+        ties = ", ".join(f"{tie['step_size']:g}" for tie in choice.ties) or "none"
+        print(f"best by {name:24}{choice.best['step_size']:9g}   ties: {ties}")
+
+
+class Pool:
+    """Scores of every setting with many seeds at one tolerance, and what a cell of each setting cost."""
+
+    def __init__(self, result: SweepResult) -> None:
+        places = {setting["step_size"]: i for i, setting in enumerate(result.settings)}
+        self.records = {(places[record["settings"]["step_size"]], record["seed"]): record for record in result.records}
+        self.brackets = {cell: self._bracket(record) for cell, record in self.records.items()}
+        self.seconds = {part: self._medians(part) for part in ("solve", "graph")}
+
+    def _bracket(self, record: dict[str, Any]) -> tuple[float, float] | None:
+        found = [entry for entry in record["results"] if entry["measure"] == "graph"]
+        return (found[0]["lower"], found[0]["upper"]) if found else None
+
+    def _medians(self, part: str) -> list[float]:
+        seconds: list[list[float]] = [[] for _ in STEP_SIZES]
+        for (i, _), record in self.records.items():
+            seconds[i] += [entry["seconds"][part] for entry in record["results"] if entry["measure"] == "graph"]
+        return [median(column) for column in seconds]
+
+
+def race(pools: dict[float, Pool], seeds: list[int], tolerance: float | None) -> tuple[bool, int, dict[str, float]]:
+    """Whether a race keeps the winner, how many settings end it, and the share of each part of the time it saves."""
+    settings = [{"step_size": step} for step in STEP_SIZES]
+    final = pools[FINAL]
+    rounds = Race(len(settings), seeds, tolerance=tolerance)
+    brackets: dict[tuple[int, int], tuple[float, float] | None] = {}
+    done: set[tuple[float, int, int]] = set()
+    while (coming := rounds.next_round(brackets)) is not None:
+        at = coming.tolerance or FINAL
+        for cell in ((i, seed) for i in coming.settings for seed in coming.seeds):
+            brackets[cell] = pools[at].brackets[cell]
+            done.add((at, *cell))
+        left = coming.settings
+    full = choose([final.records[i, seed] for i in range(len(settings)) for seed in seeds], "graph", settings)
+    ours = choose([final.records[i, seed] for i in left for seed in seeds], "graph", [settings[i] for i in left])
+    saved = {
+        part: 1.0 - sum(pools[at].seconds[part][i] for at, i, _ in done) / (len(seeds) * sum(final.seconds[part]))
+        for part in ("solve", "graph")
+    }
+    return ours.best in (full.best, *full.ties), len(left), saved
+
+
+def racing_table(folder: str, size: int, seeds: int, draws: int, repetitions: int, jobs: int) -> None:
+    """Print how often races keep the winner, and what they save."""
+    pools = {at: Pool(run(size, draws, n_jobs=jobs, tolerance=at, directory=folder)) for at in (LOOSE, FINAL)}
+    solve = [sum(pools[at].seconds["solve"]) / len(STEP_SIZES) for at in (LOOSE, FINAL)]
+    print(f"\nRaces of {seeds} seeds out of {size}, {repetitions} repetitions")
+    print(f"Programs take {solve[0]:.3f} s a cell at tolerance {LOOSE:g}, {solve[1]:.3f} s at {FINAL:g}")
+    print(f"{'early tolerance':18}{'winner kept':>13}{'settings left':>15}{'programs saved':>24}{'spanners saved':>16}")
+    for tolerance in (None, LOOSE):
+        draw = [np.random.default_rng(k).permutation(size)[:seeds].tolist() for k in range(repetitions)]
+        found = [race(pools, chosen, tolerance) for chosen in draw]
+        saved = [parts["solve"] for _, _, parts in found]
+        print(
+            f"{'the final one' if tolerance is None else f'{tolerance:g}':18}"
+            f"{f'{sum(kept for kept, _, _ in found)} of {repetitions}':>13}"
+            f"{mean(left for _, left, _ in found):15.1f}"
+            f"{f'{mean(saved):.0%} ({min(saved):.0%} to {max(saved):.0%})':>24}"
+            f"{mean(parts['graph'] for _, _, parts in found):16.0%}"
+        )
+    print("Aims: the winner kept in 19 of 20 races, half of the programs' time saved")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="short chains, few seeds")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--pool", metavar="FOLDER", help="where to keep the scores that races are drawn from")
+    options = parser.parse_args()
+    seeds, draws, size, repetitions = (12, 60, 24, 5) if options.quick else (50, 1000, 150, 40)
+    full_sweep(seeds, draws, options.jobs)
+    with tempfile.TemporaryDirectory() as folder:
+        racing_table(options.pool or folder, size, seeds, draws, repetitions, options.jobs)
+
+
+if __name__ == "__main__":
+    main()

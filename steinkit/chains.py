@@ -1,0 +1,237 @@
+r"""How well chains have mixed: effective sample sizes, R-hat, and moments, from arviz-stats, for any `Sample`.
+
+For K chains of n draws each, with lag-t autocorrelation :math:`\rho_t` of the chains together,
+
+.. math:: \mathrm{ESS} = \frac{K n}{1 + 2 \sum_{t \ge 1} \rho_t},
+
+the number of independent draws whose mean would vary as much. Bulk ESS is that of the ranks' normal scores, tail ESS
+the smaller one of the indicators of the 5 % and 95 % quantiles. R-hat compares the spread between half chains, of
+ranks and of distances from the median, with that within; it is near 1 where the chains agree.
+
+What none of it can see is bias. These numbers are about the distribution that the chains converge to, whatever that is;
+a sampler that converges quickly to a wrong one has a large ESS and an R-hat of 1.
+
+References
+----------
+A. Vehtari, A. Gelman, D. Simpson, B. Carpenter and P.-C. Bürkner (2021), "Rank-normalization, folding, and
+localization: an improved R-hat for assessing convergence of MCMC", Bayesian Analysis 16, sections 3 and 4.
+C. J. Geyer (1992), "Practical Markov chain Monte Carlo", Statistical Science 7 (where the sum is cut off).
+L. Kish (1965), Survey Sampling (the effective size of weighted draws).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steinkit.sample import Floats, Integers, Sample, as_sample
+
+_FEWEST = 4  # draws of a chain below which arviz-stats gives no number
+_TAILS = (0.05, 0.95)
+
+
+@dataclass(frozen=True, eq=False)
+class ChainDiagnostics:
+    """Effective sample sizes, R-hat and moments of a sample's coordinates.
+
+    NaN stands wherever a number is not defined: for R-hat of one chain, for a coordinate that never changes, for chains
+    of fewer than four draws.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The coordinates.
+    n_chains : int
+    n_draws : int
+        Draws of each chain that `bulk_ess`, `tail_ess`, `r_hat` and `mcse_mean` are computed from: the length of the
+        shortest chain.
+    mean, sd : ndarray, shape (d,)
+        Of all draws, with their weights.
+    mcse_mean : ndarray, shape (d,)
+        Standard error of the mean that the chains' autocorrelation leaves; NaN where draws carry unequal weights.
+    bulk_ess, tail_ess, r_hat : ndarray, shape (d,)
+        Each draw counts once, whatever its weight.
+    weight_ess : float
+        Kish's effective size of the weights, (sum w)^2 / sum w^2, of all draws; their number where weights are equal.
+    cost_per_draw : float, optional
+        What the chains cost, burn-in included, over the number of draws; None where the sample stores no cost.
+    moved : float, optional
+        Share of draws that differ from the one before in their chain: the acceptance rate of a sampler whose proposals
+        never equal the present state, if no draws were left out between. None where no chain has two draws.
+    warnings : tuple of str
+        What was left out, and what is not defined.
+    """
+
+    names: tuple[str, ...]
+    n_chains: int
+    n_draws: int
+    mean: Floats
+    sd: Floats
+    mcse_mean: Floats
+    bulk_ess: Floats
+    tail_ess: Floats
+    r_hat: Floats
+    weight_ess: float
+    cost_per_draw: float | None
+    moved: float | None
+    warnings: tuple[str, ...]
+
+    @property
+    def min_ess(self) -> float:
+        """Smallest bulk ESS of the coordinates for which it is defined; NaN where it is for none."""
+        defined = self.bulk_ess[np.isfinite(self.bulk_ess)]
+        return float(defined.min()) if defined.size else math.nan
+
+    def __repr__(self) -> str:
+        return (
+            f"<ChainDiagnostics of {self.n_chains} x {self.n_draws} draws in {len(self.names)} dimensions, "
+            f"smallest bulk ESS {self.min_ess:.4g}>"
+        )
+
+
+def chain_diagnostics(draws: Sample | ArrayLike) -> ChainDiagnostics:
+    """Compute effective sample sizes, R-hat and moments of a sample, coordinate by coordinate.
+
+    The sample's chain labels split it, its draw numbers order each chain; without them it is one chain in the order
+    given. Chains of unequal length are cut to the first draws of each, as many as the shortest has.
+
+    None of these numbers knows the target: a biased sampler that mixes well is praised. They take the draws for a
+    chain: weights do not enter ESS and R-hat, and `ChainDiagnostics.weight_ess` says what the weights alone cost.
+
+    Parameters
+    ----------
+    draws : Sample or array_like, shape (n,), (n, d) or (chains, draws, d)
+
+    Returns
+    -------
+    ChainDiagnostics
+
+    Raises
+    ------
+    InputError
+        If the draws are no sample.
+    """
+    sample = as_sample(draws)
+    chains, notes = split_chains(sample)
+    lengths = [len(rows) for rows in chains]
+    common = min(lengths)
+    if common < max(lengths):
+        notes.append(
+            f"the chains have from {common} to {max(lengths)} draws; ESS, R-hat and the error of the mean are those of "
+            f"the first {common} of each"
+        )
+    if common < _FEWEST:
+        shortest = "the sample has" if len(chains) == 1 else "the shortest chain has"
+        notes.append(
+            f"{shortest} {common} draw{'s' * (common != 1)}; ESS, R-hat and the error of the mean need {_FEWEST}"
+        )
+    p = sample.probabilities
+    weighted = bool((p != p[0]).any())
+    weight_ess = 1.0 / float(p @ p) if weighted else float(len(sample))
+    if weighted:
+        notes.append(
+            f"the draws carry unequal weights (worth {weight_ess:.4g} equal ones): ESS and R-hat are those of the "
+            "chain that made the draws and ignore the weights; the error of the weighted mean is not known"
+        )
+    mean, sd = _moments(sample.points, p)
+    constant = np.ptp(sample.points, axis=0) == 0.0
+    if constant.any() and len(sample) > 1:
+        still = ", ".join(np.array(sample.names)[constant])
+        notes.append(f"all draws of {still} are the same; ESS and R-hat are not defined for what does not change")
+    rows = np.stack([chain[:common] for chain in chains])
+    found = np.array([_diagnose(sample.points[rows, j]) for j in range(sample.dim)])
+    if weighted:
+        found[:, 3] = np.nan
+    return ChainDiagnostics(
+        names=sample.names,
+        n_chains=len(chains),
+        n_draws=common,
+        mean=mean,
+        sd=sd,
+        mcse_mean=found[:, 3],
+        bulk_ess=found[:, 0],
+        tail_ess=found[:, 1],
+        r_hat=found[:, 2],
+        weight_ess=weight_ess,
+        cost_per_draw=_cost_per_draw(sample, chains),
+        moved=_moved(sample, chains),
+        warnings=tuple(notes),
+    )
+
+
+def split_chains(sample: Sample) -> tuple[list[Integers], list[str]]:
+    """Rows of each chain in the order of its draws, and what stood against it.
+
+    Returns
+    -------
+    list of ndarray of int
+        In ascending order of the labels; one of all rows where the sample has no labels.
+    list of str
+        Chains whose draw numbers repeat, so that they cannot be put in order; these stay in the order given.
+    """
+    if sample.chain is None:
+        chains = [np.arange(len(sample))]
+    else:
+        chains = [np.flatnonzero(sample.chain == label) for label in np.unique(sample.chain)]
+    if sample.draw is None:
+        return chains, []
+    ordered, notes = [], []
+    for rows in chains:
+        numbers = sample.draw[rows]
+        if len(np.unique(numbers)) < len(numbers):
+            which = "the sample" if sample.chain is None else f"chain {sample.chain[rows[0]]}"
+            notes.append(
+                f"draw numbers of {which} repeat and cannot put it in order; the order given was taken (several chains "
+                "need labels)"
+            )
+            ordered.append(rows)
+        else:
+            ordered.append(rows[np.argsort(numbers)])
+    return ordered, notes
+
+
+def _moments(points: Floats, p: Floats) -> tuple[Floats, Floats]:
+    """Weighted mean, and standard deviation without the bias that n - 1 removes where weights are equal."""
+    mean = p @ points
+    freedom = 1.0 - float(p @ p)
+    if not freedom > 0.0:
+        return mean, np.full(points.shape[1], np.nan)
+    scale = np.abs(points - mean).max(axis=0)  # squares neither overflow nor vanish
+    scale[scale == 0.0] = 1.0
+    return mean, scale * np.sqrt(p @ ((points - mean) / scale) ** 2 / freedom)
+
+
+def _diagnose(values: Floats) -> tuple[float, float, float, float]:
+    """Bulk ESS, tail ESS, R-hat and standard error of the mean of one coordinate, shape (chains, draws)."""
+    exponent = int(np.frexp(np.abs(values).max())[1])
+    scaled = np.ldexp(values, -exponent)  # exactly; arviz-stats squares, and takes a spread below 1e-15 for none
+    spread = float(np.ptp(scaled))
+    if values.shape[1] < _FEWEST or spread == 0.0:
+        return math.nan, math.nan, math.nan, math.nan
+    from arviz_stats.base.array import array_stats
+
+    stats: Any = array_stats
+    with np.errstate(divide="ignore", invalid="ignore"):  # chains that stand still in different places: R-hat infinite
+        bulk = float(stats.ess(scaled, method="bulk"))
+        tail = float(stats.ess(scaled, method="tail", prob=_TAILS))
+        error = float(np.ldexp(spread * stats.mcse((scaled - scaled.mean()) / spread, method="mean"), exponent))
+        r_hat = float(stats.rhat(scaled, method="rank")) if len(values) > 1 else math.nan
+    return bulk, tail, r_hat, error
+
+
+def _cost_per_draw(sample: Sample, chains: list[Integers]) -> float | None:
+    if sample.cost is None:
+        return None
+    return float(sum(sample.cost[rows].max() for rows in chains)) / len(sample)
+
+
+def _moved(sample: Sample, chains: list[Integers]) -> float | None:
+    steps = sum(len(rows) - 1 for rows in chains)
+    if steps == 0:
+        return None
+    points = sample.points
+    return sum(int((points[rows[1:]] != points[rows[:-1]]).any(axis=1).sum()) for rows in chains) / steps

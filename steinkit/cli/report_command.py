@@ -1,0 +1,60 @@
+"""``steinkit report``: a page of HTML that says what was found, shows it, and says how to find it again."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from pathlib import Path
+
+import click
+
+from steinkit.errors import OutputError, UsageError
+
+_HELP = """Write a page of HTML about one or more results.
+
+\b
+steinkit report DIR -o report.html
+steinkit report DIR curve.json ranks.json -o report.html --title "Step size of SGLD"
+steinkit report DIR --target model.py:target -o report.html
+
+RESULT is the folder of 'steinkit sweep', or a file (or '-', standard input) with what 'steinkit score', 'compare',
+'curve' or 'sweep' print with --json. The page is one file that needs no network and runs no script.
+"""
+
+
+@click.command(help=_HELP)
+@click.argument("results", nargs=-1, required=True, metavar="RESULT...")
+@click.option(
+    "-o", "--output", required=True, metavar="FILE", type=click.Path(dir_okay=False), help="The page, report.html say."
+)
+@click.option("--title", help="A line above the verdict, and the name of the page in a browser.")
+@click.option(
+    "--target",
+    metavar="PATH.PY:ATTRIBUTE",
+    help="Target of a sweep where it is code of your own, which is then run, to show the draws. Built-in targets are "
+    "known from the sweep.",
+)
+def report(results: tuple[str, ...], output: str, title: str | None, target: str | None) -> None:
+    """Write the page."""
+    from steinkit.report.page import write_report
+
+    _require_place(results, output)
+    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no result
+        write_report(results, output, title=title, target=target)
+
+
+def _require_place(results: tuple[str, ...], output: str) -> None:
+    """Refuse, before any work is done, a file that cannot be written or would cost the user another."""
+    from steinkit.sweeps.store import CONFIGURATION, RECORDS, RESULT
+
+    if output == "-":
+        raise UsageError("-o names a file; a page is not printed on standard output")
+    place = Path(output).resolve()
+    if not place.parent.is_dir():
+        raise OutputError(f"{output} cannot be written: there is no folder {Path(output).parent}; make it first")
+    for result in results:
+        source = Path(result).resolve()
+        if place == source or (
+            place.exists() and source in place.parents and place.name in (CONFIGURATION, RECORDS, RESULT)
+        ):
+            raise UsageError(f"-o {output} would overwrite what the page is made from; name another file")

@@ -1,0 +1,92 @@
+"""``steinkit thin``: the draws of a file that together represent the target best."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from typing import Any
+
+import click
+
+from steinkit import __version__
+from steinkit.cli.documents import as_json, sample_document
+from steinkit.cli.options import bounds_for
+from steinkit.cli.outputs import say, warn
+from steinkit.cli.sample_files import SAMPLE_FORMATS, deliver_sample, format_of, require_sample_place
+from steinkit.cli.shared_options import file_options, target_of, target_options
+from steinkit.files import read_sample
+
+_HELP = """Choose the draws of FILE ('-' for standard input) that together represent a target best.
+
+\b
+steinkit thin draws.csv --target normal -p mean=0,0 --draws 50 -o thinned.csv
+steinkit thin draws_with_scores.csv --draws 50 -o thinned.csv
+
+Stein thinning (Riabiz et al. 2022): draw after draw, repeats allowed, the one that makes the kernel Stein discrepancy
+smallest. It takes out burn-in, and bias as far as the draws allow; the shares of modes far apart it cannot see.
+"""
+
+
+@click.command(help=_HELP)
+@click.argument("file")
+@click.option("--draws", type=click.IntRange(min=1), required=True, metavar="M", help="How many draws to choose.")
+@target_options
+@file_options
+@click.option(
+    "--bounds",
+    multiple=True,
+    metavar="LOWER,UPPER",
+    help="Bounds of the support, as in 'steinkit score'.",
+)
+@click.option("--kernel", type=click.Choice(["imq", "gaussian", "matern"]), default="imq", show_default=True)
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="FILE",
+    type=click.Path(dir_okay=False, allow_dash=True),
+    help="Write the chosen draws to this file (.csv, .npz), or as CSV to standard output ('-').",
+)
+@click.option("--output-format", type=click.Choice(SAMPLE_FORMATS), help="By default by the output's ending.")
+@click.option("--json", "json_output", is_flag=True, help="Print what was chosen and what it scores as JSON.")
+def thin(file: str, draws: int, **settings: Any) -> None:
+    """Thin a sample, write what was chosen, and say on standard error what it scores."""
+    from steinkit.discrepancy.kernel import kernel_stein_discrepancy
+    from steinkit.discrepancy.thinning import thin as thin_sample
+
+    output, form = settings["output"], format_of(settings["output"], settings["output_format"], "--output-format")
+    require_sample_place(output, settings["json_output"], file)
+    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no draw
+        sample = read_sample(file, format=settings["file_format"], columns=settings["columns"])
+        target, doubts = target_of(file, sample, settings | {"measures": ("ksd",)})
+        bounds = bounds_for(settings["bounds"], sample)
+        before = kernel_stein_discrepancy(sample, target, bounds=bounds, kernel=settings["kernel"])
+        chosen = thin_sample(sample, target, m=draws, bounds=bounds, kernel=before.kernel)
+        after = kernel_stein_discrepancy(chosen, target, bounds=bounds, kernel=before.kernel)
+    deliver_sample(chosen, output, form)
+    notes = (*doubts, *before.warnings)
+    document = {
+        "sample": sample_document(sample),
+        "draws": draws,
+        "distinct": len(after.sample),
+        "ksd": {"before": before.value, "after": after.value, "kernel": repr(before.kernel)},
+        "warnings": list(notes),
+        "file": None if output == "-" else output,
+        "version": __version__,
+    }
+    for note in notes:
+        warn(note)
+    with contextlib.suppress(OSError):  # the draws do not depend on whether anyone reads of them
+        click.echo(_summary(document), err=True)
+    if settings["json_output"]:
+        say(as_json(document))
+
+
+def _summary(document: dict[str, Any]) -> str:
+    """The same in a few lines."""
+    ksd = document["ksd"]
+    return (
+        f"{document['draws']} of {document['sample']['draws']} draws chosen, {document['distinct']} of them different\n"
+        f"kernel Stein discrepancy {ksd['before']:.4g} before, {ksd['after']:.4g} after ({ksd['kernel']})\n"
+        f"written to {document['file'] or 'standard output'}"
+    )

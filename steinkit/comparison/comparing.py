@@ -1,0 +1,209 @@
+"""Measuring several samples alike, with the failures of some and the references of all."""
+
+from __future__ import annotations
+
+import math
+import sys
+import warnings as python_warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import ArrayLike
+from tqdm import tqdm
+
+from steinkit.comparison.ranking import rank_groups
+from steinkit.comparison.result import ComparedSample, Comparison
+from steinkit.errors import SolverError, SteinkitError, SteinkitWarning, UsageError
+from steinkit.measures import Measurement, MeasureSettings, find_measure, take_measure
+from steinkit.sample import Sample, as_sample
+from steinkit.target import Seed, Target
+
+if TYPE_CHECKING:
+    from steinkit.discrepancy.reference import Reference
+
+_REFERENCE_TOLERANCE = 1e-3  # independent samples differ among themselves by far more
+
+
+def compare(
+    samples: Mapping[str, Sample | ArrayLike],
+    target: Target | None = None,
+    *,
+    measures: str | Sequence[str] = ("graph",),
+    reference: int = 0,
+    rng: Seed = 0,
+    progress: bool = False,
+    settings: MeasureSettings | None = None,
+    **changes: Any,
+) -> Comparison:
+    """Measure several samples alike, and order them by what is proved.
+
+    A sample that cannot be measured is reported with its reason and does not end the comparison. Samples of different
+    sizes are compared all the same, with a warning: a discrepancy falls as draws are added, so that a better sampler
+    with fewer draws can come out behind.
+
+    Parameters
+    ----------
+    samples : mapping of str to Sample or array_like
+        The samples by name.
+    target : Target, optional
+        What they claim to represent; not needed where all store scores, nor for ess.
+    measures : str or sequence of str
+        Of `steinkit.measures.measure_names`.
+    reference : int
+        How many independent samples from the target to measure as well, for each size that samples have.
+    rng : int, numpy.random.Generator or None
+        Seed of the reference.
+    progress : bool
+        Show progress on standard error.
+    settings : MeasureSettings, optional
+        How the measures are taken.
+    **changes
+        Attributes of `MeasureSettings` that differ from `settings`, such as ``tolerance=1e-3``.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    UsageError
+        If there is no sample or measure, a measure is not known, a reference is wanted that cannot be had, or the
+        settings leave nothing to measure on any sample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import steinkit as sk
+    >>> from steinkit.comparison import compare
+    >>> draws = np.random.default_rng(0).standard_normal(500)
+    >>> compare({"shifted": draws + 1.0, "right": draws}, sk.targets.Normal([0.0])).ranking
+    {'graph': (('right',), ('shifted',))}
+    """
+    measures = tuple(dict.fromkeys([measures] if isinstance(measures, str) else measures))
+    shared = replace(settings or MeasureSettings(), **changes, progress=False)
+    _require_sensible(samples, measures)
+    _require_reference(reference, target, shared)
+    steps = len(samples) * len(measures)
+    with (
+        tqdm(total=steps, desc="measures", delay=1.0, file=sys.stderr, disable=not progress, leave=False) as bar,
+        python_warnings.catch_warnings(),
+    ):
+        python_warnings.simplefilter("ignore", SteinkitWarning)  # what they say is in the measurements' warnings too
+        found = tuple(_measure(name, draws, target, measures, shared, bar) for name, draws in samples.items())
+        _require_one(found)
+        references, missed = _references(found, target, measures, reference, rng, shared, progress)
+    ranking = {measure: _rank(found, measure) for measure in measures}
+    notes = [f"{each.name}: {note}" for each in found for note in _notes(each)]
+    return Comparison(found, measures, ranking, references, (*notes, *missed, *_sizes(found)))
+
+
+def _require_sensible(samples: Mapping[str, Any], measures: tuple[str, ...]) -> None:
+    if not isinstance(samples, Mapping):
+        raise UsageError(f"samples must be a mapping of names to samples; received {type(samples).__name__}")
+    if not samples:
+        raise UsageError("there is no sample to compare; give one or more, each with a name")
+    if not measures:
+        raise UsageError("there is no measure to compare by; name one, such as graph")
+    for measure in measures:
+        find_measure(measure)
+
+
+def _require_reference(repeats: int, target: Target | None, settings: MeasureSettings) -> None:
+    """Refuse a reference that cannot be had."""
+    if repeats < 0:
+        raise UsageError(f"reference must not be negative; received {repeats}")
+    if not repeats:
+        return
+    if target is None or not target.can_sample:
+        what = "stored scores" if target is None else target.label
+        raise UsageError(f"{what} cannot be drawn from, so that there is no reference; leave it out")
+    if settings.bounds is not None and target.bounds is None:
+        raise UsageError("a target cut off by bounds cannot be drawn from, so that there is no reference; leave it out")
+
+
+def _require_one(found: Sequence[ComparedSample]) -> None:
+    """Where no measure of any sample could be taken because of the settings, it is they that are wrong."""
+    errors = [error for each in found for error in each.errors.values()]
+    if not any(each.measurements for each in found) and all(isinstance(error, UsageError) for error in errors):
+        raise errors[0]
+
+
+def _measure(
+    name: str,
+    draws: Sample | ArrayLike,
+    target: Target | None,
+    measures: tuple[str, ...],
+    settings: MeasureSettings,
+    bar: Any,
+) -> ComparedSample:
+    """All measures of one sample, or why they cannot be had."""
+    try:
+        sample = as_sample(draws)
+    except SteinkitError as error:
+        bar.update(len(measures))
+        return ComparedSample(name, None, {}, dict.fromkeys(measures, error))
+    measurements: dict[str, Measurement] = {}
+    errors: dict[str, SteinkitError] = {}
+    for measure in measures:
+        try:
+            measurements[measure] = take_measure(measure, sample, target, settings)
+        except SteinkitError as error:
+            errors[measure] = error
+        bar.update()
+    return ComparedSample(name, sample, measurements, errors)
+
+
+def _references(
+    found: Sequence[ComparedSample],
+    target: Target | None,
+    measures: tuple[str, ...],
+    repeats: int,
+    rng: Seed,
+    settings: MeasureSettings,
+    progress: bool,
+) -> tuple[dict[str, tuple[Reference, ...]], list[str]]:
+    """What independent samples of each size score, and which could not be scored."""
+    from steinkit.discrepancy.reference import reference_discrepancy
+
+    references: dict[str, tuple[Reference, ...]] = {}
+    missed: list[str] = []
+    for measure in measures if repeats else ():
+        if not find_measure(measure).proves:
+            continue
+        assert target is not None  # _require_sensible saw to it
+        measured = [each for each in found if measure in each.measurements]
+        reached = [getattr(each.measurements[measure].result, "tolerance", 0.0) for each in measured]
+        loose = replace(settings, tolerance=max([_REFERENCE_TOLERANCE, *reached]))
+        for size in sorted({len(each.sample) for each in measured if each.sample is not None}):
+            take = partial(take_measure, measure, settings=loose)
+            try:
+                reference = reference_discrepancy(target, size, repeats, rng=rng, progress=progress, discrepancy=take)
+            except SolverError as error:  # the samples' own answers stand
+                missed.append(f"the reference of {size} draws was not measured by {measure}: {error}")
+                continue
+            references[measure] = (*references.get(measure, ()), reference)
+    return references, missed
+
+
+def _rank(found: Sequence[ComparedSample], measure: str) -> tuple[tuple[str, ...], ...]:
+    taken = {each.name: each.measurements[measure] for each in found if measure in each.measurements}
+    brackets = {name: (each.lower, each.upper) for name, each in taken.items() if not math.isnan(each.value)}
+    return rank_groups(brackets, smaller_is_better=find_measure(measure).smaller_is_better)
+
+
+def _notes(each: ComparedSample) -> list[str]:
+    """What the measures had to say of a sample, once each."""
+    said = [note for measurement in each.measurements.values() for note in measurement.warnings]
+    return list(dict.fromkeys(said))
+
+
+def _sizes(found: Sequence[ComparedSample]) -> list[str]:
+    sizes = {len(each.sample) for each in found if each.sample is not None and each.measurements}
+    if len(sizes) < 2:
+        return []
+    return [
+        f"the samples have from {min(sizes)} to {max(sizes)} draws: every measure depends on their number as well as "
+        "on their quality; compare the first draws of each, as many as the smallest has, to compare samplers"
+    ]

@@ -1,0 +1,115 @@
+"""What a comparison found: measures of every sample, why others could not be had, ranks, and the scale."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from steinkit import __version__
+from steinkit.errors import SteinkitError
+from steinkit.measures import Measurement
+from steinkit.sample import Sample
+
+if TYPE_CHECKING:
+    from steinkit.discrepancy.reference import Reference
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedSample:
+    """What was found of one of the samples compared.
+
+    Attributes
+    ----------
+    name : str
+    sample : Sample, optional
+        None where the draws are no sample.
+    measurements : mapping of str to Measurement
+        By the measures that could be taken.
+    errors : mapping of str to SteinkitError
+        Why the others could not.
+    """
+
+    name: str
+    sample: Sample | None
+    measurements: Mapping[str, Measurement]
+    errors: Mapping[str, SteinkitError]
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Samples measured alike, and their order.
+
+    Attributes
+    ----------
+    samples : tuple of ComparedSample
+        In the order given.
+    measures : tuple of str
+    ranking : mapping of str to tuple of tuple of str
+        For each measure groups of sample names, best first; those within a group are tied. A sample that could not be
+        measured, or whose effective size is not defined, is in none.
+    references : mapping of str to tuple of Reference
+        For each measure what independent samples from the target score, one entry for each size that samples have.
+    warnings : tuple of str
+    """
+
+    samples: tuple[ComparedSample, ...]
+    measures: tuple[str, ...]
+    ranking: Mapping[str, tuple[tuple[str, ...], ...]]
+    references: Mapping[str, tuple[Reference, ...]]
+    warnings: tuple[str, ...]
+
+    def rank(self, name: str, measure: str) -> int | None:
+        """Rank of a sample by a measure: one more than the samples proved better; None if it has none."""
+        better = 0
+        for group in self.ranking[measure]:
+            if name in group:
+                return better + 1
+            better += len(group)
+        return None
+
+    def table(self) -> str:
+        """Say in words and columns how the samples compare, measure by measure."""
+        from steinkit.comparison.words import describe
+
+        return describe(self)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """What ``steinkit compare --json`` prints."""
+        return {
+            "samples": [self._entry(each) for each in self.samples],
+            "ranking": {measure: [list(group) for group in groups] for measure, groups in self.ranking.items()},
+            "reference": {
+                measure: [
+                    {
+                        "draws": each.n,
+                        "median": each.median,
+                        "lower": float(each.lower.min()),
+                        "upper": float(each.upper.max()),
+                        "values": each.values.tolist(),
+                    }
+                    for each in references
+                ]
+                for measure, references in self.references.items()
+            },
+            "warnings": list(self.warnings),
+            "version": __version__,
+        }
+
+    def _entry(self, each: ComparedSample) -> dict[str, Any]:
+        sample = each.sample
+        ranks = {measure: self.rank(each.name, measure) for measure in self.measures}
+        reasons = [f"{measure}: {error}" for measure, error in each.errors.items()]
+        return {
+            "file": each.name,
+            "draws": None if sample is None else len(sample),
+            "distinct": None if sample is None else len(sample.distinct()),
+            "dim": None if sample is None else sample.dim,
+            "results": [measurement.document for measurement in each.measurements.values()],
+            "rank": {measure: rank for measure, rank in ranks.items() if rank is not None},
+            "error": "; ".join(reasons) or None,
+        }
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {len(self.samples)} samples by {', '.join(self.measures)}>"

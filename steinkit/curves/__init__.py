@@ -1,0 +1,12 @@
+"""A measure of sample quality against the number of draws, or their cost, and the rate at which it falls.
+
+The layers, lowest first: `rates` fits a line, `result` is what is found, `beginnings` cuts samples off, `course`
+measures them, `words` tells it.
+"""
+
+from steinkit.curves.beginnings import first_draws, within_budget
+from steinkit.curves.course import curve
+from steinkit.curves.rates import Rate, fit_rate
+from steinkit.curves.result import Curve
+
+__all__ = ["Curve", "Rate", "curve", "first_draws", "fit_rate", "within_budget"]

@@ -1,0 +1,107 @@
+"""What a curve is: the measure at every size with its proof, and the rate with its interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from steinkit import __version__
+from steinkit.curves.rates import Flags
+from steinkit.sample import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A measure against the number of draws.
+
+    Attributes
+    ----------
+    measure : str
+    n : ndarray, shape (k,)
+        Numbers of draws; of several replicates with budgets, their medians.
+    cost : ndarray, shape (k,), or None
+        What these draws cost, over all chains (median over replicates); None where the samples store no cost.
+    budget : ndarray, shape (k,), or None
+        The budgets, if the grid is one of budgets.
+    values : ndarray, shape (k,)
+        The measure; median over the replicates. NaN where it is not defined, or not certified for any replicate.
+    lower, upper : ndarray, shape (k,)
+        Certified bracket of `values` (medians of the replicates' bounds); the values themselves for ess.
+    replicates : ndarray, shape (samples, k)
+        The measure of each sample.
+    interval : ndarray, shape (k, 2), or None
+        Bootstrap interval of the median over replicates; None for one sample.
+    rate : float
+        Slope of log value on log n (on log cost where the grid is one of budgets); NaN where it cannot be fitted.
+    rate_interval : tuple of float
+    interval_kind : {"regression", "bootstrap"}
+        Where `rate_interval` comes from: "regression" for one sample, whose points are not independent.
+    tail : ndarray of bool, shape (k,)
+        The points that the rate is fitted to.
+    level : float
+        Of the intervals.
+    warnings : tuple of str
+    """
+
+    measure: str
+    n: Floats
+    cost: Floats | None
+    budget: Floats | None
+    values: Floats
+    lower: Floats
+    upper: Floats
+    replicates: Floats
+    interval: Floats | None
+    rate: float
+    rate_interval: tuple[float, float]
+    interval_kind: Literal["regression", "bootstrap"]
+    tail: Flags
+    level: float
+    warnings: tuple[str, ...]
+
+    def summary(self) -> str:
+        """Say in words and columns how the measure falls."""
+        from steinkit.curves.words import describe
+
+        return describe(self)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """What ``steinkit curve --json`` prints."""
+        return {
+            "measure": self.measure,
+            "n": _numbers(self.n),
+            "cost": None if self.cost is None else _numbers(self.cost),
+            "budget": None if self.budget is None else _numbers(self.budget),
+            "values": _numbers(self.values),
+            "lower": _numbers(self.lower),
+            "upper": _numbers(self.upper),
+            "interval": None if self.interval is None else [_numbers(pair) for pair in self.interval],
+            "replicates": [_numbers(row) for row in self.replicates],
+            "rate": _numbers([self.rate])[0],
+            "rate_against": "n" if self.budget is None else "cost",
+            "rate_interval": _numbers(self.rate_interval),
+            "interval_kind": self.interval_kind,
+            "level": self.level,
+            "tail": np.flatnonzero(self.tail).tolist(),
+            "warnings": list(self.warnings),
+            "version": __version__,
+        }
+
+    def __repr__(self) -> str:
+        return f"<Curve of {self.measure} at {len(self.n)} sizes to {self.n[-1]:g} draws, rate {self.rate:.3g}>"
+
+
+def _numbers(values: Iterable[float]) -> list[float | None]:
+    """Numbers for JSON, which has no NaN; whole ones without a decimal point."""
+    return [_number(float(value)) for value in values]
+
+
+def _number(value: float) -> float | None:
+    if not math.isfinite(value):
+        return None
+    return int(value) if value.is_integer() else value

@@ -1,0 +1,9 @@
+"""Pictures: where a sample is wrong, settings and samples side by side, falling discrepancies.
+
+Each function draws on the Axes given, or on new ones, and returns the Axes; `picture` and `settings_panels` arrange
+several on a Figure.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,9 @@
+from .curves import comparison as comparison
+from .curves import curve as curve
+from .discrepancy import coordinates as coordinates
+from .discrepancy import draws as draws
+from .discrepancy import picture as picture
+from .discrepancy import stein_function as stein_function
+from .sweeps import draws_with_density as draws_with_density
+from .sweeps import selection as selection
+from .sweeps import settings_panels as settings_panels

@@ -1,0 +1,54 @@
+"""Pictures for a page: drawn as SVG at two widths, so that letters are as large on a telephone as on a desk.
+
+Nothing in them depends on the moment: the same results give the same bytes.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from steinkit.report.parts import Drawing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDE, NARROW = 7.6, 3.8  # inches; one is 96 CSS pixels
+_PIXELS = 96
+_RASTER = 170  # dots per inch of what is drawn as an image inside the SVG
+_LONGEST_NAME = 32  # letters, in a legend
+_MANY_MARKS = 300  # of a scatter, beyond which it is drawn as an image
+
+
+def drawing(figure: Figure) -> Drawing:
+    """A figure as SVG, with letters as outlines; thousands of marks become an image inside it."""
+    import matplotlib
+
+    for ax in figure.axes:
+        for marks in ax.collections:
+            if np.shape(marks.get_offsets())[0] > _MANY_MARKS:
+                marks.set_rasterized(True)
+    stream = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "steinkit", "svg.fonttype": "path", "figure.dpi": _RASTER}):
+        figure.savefig(stream, format="svg", dpi=_RASTER, facecolor="white", metadata={"Date": None, "Creator": None})
+    width, height = figure.get_size_inches()
+    return Drawing(stream.getvalue(), round(_PIXELS * width), round(_PIXELS * height))
+
+
+def label(name: str) -> str:
+    """A name as a legend can bear it: its middle left out where it is long, and no formula."""
+    short = name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME // 2]}…{name[1 - _LONGEST_NAME // 2 :]}"
+    return short.replace("$", r"\$")
+
+
+def on_axes(draw: Callable[[Axes], Any], width: float, height: float) -> Drawing:
+    """What a function draws on the Axes of a new figure, sizes in inches."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    draw(figure.add_subplot())
+    return drawing(figure)

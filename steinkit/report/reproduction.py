@@ -1,0 +1,117 @@
+"""How to find results again: the commands, and the configuration of a sweep as a TOML file."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from steinkit.measures import MeasureSettings
+from steinkit.report.parts import Listing
+from steinkit.samplers.registry import sampler_names
+from steinkit.sweeps.run import measure_setting_names
+from steinkit.targets import target_names
+
+_NAMED_KERNELS = ("imq", "gaussian", "matern")
+
+
+def sweep_listings(configuration: Mapping[str, Any], folder: str) -> tuple[Listing, ...]:
+    """The files and commands that run a sweep again; without them where objects of a program took part."""
+    if not is_of_names(configuration):
+        known = {key: configuration[key] for key in ("target", "sampler", "measure_settings")}
+        title = "Objects of a Python program took part, which a page cannot hold. What was recorded of them:"
+        return (Listing(title, json.dumps(known, indent=2)),)
+    run = f"steinkit sweep sweep.toml -o {shlex.quote(folder)}" + (" --racing" if configuration["racing"] else "")
+    return Listing("sweep.toml", configuration_text(configuration)), Listing("The sweep", run)
+
+
+def command_listings(document: Mapping[str, Any]) -> tuple[Listing, ...]:
+    """The command that printed a document, where the document says it."""
+    if "command" not in document:
+        return ()
+    return (Listing("The command", shlex.join(["steinkit", *document["command"]])),)
+
+
+def is_of_names(configuration: Mapping[str, Any]) -> bool:
+    """Whether all that a sweep was made of has a name that a configuration file can hold."""
+    target, settings = configuration["target"]["name"], configuration["measure_settings"]
+    return (
+        (target in target_names() or ".py:" in target)
+        and configuration["sampler"]["name"] in sampler_names()
+        and settings["operator"] is None
+        and settings["kernel"] in _NAMED_KERNELS
+        and _grid(configuration) is not None
+    )
+
+
+def configuration_text(configuration: Mapping[str, Any]) -> str:
+    """A sweep's configuration as a file for ``steinkit sweep``."""
+    target, sampler = configuration["target"], configuration["sampler"]
+    grid = _grid(configuration)
+    assert grid is not None  # is_of_names saw to it
+    tables = [
+        ("", {"target": target["name"]}),
+        ("target_options", target["options"]),
+        ("sampler", {"name": sampler["name"], **sampler["options"]}),
+        ("grid", grid),
+        ("run", _run(configuration)),
+    ]
+    return "\n\n".join(_table(name, entries) for name, entries in tables if entries)
+
+
+def _grid(configuration: Mapping[str, Any]) -> dict[str, list[Any]] | None:
+    """The values of every option, if the settings are all their combinations in order."""
+    settings = configuration["settings"]
+    grid: dict[str, list[Any]] = {name: [] for name in settings[0]}
+    for setting in settings:
+        for name, value in setting.items():
+            if value not in grid.setdefault(name, []):
+                grid[name].append(value)
+    product = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+    return grid if product == list(settings) else None
+
+
+def _run(configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """Seeds, measures, and the settings of the measures that are not the usual ones."""
+    seeds, settings = configuration["seeds"], configuration["measure_settings"]
+    run: dict[str, Any] = {
+        "seeds": len(seeds) if seeds == list(range(len(seeds))) else seeds,
+        "measures": configuration["measures"],
+        "tolerance": settings["tolerance"],
+    }
+    if settings["max_seconds"] is not None:
+        run["max_seconds"] = settings["max_seconds"]
+    usual = vars(MeasureSettings())
+    for name in measure_setting_names():
+        value = settings.get(name)
+        if value is not None and value != (list(usual[name]) if isinstance(usual[name], tuple) else usual[name]):
+            run[name] = _bounds(value) if name == "bounds" else value
+    return run | ({"label": configuration["label"]} if configuration["label"] else {})
+
+
+def _bounds(pairs: list[list[float | None]]) -> list[list[float]]:
+    ends = (-math.inf, math.inf)
+    return [[end if found is None else found for found, end in zip(pair, ends, strict=True)] for pair in pairs]
+
+
+def _table(name: str, entries: Mapping[str, Any]) -> str:
+    lines = [f"[{name}]"] if name else []
+    return "\n".join([*lines, *(f"{_key(key)} = {_value(value)}" for key, value in entries.items())])
+
+
+def _key(key: str) -> str:
+    return key if key.isascii() and key.replace("_", "").replace("-", "").isalnum() else _value(key)
+
+
+def _value(value: Any) -> str:
+    """A value in TOML, which writes words, numbers and lists as JSON does, and infinity as inf."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return repr(value)

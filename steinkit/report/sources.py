@@ -1,0 +1,112 @@
+"""What a report is made from: a sweep's folder, a JSON document that a command printed, or a result in memory."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from steinkit.comparison import Comparison
+from steinkit.curves import Curve
+from steinkit.errors import InputError, UsageError
+from steinkit.files.streams import read_bytes
+from steinkit.sweeps.result import SweepResult, read_sweep
+from steinkit.sweeps.store import CONFIGURATION, RECORDS
+
+Source = str | os.PathLike[str] | SweepResult | Comparison | Curve
+Kind = Literal["sweep", "comparison", "curve", "score"]
+
+_MARKS: dict[Kind, tuple[str, ...]] = {  # keys that only documents of that kind have
+    "sweep": ("criteria", "cells"),
+    "comparison": ("samples", "ranking"),
+    "curve": ("measure", "n", "values"),
+    "score": ("sample", "results"),
+}
+_WANTED = "give a sweep's folder, or what steinkit score, compare, curve or sweep print with --json"
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A source that was read.
+
+    Attributes
+    ----------
+    name : str
+        What the reader knows it by.
+    kind : {"sweep", "comparison", "curve", "score"}
+    document : dict
+        What the command printed or would print.
+    sweep : SweepResult, optional
+        With its records.
+    configuration : dict, optional
+        Of the sweep, as run.
+    folder : Path, optional
+        Of the sweep.
+    hashes : dict of str to str
+        SHA-256 of the files read, by their names.
+    address : str, optional
+        Where it was read from, as it was given; None for a result in memory.
+    """
+
+    name: str
+    kind: Kind
+    document: dict[str, Any]
+    sweep: SweepResult | None = None
+    configuration: dict[str, Any] | None = None
+    folder: Path | None = None
+    hashes: Mapping[str, str] | None = None
+    address: str | None = None
+
+
+def read_source(source: Source) -> Found:
+    """Read a source.
+
+    Raises
+    ------
+    InputError
+        If a folder holds no finished sweep, or a file is none of the documents that commands print.
+    UsageError
+        If the source is something else.
+    """
+    if isinstance(source, SweepResult):
+        return Found("the sweep", "sweep", source.document, sweep=source)
+    if isinstance(source, Comparison):
+        return Found("the comparison", "comparison", source.document)
+    if isinstance(source, Curve):
+        return Found("the curve", "curve", source.document)
+    if not isinstance(source, str | os.PathLike):
+        raise UsageError(
+            "a report is made of a sweep's folder, a JSON document, or the result of sweep, compare or curve; received "
+            f"{type(source).__name__}"
+        )
+    path = Path(source)
+    return _read_folder(path) if path.is_dir() else _read_document(str(source))
+
+
+def _read_folder(folder: Path) -> Found:
+    sweep = read_sweep(folder)
+    data = {name: (folder / name).read_bytes() for name in (CONFIGURATION, RECORDS)}
+    hashes = {name: _hash(content) for name, content in data.items()}
+    name = folder.name or str(folder.resolve().name)
+    return Found(name, "sweep", sweep.document, sweep, json.loads(data[CONFIGURATION]), folder, hashes, str(folder))
+
+
+def _read_document(source: str) -> Found:
+    data = read_bytes(source, binary=True)
+    name = "standard input" if source == "-" else Path(source).name
+    try:
+        document = json.loads(data)
+    except ValueError as error:
+        raise InputError(f"{name} is no JSON: {error}; {_WANTED}") from None
+    for kind, keys in _MARKS.items():
+        if isinstance(document, dict) and all(key in document for key in keys):
+            return Found(name, kind, document, hashes={name: _hash(data)}, address=source)
+    raise InputError(f"{name} is JSON, but no result that a report can be made of; {_WANTED}")
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,127 @@
+"""The draws behind a sweep's verdict: three of its settings, on one scale, with the test function h of each."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steinkit.discrepancy.result import GraphSteinDiscrepancy
+from steinkit.errors import InputError, SteinkitWarning, UsageError
+from steinkit.files import read_sample
+from steinkit.measures import MeasureSettings, take_measure
+from steinkit.report.sources import Found
+from steinkit.sample import Sample
+from steinkit.sweeps.choice import Choice
+from steinkit.sweeps.identity import target_fingerprint
+from steinkit.sweeps.run import named_target
+from steinkit.sweeps.store import draws_file
+from steinkit.target import Target
+
+Setting = Mapping[str, Any]
+
+
+def telling_settings(choice: Choice, blind: Choice | None, parameter: str) -> dict[str, Setting]:
+    """A setting on either side of the best one along a parameter, and the best one itself, by what to call them.
+
+    On each side it is the pick of effective sample size if that lies there, else the middle one.
+    """
+    others = {name: value for name, value in choice.best.items() if name != parameter}
+    line = [row.settings for row in choice.rows if {**row.settings, **others} == row.settings]
+    values = [setting[parameter] for setting in line]
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        line.sort(key=lambda setting: float(setting[parameter]))
+    at = next(k for k, setting in enumerate(line) if setting == choice.best)
+    found: dict[str, Setting] = {}
+    for name, side in (("smaller", line[:at]), ("best", [choice.best]), ("larger", line[at + 1 :])):
+        if not side:
+            continue
+        picked = [setting for setting in side if blind is not None and setting == blind.best]
+        found[name] = (picked or [side[len(side) // 2]])[0]
+    return found
+
+
+def scored_draws(
+    found: Found, settings: Sequence[Setting], target: Target | str | None
+) -> tuple[Target | None, dict[int, GraphSteinDiscrepancy]]:
+    """The draws of the first seed of some settings, scored again; by the settings' places in the sequence.
+
+    Parameters
+    ----------
+    found : Found
+        A sweep's folder.
+    settings : sequence of mapping
+    target : Target or str, optional
+        What was drawn from, or its name; by default the built-in target that the sweep names.
+
+    Raises
+    ------
+    SteinkitError
+        If the target is not that of the sweep, or draws cannot be had or scored.
+    """
+    assert found.configuration is not None  # a folder has one
+    assert found.sweep is not None
+    assert found.folder is not None
+    measures = _measure_settings(found.configuration)
+    samples = {k: _kept(found.folder, found.sweep.records, setting) for k, setting in enumerate(settings)}
+    there = {k: sample for k, sample in samples.items() if sample is not None}  # others failed before they had draws
+    if not there:
+        return None, {}
+    made = _sweep_target(found.configuration, target, next(iter(there.values())).dim)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SteinkitWarning)  # the sweep has said it
+        return made, {k: take_measure("graph", sample, made, measures).result for k, sample in there.items()}
+
+
+def _sweep_target(configuration: Mapping[str, Any], target: Target | str | None, dim: int) -> Target:
+    """The target of a sweep, held to be the same as it was."""
+    known = configuration["target"]
+    files: tuple[Path, ...] = ()
+    if target is None:
+        if ".py:" in known["name"]:
+            raise UsageError(
+                f"the target {known['name']} is code of your own, which a report does not run unasked; pass it with "
+                "--target (in Python target=)"
+            )
+        target, files = named_target(known["name"], known["options"], dim)
+    elif isinstance(target, str):
+        target, files = named_target(target, {} if ".py:" in target else known["options"], dim)
+    if known["fingerprint"] != target_fingerprint(target, files):
+        raise InputError(
+            f"the target {known['name']} is not the one that the sweep was run with: its data, its score or its file "
+            "have changed"
+        )
+    return target
+
+
+def _measure_settings(configuration: Mapping[str, Any]) -> MeasureSettings:
+    """The sweep's own settings, as far as the graph Stein discrepancy reads them."""
+    kept = {entry.name: configuration["measure_settings"].get(entry.name) for entry in fields(MeasureSettings)}
+    if kept["operator"] is not None:
+        raise UsageError("the diffusion operator of the sweep is an object of a Python program, not kept with it")
+    bounds = kept["bounds"]
+    if bounds is not None:
+        ends = [[np.nan if end is None else end for end in pair] for pair in bounds]
+        bounds = np.where(np.isnan(ends), [-np.inf, np.inf], ends)
+    return MeasureSettings(
+        bounds=bounds,
+        tolerance=kept["tolerance"],
+        max_seconds=kept["max_seconds"],
+        stein_factors=tuple(kept["stein_factors"]),
+        dilation=kept["dilation"],
+        graph=kept["graph"],
+        engine=kept["engine"],
+    )
+
+
+def _kept(folder: Path, records: Sequence[Mapping[str, Any]], setting: Setting) -> Sample | None:
+    """The draws that a sweep kept of a setting."""
+    for record in records:
+        path = draws_file(folder, record["cell"])
+        if record["settings"] == setting and path.is_file():
+            return read_sample(str(path))
+    return None

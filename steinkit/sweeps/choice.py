@@ -1,0 +1,387 @@
+"""Which setting of a sampler is best, and which cannot be told from it.
+
+A setting i is run with seeds s and scored: its loss in that cell lies in a certified bracket [l_is, u_is]. (For a
+measure of which more is better the loss is minus the measure, and the bracket turned round.) A cell that failed, or has
+no finite value, has the worst loss there is, l = u = infinity: a setting that fails with half of its seeds or more has
+an infinite median, and cannot win by its survivors. The best setting b has the smallest median of the midpoints.
+
+Setting i is told apart from b if the evidence is beyond both solver and seeds. The m seeds that both have are drawn
+with replacement, the same for both [1]_ (where they share none, the seeds of each), and
+
+    median of l_is - median of u_bs > 0
+
+in all but a share (1 - level) / (k - 1) of the resamples, k being the number of settings (Bonferroni: the best of k
+is the best partly by luck, and each of the others is compared with it). With so few seeds that m draws with replacement
+cannot reach that share, 2^-m > (1 - level) / (2 (k - 1)), setting i is told apart if all its brackets lie above all
+of b's: if both were alike that would happen with probability 1 / (2m over m) at most (a half with one seed, 1/6 with
+two, 1/20, 1/70, 1/252), which reaches a level of 95 % for eight settings only from five seeds on. Settings that are not
+told apart are ties, but never one with an infinite median of a best with a finite one: the best and its ties hold the
+setting whose true median is least with probability `level`.
+
+References
+----------
+.. [1] B. Efron and R. J. Tibshirani, "An introduction to the bootstrap", 1993, chapters 8 and 13.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steinkit.errors import InputError, UsageError
+from steinkit.measures import find_measure
+from steinkit.sample import Floats, Integers
+
+Interval = tuple[float, float]
+
+_SEED = 0  # of the resampling: the same cells give the same choice
+_MOST_SEEDS = 100  # 200 over 100 is beyond any number of settings
+
+
+@dataclass(frozen=True)
+class SettingSummary:
+    """One setting over its seeds.
+
+    Attributes
+    ----------
+    settings : dict
+    scored, failed : int
+        Cells with a value of the measure, and cells without.
+    median : float
+        Over all cells, failed ones counted as worst: infinite where half of the cells failed, NaN where there are none.
+    interval : tuple of two floats, or None
+        Percentile bootstrap interval of the median over the seeds, from the certified lower bounds to the certified
+        upper ones. None with fewer than two cells; with fewer than six it falls short of a level of 95 %, whatever
+        the bootstrap.
+    lower, upper : float
+        Medians of the certified lower and upper bounds: what the solver leaves open, the seeds apart.
+    cost_per_draw : float or None
+        Median over the cells that report it.
+    """
+
+    settings: dict[str, Any]
+    scored: int
+    failed: int
+    median: float
+    interval: Interval | None
+    lower: float
+    upper: float
+    cost_per_draw: float | None
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The row in JSON; null for what is infinite or not known."""
+        return {
+            "settings": dict(self.settings),
+            "scored": self.scored,
+            "failed": self.failed,
+            "median": _number(self.median),
+            "interval": _ends(self.interval),
+            "lower": _number(self.lower),
+            "upper": _number(self.upper),
+            "cost_per_draw": self.cost_per_draw,
+        }
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The best setting by one measure.
+
+    Attributes
+    ----------
+    measure : str
+    best : dict
+    ties : tuple of dict
+        Settings that cannot be told from the best, in grid order.
+    median : float
+    interval : tuple of two floats, or None
+        Of the best setting: see `SettingSummary`.
+    rows : tuple of SettingSummary
+        All settings, in grid order.
+    level : float
+        Confidence of the intervals and of the ties.
+    warnings : tuple of str
+        Settings with failures, and seeds too few for the level.
+    """
+
+    measure: str
+    best: dict[str, Any]
+    ties: tuple[dict[str, Any], ...]
+    median: float
+    interval: Interval | None
+    rows: tuple[SettingSummary, ...]
+    level: float
+    warnings: tuple[str, ...]
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The choice in JSON."""
+        return {
+            "best": dict(self.best),
+            "ties": [dict(tie) for tie in self.ties],
+            "median": _number(self.median),
+            "interval": _ends(self.interval),
+            "table": [row.document for row in self.rows],
+        }
+
+
+def choose(
+    records: Iterable[Mapping[str, Any]],
+    measure: str,
+    settings: Sequence[Mapping[str, Any]],
+    *,
+    eligible: Collection[int] | None = None,
+    level: float = 0.95,
+    repeats: int = 2000,
+) -> Choice:
+    """Choose the best of several settings, and say which others cannot be told from it.
+
+    Parameters
+    ----------
+    records : iterable of mapping
+        Cells of a sweep, each with "settings", "seed", "results" (documents of measures) and "cost_per_draw". Cells of
+        settings that are not asked for are left aside.
+    measure : str
+        One of `steinkit.measures.measure_names`.
+    settings : sequence of mapping
+        The settings to choose from.
+    eligible : collection of int, optional
+        Which of them may win or tie; all if not given. The others, which a race has dropped, are summed up only.
+    level : float
+        Confidence of the intervals and of the ties.
+    repeats : int
+        Bootstrap resamples.
+
+    Raises
+    ------
+    UsageError
+        If there is no such measure, no setting, or level or repeats is out of range.
+    InputError
+        If a setting has two cells with one seed, or no cell has a value.
+    """
+    _require_options(level, repeats, settings)
+    sign = 1.0 if find_measure(measure).smaller_is_better else -1.0
+    cells = _Cells.of(records, measure, settings, sign)
+    if not np.isfinite(cells.lower).any():
+        raise InputError(
+            f"no cell has a value of measure {measure}: {cells.failed.sum()} failed, of {len(settings)} settings; "
+            "see the reasons in the records"
+        )
+    medians = cells.medians
+    # where every setting fails with half of its seeds, the one that fails least often
+    scored = cells.scored / np.maximum(cells.failed + cells.scored, 1)
+    candidates = range(len(settings)) if eligible is None else sorted(eligible)
+    best = min(candidates, key=lambda i: (np.nan_to_num(medians[i], nan=np.inf), -scored[i], i))
+    error = (1.0 - level) / max(len(settings) - 1, 1)
+    ties = tuple(
+        dict(settings[i])
+        for i in candidates
+        if i != best
+        and (math.isfinite(medians[i]) or medians[i] == medians[best])
+        and not is_above(cells.lower[i], cells.upper[best], error=error, repeats=repeats)
+    )
+    rows = tuple(cells.summary(i, dict(settings[i]), level, repeats) for i in range(len(settings)))
+    return Choice(
+        measure=measure,
+        best=dict(settings[best]),
+        ties=ties,
+        median=rows[best].median,
+        interval=rows[best].interval,
+        rows=rows,
+        level=level,
+        warnings=_warnings(rows, level, error),
+    )
+
+
+def is_above(lower: Floats, upper: Floats, *, error: float, repeats: int = 2000) -> bool:
+    """Whether the median loss of one setting is above another's, beyond solver and seeds.
+
+    Parameters
+    ----------
+    lower : ndarray, shape (seeds,)
+        Certified lower bounds of the losses of the setting in question; infinite where it failed, NaN where there is
+        no such cell.
+    upper : ndarray, shape (seeds,)
+        Certified upper bounds of the losses of the setting it is compared with, with the same seeds.
+    error : float
+        Probability with which one of two like settings may be called above the other.
+    repeats : int
+        Bootstrap resamples.
+    """
+    has_lower, has_upper = ~np.isnan(lower), ~np.isnan(upper)
+    shared = has_lower & has_upper
+    paired = bool(shared.any())
+    if paired:
+        has_lower = has_upper = shared
+    fewest = min(has_lower.sum(), has_upper.sum())
+    if fewest == 0:
+        return False
+    if 0.5**fewest > 0.5 * error:
+        return bool(lower[has_lower].min() > upper[has_upper].max())
+    rng = np.random.default_rng(_SEED)
+    places = _resamples(has_lower, repeats, rng)
+    others = places if paired else _resamples(has_upper, repeats, rng)
+    with np.errstate(invalid="ignore"):  # both medians infinite: nothing tells the settings apart
+        difference = _row_medians(lower[places]) - _row_medians(upper[others])
+    return bool(np.mean(~(difference > 0.0)) <= error)
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """Losses of k settings with S seeds, shape (k, S): infinite where a cell failed, NaN where there is none."""
+
+    lower: Floats
+    upper: Floats
+    costs: Floats
+    sign: float  # a loss times this is the measure
+
+    @classmethod
+    def of(
+        cls, records: Iterable[Mapping[str, Any]], measure: str, settings: Sequence[Mapping[str, Any]], sign: float
+    ) -> _Cells:
+        places = {_key(setting): i for i, setting in enumerate(settings)}
+        found: dict[tuple[int, int], tuple[Interval, float]] = {}
+        for record in records:
+            i = places.get(_key(record["settings"]))
+            if i is None:
+                continue
+            cell = (i, record["seed"])
+            if cell in found:
+                raise InputError(
+                    f"two cells with settings {dict(record['settings'])} and seed {record['seed']}; "
+                    "pass records of one sweep, each cell once"
+                )
+            cost = record.get("cost_per_draw")
+            found[cell] = _loss(record, measure, sign), math.nan if cost is None else float(cost)
+        seeds = {seed: j for j, seed in enumerate(sorted({seed for _, seed in found}))}
+        lower, upper, costs = (np.full((len(settings), len(seeds)), np.nan) for _ in range(3))
+        for (i, seed), (bracket, cost) in found.items():
+            (lower[i, seeds[seed]], upper[i, seeds[seed]]), costs[i, seeds[seed]] = bracket, cost
+        return cls(lower, upper, costs, sign)
+
+    @property
+    def medians(self) -> Floats:
+        """Median loss of each setting, shape (k,)."""
+        return np.array([_median(row) for row in 0.5 * self.lower + 0.5 * self.upper])
+
+    @property
+    def scored(self) -> Integers:
+        """Cells with a value, shape (k,)."""
+        return np.asarray(np.isfinite(self.lower).sum(axis=1))
+
+    @property
+    def failed(self) -> Integers:
+        """Cells without a value, shape (k,)."""
+        return np.asarray(np.isinf(self.lower).sum(axis=1))
+
+    def summary(self, i: int, settings: dict[str, Any], level: float, repeats: int) -> SettingSummary:
+        """The row of setting i, its losses turned back into the measure."""
+        bracket = (_median(self.lower[i]), _median(self.upper[i]))
+        interval = _bootstrap_interval(self.lower[i], self.upper[i], level, repeats)
+        if self.sign < 0.0:
+            bracket = _turned(bracket)
+            interval = None if interval is None else _turned(interval)
+        known = self.costs[i][~np.isnan(self.costs[i])]
+        return SettingSummary(
+            settings=settings,
+            scored=int(self.scored[i]),
+            failed=int(self.failed[i]),
+            median=self.sign * float(self.medians[i]),
+            interval=interval,
+            lower=bracket[0],
+            upper=bracket[1],
+            cost_per_draw=float(np.median(known)) if known.size else None,
+        )
+
+
+def _loss(record: Mapping[str, Any], measure: str, sign: float) -> Interval:
+    """Bracket of the loss of one cell; infinite where it has no finite value."""
+    document = next((entry for entry in record["results"] if entry["measure"] == measure), None)
+    if document is None or document["value"] is None:
+        return math.inf, math.inf
+    bracket = (document.get("lower", document["value"]), document.get("upper", document["value"]))
+    if not all(map(math.isfinite, bracket)):
+        return math.inf, math.inf
+    return bracket if sign > 0.0 else _turned(bracket)
+
+
+def _turned(bracket: Interval) -> Interval:
+    return -bracket[1], -bracket[0]
+
+
+def _key(settings: Mapping[str, Any]) -> str:
+    """Equal for equal settings, whatever the order of their names, before and after a trip through JSON."""
+    return json.dumps(settings, sort_keys=True)
+
+
+def _median(row: Floats) -> float:
+    """Median of the entries that are there; infinite where half of them are, NaN where there are none."""
+    present = row[~np.isnan(row)]
+    return float(np.median(present)) if present.size else math.nan
+
+
+def _row_medians(values: Floats) -> Floats:
+    """Median of each row: sorting short rows takes a fraction of the time of np.median."""
+    ordered, width = np.sort(values, axis=1), values.shape[1]
+    return np.asarray(0.5 * ordered[:, (width - 1) // 2] + 0.5 * ordered[:, width // 2])
+
+
+def _bootstrap_interval(lower: Floats, upper: Floats, level: float, repeats: int) -> Interval | None:
+    """Interval of the median over the seeds, outwards in the resamples and in the brackets."""
+    present = ~np.isnan(lower)
+    if present.sum() < 2:
+        return None
+    places = _resamples(present, repeats, np.random.default_rng(_SEED))
+    tail = 0.5 * (1.0 - level)
+    low = np.quantile(_row_medians(lower[places]), tail, method="lower")
+    high = np.quantile(_row_medians(upper[places]), 1.0 - tail, method="higher")
+    return float(low), float(high)
+
+
+def _resamples(present: NDArray[np.bool_], repeats: int, rng: np.random.Generator) -> Integers:
+    """Places of the seeds present, drawn with replacement, shape (repeats, seeds present)."""
+    places = np.flatnonzero(present)
+    return places[rng.integers(max(len(places), 1), size=(repeats, len(places)))]
+
+
+def _warnings(rows: Sequence[SettingSummary], level: float, error: float) -> tuple[str, ...]:
+    found = [
+        f"{row.failed} of {row.failed + row.scored} cells with {_show(row.settings)} failed; they count as worst"
+        for row in rows
+        if row.failed
+    ]
+    cells = [row.scored + row.failed for row in rows if row.scored + row.failed]
+    needed = next(m for m in range(1, _MOST_SEEDS) if math.comb(2 * m, m) * error >= 1.0)
+    if len(rows) > 1 and min(cells) < needed:
+        found.append(
+            f"too few seeds a setting ({min(cells)}) to tell {len(rows)} settings apart at a level of {level:g}: "
+            f"ties may be missing; use at least {needed} seeds"
+        )
+    return tuple(found)
+
+
+def _show(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in settings.items())
+
+
+def _require_options(level: float, repeats: int, settings: Sequence[Mapping[str, Any]]) -> None:
+    if not 0.0 < level < 1.0:
+        raise UsageError(f"level must lie between 0 and 1; received {level}")
+    if repeats < 100:
+        raise UsageError(f"repeats must be at least 100, for quantiles to mean anything; received {repeats}")
+    if not settings:
+        raise UsageError("there is no setting to choose from; pass at least one")
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _ends(interval: Interval | None) -> list[float | None] | None:
+    return None if interval is None else [_number(end) for end in interval]

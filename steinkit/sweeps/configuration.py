@@ -1,0 +1,128 @@
+"""Sweeps written down in TOML: what to draw from, the sampler, the grid, and how to run and to score.
+
+The tables are those of `_TABLES`; ``steinkit sweep --help`` shows a file. Paths are relative to the file.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from steinkit.errors import InputError, UsageError, did_you_mean
+from steinkit.sweeps.identity import plain, target_fingerprint
+from steinkit.sweeps.plan import Plan, TargetIdentity
+from steinkit.sweeps.run import (
+    DEFAULT_MEASURES,
+    DEFAULT_SEEDS,
+    DEFAULT_TOLERANCE,
+    make_measure_settings,
+    make_plan,
+    measure_setting_names,
+    named_target,
+    start_dimension,
+)
+from steinkit.sweeps.swept_sampler import swept_sampler
+
+if TYPE_CHECKING:
+    from steinkit.discrepancy.operators import RiemannianLangevin
+
+_TABLES = ("target", "target_options", "sampler", "grid", "run")
+_OWN_RUN_KEYS = ("seeds", "measures", "tolerance", "max_seconds", "racing", "label")
+
+
+def read_configuration(path: str | os.PathLike[str]) -> tuple[Plan, bool]:
+    """The plan that a TOML file describes, and whether it asks for racing.
+
+    Parameters
+    ----------
+    path : path
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or is no TOML.
+    UsageError
+        If a key is unknown, or a value not allowed.
+    """
+    file = Path(path)
+    found = _parsed(file)
+    _require_known(found, _TABLES, f"{file}")
+    _require_kinds(found, file)
+    run: dict[str, Any] = dict(found.get("run", {}))
+    _require_known(run, (*_OWN_RUN_KEYS, *measure_setting_names()), f"[run] of {file}")
+    racing, label = run.pop("racing", False), run.pop("label", "")
+    if not isinstance(racing, bool):
+        raise UsageError(f"{file}: racing must be true or false; received {racing!r}")
+    seeds, measures = run.pop("seeds", DEFAULT_SEEDS), run.pop("measures", DEFAULT_MEASURES)
+    if "operator" in run:
+        run["operator"] = _operator(run["operator"], file)
+    settings = make_measure_settings(run, run.pop("tolerance", DEFAULT_TOLERANCE), run.pop("max_seconds", None))
+    options = {name: value for name, value in found["sampler"].items() if name != "name"}
+    target_options = found.get("target_options", {})
+    target, files = named_target(found["target"], target_options, start_dimension(options), file.parent)
+    described = {name: plain(value, f"target option {name}") for name, value in target_options.items()}
+    plan = make_plan(
+        target,
+        TargetIdentity(found["target"], described, target_fingerprint(target, files)),
+        swept_sampler(found["sampler"]["name"]),
+        grid=found["grid"],
+        options=options,
+        seeds=seeds,
+        measures=measures,
+        measure_settings=settings,
+        label=label,
+    )
+    return plan, racing
+
+
+def _operator(reference: Any, file: Path) -> RiemannianLangevin:
+    from steinkit.discrepancy.operators import RiemannianLangevin
+    from steinkit.targets.user_code import load_attribute
+
+    if not isinstance(reference, str):
+        raise UsageError(f'{file}: operator must be "path.py:attribute"; received {reference!r}')
+    found = load_attribute(str(file.parent / reference), "operator")
+    if not isinstance(found, RiemannianLangevin):
+        raise UsageError(f"{reference} must be a steinkit.RiemannianLangevin; it is {type(found).__name__}")
+    return found
+
+
+def _parsed(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{file} does not exist; name the TOML file that describes the sweep") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file} cannot be read: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{file} is no TOML: {error}") from None
+
+
+def _require_known(given: Mapping[str, Any], known: Iterable[str], where: str) -> None:
+    known = sorted(known)
+    for name in given:
+        if name not in known:
+            raise UsageError(f"{where}: unknown key {name!r}{did_you_mean(name, known)}; known are {', '.join(known)}")
+
+
+def _require_kinds(found: Mapping[str, Any], file: Path) -> None:
+    """Hold the entries to being there and of their kinds."""
+    if not isinstance(found.get("target"), str):
+        raise UsageError(
+            f'{file}: target = "NAME" or "path.py:attribute" must stand first; {_received(found, "target")}'
+        )
+    for table in ("sampler", "grid"):
+        if not isinstance(found.get(table), dict):
+            raise UsageError(f"{file}: a table [{table}] is needed; {_received(found, table)}")
+    for table in ("target_options", "run"):
+        if not isinstance(found.get(table, {}), dict):
+            raise UsageError(f"{file}: {table} must be a table, [{table}]; {_received(found, table)}")
+    if not isinstance(found["sampler"].get("name"), str):
+        raise UsageError(f'{file}: [sampler] needs name = "..."; {_received(found["sampler"], "name")}')
+
+
+def _received(found: Mapping[str, Any], key: str) -> str:
+    return f"received {found[key]!r}" if key in found else "there is none"

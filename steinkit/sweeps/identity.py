@@ -1,0 +1,167 @@
+"""What a record of a sweep says of its target and sampler, so that a later run knows whether it may be used again.
+
+A target is known by what it does and what it holds: its score and log density at a few fixed points, its bounds and
+names, the bytes of its data, and the text of the file that it comes from. A function cannot be told from another by
+its code alone, which may call other code; its values can.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import textwrap
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from steinkit.errors import UsageError
+from steinkit.posterior import Posterior
+from steinkit.sample import Floats
+from steinkit.target import Target
+
+if TYPE_CHECKING:
+    from steinkit.discrepancy.operators import RiemannianLangevin
+
+_PROBES = 5
+_ANY_DIMENSION = 2  # in which a target of any dimension is probed
+_LENGTH = 32  # hexadecimal digits
+
+
+def digest(*parts: Any) -> str:
+    """Hash of values that JSON can hold."""
+    text = json.dumps(parts, sort_keys=True, allow_nan=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]
+
+
+def target_fingerprint(target: Target, files: Sequence[Path] = ()) -> str:
+    """Hash of what a target does and holds.
+
+    Parameters
+    ----------
+    target : Target
+    files : sequence of Path
+        Files that it was made from, whose contents are hashed as well.
+
+    Notes
+    -----
+    Scores and log densities are compared to ten digits, which the order of a sum does not change, at five points that
+    are always the same. Targets that agree there, in their data and in their files, are taken for the same.
+    """
+    points = _probe_points(target)
+    arrays = target.data if isinstance(target, Posterior) else ()
+    return digest(
+        None if target.bounds is None else _digits(target.bounds),
+        target.names,
+        [_value_at(target.score, point) for point in points],
+        [_value_at(target.log_density, point) for point in points] if target.has_log_density else None,
+        [_array_digest(array) for array in arrays],
+        [_bytes_hash(path.read_bytes()) for path in files],
+    )
+
+
+def operator_fingerprint(operator: RiemannianLangevin, target: Target) -> str:
+    """Hash of a diffusion operator: its covariance coefficient and divergence where a target is looked at too."""
+    points = _probe_points(target)
+    return digest(
+        [_value_at(operator.covariance, point) for point in points],
+        [_value_at(operator.divergence, point) for point in points],
+    )
+
+
+def source_hash(function: Callable[..., Any]) -> str | None:
+    """Hash of a function's source and of the values it holds, or None where they cannot be told.
+
+    It holds what it takes from the function around it, and its defaults. The functions that it calls by global names
+    are not seen.
+    """
+    try:
+        return digest(_function_parts(function, ()))
+    except (OSError, TypeError, ValueError):
+        return None
+
+
+def _function_parts(function: Callable[..., Any], around: tuple[Callable[..., Any], ...]) -> list[Any]:
+    """Source and held values of a function; TypeError where it is no plain function, or holds something else."""
+    if not inspect.isfunction(function):
+        raise TypeError("only the source of a function says what it does")
+    if any(function is each for each in around):
+        return ["itself"]
+    held = inspect.getclosurevars(function).nonlocals
+    values = [sorted(held.items()), function.__defaults__, sorted((function.__kwdefaults__ or {}).items())]
+    source = textwrap.dedent(inspect.getsource(function))
+    return [source, _held_value(values, (*around, function))]
+
+
+def _held_value(value: Any, around: tuple[Callable[..., Any], ...]) -> Any:
+    """A value that a function holds, as JSON keeps it."""
+    if isinstance(value, list | tuple):
+        return [_held_value(each, around) for each in value]
+    if isinstance(value, dict):
+        return [_held_value(pair, around) for pair in value.items()]
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return _array_digest(value)
+    if isinstance(value, Target):
+        return target_fingerprint(value)
+    if value is None or isinstance(value, bool | int | float | str | np.generic):
+        return repr(value)
+    if inspect.ismodule(value):
+        return value.__name__
+    return _function_parts(value, around)
+
+
+def plain(value: Any, what: str) -> Any:
+    """A setting as records keep it: numbers, words, true and false, and lists of them.
+
+    Raises
+    ------
+    UsageError
+        If it is anything else, such as a function, or not finite.
+    """
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [plain(each, what) for each in value]
+    if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and np.isfinite(value)):
+        return value
+    raise UsageError(
+        f"{what} must be a finite number, a word, true or false, or a list of these, which a record can keep; "
+        f"received {value!r}" + ("; name a test by its word, test='austerity' say" if hasattr(value, "decide") else "")
+    )
+
+
+def _probe_points(target: Target) -> Floats:
+    """Fixed points inside the support, shape (probes, d)."""
+    dim = target.dim or _ANY_DIMENSION
+    normal = np.random.default_rng(20150).standard_normal((_PROBES, dim))
+    if target.bounds is None:
+        return normal
+    lower, upper = target.bounds.T
+    with np.errstate(invalid="ignore"):
+        between = lower + (upper - lower) / (1.0 + np.exp(-normal))
+        above, below = lower + np.exp(normal), upper - np.exp(normal)
+    below_only, above_only = np.isfinite(upper), np.isfinite(lower)
+    return np.select([above_only & below_only, above_only, below_only], [between, above, below], normal)
+
+
+def _value_at(function: Callable[[Floats], ArrayLike], point: Floats) -> Any:
+    """A function's value at a point, or what it raises there."""
+    try:
+        return _digits(function(point[None, :]))
+    except Exception as error:  # a user's own; where it matters, the cells' records say what it says
+        return type(error).__name__
+
+
+def _digits(values: ArrayLike) -> list[str]:
+    return [f"{value:.9e}" for value in np.ravel(np.asarray(values, dtype=np.float64)).tolist()]
+
+
+def _array_digest(array: NDArray[Any]) -> list[Any]:
+    return [str(array.dtype), array.shape, _bytes_hash(np.ascontiguousarray(array).tobytes())]
+
+
+def _bytes_hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:_LENGTH]

@@ -1,0 +1,208 @@
+"""The cells of a sweep, settings times seeds, and the fingerprints by which their records are known again."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from steinkit import __version__
+from steinkit.errors import UsageError
+from steinkit.measures import MeasureSettings
+from steinkit.sweeps.identity import digest, operator_fingerprint, plain
+from steinkit.sweeps.swept_sampler import SweptSampler
+from steinkit.sweeps.tasks import Run, Scores
+from steinkit.target import Target
+
+_NOT_SETTINGS = ("n_jobs", "progress", "operator")  # no value depends on the first two
+
+
+@dataclass(frozen=True)
+class TargetIdentity:
+    """How records name a target, and the hash of what it does and holds."""
+
+    name: str
+    options: dict[str, Any]
+    fingerprint: str
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """Its entry in a record."""
+        return {"name": self.name, "options": self.options, "fingerprint": self.fingerprint}
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What a sweep is to compute.
+
+    Attributes
+    ----------
+    target : Target
+    identity : TargetIdentity
+    sampler : SweptSampler
+    options : dict
+        Options of the sampler that are the same in all settings.
+    settings : tuple of dict
+        Points of the grid, the last option varying fastest.
+    seeds : tuple of int
+    measures : tuple of str
+    measure_settings : MeasureSettings
+        With the final tolerance.
+    label : str
+        The user's own words, part of every fingerprint.
+    """
+
+    target: Target
+    identity: TargetIdentity
+    sampler: SweptSampler
+    options: dict[str, Any]
+    settings: tuple[dict[str, Any], ...]
+    seeds: tuple[int, ...]
+    measures: tuple[str, ...]
+    measure_settings: MeasureSettings
+    label: str
+
+    def __post_init__(self) -> None:
+        for setting in self.settings:
+            self.sampler.require_options(self.options | setting)
+        if len(self.seeds) > 1 and not self.sampler.is_random:
+            raise UsageError(
+                f"sampler {self.sampler.name!r} is not random, and {len(self.seeds)} seeds would give the same draws; "
+                "give seeds=1"
+            )
+
+    @property
+    def cells(self) -> list[tuple[int, int]]:
+        """Number of the setting and seed of every cell."""
+        return list(itertools.product(range(len(self.settings)), self.seeds))
+
+    def at_tolerance(self, tolerance: float | None) -> MeasureSettings:
+        """The measures' settings at a tolerance; None is the final one."""
+        return self.measure_settings if tolerance is None else replace(self.measure_settings, tolerance=tolerance)
+
+    def description(self, setting: int, seed: int, tolerance: float | None = None) -> dict[str, Any]:
+        """What is computed in a cell: all that its outcome depends on."""
+        described: dict[str, Any] = {
+            "settings": self.settings[setting],
+            "seed": seed,
+            "sampler": {"name": self.sampler.name, "options": self.options},
+            "target": self.identity.document,
+            "measures": list(self.measures),
+            "measure_settings": self._described_settings(tolerance),
+            "version": __version__,
+        }
+        if self.sampler.is_users:
+            described["sampler"]["code"] = self.sampler.code
+        if self.label:
+            described["label"] = self.label
+        return described
+
+    def fingerprint(self, setting: int, seed: int, tolerance: float | None = None) -> str:
+        """Hash of a cell's description."""
+        return digest(self.description(setting, seed, tolerance))
+
+    def record(self, cell: tuple[int, int], tolerance: float | None, run: Run, scores: Scores | None) -> dict[str, Any]:
+        """The record of a finished cell."""
+        draws = 0 if run.sample is None else len(run.sample)
+        cost = None if run.sample is None else run.sample.cost
+        reason = run.reason if scores is None else scores.reason
+        return {
+            "cell": self.fingerprint(*cell, tolerance),
+            **self.description(*cell, tolerance),
+            "status": "failed" if reason else "ok",
+            "reason": reason,
+            "results": [] if scores is None else scores.results,
+            "draws": draws,
+            "cost_per_draw": None if cost is None else float(cost.max()) / draws,
+            "acceptance": run.acceptance if run.acceptance is not None and np.isfinite(run.acceptance) else None,
+            "seconds": {"sampling": run.seconds, "scoring": 0.0 if scores is None else scores.seconds},
+            "warnings": [] if scores is None else scores.warnings,
+        }
+
+    def _described_settings(self, tolerance: float | None) -> dict[str, Any]:
+        return describe_measure_settings(self.at_tolerance(tolerance)) | {"operator": self._operator}
+
+    @cached_property
+    def _operator(self) -> str | None:
+        operator = self.measure_settings.operator
+        return None if operator is None else operator_fingerprint(operator, self.target)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The configuration as run."""
+        sampler = {"name": self.sampler.name, "options": self.options}
+        return {
+            "target": self.identity.document,
+            "sampler": sampler | ({"code": self.sampler.code} if self.sampler.is_users else {}),
+            "settings": list(self.settings),
+            "seeds": list(self.seeds),
+            "measures": list(self.measures),
+            "measure_settings": self._described_settings(None),
+            "label": self.label,
+            "version": __version__,
+        }
+
+
+def describe_measure_settings(settings: MeasureSettings) -> dict[str, Any]:
+    """The measures' settings as records keep them, but for the operator, which takes points of the target to tell."""
+    described = {name: value for name, value in vars(settings).items() if name not in _NOT_SETTINGS}
+    if settings.bounds is not None:  # infinities are no JSON
+        described["bounds"] = [
+            [float(x) if np.isfinite(x) else None for x in pair] for pair in np.atleast_2d(settings.bounds)
+        ]
+    described["stein_factors"] = [float(factor) for factor in settings.stein_factors]
+    if not isinstance(settings.kernel, str):
+        described["kernel"] = repr(settings.kernel)
+    return described
+
+
+def grid_settings(grid: Mapping[str, Sequence[Any]], options: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
+    """All combinations of the grid's values, the last option varying fastest.
+
+    Raises
+    ------
+    UsageError
+        If the grid is empty, an option has no values or one of them twice, or is fixed as well.
+    """
+    if not isinstance(grid, Mapping) or not grid:
+        raise UsageError(f"grid must name at least one option and its values, step_size=[...] say; received {grid!r}")
+    columns: dict[str, list[Any]] = {}
+    for name, values in grid.items():
+        listed = [] if isinstance(values, str | Mapping) or not np.iterable(values) else list(values)
+        if not listed:
+            raise UsageError(f"the grid's {name} must be a list of at least one value; received {values!r}")
+        if name in options:
+            raise UsageError(f"{name} is in the grid and fixed too; leave it out of one of them")
+        column = [plain(value, f"the grid's {name}") for value in listed]
+        for k, value in enumerate(column):
+            if value in column[:k]:
+                raise UsageError(f"the grid's {name} holds {value!r} twice; give it once")
+        columns[name] = column
+    return tuple(dict(zip(columns, values, strict=True)) for values in itertools.product(*columns.values()))
+
+
+def seed_list(seeds: int | Sequence[int]) -> tuple[int, ...]:
+    """The seeds themselves: 0, 1, ... up to a number of them, or those given.
+
+    Raises
+    ------
+    UsageError
+        If they are not whole numbers of at least 0, all different, or there are none.
+    """
+    if isinstance(seeds, int) and not isinstance(seeds, bool):
+        given = list(range(seeds))
+    else:
+        given = list(seeds) if np.iterable(seeds) and not isinstance(seeds, str) else []
+    if not given:
+        raise UsageError(f"seeds must be a positive number of seeds, or a list of them; received {seeds!r}")
+    wrong = [s for s in given if isinstance(s, bool) or not isinstance(s, int | np.integer) or s < 0]
+    if wrong:
+        raise UsageError(f"seeds must be whole numbers of at least 0; received {wrong[0]!r}")
+    found = tuple(int(s) for s in given)
+    if len(set(found)) < len(found):
+        raise UsageError("a seed is given twice, and would give the same draws twice; give each once")
+    return found

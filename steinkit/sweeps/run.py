@@ -1,0 +1,382 @@
+"""Sweeps: a sampler run with every combination of some options, from several seeds, scored, and the best one chosen.
+
+A cell is one setting with one seed: one chain, and the measures of it. A cell's outcome depends on its setting, its
+seed, the target, the measures and their settings alone; not on the other cells, nor on where and in which order cells
+are computed. So a sweep may be interrupted and resumed, and spread over processes and machines.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from steinkit.errors import UsageError, did_you_mean
+from steinkit.measures import MeasureSettings, find_measure
+from steinkit.sweeps.execution import Execution, other_records
+from steinkit.sweeps.identity import plain, target_fingerprint
+from steinkit.sweeps.plan import Plan, TargetIdentity, grid_settings, seed_list
+from steinkit.sweeps.race_rounds import race_rounds
+from steinkit.sweeps.result import SweepResult, make_result
+from steinkit.sweeps.store import CONFIGURATION, RESULT, Store
+from steinkit.sweeps.swept_sampler import SweptSampler, swept_sampler
+from steinkit.sweeps.workers import open_workers
+from steinkit.target import Target, as_bounds
+
+DEFAULT_SEEDS = 20
+DEFAULT_MEASURES = ("graph", "ess")
+DEFAULT_TOLERANCE = 1e-2
+
+_OBJECTS = ("bounds", "kernel", "operator")  # settings of the measures that may be more than numbers and words
+_NOT_OF_A_SWEEP = {"tolerance", "max_seconds", "n_jobs", "progress", "bootstrap", "seed"}
+
+
+def sweep(
+    target: Target | str,
+    sampler: str | Callable[..., Any],
+    *,
+    grid: Mapping[str, Sequence[Any]],
+    options: Mapping[str, Any] | None = None,
+    seeds: int | Sequence[int] = DEFAULT_SEEDS,
+    measures: Sequence[str] = DEFAULT_MEASURES,
+    target_options: Mapping[str, Any] | None = None,
+    tolerance: float = DEFAULT_TOLERANCE,
+    max_seconds: float | None = None,
+    directory: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    backend: Literal["loky", "dask", "ray"] = "loky",
+    scheduler: str | None = None,
+    racing: bool = False,
+    progress: bool = False,
+    label: str = "",
+    **measure_settings: Any,
+) -> SweepResult:
+    """Run a sampler with every setting of a grid from several seeds, score the chains, and choose a setting.
+
+    Parameters
+    ----------
+    target : Target or str
+        What to draw from and to score against; a name, as the command line writes it, is made with `target_options`.
+    sampler : str or callable
+        Name of a sampler, or a function ``(target, *, seed, **options)`` that returns `Draws`, a `Sample` or an array
+        of draws for one seed.
+    grid : mapping of str to sequence
+        Options of the sampler, with the values to try.
+    options : mapping, optional
+        Options that are the same throughout, such as draws. ``start="normal"`` starts each chain in a standard normal
+        state, from its seed.
+    seeds : int or sequence of int
+        How many seeds, which are then 0, 1, ..., or the seeds themselves. Each runs a chain of its own, as
+        ``seed=[s]`` does in a sampler.
+    measures : sequence of str
+        What to score by: see `steinkit.measures`. Racing goes by the first.
+    target_options : mapping, optional
+        Options of a target given by its name.
+    tolerance : float
+        Widest relative bracket accepted. It is looser here than for a single score: seeds differ from each other by
+        tens of percents, brackets of one percent leave the choice as it is, and they cost a fraction of the time.
+    max_seconds : float, optional
+        Time for a measure of one cell; a cell that has no bracket of 10 % by then fails.
+    directory : path, optional
+        Folder in which every finished cell is kept at once, and from which a later run takes the cells that are
+        there. Without one nothing is kept but the result.
+    n_jobs : int, optional
+        Workers; by default 1 with backend loky, all of the cluster's with the others.
+    backend : {"loky", "dask", "ray"}
+        loky: processes of this machine. dask, ray: a cluster, through joblib.
+    scheduler : str, optional
+        Address of the cluster; without one the cluster in use, or one started on this machine.
+    racing : bool
+        Score in rounds, with few seeds and loosely first, and drop settings that certainly do not win.
+    progress : bool
+        Show progress on standard error.
+    label : str
+        Words that join the fingerprint of every cell. Change them where something changed that steinkit cannot see,
+        such as a helper that a sampler of your own calls.
+    **measure_settings
+        bounds, operator, stein_factors, dilation, graph, engine, kernel, statistic, squared: see `MeasureSettings`.
+
+    Returns
+    -------
+    SweepResult
+        The same, times aside, for any number of jobs, any backend, and whether it was interrupted or not.
+
+    Raises
+    ------
+    UsageError
+        If an option is not one of the sampler's, a setting cannot be honoured, another sweep is at work in the folder,
+        or records are to be kept of something that cannot be told from another.
+    MissingDependencyError
+        If the backend's package is not installed.
+
+    Notes
+    -----
+    A cell that fails does not end the sweep: its record says why, and it counts as worst in the choice.
+
+    A record is used again only if its fingerprint is that of a cell of this sweep. The fingerprint covers the setting,
+    the seed, the measures and their settings, steinkit's version, and the target: its name and options, its data, and
+    its score and log density at a few fixed points.
+
+    References
+    ----------
+    J. Gorham and L. Mackey, "Measuring sample quality with Stein's method", NeurIPS 2015, section 5.3.
+    """
+    settings = make_measure_settings(measure_settings, tolerance, max_seconds)
+    made, files = _target(target, target_options, options or {})
+    plan = make_plan(
+        made,
+        _identity(target, made, target_options, files),
+        swept_sampler(sampler),
+        grid=grid,
+        options=options or {},
+        seeds=seeds,
+        measures=measures,
+        measure_settings=settings,
+        label=label,
+    )
+    return run_plan(
+        plan,
+        directory=None if directory is None else Path(directory),
+        n_jobs=n_jobs,
+        backend=backend,
+        scheduler=scheduler,
+        racing=racing,
+        progress=progress,
+    )
+
+
+def make_plan(
+    target: Target,
+    identity: TargetIdentity,
+    sampler: SweptSampler,
+    *,
+    grid: Mapping[str, Sequence[Any]],
+    options: Mapping[str, Any],
+    seeds: int | Sequence[int],
+    measures: Sequence[str],
+    measure_settings: MeasureSettings,
+    label: str,
+) -> Plan:
+    """Hold what a user gave together, and lay out the cells.
+
+    Raises
+    ------
+    UsageError
+        As `sweep` does.
+    """
+    listed = isinstance(measures, list | tuple) and all(isinstance(name, str) for name in measures)
+    if not listed or not measures or len(set(measures)) < len(measures):
+        raise UsageError(f"measures must be a list of different measures, ('graph', 'ess') say; received {measures!r}")
+    for name in measures:
+        find_measure(name)
+    if not isinstance(label, str):
+        raise UsageError(f"label must be words; received {label!r}")
+    fixed = {name: plain(value, name) for name, value in options.items()}
+    return Plan(
+        target=target,
+        identity=identity,
+        sampler=sampler,
+        options=fixed,
+        settings=grid_settings(grid, fixed),
+        seeds=seed_list(seeds),
+        measures=tuple(measures),
+        measure_settings=measure_settings,
+        label=label,
+    )
+
+
+def run_plan(
+    plan: Plan,
+    *,
+    directory: Path | None,
+    n_jobs: int | None,
+    backend: str,
+    scheduler: str | None,
+    racing: bool,
+    progress: bool,
+) -> SweepResult:
+    """Compute the cells that have no record yet, and choose.
+
+    Raises
+    ------
+    UsageError, MissingDependencyError
+        As `sweep` does.
+    KeyboardInterrupt
+        With a note that says what is kept and how to go on.
+    """
+    began = time.perf_counter()
+    if directory is not None:
+        _require_identifiable(plan)
+    with Store(directory) as store:
+        store.remove_document(RESULT)  # which may be that of another sweep than the configuration to be written
+        store.write_document(CONFIGURATION, plan.document | {"racing": racing})
+        notes = [*store.notes, *other_records(plan, store)]
+        with open_workers(backend, n_jobs, scheduler, plan.target) as workers:
+            execution = Execution(plan, store, workers, progress)
+            report: dict[str, Any] | None = None
+            try:
+                if racing:
+                    records, report = race_rounds(plan, execution)
+                else:
+                    found = execution.records(plan.cells)
+                    records = [found[cell] for cell in plan.cells]
+            except KeyboardInterrupt as interrupt:
+                interrupt.add_note(_how_to_resume(store, len(plan.cells)))
+                raise
+        result = make_result(
+            records,
+            plan.settings,
+            plan.seeds,
+            plan.measures,
+            reused=execution.reused,
+            seconds=time.perf_counter() - began,
+            racing=report,
+            notes=notes,
+        )
+        store.write_document(RESULT, {"result": result.document, "records": [record["cell"] for record in records]})
+    return result
+
+
+def named_target(
+    name: str, options: Mapping[str, Any], dim: int, folder: Path = Path()
+) -> tuple[Target, tuple[Path, ...]]:
+    """The target that a name means, and the files it was made from.
+
+    Parameters
+    ----------
+    name : str
+        A built-in name, or ``path.py:attribute``.
+    options : mapping
+        Options of a built-in target.
+    dim : int
+        Dimension, where the options fix none.
+    folder : Path
+        What the paths of files are relative to.
+    """
+    from steinkit.targets import load_target, make_target
+
+    if ":" in name or name.endswith(".py"):
+        if options:
+            raise UsageError("target options are for built-in targets; set them inside your Python file instead")
+        path, colon, attribute = name.rpartition(":")
+        reference = f"{folder / path}{colon}{attribute}" if colon else str(folder / name)
+        return load_target(reference), (folder / path,)
+    resolved, files = {key: plain(value, f"target option {key}") for key, value in options.items()}, []
+    data = resolved.get("data")
+    if isinstance(data, str) and _is_file_name(data):
+        resolved["data"] = str(folder / data)
+        files.append(folder / data)
+    texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in resolved.items()}
+    return make_target(name, texts, dim), tuple(files)
+
+
+def start_dimension(options: Mapping[str, Any]) -> int:
+    """Dimension that a sampler's start or proposal scale fixes; 1 where they fix none."""
+    for name in ("start", "proposal_scale"):
+        try:
+            shape = np.shape(options.get(name, ()))
+        except ValueError:
+            raise UsageError(f"{name} must be rows of the same length; received {options[name]!r}") from None
+        if not isinstance(options.get(name), str) and len(shape) and shape[-1]:
+            return int(shape[-1])
+    return 1
+
+
+def measure_setting_names() -> tuple[str, ...]:
+    """Settings of the measures that a sweep takes beside tolerance and max_seconds."""
+    return tuple(sorted({entry.name for entry in fields(MeasureSettings)} - _NOT_OF_A_SWEEP))
+
+
+def make_measure_settings(given: Mapping[str, Any], tolerance: float, max_seconds: float | None) -> MeasureSettings:
+    """The measures' settings.
+
+    Raises
+    ------
+    UsageError
+        If one is unknown, or tolerance or max_seconds is out of range.
+    """
+    known = measure_setting_names()
+    for name in given:
+        if name not in known:
+            raise UsageError(
+                f"sweep has no option {name!r}{did_you_mean(name, (*known, 'seeds'))}; those of the measures are "
+                f"{', '.join(known)}; options of the sampler belong into grid= or options="
+            )
+    _require_range(tolerance, "tolerance", 1.0)
+    if max_seconds is not None:
+        _require_range(max_seconds, "max_seconds", math.inf)
+    changes = {name: value if name in _OBJECTS else plain(value, name) for name, value in given.items()}
+    if changes.get("bounds") is not None:
+        changes["bounds"] = as_bounds(changes["bounds"], None)
+    if "stein_factors" in changes:
+        changes["stein_factors"] = _stein_factors(changes["stein_factors"])
+    return replace(MeasureSettings(), **changes, tolerance=float(tolerance), max_seconds=max_seconds)
+
+
+def _stein_factors(given: Any) -> tuple[float, float, float]:
+    try:
+        value, gradient, smoothness = map(float, given)
+    except (TypeError, ValueError):
+        raise UsageError(f"stein_factors must be three numbers; received {given!r}") from None
+    return value, gradient, smoothness
+
+
+def _require_range(value: Any, name: str, end: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < end:
+        wanted = "a positive number of seconds" if end == math.inf else "a number between 0 and 1"
+        raise UsageError(f"{name} must be {wanted}; received {value!r}")
+
+
+def _is_file_name(text: str) -> bool:
+    """Whether a target's data are named as a file, and not numbers between commas."""
+    try:
+        [float(part) for part in text.split(",")]
+    except ValueError:
+        return not text.startswith("[")
+    return False
+
+
+def _target(
+    target: Target | str, target_options: Mapping[str, Any] | None, options: Mapping[str, Any]
+) -> tuple[Target, tuple[Path, ...]]:
+    if isinstance(target, str):
+        return named_target(target, target_options or {}, start_dimension(options))
+    if not isinstance(target, Target):
+        raise UsageError(f"target must be a steinkit.Target, or the name of one; received {type(target).__name__}")
+    if target_options:
+        raise UsageError("target_options are for a target given by its name; this one is made already")
+    return target, ()
+
+
+def _identity(
+    target: Target | str, made: Target, target_options: Mapping[str, Any] | None, files: Sequence[Path]
+) -> TargetIdentity:
+    described = {name: plain(value, f"target option {name}") for name, value in (target_options or {}).items()}
+    name = target if isinstance(target, str) else target.label
+    return TargetIdentity(name, described, target_fingerprint(made, files))
+
+
+def _require_identifiable(plan: Plan) -> None:
+    """Refuse to keep records of what another run could not tell from something else."""
+    if plan.sampler.is_users and plan.sampler.code is None and not plan.label:
+        raise UsageError(
+            f"what the sampler {plan.sampler.name} does cannot be told by its source and the values that it holds, so "
+            "its records could be mistaken for another's; pass label=, words of yours that change when it does, or "
+            "leave out the directory"
+        )
+
+
+def _how_to_resume(store: Store, cells: int) -> str:
+    if store.directory is None:
+        return "nothing is kept of an interrupted sweep without a directory; name one"
+    return (
+        f"{len(store.records)} finished cells (of {cells} in the full sweep) are kept in {store.directory}; run the "
+        "same sweep on that folder to go on"
+    )

@@ -1,0 +1,165 @@
+"""The sampler of a sweep: one that steinkit knows by name, or a user's own function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from steinkit.errors import InputError, UsageError, did_you_mean
+from steinkit.sample import Floats, Sample, as_sample
+from steinkit.samplers.draws import Draws
+from steinkit.samplers.registry import Option, Sampler, find_sampler, sampler_names
+from steinkit.sweeps.identity import source_hash
+from steinkit.target import Target
+
+_NORMAL_START = "normal"
+_START_KEY = 1 << 16  # far from the keys by which a chain's other noise is told apart
+
+
+@dataclass(frozen=True)
+class Chain:
+    """What one seed gave: draws, and the share of moves accepted where the sampler says it."""
+
+    sample: Sample
+    acceptance: float | None
+
+
+@dataclass(frozen=True)
+class SweptSampler:
+    """A sampler that is run from a seed for each chain.
+
+    Attributes
+    ----------
+    name : str
+        The registered name, or the place of a user's function.
+    code : str, optional
+        Hash of a user's function and the values it holds; None where these cannot be told.
+    """
+
+    name: str
+    code: str | None
+    _registered: Sampler | None
+    _function: Callable[..., Any] | None
+
+    @property
+    def is_users(self) -> bool:
+        """Whether it is a function of the user's own."""
+        return self._function is not None
+
+    @property
+    def is_random(self) -> bool:
+        """Whether it takes a seed."""
+        return self._registered is None or "seed" in self._registered.options()
+
+    def require_options(self, options: Mapping[str, Any]) -> None:
+        """Hold the options of a setting to those that the sampler takes.
+
+        Raises
+        ------
+        UsageError
+            If it does not take one, or needs another.
+        """
+        for name in ("seed", "chains"):
+            if name in options:
+                raise UsageError(
+                    f"{name} is not an option of a sweep's sampler: every seed of the sweep runs one chain"
+                )
+        if isinstance(options.get("start"), str) and options["start"] != _NORMAL_START:
+            raise UsageError(
+                f'start must be a state, a list of numbers, or "{_NORMAL_START}", a standard normal state from the '
+                f"chain's seed; received {options['start']!r}"
+            )
+        if self._registered is None:
+            return
+        taken = self._options(options.get("test"))
+        for name in options:
+            if name not in taken:
+                raise UsageError(
+                    f"sampler {self.name!r} has no option {name!r}{did_you_mean(name, taken)}; "
+                    f"its options are {', '.join(sorted(taken))}"
+                )
+        missing = [name for name, option in taken.items() if option.required and name not in options]
+        if self._registered.needs_end and not {"draws", "budget"} & options.keys():
+            missing.append("draws or budget")
+        if missing:
+            raise UsageError(f"sampler {self.name!r} needs {' and '.join(missing)}, in the grid or fixed")
+
+    def run(self, target: Target, options: Mapping[str, Any], seeds: Sequence[int]) -> list[Chain]:
+        """A chain for each seed, each the same whatever runs beside it."""
+        if self._function is not None:
+            return [_as_chain(self._function(target, **_started(target, options, [s]), seed=s)) for s in seeds]
+        assert self._registered is not None
+        arguments = _started(target, options, seeds)
+        if self.is_random:
+            arguments["seed"] = list(seeds)
+        if "chains" in self._registered.options():
+            arguments["chains"] = len(seeds)
+        return _chains_of(self._registered.run(target, arguments))
+
+    def _options(self, test: Any) -> dict[str, Option]:
+        assert self._registered is not None
+        taken = self._registered.options(test)
+        return {name: option for name, option in taken.items() if name not in ("seed", "chains")}
+
+
+def swept_sampler(sampler: str | Callable[..., Any]) -> SweptSampler:
+    """The sampler named or given; a function of `steinkit.samplers` is known by its name.
+
+    Raises
+    ------
+    UsageError
+        If no sampler has the name, or it is neither a name nor a function.
+    """
+    if isinstance(sampler, str):
+        return SweptSampler(sampler, None, find_sampler(sampler), None)
+    if not callable(sampler):
+        raise UsageError(f"sampler must be a name or a function; received {sampler!r}")
+    for name in sampler_names():
+        if find_sampler(name).function is sampler:
+            return SweptSampler(name, None, find_sampler(name), None)
+    name = getattr(sampler, "__qualname__", type(sampler).__name__)
+    return SweptSampler(name, source_hash(sampler), None, sampler)
+
+
+def _started(target: Target, options: Mapping[str, Any], seeds: Sequence[int]) -> dict[str, Any]:
+    """The options, with a start that is wanted at random drawn from N(0, I) for each seed."""
+    arguments = dict(options)
+    if arguments.get("start") == _NORMAL_START:
+        if target.dim is None:
+            raise UsageError(f"the dimension of {target.label!r} is not known: pass dim= to the target")
+        arguments["start"] = np.stack([_normal_state(seed, target.dim) for seed in seeds])
+    return arguments
+
+
+def _normal_state(seed: int, dim: int) -> Floats:
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_START_KEY,)))
+    return rng.standard_normal(dim)
+
+
+def _chains_of(draws: Draws) -> list[Chain]:
+    """The chains of a run, each as a sample of its own."""
+    present, acceptance = draws.present, draws.acceptance
+    chains = []
+    for k in range(draws.chains):
+        kept = present[k]
+        if not kept.any():
+            raise InputError("the run ended without a draw; give it a larger budget, or a smaller burn_in or thin")
+        sample = Sample(
+            points=draws.points[k][kept],
+            cost=draws.cost[k][kept],
+            weights=None if draws.weights is None else draws.weights[k][kept],
+            names=draws.names,
+        )
+        chains.append(Chain(sample, None if acceptance is None else float(acceptance[k])))
+    return chains
+
+
+def _as_chain(returned: Any) -> Chain:
+    """What a user's function returned for one seed."""
+    if not isinstance(returned, Draws):
+        return Chain(as_sample(returned), None)
+    acceptance = returned.acceptance
+    return Chain(returned.to_sample(), None if acceptance is None else float(np.nanmean(acceptance)))

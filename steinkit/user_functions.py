@@ -1,0 +1,56 @@
+"""Functions that a user gives as part of a target or an operator: calling them, and telling of their errors."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steinkit.errors import InputError, SteinkitError
+from steinkit.sample import Floats
+
+Vectorised = Callable[[Floats], ArrayLike]
+
+
+def call_checked(function: Vectorised, points: Floats, shape: tuple[int, ...], what: str) -> Floats:
+    """Call a function at points and hold it to its shape.
+
+    Parameters
+    ----------
+    function : callable
+    points : ndarray
+        Copied first, so that the function may write to them.
+    shape : tuple of int
+        What the function must return.
+    what : str
+        What messages call the function.
+
+    Returns
+    -------
+    ndarray, of that shape
+
+    Raises
+    ------
+    InputError
+        If the function raises, or returns another shape.
+    """
+    try:
+        values = np.asarray(function(points.copy()), dtype=np.float64)
+    except SteinkitError:
+        raise
+    except Exception as error:
+        raise InputError(f"{what} raised {described(error)}") from error
+    if values.shape != shape:
+        raise InputError(
+            f"{what} must return shape {shape} for points of shape {points.shape}; it returned {values.shape}"
+        )
+    return values
+
+
+def described(error: Exception) -> str:
+    """What a user's function raised, and where in it."""
+    frames = traceback.extract_tb(error.__traceback__)[1:]  # the first is our own call
+    place = f" at {frames[0].filename}, line {frames[0].lineno}" if frames else ""
+    return f"{type(error).__name__}{place}: {error}"

@@ -1,0 +1,132 @@
+"""``steinkit compare``: ranks, failures, JSON, pictures, exit codes."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit import __version__
+
+_NORMAL = ("--target", "normal", "--reference", "0")
+
+
+@pytest.fixture
+def three(write_csv, draws):
+    """A right sample, the same again, and one that is too wide."""
+    return (
+        write_csv("a,b", draws, "right.csv"),
+        write_csv("a,b", draws, "again.csv"),
+        write_csv("a,b", 1.5 * draws, "wide.csv"),
+    )
+
+
+class TestJson:
+    def test_ranks_files_by_what_is_proved(self, steinkit, three):
+        outcome = steinkit("compare", *three, *_NORMAL, "--json")
+        document = outcome.document
+        assert outcome.code == 0
+        assert list(document) == ["samples", "ranking", "reference", "warnings", "version", "command"]
+        assert document["ranking"] == {"graph": [["right.csv", "again.csv"], ["wide.csv"]]}
+        assert [each["file"] for each in document["samples"]] == list(three)
+        assert [each["rank"] for each in document["samples"]] == [{"graph": 1}, {"graph": 1}, {"graph": 3}]
+        assert (document["reference"], document["version"]) == ({}, __version__)
+        assert all(note.startswith("wide.csv: ") for note in document["warnings"])
+
+    def test_values_are_those_of_the_library(self, steinkit, three, draws):
+        entry = steinkit("compare", *three, *_NORMAL, "--json").document["samples"][2]
+        alone = sk.graph_stein_discrepancy(1.5 * draws, sk.targets.Normal(dim=2))
+        assert (entry["draws"], entry["distinct"], entry["dim"], entry["error"]) == (60, 60, 2, None)
+        (result,) = entry["results"]
+        assert (result["lower"], result["upper"]) == (alone.lower, alone.upper)
+        assert [each["name"] for each in result["coordinates"]] == ["a", "b"]
+
+    def test_goes_to_a_file_as_well(self, steinkit, three, folder):
+        outcome = steinkit("compare", *three, *_NORMAL, "--measure", "ksd", "--measure", "ess", "-o", "out.json")
+        document = json.loads((folder / "out.json").read_text())
+        assert outcome.code == 0
+        assert set(document["ranking"]) == {"ksd", "ess"}
+        assert "kernel Stein discrepancy, smaller is better" in outcome.out
+
+    def test_a_built_in_target_comes_with_a_reference(self, steinkit, three):
+        document = steinkit("compare", *three, "--target", "normal", "--measure", "ksd", "--json").document
+        (reference,) = document["reference"]["ksd"]
+        assert (reference["draws"], len(reference["values"])) == (60, 5)
+
+
+class TestText:
+    def test_says_who_is_tied_and_who_is_not(self, steinkit, three):
+        outcome = steinkit("compare", *three, "--target", "normal", "-p", "mean=0,0", "--reference", "2")
+        lines = outcome.out.splitlines()
+        assert lines[0] == "3 samples against target normal (mean=0,0)"
+        assert lines[3].split() == ["rank", "sample", "draws", "value", "proved", "between", "[a]", "[b]"]
+        assert [line.split()[:2] for line in lines[4:7]] == [
+            ["1=", "right.csv"],
+            ["1=", "again.csv"],
+            ["3", "wide.csv"],
+        ]
+        assert "(2 independent samples)" in lines[7]
+        assert "right.csv and again.csv cannot be told apart" in outcome.out
+
+
+class TestFailures:
+    def test_a_bad_file_is_reported_and_does_not_end_it(self, steinkit, three, write_csv):
+        bad = write_csv("a,b", [[0.0, "what"]], "bad.csv")
+        outcome = steinkit("compare", bad, *three, "missing.csv", *_NORMAL, "--json")
+        document = outcome.document
+        assert outcome.code == 0
+        assert [each["file"] for each in document["samples"]] == [bad, *three, "missing.csv"]
+        assert "what" in document["samples"][0]["error"]
+        assert "missing.csv" in document["samples"][4]["error"]
+        assert document["samples"][0]["draws"] is None
+        assert "warning: bad.csv could not be read" in outcome.err
+
+    def test_none_that_can_be_read_is_bad_input(self, steinkit):
+        outcome = steinkit("compare", "missing.csv", "gone.csv", *_NORMAL)
+        assert outcome.code == 3
+        assert "missing.csv" in outcome.err
+
+    def test_none_that_can_be_measured_is_bad_input(self, steinkit, three):
+        outcome = steinkit("compare", *three, "--target", "uniform", "--measure", "ksd", "--reference", "0")
+        assert outcome.code == 3
+        assert "right.csv was not measured" in outcome.out
+
+    def test_stored_scores_are_looked_for_in_every_file(self, steinkit, three, write_csv, draws):
+        scored = write_csv("a,b,score:a,score:b", np.hstack([draws, -draws]), "scored.csv")
+        document = steinkit("compare", three[0], scored, "--measure", "ksd", "--json").document
+        assert document["ranking"] == {"ksd": [["scored.csv"]]}
+
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            (("right.csv",), "named twice"),
+            (("--engine", "nosuch"), "nosuch"),
+            (("-o", "right.csv"), "overwrite"),
+            (("--plot", "ranks.doc"), "ending"),
+            (("-o", "-"), "standard output"),
+        ],
+    )
+    def test_wrong_usage(self, steinkit, three, words, message):
+        outcome = steinkit("compare", *three, *_NORMAL, *words)
+        assert (outcome.code, outcome.out) == (2, "")
+        assert message in outcome.err
+
+    def test_a_reference_that_cannot_be_had_is_wrong_usage(self, steinkit, three, write_code):
+        write_code("target = sk.Target(score=lambda x: -x)\n")
+        outcome = steinkit("compare", *three, "--target", "model.py:target", "--reference", "3")
+        assert outcome.code == 2
+        assert "cannot be drawn from" in outcome.err
+
+
+def test_picture_has_a_panel_a_measure(steinkit, three, folder):
+    outcome = steinkit("compare", *three, *_NORMAL, "--measure", "graph", "--measure", "ess", "--plot", "ranks.png")
+    assert outcome.code == 0
+    assert (folder / "ranks.png").read_bytes().startswith(b"\x89PNG\r\n")
+
+
+def test_reads_standard_input(steinkit, three, folder):
+    data = (folder / "wide.csv").read_bytes()
+    document = steinkit("compare", "-", three[0], *_NORMAL, "--measure", "ksd", "--json", stdin=data).document
+    assert document["ranking"] == {"ksd": [["right.csv"], ["-"]]}

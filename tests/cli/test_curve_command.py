@@ -1,0 +1,112 @@
+"""``steinkit curve``: sizes, budgets, replicates, JSON, pictures, exit codes."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit.errors import SolverError
+
+_KSD = ("--target", "normal", "--measure", "ksd")
+
+
+@pytest.fixture
+def run(write_csv):
+    """Eighty draws of a standard normal distribution with their cost, for a seed."""
+
+    def write(seed):
+        points = np.random.default_rng(seed).standard_normal((80, 1))
+        return write_csv("x,cost", np.column_stack([points, 3.0 * np.arange(1, 81)]), f"run{seed}.csv")
+
+    return write
+
+
+def test_json_is_the_curve_of_the_library(steinkit, run):
+    outcome = steinkit("curve", run(1), "--target", "normal", "--n", "10,20,40,80", "--json")
+    document = outcome.document
+    points = np.random.default_rng(1).standard_normal((80, 1))
+    assert outcome.code == 0
+    assert document["files"] == ["run1.csv"]
+    assert (document["measure"], document["n"], document["cost"]) == ("graph", [10, 20, 40, 80], [30, 60, 120, 240])
+    alone = sk.graph_stein_discrepancy(points, sk.targets.Normal(dim=1)).value
+    assert document["values"][-1] == pytest.approx(alone, rel=1e-6)
+    assert document["interval_kind"] == "regression"
+    assert document["rate_interval"][0] <= document["rate"] <= document["rate_interval"][1]
+
+
+def test_replicates_are_a_median_with_a_bootstrap(steinkit, run, folder):
+    files = [run(seed) for seed in range(3)]
+    outcome = steinkit("curve", *files, *_KSD, "-o", "out.json", "--plot", "curve.png", "--seed", "4")
+    document = json.loads((folder / "out.json").read_text())
+    assert outcome.code == 0
+    assert "median of 3 samples" in outcome.out
+    assert (len(document["replicates"]), document["interval_kind"]) == (3, "bootstrap")
+    assert document["values"] == np.median(document["replicates"], axis=0).tolist()
+    assert (folder / "curve.png").read_bytes().startswith(b"\x89PNG\r\n")
+
+
+def test_budgets_take_the_place_of_sizes(steinkit, run):
+    document = steinkit("curve", run(1), *_KSD, "--budget", "32,60,120,240", "--tail-from", "60", "--json").document
+    assert document["n"] == [10, 20, 40, 80]
+    assert document["budget"] == [32, 60, 120, 240]
+    assert document["tail"] == [1, 2, 3]
+    assert document["rate_against"] == "cost"
+
+
+def test_text_says_the_rate_and_what_it_does_not_prove(steinkit, run):
+    outcome = steinkit("curve", run(1), *_KSD)
+    lines = outcome.out.splitlines()
+    assert lines[0] == "run1.csv against target normal"
+    assert lines[3].split() == ["draws", "cost", "value", "proved", "between"]
+    assert lines[-1] == "none." or "does not show that there is none" in " ".join(lines[-3:])
+    assert "to the power" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--n", "10,90"), "whole numbers from 1 to 80"),
+        (("--n", "ten"), "numbers between commas"),
+        (("--n", "10", "--budget", "10"), "both n and budget"),
+        (("--budget", "2"), "pays for no draw"),
+        (("--measure", "ess"), "one measure"),
+        (("--plot", "curve.doc"), "ending"),
+        (("-o", "run1.csv"), "overwrite"),
+        (("run1.csv",), "named twice"),
+    ],
+)
+def test_wrong_usage(steinkit, run, words, message):
+    outcome = steinkit("curve", run(1), *_KSD, *words)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert message in outcome.err
+
+
+def test_a_missing_file_is_bad_input(steinkit, run):
+    outcome = steinkit("curve", run(1), "run2.csv", *_KSD)
+    assert (outcome.code, outcome.out) == (3, "")
+    assert "run2.csv" in outcome.err
+
+
+def test_no_certified_answer_at_any_size(steinkit, run, monkeypatch):
+    def never(*args, **kwargs):
+        raise SolverError("no certified answer", 1.0, 2.0)
+
+    monkeypatch.setattr("steinkit.curves.course.take_measure", never)
+    outcome = steinkit("curve", run(1), "--target", "normal", "--n", "10,20", "--json")
+    assert outcome.code == 4
+    assert outcome.document["values"] == [None, None]
+    assert outcome.document["upper"] == [2, 2]
+
+
+def test_an_interrupt_is_told_and_leaves_nothing(steinkit, run, monkeypatch, folder):
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("steinkit.curves.course.take_measure", interrupted)
+    outcome = steinkit("curve", run(1), *_KSD, "-o", "out.json")
+    assert (outcome.code, outcome.out) == (130, "")
+    assert "interrupted" in outcome.err
+    assert not (folder / "out.json").exists()

@@ -1,0 +1,54 @@
+"""``steinkit report``: results in, a page out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def scored(steinkit, folder, sample_file):
+    """What ``steinkit score --json`` prints, in a file."""
+    outcome = steinkit("score", sample_file, "--target", "normal", "--measure", "ess", "--json")
+    (folder / "score.json").write_text(outcome.out)
+    return "score.json"
+
+
+def test_writes_a_page(steinkit, scored):
+    outcome = steinkit("report", scored, "-o", "report.html", "--title", "A <b>title</b>")
+    assert outcome.code == 0
+    assert outcome.out == ""
+    html = Path("report.html").read_text(encoding="utf-8")
+    value = json.loads(Path(scored).read_text())["results"][0]["value"]
+    assert f"<h1>Effective sample size {value:#.4g}".rstrip(".") in html
+    assert "A &lt;b&gt;title&lt;/b&gt;" in html
+
+
+def test_reads_standard_input(steinkit, scored):
+    outcome = steinkit("report", "-", "-o", "report.html", stdin=Path(scored).read_bytes())
+    assert outcome.code == 0
+    assert "standard input" in Path("report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ((), 2, "Missing argument"),
+        (("score.json",), 2, "Missing option '-o'"),
+        (("score.json", "-o", "-"), 2, "names a file"),
+        (("score.json", "-o", "score.json"), 2, "would overwrite"),
+        (("score.json", "-o", "nowhere/report.html"), 3, "there is no folder nowhere"),
+        (("scores.json", "-o", "report.html"), 3, "scores.json does not exist"),
+        (("draws.csv", "-o", "report.html"), 3, "is no JSON"),
+        ((".", "-o", "report.html"), 3, "holds no finished sweep"),
+    ],
+)
+def test_mistakes(steinkit, scored, words, code, said):
+    before = Path("score.json").read_bytes()
+    outcome = steinkit("report", *words)
+    assert outcome.code == code
+    assert said in outcome.err
+    assert Path("score.json").read_bytes() == before
+    assert not Path("report.html").exists()

@@ -1,0 +1,155 @@
+"""``steinkit score --measure``: several measures of one sample, in one document and one text."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit.measures import find_measure, measure_names, take_measure
+
+_NORMAL = ("--target", "normal", "--reference", "0")
+_ALL = tuple(word for name in ("graph", "classical", "wasserstein", "ksd", "ess") for word in ("--measure", name))
+
+
+@pytest.fixture
+def line():
+    """Eighty draws of a standard normal distribution in one dimension."""
+    return np.random.default_rng(3).standard_normal((80, 1))
+
+
+@pytest.fixture
+def line_file(write_csv, line):
+    return write_csv("a", line, name="line.csv")
+
+
+class TestJson:
+    def test_one_entry_a_measure_in_the_order_asked(self, steinkit, line_file):
+        outcome = steinkit("score", line_file, *_NORMAL, *_ALL, "--json")
+        assert outcome.code == 0
+        document = outcome.document
+        assert [entry["measure"] for entry in document["results"]] == list(measure_names())
+        for entry in document["results"]:
+            assert set(entry) > {"measure", "value"}
+            if find_measure(entry["measure"]).proves:
+                assert entry["lower"] <= entry["value"] <= entry["upper"]
+                assert all(seconds >= 0.0 for seconds in entry["seconds"].values())
+
+    def test_the_numbers_are_the_librarys(self, steinkit, line_file, line):
+        results = {
+            entry["measure"]: entry["value"]
+            for entry in steinkit("score", line_file, *_NORMAL, *_ALL, "--json").document["results"]
+        }
+        target = sk.targets.Normal(dim=1)
+        assert results["graph"] == sk.graph_stein_discrepancy(line, target).value
+        assert results["classical"] == sk.classical_stein_discrepancy(line, target).value
+        assert results["wasserstein"] == sk.wasserstein_distance(line, target).value
+        assert results["ksd"] == sk.kernel_stein_discrepancy(line, target).value
+        assert results["ess"] == sk.chain_diagnostics(line).min_ess
+
+    def test_a_measure_named_twice_is_taken_once(self, steinkit, line_file):
+        words = ("--measure", "ksd", "--measure", "ess", "--measure", "ksd")
+        entries = steinkit("score", line_file, *_NORMAL, *words, "--json").document["results"]
+        assert [entry["measure"] for entry in entries] == ["ksd", "ess"]
+
+    def test_ksd_says_which_number_it_is(self, steinkit, line_file, line):
+        words = ("--measure", "ksd", "--statistic", "u", "--kernel", "gaussian")
+        (entry,) = steinkit("score", line_file, *_NORMAL, *words, "--json").document["results"]
+        expected = sk.kernel_stein_discrepancy(
+            line, sk.targets.Normal(dim=1), kernel="gaussian", statistic="u", squared=True
+        )
+        assert (entry["statistic"], entry["squared"], entry["value"]) == ("u", True, expected.value)
+        assert entry["kernel"] == {"name": "GaussianKernel", "scale": expected.kernel.scale, "exponent": None}
+
+    def test_a_p_value_on_request(self, steinkit, line_file, line):
+        words = ("--measure", "ksd", "--p-value", "--seed", "5")
+        (entry,) = steinkit("score", line_file, *_NORMAL, *words, "--json").document["results"]
+        expected = sk.kernel_stein_test(line, sk.targets.Normal(dim=1), rng=5)
+        assert entry["p_value"] == expected.p_value
+        assert entry["flip_probability"] == expected.flip_probability
+
+    def test_every_discrepancy_has_its_reference(self, steinkit, line_file):
+        words = ("--target", "normal", "--reference", "3", "--seed", "2", "--json")
+        measures = ("--measure", "ksd", "--measure", "wasserstein", "--measure", "ess")
+        document = steinkit("score", line_file, *words, *measures).document
+        assert list(document["references"]) == ["ksd", "wasserstein"]
+        assert document["reference"] == document["references"]["ksd"]
+        expected = sk.reference_discrepancy(
+            sk.targets.Normal(dim=1), 80, 3, rng=2, discrepancy=sk.kernel_stein_discrepancy
+        )
+        assert [each["value"] for each in document["references"]["ksd"]["samples"]] == expected.values.tolist()
+
+    def test_the_threshold_holds_for_the_first_measure(self, steinkit, line_file, line):
+        value = sk.kernel_stein_discrepancy(line, sk.targets.Normal(dim=1)).value
+        words = ("score", line_file, *_NORMAL, "--measure", "ksd", "--measure", "graph", "--fail-above")
+        assert steinkit(*words, repr(0.99 * value)).code == 1
+        assert steinkit(*words, repr(1.01 * value)).code == 0
+
+    def test_an_operator_from_a_file(self, steinkit, line_file, line, write_code):
+        code = (
+            "operator = sk.RiemannianLangevin(\n"
+            "    covariance=lambda x: (1 + x**2)[:, :, None], divergence=lambda x: 2 * x)\n"
+        )
+        words = ("--operator", f"{write_code(code)}:operator", "--measure", "graph", "--measure", "ksd")
+        graph, ksd = steinkit("score", line_file, *_NORMAL, *words, "--json").document["results"]
+        operator = sk.RiemannianLangevin(covariance=lambda x: (1 + x**2)[:, :, None], divergence=lambda x: 2 * x)
+        target = sk.targets.Normal(dim=1)
+        assert graph["value"] == sk.graph_stein_discrepancy(line, target, operator=operator).value
+        assert ksd["value"] == sk.kernel_stein_discrepancy(line, target, operator=operator).value
+
+
+class TestText:
+    def test_measures_stand_side_by_side_and_then_each_is_explained(self, steinkit, line_file):
+        text = steinkit("score", line_file, "--target", "normal", "--reference", "2", *_ALL).out
+        rows = text.splitlines()[2:8]
+        assert rows[0].split()[:2] == ["measure", "value"]
+        assert [row.split()[0] for row in rows[1:]] == ["graph", "classical", "Wasserstein", "kernel", "effective"]
+        assert all("to" in row.split() for row in rows[1:5])
+        flowing = " ".join(text.split())
+        assert "never above the graph Stein discrepancy" in flowing
+        assert "shares of modes that lie far apart" in flowing
+        assert "cannot see whether that is the target" in flowing
+
+    def test_ess_needs_no_target(self, steinkit, line_file):
+        outcome = steinkit("score", line_file, "--measure", "ess")
+        assert outcome.code == 0
+        assert "effective sample size is" in outcome.out
+
+
+class TestMistakes:
+    @pytest.mark.parametrize(
+        ("words", "code", "said"),
+        [
+            (("--measure", "stein"), 2, "'stein' is not one of"),
+            (("--measure", "ksd", "--plot", "where.png"), 2, "add --measure graph"),
+            (("--p-value",), 2, "add --measure ksd"),
+            (("--measure", "ess", "--fail-above", "1"), 2, "name another measure first"),
+            (("--measure", "classical", "--operator", "op.py:operator"), 3, "there is no file op.py"),
+        ],
+    )
+    def test_are_told_before_any_work(self, steinkit, line_file, words, code, said):
+        outcome = steinkit("score", line_file, *_NORMAL, *words)
+        assert (outcome.code, outcome.out) == (code, "")
+        assert said in outcome.err
+
+    @pytest.mark.parametrize("measure", ["classical", "wasserstein"])
+    def test_measures_of_one_dimension(self, steinkit, sample_file, measure):
+        outcome = steinkit("score", sample_file, *_NORMAL, "--measure", measure)
+        assert (outcome.code, outcome.out) == (2, "")
+        assert "one dimension" in outcome.err
+
+    def test_wasserstein_needs_a_target(self, steinkit, write_csv, line):
+        name = write_csv("a,score:a", np.hstack([line, -line]), name="scored.csv")
+        outcome = steinkit("score", name, "--measure", "wasserstein")
+        assert outcome.code == 2
+        assert "needs a target" in outcome.err
+
+    def test_an_operator_of_another_kind(self, steinkit, line_file, write_code):
+        outcome = steinkit("score", line_file, *_NORMAL, "--operator", f"{write_code('operator = 3')}:operator")
+        assert outcome.code == 2
+        assert "must be a steinkit.RiemannianLangevin; it is int" in outcome.err
+
+
+def test_unknown_measure_names_the_known_ones():
+    with pytest.raises(sk.UsageError, match='did you mean "graph"'):
+        take_measure("grpah", sk.Sample(points=np.zeros((3, 1))))

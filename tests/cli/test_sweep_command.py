@@ -1,0 +1,172 @@
+"""``steinkit sweep``: a TOML file in, a folder and a choice out."""
+
+import json
+
+import pytest
+
+CONFIGURATION = """
+target = "gaussian-mean"
+[target_options]
+data = [-0.4, 0.1, 0.3, 0.8]
+[sampler]
+name = "rwmh"
+draws = 40
+[grid]
+proposal_scale = [0.02, 1.0]
+[run]
+seeds = 5
+measures = ["graph"]
+"""
+MODEL = """
+def score(points):
+    print("looking")
+    return -points
+
+target = sk.Target(score=score, log_density=lambda x: -0.5 * (x**2).sum(axis=1), dim=1)
+"""
+
+
+@pytest.fixture
+def write_toml(folder):
+    def write(changed="", new="", name="sweep.toml"):
+        assert changed in CONFIGURATION
+        (folder / name).write_text(CONFIGURATION.replace(changed, new) if changed else CONFIGURATION)
+        return name
+
+    return write
+
+
+def test_the_document_is_the_contract(steinkit, write_toml, folder):
+    first = steinkit("sweep", write_toml(), "-o", "out", "--json")
+    assert first.code == 0, first.err
+    document = first.document
+    assert set(document) == {
+        "criteria", "cells", "failed", "failures", "reused", "seconds", "racing", "warnings", "version",
+    }  # fmt: skip
+    graph = document["criteria"]["graph"]
+    assert {"best", "ties", "median", "interval"} <= set(graph)
+    assert graph["best"] == {"proposal_scale": 1.0}
+    assert graph["interval"][0] <= graph["median"] <= graph["interval"][1]
+    assert (document["cells"], document["failed"], document["reused"], document["racing"]) == (10, 0, 0, None)
+    again = steinkit("sweep", "sweep.toml", "-o", "out", "--json").document
+    assert again["reused"] == 10
+    assert again["criteria"] == document["criteria"]
+    records = [json.loads(line) for line in (folder / "out" / "records.jsonl").read_text().splitlines()]
+    assert {record["target"]["name"] for record in records} == {"gaussian-mean"}
+    assert json.loads((folder / "out" / "sweep.json").read_text())["sampler"] == {
+        "name": "rwmh",
+        "options": {"draws": 40},
+    }
+
+
+def test_words_say_what_is_best_and_what_fails(steinkit, write_toml):
+    found = steinkit("sweep", write_toml("[0.02, 1.0]", "[1.0, -1.0]"), "-o", "out")
+    assert found.code == 0
+    assert "By graph Stein discrepancy (smallest median): proposal_scale 1.0" in found.out
+    assert "proposal_scale -1.0, seeds 0, 1, 2, 3, 4: " in found.out
+    assert "5 failed" in found.out
+
+
+def test_nothing_scored_is_exit_code_4(steinkit, write_toml):
+    found = steinkit("sweep", write_toml("[0.02, 1.0]", "[-1.0]"), "-o", "out", "--json")
+    assert found.code == 4
+    assert found.document["criteria"] == {}
+    assert found.document["failed"] == 5
+
+
+def test_racing_by_flag_or_by_file(steinkit, write_toml):
+    by_flag = steinkit("sweep", write_toml("seeds = 5", "seeds = 12"), "-o", "a", "--racing", "--json")
+    by_file = steinkit("sweep", write_toml("seeds = 5", "seeds = 12\nracing = true"), "-o", "b", "--json")
+    assert by_flag.document["racing"]["dropped"] == by_file.document["racing"]["dropped"]
+    assert set(by_file.document["racing"]) == {
+        "dropped", "cells_run", "cells_full", "seconds_spent", "seconds_full_estimate", "saved",
+    }  # fmt: skip
+
+
+def test_paths_are_relative_to_the_file_and_prints_are_no_results(
+    steinkit, write_toml, folder, write_code, monkeypatch
+):
+    write_code(MODEL)
+    write_toml('"gaussian-mean"\n[target_options]\ndata = [-0.4, 0.1, 0.3, 0.8]', '"model.py:target"')
+    (folder / "elsewhere").mkdir()
+    monkeypatch.chdir(folder / "elsewhere")
+    found = steinkit("sweep", "../sweep.toml", "-o", "out", "--json")
+    assert found.code == 0, found.err
+    assert found.document["cells"] == 10  # and so standard output is nothing but the document
+    first = (folder / "elsewhere" / "out" / "records.jsonl").read_text().splitlines()
+    monkeypatch.chdir(folder)
+    assert steinkit("sweep", "sweep.toml", "-o", "elsewhere/out", "--json").document["reused"] == 10
+    write_code(MODEL + "# another version\n")
+    changed = steinkit("sweep", "sweep.toml", "-o", "elsewhere/out", "--json")
+    assert changed.document["reused"] == 0
+    assert f"{len(first)} records" in changed.err
+    assert "other data" in changed.err
+
+
+def test_a_data_file_is_relative_and_its_content_counts(steinkit, write_toml, folder):
+    write_toml("data = [-0.4, 0.1, 0.3, 0.8]", 'data = "data.csv"')
+    (folder / "data.csv").write_text("y\n-0.4\n0.1\n0.3\n0.8\n")
+    assert steinkit("sweep", "sweep.toml", "-o", "out", "--json").document["reused"] == 0
+    assert steinkit("sweep", "sweep.toml", "-o", "out", "--json").document["reused"] == 10
+    (folder / "data.csv").write_text("y\n-0.4\n0.1\n0.3\n0.9\n")
+    assert steinkit("sweep", "sweep.toml", "-o", "out", "--json").document["reused"] == 0
+
+
+def test_an_operator_is_an_attribute_of_a_file(steinkit, write_toml, write_code):
+    write_code(
+        "twice = sk.RiemannianLangevin(\n"
+        "    covariance=lambda x: np.full((len(x), 1, 1), 2.0), divergence=lambda x: np.zeros_like(x)\n)\n"
+    )
+    plain = steinkit("sweep", write_toml(), "-o", "out", "--json").document["criteria"]["graph"]
+    with_operator = write_toml("seeds = 5", 'seeds = 5\noperator = "model.py:twice"')
+    twice = steinkit("sweep", with_operator, "-o", "out", "--json").document
+    assert twice["reused"] == 0
+    assert twice["criteria"]["graph"]["median"] > plain["median"]
+    wrong = steinkit("sweep", write_toml("seeds = 5", 'seeds = 5\noperator = "model.py:np"'), "-o", "out")
+    assert wrong.code == 2
+    assert "must be a steinkit.RiemannianLangevin" in wrong.err
+
+
+def test_control_c_keeps_what_is_finished_and_says_how_to_go_on(steinkit, write_toml, write_code):
+    write_code(
+        "def score(points):\n"
+        "    if len(points) > 5:\n"
+        "        raise KeyboardInterrupt\n"
+        "    return -points\n"
+        "target = sk.Target(score=score, log_density=lambda x: -0.5 * (x**2).sum(axis=1), dim=1)\n"
+    )
+    write_toml('"gaussian-mean"\n[target_options]\ndata = [-0.4, 0.1, 0.3, 0.8]', '"model.py:target"')
+    found = steinkit("sweep", "sweep.toml", "-o", "out")
+    assert found.code == 130
+    assert "0 finished cells (of 10 in the full sweep) are kept in out; run the same sweep on that folder" in found.err
+
+
+@pytest.mark.parametrize(
+    ("changed", "new", "code", "said"),
+    [
+        ("seeds = 5", "sedes = 5", 2, 'did you mean "seeds"'),
+        ("seeds = 5", "seeds = 5\nstein_factor = [1, 1, 1]", 2, 'did you mean "stein_factors"'),
+        ("seeds = 5", "seeds = 5\nracing = 1", 2, "racing must be true or false"),
+        ("seeds = 5", "seeds = 'many'", 2, "positive number of seeds"),
+        ('measures = ["graph"]', "measures = 3", 2, "list of different measures"),
+        ("data = [-0.4, 0.1, 0.3, 0.8]", "data = 1979-05-27", 2, "target option data must be"),
+        ("[grid]", "[gird]", 2, 'did you mean "grid"'),
+        ("proposal_scale", "proposal_scal", 2, 'did you mean "proposal_scale"'),
+        ('name = "rwmh"', 'name = "rwmg"', 2, 'did you mean "rwmh"'),
+        ('name = "rwmh"', "", 2, "[sampler] needs name"),
+        ('target = "gaussian-mean"', "", 2, 'target = "NAME" or "path.py:attribute"'),
+        ("data = ", "date = ", 2, 'did you mean "data"'),
+        ("data = [-0.4, 0.1, 0.3, 0.8]", 'data = "none.csv"', 3, "none.csv does not exist"),
+        ('"gaussian-mean"', '"none.py:target"', 2, "target options are for built-in targets"),
+        ("[run]", "[run", 3, "is no TOML"),
+    ],
+)
+def test_mistakes_are_named(steinkit, write_toml, changed, new, code, said):
+    found = steinkit("sweep", write_toml(changed, new), "-o", "out")
+    assert said in found.err
+    assert found.code == code
+
+
+def test_a_configuration_that_is_not_there(steinkit):
+    found = steinkit("sweep", "none.toml", "-o", "out")
+    assert (found.code, "none.toml does not exist" in found.err) == (3, True)

@@ -1,0 +1,62 @@
+"""``steinkit thin``: a file of draws in, a file of fewer draws out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+
+
+@pytest.fixture
+def burnt_in(write_csv):
+    """A sample that starts far off, and its file."""
+    draws = np.random.default_rng(0).standard_normal((200, 2))
+    draws[:20] += 10.0
+    return write_csv("a,b", draws, name="chain.csv"), draws
+
+
+def test_writes_the_draws_chosen(steinkit, folder, burnt_in):
+    name, draws = burnt_in
+    outcome = steinkit("thin", name, "--target", "normal", "--draws", "30", "-o", "thinned.csv", "--json")
+    assert outcome.code == 0
+    thinned = sk.read_sample("thinned.csv")
+    expected = sk.thin(sk.Sample(points=draws, names=("a", "b")), sk.targets.Normal(dim=2), m=30)
+    assert np.array_equal(thinned.points, expected.points)
+    assert np.abs(thinned.points).max() < 6.0  # nothing of the burn-in
+    document = outcome.document
+    assert document["draws"] == 30
+    assert document["distinct"] == len(np.unique(thinned.points, axis=0))
+    assert document["ksd"]["before"] == sk.kernel_stein_discrepancy(draws, sk.targets.Normal(dim=2)).value
+    assert document["ksd"]["after"] == sk.kernel_stein_discrepancy(thinned, sk.targets.Normal(dim=2)).value
+    assert document["ksd"]["after"] < document["ksd"]["before"]
+    assert "30 of 200 draws chosen" in outcome.err
+
+
+def test_to_standard_output(steinkit, folder, burnt_in):
+    name, _ = burnt_in
+    outcome = steinkit("thin", name, "--target", "normal", "--draws", "5", "-o", "-")
+    assert outcome.code == 0
+    assert len(outcome.out.splitlines()) == 6
+
+
+def test_stored_scores_are_enough(steinkit, folder, write_csv):
+    draws = np.random.default_rng(1).standard_normal((50, 1))
+    name = write_csv("a,score:a", np.hstack([draws, -draws]))
+    assert steinkit("thin", name, "--draws", "5", "-o", "thinned.npz").code == 0
+    assert len(sk.read_sample("thinned.npz")) == 5
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("--draws", "0", "-o", "thinned.csv"), 2, "not in the range"),
+        (("--draws", "5", "-o", "chain.csv"), 2, "would overwrite the sample itself"),
+        (("--draws", "5", "-o", "thinned.txt"), 2, "must be .csv or .npz; rename the file, or pass --output-format"),
+        (("--draws", "5", "-o", "nowhere/thinned.csv"), 3, "there is no folder nowhere"),
+    ],
+)
+def test_mistakes(steinkit, burnt_in, words, code, said):
+    outcome = steinkit("thin", burnt_in[0], "--target", "normal", *words)
+    assert (outcome.code, outcome.out) == (code, "")
+    assert said in outcome.err

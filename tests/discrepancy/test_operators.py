@@ -1,0 +1,511 @@
+"""Diffusion operators: mean zero under the target, the same number from every engine, and what is refused."""
+
+import itertools
+
+import numpy as np
+import pytest
+from numpy.polynomial import hermite_e, legendre
+from scipy import stats
+from scipy.optimize import linprog
+
+import steinkit as sk
+from steinkit.discrepancy.operators import RiemannianLangevin
+from steinkit.errors import InputError, UsageError
+
+ENGINES = {
+    1: ["auto", "chain", "block", "first_order", "highs", "cvxpy"],
+    2: ["auto", "block", "first_order", "highs", "cvxpy"],
+    3: ["block", "first_order", "highs", "cvxpy"],
+    4: ["auto", "block", "first_order", "highs", "cvxpy"],
+}
+TIGHT = {"first_order": 1e-4}  # what single precision reaches in little time
+LINE = np.array([[0.0, 1.0], [-np.inf, np.inf]])
+
+
+def tolerance(engine):
+    return TIGHT.get(engine, 1e-6)
+
+
+def identity():
+    return RiemannianLangevin(lambda x: np.tile(np.eye(x.shape[1]), (len(x), 1, 1)), lambda x: np.zeros(x.shape))
+
+
+def scaled(operator, factor):
+    return RiemannianLangevin(lambda x: factor * operator.covariance(x), lambda x: factor * operator.divergence(x))
+
+
+def smooth(dim, seed=0):
+    """a = C + u u' with u_j = sin(w_j'x): (div a)_j = <grad u_j, u> + u_j div u."""
+    rng = np.random.default_rng(seed)
+    root, w = 0.4 * rng.standard_normal((dim, dim)), rng.standard_normal((dim, dim))
+
+    def covariance(x):
+        u = np.sin(x @ w.T)
+        return root @ root.T + u[:, :, None] * u[:, None, :]
+
+    def divergence(x):
+        u, slope = np.sin(x @ w.T), np.cos(x @ w.T)
+        return slope * (u @ w.T) + u * (slope @ np.diag(w))[:, None]
+
+    return RiemannianLangevin(covariance, divergence)
+
+
+def heavy_tailed(nu):
+    return RiemannianLangevin(lambda x: (1.0 + x**2 / nu)[:, :, None], lambda x: 2.0 * x / nu)
+
+
+def on_a_strip(across=lambda x: x * (1.0 - x), slope=lambda x: 1.0 - 2.0 * x):
+    """For x in [0, 1]: a_12 = across(x) cos y / 2, which must vanish at 0 and 1; diagonal 1 + x^2, 1 + sin(y)^2."""
+
+    def covariance(p):
+        x, y = p.T
+        off = 0.5 * across(x) * np.cos(y)
+        return np.array([[1.0 + x**2, off], [off, 1.0 + np.sin(y) ** 2]]).transpose(2, 0, 1)
+
+    def divergence(p):
+        x, y = p.T
+        return np.column_stack(
+            [2.0 * x - 0.5 * across(x) * np.sin(y), 0.5 * slope(x) * np.cos(y) + np.sin(2.0 * y)],
+        )
+
+    return RiemannianLangevin(covariance, divergence)
+
+
+def spaced(n, dim, seed=1):
+    """Points no closer than a general solver resolves."""
+    rng = np.random.default_rng(seed)
+    if dim == 1:
+        return rng.permutation(np.linspace(-2.0, 2.0, n) + 0.02 * rng.random(n))[:, None]
+    return rng.standard_normal((n, dim))
+
+
+def score(points, operator, **settings):
+    return sk.graph_stein_discrepancy(points, scores=-points, operator=operator, **settings)
+
+
+def raw_value(points, scores, weights, edges, drift, a, bounds=None, c=(1.0, 1.0, 1.0)):
+    """The d programs as the paper states them, every row of every edge, by SciPy; values of the coordinates."""
+    n, dim = points.shape
+    values = []
+    for j in range(dim):
+        rows, limits = [], []
+
+        def add(limit, *terms, rows=rows, limits=limits):
+            row = np.zeros((dim + 1, n))
+            for variable, point, factor in terms:
+                row[variable, point] += factor
+            rows.extend([row.ravel(), -row.ravel()])
+            limits.extend([limit, limit])
+
+        for i in range(n):
+            add(c[0], (0, i, 1.0))
+            for k in range(dim):
+                add(c[1], (k + 1, i, 1.0))
+            for bound in [] if bounds is None else bounds[j][np.isfinite(bounds[j])]:
+                inward = points[i, j] - bound
+                add(c[1] * abs(inward), (0, i, 1.0))
+                add(0.5 * c[2] * inward**2, (0, i, 1.0), (j + 1, i, -inward))
+                for k in range(dim):
+                    if k != j:
+                        add(c[2] * abs(inward), (k + 1, i, 1.0))
+        for i, k in edges:
+            step = points[i] - points[k]
+            length = np.abs(step).sum()
+            add(c[1] * length, (0, i, 1.0), (0, k, -1.0))
+            for m in range(dim):
+                add(c[2] * length, (m + 1, i, 1.0), (m + 1, k, -1.0))
+            for end in (i, k):
+                slopes = [(m + 1, end, -step[m]) for m in range(dim)]
+                add(0.5 * c[2] * length**2, (0, i, 1.0), (0, k, -1.0), *slopes)
+        objective = np.zeros((dim + 1, n))
+        for i in range(n):
+            objective[0, i] = weights[i] * drift[i, j]
+            for k in range(dim):
+                objective[k + 1, i] = weights[i] * a[i, j, k]
+        solution = linprog(-objective.ravel(), A_ub=np.array(rows), b_ub=limits, bounds=(None, None))
+        assert solution.status == 0
+        values.append(-solution.fun)
+    return np.array(values)
+
+
+def contains(result, truth, slack):
+    """Whether the brackets of the coordinates hold the numbers of another solver."""
+    above, below = result.coordinate_lower <= truth * (1.0 + slack), result.coordinate_upper >= truth * (1.0 - slack)
+    return bool((above & below).all())
+
+
+# the value
+
+
+@pytest.mark.parametrize(("dim", "engine"), [(dim, name) for dim in (1, 2, 4) for name in ENGINES[dim]])
+@pytest.mark.parametrize("bounded", [False, True])
+def test_the_identity_is_the_langevin_operator_to_the_last_bit(dim, engine, bounded):
+    points = spaced(30, dim)
+    settings = {"engine": engine, "tolerance": 1e-2, "bounds": [[-4.0, np.inf]] * dim if bounded else None}
+    langevin, other = score(points, None, **settings), score(points, identity(), **settings)
+    for name in ("coordinate_lower", "coordinate_upper", "g", "grad_g", "drift"):
+        np.testing.assert_array_equal(getattr(other, name), getattr(langevin, name))
+    assert (other.lower, other.upper, other.saturation) == (langevin.lower, langevin.upper, langevin.saturation)
+    np.testing.assert_allclose(other.test_function, langevin.test_function, rtol=1e-13, atol=1e-15)
+    assert other.summary() == langevin.summary()
+    assert langevin.operator is None
+    assert isinstance(other.operator, RiemannianLangevin)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3])
+def test_every_engine_has_the_value_of_the_raw_program(dim):
+    rng = np.random.default_rng(4)
+    points, weights = spaced(22, dim), rng.dirichlet(np.full(22, 5.0))
+    operator = smooth(dim)
+    coefficients = operator.coefficients(points, -points)
+    edges = sk.complete_graph(points).edges
+    truth = raw_value(points, -points, weights, edges, coefficients.drift, coefficients.covariance)
+    for engine in ENGINES[dim]:
+        result = score(points, operator, weights=weights, graph="complete", engine=engine, tolerance=tolerance(engine))
+        assert result.gap <= tolerance(engine)
+        assert contains(result, truth, 1e-8)
+        if dim > 1:  # the control: rows that are right, and an objective without the off-diagonal entries
+            drift, diagonal = coefficients.drift, coefficients.covariance * np.eye(dim)
+            without = raw_value(points, -points, weights, edges, drift, diagonal)
+            assert not contains(result, without, 1e-3)
+
+
+@pytest.mark.parametrize("engine", ENGINES[2])
+def test_every_engine_has_the_value_of_the_raw_program_on_a_bounded_support(engine):
+    rng = np.random.default_rng(5)
+    points = np.column_stack([rng.random(22), rng.standard_normal(22)])
+    scores = np.column_stack([np.zeros(22), -points[:, 1]])
+    operator = on_a_strip()
+    coefficients = operator.coefficients(points, scores, bounds=LINE)
+    settings = {"bounds": LINE, "operator": operator, "engine": engine, "tolerance": tolerance(engine)}
+    result = sk.graph_stein_discrepancy(points, scores=scores, **settings)
+    weights = np.full(22, 1.0 / 22.0)
+    truth = raw_value(points, scores, weights, result.graph.edges, coefficients.drift, coefficients.covariance, LINE)
+    assert contains(result, truth, 1e-8)
+
+
+@pytest.mark.parametrize("bounds", [(-3.0, np.inf), (-np.inf, 3.0), (-3.0, 3.0), (-2.5, 9.0), (-9.0, 2.5)])
+def test_the_chain_has_the_value_of_the_raw_program_between_bounds(bounds):
+    """Which end a bound is near decides whether the chain is reflected: then drift changes its sign and a does not."""
+    points = spaced(20, 1)
+    operator = heavy_tailed(3.0)
+    scores = -4.0 * points / (3.0 + points**2) + 0.3
+    settings = {"bounds": bounds, "operator": operator, "engine": "chain"}
+    result = sk.graph_stein_discrepancy(points, scores=scores, **settings)
+    coefficients = operator.coefficients(points, scores)
+    truth = raw_value(
+        points, scores, np.full(20, 0.05), result.graph.edges, coefficients.drift, coefficients.covariance,
+        np.array([bounds]),
+    )  # fmt: skip
+    assert contains(result, truth, 1e-8)
+
+
+def test_points_as_near_as_relative_variables_are_for():
+    """As pairs close up, the value tends to that of one point with both weights."""
+    rng = np.random.default_rng(5)
+    base = rng.standard_normal((60, 2))
+    pairs = np.concatenate([base, base + 1e-8 * rng.standard_normal(base.shape)])
+    merged, near = score(base, smooth(2)), score(pairs, smooth(2), engine="block")
+    assert near.gap <= 1e-6
+    assert near.value == pytest.approx(merged.value, rel=2e-6)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3])
+def test_the_test_function_is_the_operator_applied_to_g_and_attains_the_lower_bound(dim):
+    points, operator = spaced(40, dim), smooth(dim)
+    result = score(points, operator)
+    a, gradient, g = operator.covariance(points), result.grad_g, result.g
+    drift = operator.divergence(points) - np.array([a[i] @ points[i] for i in range(40)])
+    h = [
+        drift[i] @ g[i] + sum(a[i, j, k] * gradient[i, j, k] for j, k in itertools.product(range(dim), repeat=2))
+        for i in range(40)
+    ]
+    np.testing.assert_allclose(result.test_function, h, rtol=1e-10, atol=1e-12)
+    assert result.sample.weights @ result.test_function == pytest.approx(result.lower, rel=1e-9)
+    assert 0.0 < result.saturation <= 1.0
+
+
+def test_saturation_is_one_where_no_edge_holds_anything_back():
+    points = np.array([[0.0, 1.0], [50.0, -3.0], [-70.0, 40.0]])
+    assert score(points, smooth(2), tolerance=1e-6).saturation == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("dim", [1, 2])
+@pytest.mark.parametrize("factor", [0.25, 3.0, 1e6])
+def test_scaling_the_covariance_scales_the_value(dim, factor):
+    points = spaced(40, dim)
+    once, scaled_up = score(points, smooth(dim)), score(points, scaled(smooth(dim), factor))
+    assert scaled_up.lower <= factor * once.upper * (1.0 + 1e-12)
+    assert scaled_up.upper >= factor * once.lower * (1.0 - 1e-12)
+
+
+def test_complete_and_spanner_bound_each_other():
+    points, operator = spaced(30, 2), smooth(2)
+    complete = score(points, operator, graph="complete")
+    for dilation in (1.2, 2.0, 3.0):
+        spanner = score(points, operator, dilation=dilation)
+        assert complete.lower <= spanner.upper
+        assert spanner.lower <= 2.0 * dilation**2 * complete.upper
+
+
+def test_the_order_of_the_draws_and_the_jobs_does_not_matter():
+    points = spaced(40, 2)
+    first, second = score(points, smooth(2)), score(points[::-1], smooth(2), n_jobs=2)
+    assert first.lower <= second.upper
+    assert second.lower <= first.upper
+
+
+def test_the_heavy_tailed_operator_sees_far_draws_that_langevin_s_does_not():
+    """A few draws at distance M add to the Langevin value no more than their share, however large M is."""
+    nu, n = 4.0, 400
+    target = sk.targets.StudentT(nu)
+    good = stats.t(nu).ppf((np.arange(n) + 0.5) / n)
+    values = {}
+    for distance in (10.0, 100.0, 1000.0):
+        draws = good.copy()
+        draws[[17, 300]] = distance, 1.1 * distance
+        for operator in (None, heavy_tailed(nu)):
+            values[distance, operator is None] = sk.graph_stein_discrepancy(draws, target, operator=operator).value
+    assert abs(values[1000.0, True] - values[10.0, True]) < 2.0 / n * 2.0
+    assert values[100.0, False] > 5.0 * values[10.0, False]
+    assert values[1000.0, False] > 5.0 * values[100.0, False]
+
+
+def test_a_reference_is_scored_with_the_same_operator():
+    target, operator = sk.targets.Normal(0.0), heavy_tailed(3.0)
+    reference = sk.reference_discrepancy(target, 40, 1, rng=3, operator=operator)
+    draws = target.sample(40, np.random.default_rng(3).spawn(1)[0])
+    assert reference.lower[0] == sk.graph_stein_discrepancy(draws, target, operator=operator).lower
+    assert reference.lower[0] != sk.graph_stein_discrepancy(draws, target).lower
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [(lambda x: x + 1.0, "too high"), (lambda x: x - 1.0, "too low"), (lambda x: 0.4 * x, "too concentrated")],
+)
+def test_the_words_name_what_is_wrong_with_the_sample(change, word):
+    draws = change(stats.norm.ppf((np.arange(100) + 0.5) / 100))
+    operator = RiemannianLangevin(lambda x: (5.0 + np.sin(x))[:, :, None], np.cos)
+    assert word in sk.graph_stein_discrepancy(draws, sk.targets.Normal(0.0), operator=operator).summary()
+
+
+# mean zero under the target
+
+
+def stein_mean(operator, nodes, masses, scores, field, jacobian, bounds=None):
+    """E_P[T g] by quadrature."""
+    coefficients = operator.coefficients(nodes, scores, bounds=bounds)
+    return masses @ (
+        (coefficients.drift * field(nodes)).sum(axis=1) + (coefficients.covariance * jacobian(nodes)).sum(axis=(1, 2))
+    )
+
+
+class WithoutDivergence(RiemannianLangevin):
+    """The control: a drift of a s alone."""
+
+    def coefficients(self, points, scores, **more):
+        right = super().coefficients(points, scores, **more)
+        return type(right)(right.drift - self.divergence(points), right.covariance)
+
+
+@pytest.mark.parametrize("nu", [3.0, 4.0, 10.0])
+def test_mean_zero_under_student_s_t(nu):
+    """With x = sqrt(nu) tan(theta), p dx is proportional to cos(theta)^(nu - 1) dtheta."""
+    t, w = legendre.leggauss(200)
+    theta = 0.5 * np.pi * t
+    nodes = np.sqrt(nu) * np.tan(theta)[:, None]
+    masses = w * np.cos(theta) ** (nu - 1.0)
+    masses /= masses.sum()
+    scores = -(nu + 1.0) * nodes / (nu + nodes**2)
+
+    def field(x):
+        return np.sin(2.0 * np.arctan(x / np.sqrt(nu)) + 0.3)
+
+    def jacobian(x):
+        return (np.cos(2.0 * np.arctan(x / np.sqrt(nu)) + 0.3) * 2.0 * np.sqrt(nu) / (nu + x**2))[:, :, None]
+
+    operator = heavy_tailed(nu)
+    assert abs(stein_mean(operator, nodes, masses, scores, field, jacobian)) < 1e-10
+    control = WithoutDivergence(operator.covariance, operator.divergence)
+    assert abs(stein_mean(control, nodes, masses, scores, field, jacobian)) > 1e-2
+
+
+def gauss(nodes, weights):
+    return nodes, weights / weights.sum()
+
+
+def wave(points):
+    x, y = points.T
+    return np.column_stack([np.sin(x + 0.5 * y + 0.2), np.cos(x * 0.7 - y)])
+
+
+def wave_jacobian(points):
+    x, y = points.T
+    first, second = np.cos(x + 0.5 * y + 0.2), -np.sin(x * 0.7 - y)
+    return np.array([[first, 0.5 * first], [0.7 * second, -second]]).transpose(2, 0, 1)
+
+
+def test_mean_zero_under_a_gaussian_with_a_full_covariance():
+    x, w = gauss(*hermite_e.hermegauss(60))
+    nodes = np.array(list(itertools.product(x, x)))
+    masses = np.outer(w, w).ravel()
+    for operator in (smooth(2), smooth(2, seed=8)):
+        assert abs(stein_mean(operator, nodes, masses, -nodes, wave, wave_jacobian)) < 1e-10
+        control = WithoutDivergence(operator.covariance, operator.divergence)
+        assert abs(stein_mean(control, nodes, masses, -nodes, wave, wave_jacobian)) > 1e-2
+        diagonal = stein_mean(operator, nodes, masses, -nodes, wave, lambda p: wave_jacobian(p) * np.eye(2))
+        assert abs(diagonal) > 1e-3
+
+
+def strip_field(points):
+    """g_1 vanishes at x = 0 and x = 1; g_2 need not."""
+    x, y = points.T
+    return np.column_stack([x * (1.0 - x) * np.sin(x + y), np.cos(x * 0.7 - y)])
+
+
+def strip_jacobian(points):
+    x, y = points.T
+    bump, second = x * (1.0 - x), -np.sin(x * 0.7 - y)
+    along = (1.0 - 2.0 * x) * np.sin(x + y) + bump * np.cos(x + y)
+    return np.array([[along, bump * np.cos(x + y)], [0.7 * second, -second]]).transpose(2, 0, 1)
+
+
+def test_mean_zero_on_a_strip_where_the_off_diagonal_vanishes_on_the_faces():
+    x, w = gauss(*legendre.leggauss(40))
+    y, v = gauss(*hermite_e.hermegauss(60))
+    nodes = np.array(list(itertools.product(0.5 + 0.5 * x, y)))
+    masses, scores = np.outer(w, v).ravel(), nodes * [0.0, -1.0]
+    mean = stein_mean(on_a_strip(), nodes, masses, scores, strip_field, strip_jacobian, LINE)
+    assert abs(mean) < 1e-10
+    # the control, and why it is refused: an entry that does not vanish there carries mass through the faces
+    leaky = on_a_strip(across=lambda x: 0.5 + 0.5 * x, slope=lambda x: 0.5)
+    assert abs(stein_mean(leaky, nodes, masses, scores, strip_field, strip_jacobian)) > 1e-2
+    with pytest.raises(InputError, match=r"on the bound 0 of 'x1', is .* between 'x2' and 'x1'; it must be 0"):
+        leaky.coefficients(nodes, scores, bounds=LINE)
+
+
+# what is refused
+
+
+def refused(covariance=None, divergence=None, **more):
+    points = np.random.default_rng(2).standard_normal((20, 2))
+    covariance = covariance or identity().covariance
+    return RiemannianLangevin(covariance, divergence or identity().divergence).coefficients(points, -points, **more)
+
+
+@pytest.mark.parametrize("change", [lambda v: -v, lambda v: 1.01 * v, lambda v: v + 0.01, np.zeros_like])
+@pytest.mark.parametrize("dim", [1, 2, 5])
+def test_a_wrong_divergence_is_refused(change, dim):
+    points, right = spaced(30, dim), smooth(dim)
+    right.coefficients(points, -points)
+    wrong = RiemannianLangevin(right.covariance, lambda x: change(right.divergence(x)))
+    with pytest.raises(InputError, match=r"the divergence is not that of the covariance: at .* finite differences say"):
+        wrong.coefficients(points, -points)
+
+
+def test_a_divergence_that_leaves_out_the_off_diagonal_entries_is_refused():
+    """(div a)_1 is d_2 a_12 here, which one who differentiates the diagonal alone, leaves out."""
+
+    def covariance(x):
+        off = 0.5 * np.sin(x[:, 1])
+        return np.array([[np.ones(len(x)), off], [off, np.ones(len(x))]]).transpose(2, 0, 1)
+
+    refused(covariance, lambda x: np.column_stack([0.5 * np.cos(x[:, 1]), np.zeros(len(x))]))
+    with pytest.raises(InputError, match="coordinate 'x1'"):
+        refused(covariance)
+
+
+def test_the_covariance_is_never_evaluated_outside_the_support():
+    seen = []
+
+    def covariance(x):
+        seen.append(x)
+        return np.sqrt(x)[:, :, None]
+
+    draws = np.concatenate([[0.0, 1e-9, 1.0], np.linspace(0.1, 0.9, 7)])[:, None] ** 2
+    inside = RiemannianLangevin(covariance, lambda x: 0.5 / np.sqrt(np.maximum(x, 1e-300)))
+    inside.coefficients(draws, np.zeros_like(draws), bounds=np.array([[0.0, 1.0]]))
+    everything = np.concatenate(seen)
+    assert everything.min() >= 0.0
+    assert everything.max() <= 1.0
+
+
+def one_bad(value, row=7, at=(0, 1)):
+    def covariance(x):
+        a = identity().covariance(x)
+        if len(x) == 20:
+            a[row][at] = value
+        return a
+
+    return covariance
+
+
+@pytest.mark.parametrize(
+    ("covariance", "message"),
+    [
+        (
+            lambda x: x,
+            r"covariance must return shape \(20, 2, 2\) for points of shape \(20, 2\); it returned \(20, 2\)",
+        ),
+        (lambda x: 1 / 0, "covariance raised ZeroDivisionError at .*test_operators.py, line"),
+        (one_bad(np.nan), r"the covariance at draw 8, \(.*\) is nan in 'x1', 'x2'; it must be finite at every draw"),
+        (one_bad(0.1), r"the covariance at draw 8, \(.*\) is not symmetric: 0.1\d* in row 'x1', column 'x2' and 0 the"),
+        (one_bad(-1.0, at=(1, 1)), "the covariance at draw 8, .* not positive semi-definite: .* eigenvalue -1 "),
+        (lambda x: np.tile([[1.0, 0.0], [0.0, 0.0]], (len(x), 1, 1)), "zero in coordinate 'x2' at every draw"),
+    ],
+)
+def test_a_wrong_covariance_is_refused(covariance, message):
+    with pytest.raises(InputError, match=message):
+        refused(covariance)
+
+
+@pytest.mark.parametrize(
+    ("divergence", "message"),
+    [
+        (
+            lambda x: x[:, 0],
+            r"divergence must return shape \(20, 2\) for points of shape \(20, 2\); it returned \(20,\)",
+        ),
+        (lambda x: np.full(x.shape, np.inf), r"the divergence at draw 1, \(.*\) is inf in 'x1'"),
+    ],
+)
+def test_a_wrong_divergence_function_is_refused(divergence, message):
+    with pytest.raises(InputError, match=message):
+        refused(divergence=divergence)
+
+
+def test_messages_use_the_sample_s_numbers_and_names():
+    with pytest.raises(InputError, match=r"covariance at draw 108, .* not symmetric: .* row 'a', column 'b'"):
+        refused(one_bad(0.1), names=("a", "b"), first=np.arange(100, 120))
+
+
+def test_rounding_is_forgiven():
+    """An inverse is symmetric and semi-definite up to rounding only."""
+    root = np.random.default_rng(0).standard_normal((2, 2)) @ np.diag([1.0, 1e-3])
+    inverse = np.linalg.inv(root @ root.T)
+    refused(lambda x: np.tile(inverse * [[1.0, 1.0 + 1e-14], [1.0, 1.0]], (len(x), 1, 1)))
+    refused(lambda x: np.tile([[1.0, 1.0], [1.0, 1.0 - 1e-15]], (len(x), 1, 1)))
+
+
+def test_functions_get_a_copy_of_the_points():
+    def spoil(x):
+        x[:] = 0.0
+        return identity().covariance(x)
+
+    points = spaced(10, 2)
+    before = points.copy()
+    RiemannianLangevin(spoil, identity().divergence).coefficients(points, -points)
+    np.testing.assert_array_equal(points, before)
+
+
+@pytest.mark.parametrize(("covariance", "divergence"), [(np.eye(2), np.zeros_like), (np.ones_like, None)])
+def test_what_is_no_function_is_refused(covariance, divergence):
+    with pytest.raises(UsageError, match="must be a function of an"):
+        RiemannianLangevin(covariance, divergence)
+
+
+def test_what_is_no_operator_is_refused():
+    with pytest.raises(
+        UsageError, match=r"operator must be a steinkit RiemannianLangevin, or None .*; received 'langev"
+    ):
+        score(spaced(10, 2), "langevin")

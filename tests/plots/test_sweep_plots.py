@@ -1,0 +1,265 @@
+"""Pictures of a sweep: what each criterion picks, draws over the density, settings side by side."""
+
+from __future__ import annotations
+
+import io
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+from steinkit import Target, UsageError, graph_stein_discrepancy, plots
+from steinkit.sweeps.choice import choose
+from steinkit.targets import Normal, Uniform
+
+_STEPS = (1e-3, 1e-2, 1e-1)
+
+
+def _choice(measure, medians, spread=0.05, slack=0.0, failures=0, settings=None):
+    """Choice between settings with ten seeds; the last setting fails with some of them."""
+    rng = np.random.default_rng(0)
+    settings = settings or [{"step_size": step} for step in _STEPS]
+    records = []
+    for setting, median in zip(settings, medians, strict=True):
+        for seed in range(10):
+            value = float(median * (1.0 + spread * rng.standard_normal()))
+            found = [{"measure": measure, "value": value, "lower": value - slack, "upper": value + slack}]
+            failed = setting is settings[-1] and seed < failures
+            records.append({"settings": setting, "seed": seed, "results": [] if failed else found})
+    return choose(records, measure, settings)
+
+
+@pytest.fixture(scope="module")
+def choices():
+    return {"graph": _choice("graph", [5.0, 2.0, 8.0]), "ess": _choice("ess", [3.0, 20.0, 90.0])}
+
+
+@pytest.fixture(scope="module")
+def wide():
+    points = 1.3 * np.random.default_rng(1).standard_normal((60, 2))
+    return graph_stein_discrepancy(points, Normal(dim=2), tolerance=1e-2)
+
+
+@pytest.fixture
+def ax():
+    return Figure(figsize=(5.2, 4.0), layout="constrained").add_subplot()
+
+
+def _saved(figure):
+    stream = io.BytesIO()
+    figure.savefig(stream, format="png", dpi=50)
+    return stream.getvalue()
+
+
+def _marked(ax, marker, size):
+    """Where lone marks of a kind and size stand."""
+    return [
+        (float(line.get_xdata()[0]), float(line.get_ydata()[0]))
+        for line in ax.lines
+        if line.get_marker() == marker and line.get_markersize() == size
+    ]
+
+
+class TestSelection:
+    def test_each_criterion_has_its_medians_on_its_own_axis_and_a_star_on_its_pick(self, choices, ax):
+        assert plots.selection(choices, "step_size", ax) is ax
+        left, right = ax.figure.axes
+        for side, choice in ((left, choices["graph"]), (right, choices["ess"])):
+            assert side.lines[0].get_xdata() == pytest.approx(_STEPS)
+            assert side.lines[0].get_ydata() == pytest.approx([row.median for row in choice.rows])
+            assert _marked(side, "*", 17) == [(choice.best["step_size"], pytest.approx(choice.median))]
+            assert side.get_yscale() == "log"
+        assert left.get_xscale() == "log"
+        assert left.get_xlabel() == "step size"
+        assert "smaller is better" in left.get_ylabel()
+        assert "larger is better" in right.get_ylabel()
+
+    def test_the_title_says_what_each_picks(self, choices, ax):
+        plots.selection(choices, "step_size", ax)
+        assert ax.get_title().splitlines() == [
+            "graph Stein discrepancy picks step size 0.01",
+            "effective sample size picks step size 0.1",
+        ]
+
+    def test_a_sweep_result_is_taken_by_its_criteria(self, choices, ax):
+        class Result:
+            criteria = choices
+
+        plots.selection(Result(), "step_size", ax)
+        assert len(ax.figure.axes) == 2
+
+    def test_bands_are_the_bootstrap_intervals(self, choices, ax):
+        plots.selection(choices, "step_size", ax, against=None)
+        (band,) = [item for item in ax.collections if type(item).__name__ == "FillBetweenPolyCollection"]
+        corners = {(float(x), float(y)) for x, y in band.get_paths()[0].vertices}
+        for row in choices["graph"].rows:
+            assert {(row.settings["step_size"], end) for end in row.interval} <= corners
+
+    def test_bars_are_the_certified_brackets(self, ax):
+        choice = _choice("graph", [5.0, 2.0, 8.0], slack=0.4)
+        plots.selection({"graph": choice}, "step_size", ax)
+        (bars,) = [item for item in ax.collections if type(item).__name__ == "LineCollection"]
+        ends = [path.vertices[:, 1].tolist() for path in bars.get_paths()]
+        assert ends == [pytest.approx([row.lower, row.upper]) for row in choice.rows]
+        assert ends[0][1] - ends[0][0] == pytest.approx(0.8)
+
+    def test_rings_stand_on_ties_alone(self, ax):
+        tied = _choice("graph", [2.01, 2.0, 8.0])
+        assert len(tied.ties) == 1
+        plots.selection({"graph": tied}, "step_size", ax)
+        (row,) = [row for row in tied.rows if row.settings in tied.ties]
+        assert _marked(ax, "o", 13) == [(row.settings["step_size"], pytest.approx(row.median))]
+
+    def test_no_ring_where_nothing_ties(self, choices, ax):
+        plots.selection(choices, "step_size", ax, against=None)
+        assert _marked(ax, "o", 13) == []
+
+    def test_a_setting_that_fails_with_half_of_its_seeds_has_a_cross_and_no_median(self, ax):
+        choice = _choice("graph", [5.0, 2.0, 8.0], failures=6)
+        plots.selection({"graph": choice}, "step_size", ax)
+        assert [x for x, _ in _marked(ax, "x", 8)] == [_STEPS[-1]]
+        assert ax.lines[0].get_xdata() == pytest.approx(_STEPS[:-1])
+        assert "half or more failed" in {text.get_text() for text in ax.get_legend().get_texts()}
+        assert _saved(ax.figure).startswith(b"\x89PNG")
+
+    def test_a_few_failures_leave_the_picture_finite(self, ax):
+        choice = _choice("graph", [5.0, 2.0, 8.0], failures=4)
+        assert choice.rows[-1].interval[1] == np.inf
+        plots.selection({"graph": choice}, "step_size", ax)
+        assert np.isfinite(ax.get_ylim()).all()
+        assert ax.get_ylim()[1] < 100.0
+
+    def test_other_parameters_make_curves_with_marks_of_their_own(self, ax):
+        settings = [{"step_size": step, "batch_size": batch} for step in _STEPS for batch in (5, 20)]
+        choice = _choice("graph", [5.0, 6.0, 2.0, 3.0, 8.0, 9.0], settings=settings)
+        plots.selection({"graph": choice}, "step_size", ax)
+        curves = [line for line in ax.lines if len(line.get_xdata()) == 3 and line.get_linestyle() == "-"]
+        assert len({line.get_marker() for line in curves}) == 2
+        labels = {text.get_text() for text in ax.get_legend().get_texts()}
+        assert {"batch size 5", "batch size 20"} <= labels
+
+    def test_names_stand_side_by_side_and_are_no_formulas(self, ax):
+        choice = _choice("graph", [5.0, 2.0], settings=[{"test_$": "$a$"}, {"test_$": "b"}])
+        plots.selection({"graph": choice}, "test_$", ax)
+        assert [label.get_text() for label in ax.get_xticklabels()] == ["$a$", "b"]
+        assert ax.get_xscale() == "linear"
+        assert ax.lines[0].get_linestyle() == "None"
+        assert _saved(ax.figure).startswith(b"\x89PNG")
+
+    def test_other_measures_may_stand_on_either_side(self, choices, ax):
+        plots.selection(choices, "step_size", ax, measure="ess", against="graph")
+        assert "effective sample size" in ax.get_ylabel()
+        assert "graph" in ax.figure.axes[1].get_ylabel()
+
+    def test_one_seed_makes_a_picture_without_bands(self, ax):
+        found = [{"measure": "graph", "value": 2.0, "lower": 1.9, "upper": 2.1}]
+        records = [{"settings": {"step_size": step}, "seed": 0, "results": found} for step in _STEPS]
+        choice = choose(records, "graph", [{"step_size": step} for step in _STEPS])
+        plots.selection({"graph": choice}, "step_size", ax)
+        assert _saved(ax.figure).startswith(b"\x89PNG")
+
+    def test_the_two_criteria_differ_in_dashes_and_not_in_colour_alone(self, choices, ax):
+        plots.selection(choices, "step_size", ax)
+        left, right = (side.lines[0] for side in ax.figure.axes)
+        assert left.get_linestyle() != right.get_linestyle()
+        assert (to_hex(left.get_color()), to_hex(right.get_color())) == ("#0072b2", "#d55e00")  # Okabe and Ito
+
+    def test_letters_keep_their_height_at_400_pixels(self, choices):
+        with matplotlib.rc_context({"backend": "Agg"}):
+            import matplotlib.pyplot as plt
+
+            plt.switch_backend("Agg")
+            ax = plots.selection(choices, "step_size")
+            pixels = 400.0 / ax.figure.get_size_inches()[0] / 72.0  # a point
+            texts = [ax.title, ax.xaxis.label, ax.yaxis.label, *ax.get_legend().get_texts(), *ax.get_yticklabels()]
+            assert min(text.get_size() for text in texts) * pixels >= 9.0
+            plt.close("all")
+
+    def test_a_parameter_or_measure_that_is_not_there(self, choices, ax):
+        with pytest.raises(UsageError, match=r'no parameter named .step_sice.*did you mean "step_size"'):
+            plots.selection(choices, "step_sice", ax)
+        with pytest.raises(UsageError, match="no choice by 'ksd'; there are choices by graph, ess"):
+            plots.selection(choices, "step_size", ax, measure="ksd")
+
+
+class TestDrawsWithDensity:
+    def test_contours_enclose_the_shares_of_the_target_that_they_say(self, wide, ax):
+        assert plots.draws_with_density(wide, Normal(dim=2), ax) is ax
+        (lines,) = [item for item in ax.collections if type(item).__name__ == "QuadContourSet" and not item.filled]
+        # the region of a standard normal in the plane that holds a share p has the radius sqrt(-2 log(1 - p))
+        for path, share in zip(lines.get_paths(), (0.99, 0.9, 0.5), strict=True):
+            radius = np.hypot(*path.vertices.T).mean()
+            assert radius == pytest.approx(np.sqrt(-2.0 * np.log1p(-share)), rel=0.03)
+
+    def test_the_density_is_found_beyond_the_draws(self, ax):
+        points = 0.05 * np.random.default_rng(2).standard_normal((30, 2)) + 1.0
+        result = graph_stein_discrepancy(points, Normal(dim=2), tolerance=1e-2)
+        plots.draws_with_density(result, Normal(dim=2), ax)
+        (low, high), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+        assert max(low, bottom) < -3.0
+        assert min(high, top) > 3.0
+
+    def test_bounds_of_the_support_are_kept(self, ax):
+        target = Uniform([0.0, 0.0], [1.0, 1.0])
+        points = np.random.default_rng(3).random((30, 2))
+        result = graph_stein_discrepancy(points, target, tolerance=1e-2)
+        plots.draws_with_density(result, target, ax)
+        assert _saved(ax.figure).startswith(b"\x89PNG")
+        regions = [item for item in ax.collections if type(item).__name__ == "QuadContourSet"]
+        for region in regions:
+            for path in region.get_paths():
+                assert np.all((path.vertices >= 0.0) & (path.vertices <= 1.0))
+
+    def test_without_a_log_density_there_are_the_draws_alone(self, wide, ax):
+        plots.draws_with_density(wide, Target(score=lambda x: -x, dim=2), ax)
+        assert len(ax.collections) == 1
+
+    def test_three_dimensions_show_the_draws_alone(self, ax):
+        points = np.random.default_rng(4).standard_normal((20, 3))
+        target = Normal(dim=3)
+        plots.draws_with_density(graph_stein_discrepancy(points, target, tolerance=1e-2), target, ax)
+        assert len(ax.collections) == 1
+
+
+def _results(dim, count):
+    rng = np.random.default_rng(dim)
+    return {
+        f"scale {k + 1}": graph_stein_discrepancy(
+            (k + 1) * rng.standard_normal((12, dim)), Normal(dim=dim), tolerance=0.1
+        )
+        for k in range(count)
+    }
+
+
+class TestSettingsPanels:
+    def test_two_dimensions_share_axes_and_colours(self):
+        results = _results(2, 5)
+        figure = plots.settings_panels(results, Normal(dim=2), marks={"scale 1": "best by graph"})
+        panels = [ax for ax in figure.axes if ax.get_title()]
+        assert [ax.get_title() for ax in panels] == ["scale 1\nbest by graph", *list(results)[1:]]
+        assert len({ax.get_xlim() for ax in panels}) == len({ax.get_ylim() for ax in panels}) == 1
+        draws = [ax.collections[0] for ax in panels]
+        assert len({(item.norm.vmin, item.norm.vmax) for item in draws}) == 1
+        assert panels[0].spines["top"].get_linewidth() > panels[1].spines["top"].get_linewidth()
+        assert _saved(figure).startswith(b"\x89PNG")
+
+    def test_every_column_ends_with_a_labelled_axis(self):
+        figure = plots.settings_panels(_results(2, 5), Normal(dim=2))
+        panels = [ax for ax in figure.axes if ax.get_title()]
+        assert [bool(ax.get_xlabel()) for ax in panels] == [False, False, True, True, True]
+        assert [bool(ax.get_ylabel()) for ax in panels] == [True, False, False, True, False]
+
+    @pytest.mark.parametrize("dim", [1, 3])
+    def test_other_dimensions(self, dim):
+        figure = plots.settings_panels(_results(dim, 3), Normal(dim=dim), columns=2)
+        assert len([ax for ax in figure.axes if ax.get_title()]) == 3
+        assert _saved(figure).startswith(b"\x89PNG")
+
+    def test_results_of_different_dimensions_or_none(self):
+        mixed = {"a": next(iter(_results(1, 1).values())), "b": next(iter(_results(2, 1).values()))}
+        with pytest.raises(UsageError, match=r"dimensions \[1, 2\]"):
+            plots.settings_panels(mixed)
+        with pytest.raises(UsageError, match=r"dimensions \[\]"):
+            plots.settings_panels({})

@@ -1,0 +1,74 @@
+"""Results that reports are made of: a small sweep kept in a folder, and documents as commands print them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from page_checks import HOSTILE
+
+import steinkit as sk
+from steinkit.comparison import compare
+from steinkit.curves import curve
+from steinkit.report.page import write_report
+from steinkit.sample import Sample
+from steinkit.sweeps.run import sweep
+
+
+@pytest.fixture(scope="session")
+def sweep_folder(tmp_path_factory):
+    """Random walks that step too little, about right and too far, two seeds each."""
+    folder = tmp_path_factory.mktemp("sweeps") / "walks & more"
+    sweep(
+        "normal",
+        "rwmh",
+        target_options={"mean": [0.0, 0.0]},
+        grid={"proposal_scale": [0.01, 1.0, 30.0]},
+        options={"draws": 80, "start": "normal"},
+        seeds=3,
+        directory=folder,
+    )
+    return folder
+
+
+@pytest.fixture(scope="session")
+def target():
+    return sk.targets.Normal([0.0, 0.0])
+
+
+@pytest.fixture(scope="session")
+def comparison(target):
+    rng = np.random.default_rng(0)
+    samples = {"right.csv": rng.standard_normal((60, 2)), HOSTILE: rng.standard_normal((60, 2)) + 2.0}
+    return compare(samples, target, measures="graph", reference=3, tolerance=1e-2)
+
+
+@pytest.fixture(scope="session")
+def curves(target):
+    """Two curves whose draws cost differently."""
+    found = []
+    for cost in (1.0, 5.0):
+        rng = np.random.default_rng(int(cost))
+        samples = [Sample(rng.standard_normal((100, 2)), cost=cost * np.arange(1.0, 101.0)) for _ in range(3)]
+        found.append(curve(samples, target, n=[10, 20, 40, 70, 100], tolerance=1e-2))
+    return found
+
+
+@pytest.fixture(scope="session")
+def written(sweep_folder, comparison, curves, tmp_path_factory):
+    """A page about the sweep, and one about everything in memory."""
+    folder = tmp_path_factory.mktemp("pages")
+    write_report(sweep_folder, folder / "sweep.html")
+    write_report([comparison, *curves], folder / "mixed.html", title=f"All of {HOSTILE}")
+    return {name: folder / f"{name}.html" for name in ("sweep", "mixed")}
+
+
+@pytest.fixture
+def write_json(tmp_path):
+    def write(document, name="result.json"):
+        path = tmp_path / name
+        path.write_text(json.dumps(document), encoding="utf-8")
+        return path
+
+    return write

@@ -1,0 +1,114 @@
+"""The page as a browser shows it: wide and narrow, light and dark, on paper, and by keyboard."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+_BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+_FLAGS += ["--disable-component-update", "--disable-sync"]
+_FITS = "document.documentElement.scrollWidth <= window.innerWidth"
+
+if _BROWSER is None:
+    pytest.skip("no Chromium on this machine to look at pages with", allow_module_level=True)
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright, which steers the browser, is not installed")
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as driver:
+        found = driver.chromium.launch(executable_path=_BROWSER, args=_FLAGS)
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="module")
+def addresses(written):
+    return {name: path.as_uri() for name, path in written.items()}
+
+
+@pytest.fixture
+def visit(browser, addresses):
+    """Open a page, and keep what it asks for and complains of."""
+    contexts = []
+
+    def open_page(name, width, scheme="light"):
+        context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+        contexts.append(context)
+        page, said, asked = context.new_page(), [], []
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(addresses[name])
+        page.evaluate("Promise.all([...document.images].map(image => image.decode()))")
+        return page, said, [url for url in asked if not url.startswith("data:")]
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("name", ["sweep", "mixed"])
+def test_fits_the_window_without_complaint(visit, addresses, name, width, scheme):
+    page, said, asked = visit(name, width, scheme)
+    assert said == []
+    assert asked == [addresses[name]]  # itself, and nothing else
+    assert page.evaluate(_FITS)
+    images = page.evaluate("[...document.images].map(image => [image.naturalWidth, image.clientWidth, image.alt])")
+    assert images
+    for natural, shown, words in images:
+        assert natural > 0
+        assert 300 <= shown <= width
+        assert words
+    assert page.evaluate("document.scripts.length") == 0
+    assert "best" in page.text_content("h1") or "better" in page.text_content("h1")
+
+
+def test_a_page_that_is_too_wide_is_told(visit):
+    page, _, _ = visit("sweep", 400)
+    page.evaluate("document.querySelector('h1').style.width = '500px'")
+    assert not page.evaluate(_FITS)
+
+
+def test_narrow_windows_get_pictures_of_their_own(visit):
+    sources = [visit("sweep", width)[0].evaluate("document.images[0].currentSrc") for width in (400, 1280)]
+    assert sources[0] != sources[1]
+
+
+def test_dark_and_light_differ_and_pictures_stay_on_white(visit):
+    ground = "getComputedStyle(document.body).backgroundColor"
+    card = "getComputedStyle(document.images[0]).backgroundColor"
+    found = [visit("sweep", 1280, scheme)[0].evaluate(f"[{ground}, {card}]") for scheme in ("light", "dark")]
+    assert found[0][0] != found[1][0]
+    assert found[0][1] == found[1][1] == "rgb(255, 255, 255)"
+
+
+def test_by_keyboard(visit):
+    page, _, _ = visit("sweep", 400)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the findings"
+    box = page.evaluate("document.activeElement.getBoundingClientRect().toJSON()")
+    assert box["left"] >= 0.0  # comes into sight
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "scroll"
+    before = page.evaluate("document.activeElement.scrollLeft")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_timeout(500)  # it glides
+    assert page.evaluate("document.activeElement.scrollLeft") > before
+
+
+def test_on_paper(visit):
+    page, _, _ = visit("sweep", 690, "dark")  # A4 within its margins
+    page.emulate_media(media="print")
+    assert not page.is_visible("nav")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.evaluate(_FITS)
+    assert page.pdf(format="A4")[:5] == b"%PDF-"

@@ -1,0 +1,172 @@
+"""The page: a verdict first, valid HTML, nothing from a file but text, nothing from outside, the same every time."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from importlib import resources
+
+import pytest
+from page_checks import ESS_SCORE, HOSTILE, Page, faults
+
+from steinkit.errors import InputError, OutputError, UsageError
+from steinkit.report.page import write_report
+from steinkit.sweeps.result import read_sweep
+
+
+@pytest.fixture(scope="module")
+def pages(written):
+    return {name: path.read_text(encoding="utf-8") for name, path in written.items()}
+
+
+@pytest.mark.parametrize("name", ["sweep", "mixed"])
+def test_is_valid_and_needs_nothing_from_outside(pages, name):
+    assert faults(pages[name]) == []
+    assert "default-src 'none'" in pages[name]
+    style = Page(pages[name]).text("style")[0]
+    assert "url(" not in style
+    assert "@import" not in style
+    assert len(pages[name]) < 2_000_000
+
+
+@pytest.mark.parametrize(
+    ("html", "fault"),
+    [
+        ("<p>", "never closed"),
+        ("<b><i></b></i>", "closes"),
+        ('<p id="a"></p><p id="a"></p>', "twice"),
+        ('<img alt="x" src="https://example.org/x.png">', "leaves the page"),
+        ('<a href="#nowhere">x</a>', "no element"),
+        ("<h1>a</h1><h3>b</h3>", "skips"),
+        ("<script></script>", "not wanted"),
+    ],
+)
+def test_the_checks_find_faults(html, fault):
+    assert any(fault in each for each in faults(html))
+
+
+def test_the_first_heading_is_the_verdict(pages, sweep_folder):
+    best = read_sweep(sweep_folder).criteria["graph"].best["proposal_scale"]
+    (heading,) = Page(pages["sweep"]).text("h1")
+    assert heading.startswith(f"Proposal scale {best:g} is the best of 3 settings by graph Stein discrepancy")
+
+
+def test_words_come_before_pictures_and_pictures_before_tables(pages):
+    html = pages["sweep"]
+    assert (
+        html.index('<dl class="answers">') < html.index("<figure>") < html.index("<table>") < html.index("sweep.toml")
+    )
+
+
+def test_pictures_say_what_is_seen_in_numbers(pages, sweep_folder):
+    page = Page(pages["sweep"])
+    words = [attrs["alt"] for attrs in page.find("img")]
+    assert len(words) == 3  # which scale, draws, coordinates
+    for row in read_sweep(sweep_folder).criteria["graph"].rows:
+        assert f"{row.median:#.3g}" in words[0]
+    assert "80 draws" not in words[0]
+    assert "x1 from" in words[1]
+    assert len(page.text("figcaption")) == 3
+
+
+def test_names_are_text_and_nothing_else(pages):
+    html = pages["mixed"]
+    assert "<script" not in html
+    page = Page(html)
+    assert page.text("title") == [f"All of {HOSTILE}"]
+    assert any(HOSTILE in cell for cell in page.text("th"))
+    assert any(HOSTILE in attrs["alt"] for attrs in page.find("img"))
+
+
+def test_each_source_has_its_verdict(pages):
+    page = Page(pages["mixed"])
+    assert page.text("h1") == ["right.csv is proved better than " + HOSTILE + " by graph Stein discrepancy"]
+    assert [each for each in page.text("h3") if "falls like the draws" in each]
+    assert "3 independent samples of 60 draws" in page.text("dl")[0]
+
+
+def test_curves_that_can_be_compared_share_a_picture_and_one_over_cost(pages):
+    words = [attrs["alt"] for attrs in Page(pages["mixed"]).find("img")]
+    curves = [each for each in words if "the curve: from" in each]
+    assert len(curves) == 2
+    assert all("the curve (2): from" in each for each in curves)
+    assert "against draws" in curves[0]
+    assert "against the cost" in curves[1]
+    assert "(cost 500)" in curves[1]
+
+
+def test_is_the_same_every_time(comparison, tmp_path):
+    for name in ("one.html", "two.html"):
+        write_report(comparison, tmp_path / name)
+    assert (tmp_path / "one.html").read_bytes() == (tmp_path / "two.html").read_bytes()
+
+
+def test_says_the_command_that_writes_it(pages, sweep_folder):
+    last = Page(pages["sweep"]).text("code")[-1]
+    assert last == f"steinkit report {shlex.quote(str(sweep_folder))} -o sweep.html"
+    assert 'id="this-page"' not in pages["mixed"]  # results in memory have no command
+
+
+def test_colours_have_contrast():
+    """WCAG 2 AA: 4.5 for text, 3 for what marks something, in both schemes."""
+    style = resources.files("steinkit.report").joinpath("style.css").read_text(encoding="utf-8")
+    schemes = [
+        dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", block)) for block in re.findall(r":root \{(.*?)\}", style, re.S)
+    ]
+    assert len(schemes) == 3  # light, dark, print
+    for colours in schemes:
+        for text in ("ink", "soft", "link"):
+            for ground in ("paper", "card", "warned", "code"):
+                assert _contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
+        for mark in ("accent", "warned-line"):
+            assert _contrast(colours[mark], colours["paper"]) >= 3.0
+
+
+def test_contrast_of_known_colours():
+    assert _contrast("#000000", "#ffffff") == pytest.approx(21.0)
+    assert _contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.01)  # the well-known lightest grey that passes
+
+
+def _contrast(one, other):
+    def luminance(colour):
+        shares = [int(colour[k : k + 2], 16) / 255.0 for k in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in shares]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+class TestMistakes:
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [("{", "is no JSON"), ("[1, 2]", "no result"), ('{"result": 1, "records": []}', "no result")],
+    )
+    def test_no_result(self, tmp_path, text, said):
+        (tmp_path / "result.json").write_text(text)
+        with pytest.raises(InputError, match=said):
+            write_report(tmp_path / "result.json", tmp_path / "page.html")
+        assert not (tmp_path / "page.html").exists()
+
+    def test_a_result_that_lacks_something(self, write_json, tmp_path):
+        older = write_json({key: value for key, value in ESS_SCORE.items() if key != "references"}, "older.json")
+        with pytest.raises(InputError, match=r"older.json: a result lacks .*'references'"):
+            write_report(older, tmp_path / "page.html")
+
+    def test_a_folder_without_a_sweep(self, tmp_path):
+        with pytest.raises(InputError, match="no finished sweep"):
+            write_report(tmp_path, tmp_path / "page.html")
+
+    def test_a_file_that_does_not_exist(self, tmp_path):
+        with pytest.raises(InputError, match="does not exist"):
+            write_report(tmp_path / "nothing.json", tmp_path / "page.html")
+
+    @pytest.mark.parametrize("sources", [[], 3, [3]])
+    def test_no_source(self, tmp_path, sources):
+        with pytest.raises(UsageError):
+            write_report(sources, tmp_path / "page.html")
+
+    def test_a_place_that_does_not_exist(self, write_json, tmp_path):
+        score = write_json(ESS_SCORE)
+        with pytest.raises(OutputError, match="no folder"):
+            write_report(score, tmp_path / "nowhere" / "page.html")

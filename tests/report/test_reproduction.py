@@ -1,0 +1,68 @@
+"""A configuration written by a report is the one that was run."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import pytest
+
+from steinkit.report.reproduction import command_listings, configuration_text, is_of_names, sweep_listings
+from steinkit.sweeps.configuration import read_configuration
+
+_CONFIGURATION = """
+target = "normal"
+[target_options]
+mean = [0.0, 1.5]
+[sampler]
+name = "rwmh"
+draws = 50
+start = [0.0, 0.0]
+[grid]
+proposal_scale = [1e-5, 1.0, 2.5e6]
+thin = [1, 2]
+[run]
+seeds = [4, 2, 7]
+measures = ["graph", "ess"]
+tolerance = 2e-2
+max_seconds = 10.0
+stein_factors = [1.0, 0.5, 0.25]
+bounds = [[-inf, 3.5], [0.0, inf]]
+dilation = 3.0
+label = 'say "x"'
+"""
+
+
+@pytest.fixture
+def configuration(tmp_path):
+    (tmp_path / "first.toml").write_text(_CONFIGURATION)
+    plan, racing = read_configuration(tmp_path / "first.toml")
+    return json.loads(json.dumps(plan.document)) | {"racing": racing}
+
+
+def test_round_trip(configuration, tmp_path):
+    (tmp_path / "again.toml").write_text(configuration_text(configuration))
+    plan, _ = read_configuration(tmp_path / "again.toml")
+    assert json.loads(json.dumps(plan.document)) | {"racing": False} == configuration
+
+
+def test_whole_numbers_of_seeds_are_counted(configuration):
+    assert "seeds = 5\n" in configuration_text(configuration | {"seeds": [0, 1, 2, 3, 4]})
+    assert "seeds = [4, 2, 7]\n" in configuration_text(configuration)
+
+
+def test_commands(configuration):
+    listings = {each.title: each.text for each in sweep_listings(configuration | {"racing": True}, "my sweep")}
+    assert listings["The sweep"] == "steinkit sweep sweep.toml -o 'my sweep' --racing"
+    (command,) = command_listings({"command": ["score", "my draws.csv", "--target", "normal"]})
+    assert command.text == "steinkit score 'my draws.csv' --target normal"
+
+
+def test_objects_of_a_program_have_no_configuration_file(configuration):
+    assert is_of_names(configuration)
+    for change in ({"target": {"name": "Target", "options": {}}}, {"sampler": {"name": "mine.py", "options": {}}}):
+        changed = copy.deepcopy(configuration) | change
+        assert not is_of_names(changed)
+        assert sweep_listings(changed, "dir")[0].title.startswith("Objects of a Python program")
+    partial = configuration | {"settings": configuration["settings"][:-1]}  # no grid has these
+    assert not is_of_names(partial)

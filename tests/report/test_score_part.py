@@ -1,0 +1,55 @@
+"""A score's verdict beside independent samples."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+from page_checks import ESS_SCORE
+
+from steinkit.report.score_part import score_part
+from steinkit.report.sources import Found
+
+_GRAPH = {
+    "measure": "graph",
+    "value": 0.5,
+    "lower": 0.49,
+    "upper": 0.51,
+    "coordinates": [{"name": "x", "value": 0.5, "lower": 0.49, "upper": 0.51}],
+    "edges": 99,
+    "dilation": 2.0,
+    "engine": "chain",
+}
+
+
+def _part(middles):
+    document = copy.deepcopy(ESS_SCORE)
+    document["results"].insert(0, _GRAPH)
+    samples = [{"value": v, "lower": v - 0.001, "upper": v + 0.001} for v in middles]
+    document["references"] = {"graph": {"draws": 100, "median": sorted(middles)[1], "samples": samples}}
+    return score_part(Found("draws.json", "score", document))
+
+
+@pytest.mark.parametrize(
+    ("middles", "place"),
+    [
+        ([0.1, 0.2, 0.25], "above all 3 independent samples"),
+        ([0.6, 0.7, 0.8], "below all 3 independent samples"),
+        ([0.4, 0.5, 0.8], "within the range of 3 independent samples"),
+        ([0.1, 0.2, 0.4905], "within the range of 3 independent samples"),  # the brackets overlap
+    ],
+)
+def test_place_among_independent_samples(middles, place):
+    assert _part(middles).headline == f"Graph Stein discrepancy 0.5000 for draws.json: {place} from the target"
+
+
+def test_the_bracket_and_the_ratio_are_told():
+    words = dict(_part([0.1, 0.2, 0.25]).answers)["What is its graph Stein discrepancy?"]
+    assert "proved to lie between 0.489999 and 0.510001" in words  # rounded outwards
+    assert "at 2.50 times their median" in words
+
+
+def test_a_number_without_reference_is_no_verdict():
+    words = dict(score_part(Found("draws.json", "score", ESS_SCORE)).answers)
+    assert "A bare number does not say" in words["Is that good?"]
+    assert "blind to bias" in words["What is its effective sample size?"]

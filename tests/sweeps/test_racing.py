@@ -1,0 +1,152 @@
+"""Races: what is run, what is dropped and why, and that the winner stays."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from steinkit import UsageError
+from steinkit.sweeps.racing import Race, Round
+
+
+def _run(race, cell):
+    """All rounds of a race, the cells of which are computed by a function of setting, seed and tolerance."""
+    rounds, brackets = [], {}
+    while (coming := race.next_round(brackets)) is not None:
+        rounds.append(coming)
+        brackets |= {(i, seed): cell(i, seed, coming.tolerance) for i in coming.settings for seed in coming.seeds}
+    return rounds
+
+
+def _table(values, slack=0.0):
+    return lambda i, seed, tolerance: (values[i][seed] - slack, values[i][seed] + slack)
+
+
+def _spread(rng, medians, seeds):
+    return np.asarray(medians)[:, None] * rng.lognormal(sigma=0.3, size=(len(medians), seeds))
+
+
+class TestRounds:
+    @pytest.mark.parametrize(
+        ("seeds", "sizes"), [(1, [1]), (5, [5]), (8, [5, 8]), (20, [5, 10, 20]), (50, [7, 13, 25, 50])]
+    )
+    def test_an_eighth_a_quarter_half_and_all_of_the_seeds(self, seeds, sizes):
+        rounds = _run(Race(3, range(seeds), tolerance=0.1), lambda i, seed, tolerance: (0.0, 1.0))
+        assert [len(each.seeds) for each in rounds] == sizes
+        assert all(each.seeds == tuple(range(len(each.seeds))) for each in rounds)
+        assert [each.tolerance for each in rounds] == [0.1] * (len(sizes) - 1) + [None]
+
+    def test_without_a_tolerance_all_rounds_are_at_the_final_one(self):
+        rounds = _run(Race(3, range(50)), lambda i, seed, tolerance: (0.0, 1.0))
+        assert [each.tolerance for each in rounds] == [None] * 4
+
+    def test_seeds_are_taken_in_the_order_given(self):
+        race = Race(2, [9, 4, 7, 1, 3, 5, 2, 8, 6, 0])
+        assert race.next_round({}) == Round((0, 1), (9, 4, 7, 1, 3), None)
+
+    def test_a_lone_setting_runs_with_all_seeds_at_once(self):
+        assert _run(Race(1, range(50), tolerance=0.1), _table([np.ones(50)])) == [Round((0,), tuple(range(50)), None)]
+
+    def test_what_is_left_alone_goes_to_the_last_round(self):
+        values = np.array([[1.0], [50.0]]) + np.random.default_rng(0).random((2, 50))
+        rounds = _run(Race(2, range(50)), _table(values))
+        assert [(each.settings, len(each.seeds)) for each in rounds] == [((0, 1), 7), ((0,), 50)]
+
+    def test_a_round_that_was_not_run_is_an_error(self):
+        race = Race(2, range(10))
+        coming = race.next_round({})
+        cells = {(i, seed): (1.0, 1.0) for i in coming.settings for seed in coming.seeds}
+        del cells[1, 3]
+        with pytest.raises(UsageError, match="1 cells of the last round are missing, such as setting number 1 with"):
+            race.next_round(cells)
+
+    @pytest.mark.parametrize(
+        ("arguments", "options", "message"),
+        [
+            ((0, [1]), {}, "at least one setting"),
+            ((2, []), {}, "seeds that differ"),
+            ((2, [1, 1]), {}, "seeds that differ"),
+            ((2, [1]), {"tolerance": 2.0}, "tolerance must lie between 0 and 1"),
+            ((2, [1]), {"error": 0.0}, "error must lie between 0 and 1"),
+        ],
+    )
+    def test_what_makes_no_race(self, arguments, options, message):
+        with pytest.raises(UsageError, match=message):
+            Race(*arguments, **options)
+
+
+class TestDropping:
+    def test_the_reason_names_both_bounds_and_the_leader(self):
+        race = Race(3, range(50), names=["step 5", "step 1", "step 2"])
+        values = np.array([[5.0], [1.0], [1.0]]) + 0.01 * np.random.default_rng(0).random((3, 50))
+        _run(race, _table(values, slack=0.1))
+        assert set(race.dropped) == {0}
+        assert race.dropped[0].startswith("median at least 4.90")
+        assert "over 7 seeds" in race.dropped[0]
+        assert "where step 1 has at most 1.1" in race.dropped[0] or "where step 2 has at most 1.1" in race.dropped[0]
+
+    def test_larger_may_be_better(self):
+        values = np.array([[100.0], [10.0]]) + np.random.default_rng(0).random((2, 50))
+        race = Race(2, range(50), smaller_is_better=False)
+        rounds = _run(race, _table(values))
+        assert rounds[-1].settings == (0,)
+        assert race.dropped[1].startswith("median at most 10.")
+        smaller = Race(2, range(50))
+        assert _run(smaller, _table(values))[-1].settings == (1,)
+
+    def test_a_loose_bracket_drops_nothing(self):
+        values = np.array([[1.0], [2.0]]) + 0.1 * np.random.default_rng(0).random((2, 50))
+        loose = Race(2, range(50))
+        _run(loose, _table(values, slack=0.6))
+        assert loose.dropped == {}
+        tight = Race(2, range(50))
+        _run(tight, _table(values, slack=0.4))
+        assert set(tight.dropped) == {1}
+
+    @pytest.mark.parametrize("smaller", [True, False])
+    def test_failed_cells_count_as_worst(self, smaller):
+        values = np.ones((2, 50)) + 0.1 * np.random.default_rng(0).random((2, 50))
+        race = Race(2, range(50), smaller_is_better=smaller)
+
+        def cell(i, seed, tolerance):
+            return None if i == 0 else (values[i, seed],) * 2
+
+        assert _run(race, cell)[-1].settings == (1,)
+        assert race.dropped[0].startswith("no finite median over 7 seeds, 7 of them failed")
+
+    def test_nothing_is_dropped_where_everything_fails(self):
+        race = Race(2, range(50))
+        assert _run(race, lambda i, seed, tolerance: None)[-1].settings == (0, 1)
+
+    def test_the_same_brackets_give_the_same_race(self):
+        values = _spread(np.random.default_rng(1), [1.0, 1.2, 1.5, 3.0], 40)
+        first, second = Race(4, range(40)), Race(4, range(40))
+        assert _run(first, _table(values)) == _run(second, _table(values))
+        assert first.dropped == second.dropped
+
+
+class TestWinner:
+    _RUNS = 40
+
+    @pytest.mark.parametrize("medians", [[1.0] * 6, [1.0, 1.1, 1.2, 1.5, 2.0, 4.0]])
+    def test_the_true_best_stays_in_as_often_as_said(self, medians):
+        rng = np.random.default_rng(len(set(medians)))
+        kept = sum(
+            0 in _run(Race(len(medians), range(50)), _table(_spread(rng, medians, 50)))[-1].settings
+            for _ in range(self._RUNS)
+        )
+        assert kept / self._RUNS >= 0.95 - 3.0 * math.sqrt(0.05 * 0.95 / self._RUNS)
+
+    def test_races_over_settings_that_differ_run_less_than_half_of_the_cells_and_keep_the_winner(self):
+        rng = np.random.default_rng(2)
+        medians = [30.0, 5.0, 3.0, 4.6, 6.8, 22.0, 35.0, 54.0]
+        kept, shares = 0, []
+        for _ in range(20):
+            values = _spread(rng, medians, 50)
+            rounds = _run(Race(8, range(50)), _table(values))
+            shares.append(len({(i, seed) for each in rounds for i in each.settings for seed in each.seeds}) / 400)
+            kept += int(np.median(values, axis=1).argmin()) in rounds[-1].settings
+        assert kept >= 19
+        assert np.mean(shares) < 0.5

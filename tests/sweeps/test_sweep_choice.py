@@ -1,0 +1,280 @@
+"""The choice of a setting: which is best, with what interval, and which cannot be told from it."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import bootstrap
+
+from steinkit import InputError, UsageError
+from steinkit.sweeps.choice import choose
+
+_FAILED = None
+
+
+def _records(table, measure="graph", slack=0.0):
+    """Cells of settings step = 0, 1, ...; a row of the table holds a value a seed, None where the cell failed."""
+    records = []
+    for step, row in enumerate(table):
+        for seed, value in enumerate(row):
+            found = []
+            if value is not _FAILED:
+                entry = {"measure": measure, "value": float(value)}
+                if measure != "ess":
+                    entry |= {"lower": float(value) - slack, "upper": float(value) + slack}
+                found.append(entry)
+            status = "failed" if value is _FAILED else "ok"
+            records.append(
+                {"settings": {"step": step}, "seed": seed, "status": status, "results": found, "cost_per_draw": 5.0}
+            )
+    return records
+
+
+def _settings(table):
+    return [{"step": step} for step in range(len(table))]
+
+
+def _choose(table, measure="graph", slack=0.0, **options):
+    return choose(_records(table, measure, slack), measure, _settings(table), **options)
+
+
+def _apart(choice):
+    """Settings told apart from the best."""
+    return {row.settings["step"] for row in choice.rows} - {setting["step"] for setting in (choice.best, *choice.ties)}
+
+
+class TestBest:
+    def test_the_smallest_median_wins_for_a_discrepancy_and_the_largest_for_ess(self):
+        table = [[3.0, 3.1, 90.0], [2.0, 2.1, 50.0], [1.0, 4.0, 4.1]]
+        assert _choose(table).best == {"step": 1}
+        assert _choose(table).median == 2.1
+        assert _choose(table, "ess").best == {"step": 2}
+        assert _choose(table, "ess").median == 4.0
+
+    def test_rows_stand_in_grid_order_with_medians_of_both_bounds(self):
+        table = [[3.0, 1.0, 2.0], [5.0, 9.0, 6.0]]
+        choice = _choose(table, slack=0.5)
+        assert [row.settings for row in choice.rows] == [{"step": 0}, {"step": 1}]
+        assert [(row.lower, row.median, row.upper) for row in choice.rows] == [(1.5, 2.0, 2.5), (5.5, 6.0, 6.5)]
+        assert [row.cost_per_draw for row in choice.rows] == [5.0, 5.0]
+        assert [(row.scored, row.failed) for row in choice.rows] == [(3, 0), (3, 0)]
+
+    def test_cells_of_other_settings_are_left_aside(self):
+        table = [[3.0, 3.0], [1.0, 1.0]]
+        assert choose(_records(table), "graph", [{"step": 0}]).best == {"step": 0}
+
+    def test_a_setting_that_is_not_eligible_neither_wins_nor_ties_but_is_summed_up(self):
+        table = [[1.0, 1.1], [2.0, 2.1], [2.05, 2.0]]
+        assert _choose(table).best == {"step": 0}
+        choice = _choose(table, eligible=[1, 2])
+        assert (choice.best, choice.ties) == ({"step": 2}, ({"step": 1},))
+        assert [row.median for row in choice.rows] == [1.05, 2.05, 2.025]
+
+    def test_the_order_of_records_and_of_names_in_them_does_not_matter(self):
+        rng = np.random.default_rng(0)
+        records = _records(rng.random((3, 9)))
+        for record in records:
+            record["settings"] = {"step": record["settings"]["step"], "batch": 5}
+        settings = [{"batch": 5, "step": step} for step in range(3)]
+        shuffled = [records[i] for i in rng.permutation(len(records))]
+        assert choose(records, "graph", settings) == choose(shuffled, "graph", settings)
+
+    def test_a_trip_through_json_changes_nothing(self):
+        table = [[0.1 + 0.2, 0.7], [1 / 3, 0.5]]
+        records = json.loads(json.dumps(_records(table)))
+        assert choose(records, "graph", _settings(table)) == _choose(table)
+
+
+class TestInterval:
+    @pytest.mark.parametrize("measure", ["graph", "ess"])
+    @pytest.mark.parametrize("level", [0.8, 0.95])
+    def test_agrees_with_the_percentile_bootstrap_of_scipy(self, measure, level):
+        values = np.random.default_rng(3).lognormal(size=41)
+        peer = bootstrap(
+            (values,), np.median, confidence_level=level, n_resamples=20_000, method="percentile", rng=1
+        ).confidence_interval
+        choice = _choose([values], measure, level=level, repeats=20_000)
+        # the bootstrap distribution of a median sits on order statistics: both ends are among the neighbours
+        ordered = np.sort(values)
+        for own, other in zip(choice.interval, peer, strict=True):
+            assert abs(np.searchsorted(ordered, own) - np.searchsorted(ordered, other)) <= 1
+
+    def test_reaches_over_the_brackets(self):
+        values = np.random.default_rng(4).lognormal(size=20)
+        tight, loose = _choose([values]), _choose([values], slack=0.25)
+        assert loose.interval == pytest.approx((tight.interval[0] - 0.25, tight.interval[1] + 0.25))
+
+    @pytest.mark.parametrize("measure", ["graph", "ess"])
+    def test_covers_the_true_median_as_often_as_said(self, measure):
+        rng = np.random.default_rng(5)
+        intervals = [_choose([rng.lognormal(size=25)], measure, repeats=400).interval for _ in range(200)]
+        share = np.mean([low <= 1.0 <= high for low, high in intervals])
+        assert share >= 0.95 - 3.0 * math.sqrt(0.05 * 0.95 / 200)
+        assert np.mean([low <= 1.6 <= high for low, high in intervals]) < 0.7  # the 68th percentile is not the median
+
+    def test_one_seed_has_none(self):
+        assert _choose([[1.0], [2.0]]).interval is None
+
+
+class TestTies:
+    @pytest.mark.parametrize(("count", "seeds"), [(2, 6), (8, 6), (20, 12)])
+    def test_best_and_ties_hold_the_true_best_as_often_as_said(self, count, seeds):
+        rng = np.random.default_rng([count, seeds])
+        runs = 100
+        kept = sum(0 not in _apart(_choose(rng.lognormal(size=(count, seeds)), repeats=400)) for _ in range(runs))
+        assert kept / runs >= 0.95 - 3.0 * math.sqrt(0.05 * 0.95 / runs)
+
+    def test_comparisons_one_by_one_at_five_percent_would_lose_the_true_best_more_often(self):
+        rng = np.random.default_rng(6)
+        one_by_one = 1.0 - 19 * 0.05  # the level at which each of 19 comparisons errs with 5 %
+        runs = 100
+        tables = (rng.lognormal(size=(20, 12)) for _ in range(runs))
+        kept = sum(0 not in _apart(_choose(table, repeats=400, level=one_by_one)) for table in tables)
+        assert kept / runs < 0.95 - 3.0 * math.sqrt(0.05 * 0.95 / runs)
+
+    @pytest.mark.parametrize(("measure", "worse"), [("graph", 3.0), ("ess", 1.0 / 3.0)])
+    def test_a_clearly_worse_setting_is_told_apart(self, measure, worse):
+        rng = np.random.default_rng(7)
+        for _ in range(20):
+            table = rng.lognormal(sigma=0.5, size=(4, 20))
+            table[2] *= worse
+            assert 2 in _apart(_choose(table, measure))
+
+    def test_seeds_are_paired(self):
+        rng = np.random.default_rng(8)
+        shared = rng.lognormal(size=30)
+        other = shared + rng.uniform(0.05, 0.1, size=30)
+        assert _apart(_choose([shared, other])) == {1}
+        assert _apart(_choose([shared, rng.permutation(other)])) == set()
+
+    def test_nothing_is_told_apart_within_the_brackets(self):
+        rng = np.random.default_rng(9)
+        table = [1.0 + 0.01 * rng.random(12), 1.1 + 0.01 * rng.random(12)]
+        assert _apart(_choose(table, slack=0.04)) == {1}
+        assert _apart(_choose(table, slack=0.06)) == set()
+
+    def test_one_seed_is_decided_by_the_brackets(self):
+        table = [[1.0], [1.2], [3.0]]
+        assert _apart(_choose(table, slack=0.11)) == {2}
+        assert _apart(_choose(table, slack=0.09)) == {1, 2}
+
+    def test_few_seeds_are_told_apart_only_if_all_brackets_are(self):
+        table = [[1.0, 1.1, 1.2], [1.3, 1.4, 1.5], [1.15, 8.0, 8.0]]
+        choice = _choose(table)
+        assert _apart(choice) == {1}
+        assert choice.ties == ({"step": 2},)
+        assert any("too few" in note and "at least 4 seeds" in note for note in choice.warnings)
+        assert _choose([[1.0] * 8, [2.0] * 8, [3.0] * 8]).warnings == ()
+
+    def test_settings_with_fewer_seeds_are_compared_on_the_seeds_that_both_have(self):
+        rng = np.random.default_rng(10)
+        best = np.append(1.0 + 0.1 * rng.random(7), 1.0 + 9.0 * rng.random(43) * (np.arange(43) % 3 == 0))
+        records = _records([best, 2.0 + 0.1 * rng.random(7)])
+        assert _apart(choose(records, "graph", [{"step": 0}, {"step": 1}])) == {1}
+
+    def test_settings_without_a_common_seed_are_compared_too(self):
+        rng = np.random.default_rng(11)
+        records = _records([1.0 + rng.random(20), 3.0 + rng.random(20), 1.0 + rng.random(20)])
+        for record in records:
+            record["seed"] += 100 * record["settings"]["step"]
+        choice = choose(records, "graph", [{"step": 0}, {"step": 1}, {"step": 2}])
+        assert _apart(choice) == {1}
+
+    def test_a_setting_that_was_not_run_is_neither_best_nor_tied(self):
+        choice = choose(_records([[1.0, 2.0]]), "graph", [{"step": 1}, {"step": 0}])
+        assert (choice.best, choice.ties) == ({"step": 0}, ())
+        assert math.isnan(choice.rows[0].median)
+
+    def test_the_same_cells_give_the_same_choice(self):
+        table = np.random.default_rng(12).lognormal(size=(5, 11))
+        assert _choose(table) == _choose(table)
+
+
+class TestFailures:
+    @pytest.mark.parametrize("measure", ["graph", "ess"])
+    def test_a_setting_failing_with_half_of_its_seeds_cannot_win_by_its_survivors(self, measure):
+        good, bad = (0.1, 5.0) if measure == "graph" else (5.0, 0.1)
+        table = [[good] * 6 + [_FAILED] * 6, [bad + 0.01 * seed for seed in range(12)]]
+        choice = _choose(table, measure)
+        assert (choice.best, choice.ties) == ({"step": 1}, ())
+        assert (choice.rows[0].scored, choice.rows[0].failed) == (6, 6)
+        assert choice.rows[0].median == (math.inf if measure == "graph" else -math.inf)
+        assert choice.warnings == ("6 of 12 cells with step = 0 failed; they count as worst",)
+
+    def test_survivors_alone_would_have_won(self):
+        table = [[0.1] * 6, [5.0 + 0.01 * seed for seed in range(12)]]
+        assert _choose(table).best == {"step": 0}
+
+    def test_one_failure_moves_the_median_by_one_rank(self):
+        values = [float(k) for k in range(1, 11)]
+        choice = _choose([[*values, _FAILED], [50.0] * 11])
+        assert choice.best == {"step": 0}
+        assert choice.median == 6.0
+        assert choice.rows[0].failed == 1
+
+    def test_a_best_setting_with_failures_is_told_from_others_less_easily(self):
+        rng = np.random.default_rng(13)
+        good, worse = (1.0 + 0.1 * rng.random(9)).tolist(), (2.0 + 0.1 * rng.random(9)).tolist()
+        assert _apart(_choose([good, worse])) == {1}
+        assert _apart(_choose([good[:5] + [_FAILED] * 4, worse])) == set()
+
+    def test_where_all_settings_fail_with_half_of_their_seeds_the_one_that_fails_least_is_best(self):
+        table = [[1.0, _FAILED, _FAILED, _FAILED], [9.0, 9.0, _FAILED, _FAILED], [_FAILED] * 4]
+        choice = choose(_records(table), "graph", [*_settings(table), {"step": 3}])
+        assert choice.best == {"step": 1}
+        assert choice.median == math.inf
+
+    def test_a_measure_without_a_finite_value_counts_as_failed(self):
+        records = _records([[1.0] * 4, [2.0] * 4], "ess")
+        for record in records[4:]:
+            record["results"][0]["value"] = None
+        choice = choose(records, "ess", [{"step": 0}, {"step": 1}])
+        assert (choice.best, choice.rows[1].failed) == ({"step": 0}, 4)
+
+
+class TestDocument:
+    def test_is_strict_json_with_all_that_was_found(self):
+        table = [[1.0, 1.1, 1.2, 1.3], [_FAILED, _FAILED, 2.0, 2.0], [1.0, 1.2, 1.3, 1.4]]
+        choice = _choose(table, slack=0.01)
+        document = json.loads(json.dumps(choice.document, allow_nan=False))
+        assert set(document) == {"best", "ties", "median", "interval", "table"}
+        assert document["best"] == {"step": 0}
+        assert document["ties"] == [{"step": 2}]
+        assert document["median"] == pytest.approx(1.15)
+        assert document["interval"] == list(choice.interval)
+        second = document["table"][1]
+        assert (second["settings"], second["scored"], second["failed"]) == ({"step": 1}, 2, 2)
+        assert (second["median"], second["interval"][1]) == (None, None)
+
+    def test_one_seed_has_no_interval(self):
+        assert _choose([[1.0]]).document["interval"] is None
+
+
+class TestErrors:
+    def test_a_cell_given_twice(self):
+        records = _records([[1.0, 2.0]])
+        with pytest.raises(InputError, match=r"two cells with settings .*'step': 0.* and seed 1"):
+            choose([*records, records[1]], "graph", [{"step": 0}])
+
+    def test_no_cell_has_a_value(self):
+        with pytest.raises(InputError, match="no cell has a value of measure graph: 2 failed, of 1 settings"):
+            _choose([[_FAILED, _FAILED]])
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [({"level": 1.0}, "level must lie between 0 and 1"), ({"repeats": 10}, "repeats must be at least 100")],
+    )
+    def test_options_out_of_range(self, options, message):
+        with pytest.raises(UsageError, match=message):
+            _choose([[1.0]], **options)
+
+    def test_nothing_to_choose_from(self):
+        with pytest.raises(UsageError, match="no setting to choose from"):
+            choose([], "graph", [])
+
+    def test_an_unknown_measure(self):
+        with pytest.raises(UsageError, match="no measure named 'grpah'"):
+            choose([], "grpah", [{"step": 0}])

@@ -1,0 +1,347 @@
+"""A sweep's cells: what they hold, that they fail alone, and that nothing but themselves decides what they are."""
+
+import itertools
+import json
+import math
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit.errors import MissingDependencyError, SteinkitError, UsageError
+from steinkit.measures import take_measure
+from steinkit.samplers import Draws, MetropolisTest, rwmh
+from steinkit.sweeps.run import sweep
+
+TARGET = sk.targets.Normal([0.0])
+GRID = {"proposal_scale": [0.2, 2.5]}
+OPTIONS = {"draws": 40}
+MEASURES = ("graph",)
+
+
+def small(target=TARGET, sampler="rwmh", **changes):
+    given = {"grid": GRID, "options": OPTIONS, "seeds": 3, "measures": MEASURES} | changes
+    return sweep(target, sampler, **given)
+
+
+def timeless(records):
+    """Records without what differs from run to run."""
+    return [
+        {name: value for name, value in record.items() if name not in ("seconds", "results")}
+        | {"results": [{k: v for k, v in entry.items() if k != "seconds"} for entry in record["results"]]}
+        for record in records
+    ]
+
+
+def test_a_cell_is_the_samplers_chain_scored():
+    result = small(measures=("graph", "ess"))
+    assert [(r["settings"]["proposal_scale"], r["seed"]) for r in result.records] == list(
+        itertools.product(GRID["proposal_scale"], range(3))
+    )
+    for record in result.records:
+        draws = rwmh(TARGET, **record["settings"], **OPTIONS, seed=[record["seed"]])
+        for entry in record["results"]:
+            alone = take_measure(entry["measure"], draws.to_sample(), TARGET, tolerance=1e-2)
+            assert entry["value"] == alone.value
+        assert record["status"] == "ok"
+        assert record["draws"] == 40
+        assert record["acceptance"] == draws.acceptance[0]
+        assert record["cost_per_draw"] == draws.cost[0, -1] / 40
+    medians = [
+        np.median([r["results"][0]["value"] for r in result.records if r["settings"]["proposal_scale"] == scale])
+        for scale in GRID["proposal_scale"]
+    ]
+    assert result.criteria["graph"].best == {"proposal_scale": GRID["proposal_scale"][int(np.argmin(medians))]}
+    assert (result.cells, result.failed, result.reused) == (6, 0, 0)
+    json.dumps(result.document, allow_nan=False)
+
+
+def test_seeds_given_are_the_chains_own():
+    by_list, by_count = small(seeds=[2, 1]), small(seeds=3)
+    assert by_list.seeds == (2, 1)
+    assert small(seeds=iter([2, 1]), grid={"proposal_scale": iter(GRID["proposal_scale"])}).seeds == (2, 1)
+    wanted = {(r["settings"]["proposal_scale"], r["seed"]): r for r in timeless(by_count.records)}
+    assert all(r == wanted[r["settings"]["proposal_scale"], r["seed"]] for r in timeless(by_list.records))
+
+
+def test_a_normal_start_differs_by_seed_and_is_standard_normal():
+    result = small(
+        sampler=_first_states,
+        grid={"draws": [1]},
+        options={"start": "normal"},
+        seeds=200,
+        target=sk.targets.Normal([0.0, 0.0]),
+        measures=("ksd",),
+    )
+    assert result.failed == 0
+    states = np.array(_SEEN)
+    assert len(np.unique(states[:, 0])) == 200
+    assert abs(states.mean()) < 4.0 / math.sqrt(400)
+    assert abs(states.var() - 1.0) < 4.0 * math.sqrt(2.0 / 400)
+
+
+_SEEN = []
+
+
+def _first_states(target, *, seed, draws, start):
+    _SEEN.append(start[0])
+    return np.ones((draws + 1, 2)) * [[seed], [seed + 0.5]] / 400.0
+
+
+def test_a_users_sampler_may_return_draws_a_sample_or_an_array():
+    def as_array(target, *, seed, scale):
+        return scale * np.random.default_rng(seed).standard_normal(30)
+
+    def as_sample(target, *, seed, scale):
+        return sk.Sample(points=as_array(target, seed=seed, scale=scale))
+
+    def as_draws(target, *, seed, scale):
+        return Draws(points=as_array(target, seed=seed, scale=scale).reshape(1, 30, 1), cost=np.zeros((1, 30)))
+
+    results = [small(sampler=each, grid={"scale": [0.3, 1.0]}, options={}) for each in (as_array, as_sample, as_draws)]
+    assert results[0].criteria["graph"].best == {"scale": 1.0}
+    values = [[r["results"][0]["value"] for r in result.records] for result in results]
+    assert values[0] == values[1] == values[2]
+
+
+def test_a_function_of_steinkit_is_the_sampler_of_its_name():
+    assert timeless(small(sampler=rwmh).records) == timeless(small().records)
+
+
+def test_a_chain_that_fails_fails_alone():
+    def log_density(x):
+        return np.where(x[:, 0] > 2.0, np.nan, -0.5 * x[:, 0] ** 2)
+
+    target = sk.Target(score=lambda x: -x, log_density=log_density, dim=1)
+    fails = set()
+    for seed in range(8):
+        try:
+            rwmh(target, proposal_scale=1.0, draws=60, seed=[seed])
+        except SteinkitError:
+            fails.add(seed)
+    assert 0 < len(fails) < 8
+    result = small(target, grid={"proposal_scale": [1.0]}, options={"draws": 60}, seeds=8)
+    failed = {r["seed"]: r for r in result.records if r["status"] == "failed"}
+    assert set(failed) == fails
+    assert all("gives nan" in r["reason"] and not r["results"] for r in failed.values())
+    assert result.failed == len(fails)
+    for record in result.records:
+        if record["seed"] not in fails:
+            draws = rwmh(target, proposal_scale=1.0, draws=60, seed=[record["seed"]])
+            assert (
+                record["results"][0]["value"]
+                == sk.graph_stein_discrepancy(draws.to_sample(), target, tolerance=1e-2).value
+            )
+
+
+def test_a_setting_that_diverges_costs_itself_only():
+    posterior = sk.targets.GaussianMean(np.linspace(-1.0, 1.0, 20))
+    result = sweep(
+        posterior,
+        "sgld",
+        grid={"step_size": [0.01, 10.0]},
+        options={"batch_size": 5, "draws": 400},
+        seeds=2,
+        measures=("graph",),
+    )
+    assert [r["status"] for r in result.records] == ["ok", "ok", "failed", "failed"]
+    assert "step" in result.failures[0]["reason"]
+    assert [entry["seeds"] for entry in result.failures] == [[0], [1]]  # each for a reason of its own
+    assert result.criteria["graph"].best == {"step_size": 0.01}
+    assert "step_size 10.0, seeds 0, 1: chain 1, step" in result.summary()
+
+
+def test_code_that_raises_and_time_that_runs_out_are_reasons():
+    def raising(target, *, seed, scale):
+        if seed == 1:
+            raise ZeroDivisionError("one over\nnothing")
+        if seed == 2:
+            sys.exit("gone")
+        return scale * np.random.default_rng(seed).standard_normal((150, 3))
+
+    target = sk.targets.Normal([0.0, 0.0, 0.0])
+    result = small(target, raising, grid={"scale": [1.0]}, options={}, seeds=3, max_seconds=1e-6, engine="highs")
+    assert result.failed == 3
+    reasons = {r["seed"]: r["reason"] for r in result.records}
+    assert reasons[1] == "ZeroDivisionError: one over nothing"
+    assert reasons[2] == "SystemExit: gone"
+    assert reasons[0].startswith("graph: no certified answer")
+    assert result.criteria == {}
+    assert any("no cell has a value of measure graph" in note for note in result.warnings)
+    assert result.document["criteria"] == {}
+
+
+def test_a_measure_that_fails_does_not_cost_the_other():
+    target = sk.targets.Normal([0.0, 0.0, 0.0])
+    result = small(
+        target, "iid", grid={"draws": [60]}, options={}, measures=("ksd", "graph"), max_seconds=1e-6, engine="highs"
+    )
+    assert result.failed == 3
+    for record in result.records:
+        assert record["reason"].startswith("graph: no certified answer")
+        assert [entry["measure"] for entry in record["results"]] == ["ksd"]
+    assert set(result.criteria) == {"ksd"}
+
+
+def test_jobs_do_not_change_the_result():
+    lock = threading.Lock()
+    with pytest.raises(UsageError, match="cannot be sent to another process"):
+        small(sampler=lambda target, seed, **options: [lock], n_jobs=2)
+    one, two = small(), small(n_jobs=2)
+    assert timeless(one.records) == timeless(two.records)
+    assert one.criteria["graph"].document == two.criteria["graph"].document
+
+
+@pytest.mark.slow
+def test_a_dask_cluster_gives_the_same_result():
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+        spread = small(backend="dask", scheduler=cluster.scheduler_address)
+        with distributed.Client(cluster, set_as_default=False) as client:
+            busy = [log for log in client.run(_has_scored).values() if log]
+    assert timeless(spread.records) == timeless(small().records)
+    assert busy, "no worker of the cluster did anything"
+
+
+def _has_scored():
+    return "steinkit.sweeps.tasks" in sys.modules
+
+
+@pytest.mark.parametrize("backend", ["dask", "ray"])
+def test_a_missing_package_is_named(backend, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, {"dask": "distributed", "ray": "ray"}[backend], None)
+    with pytest.raises(MissingDependencyError, match=rf"steinkit\[{backend}\]"):
+        small(backend=backend)
+
+
+def test_racing_drops_what_cannot_win_and_keeps_the_winner():
+    grid = {"scale": [0.01, 0.02, 1.0, 1.1]}
+
+    def scaled(target, *, seed, scale):
+        return scale * np.random.default_rng(seed).standard_normal(40)
+
+    full = small(sampler=scaled, grid=grid, options={}, seeds=24)
+    raced = small(sampler=scaled, grid=grid, options={}, seeds=24, racing=True)
+    report = raced.racing
+    assert set(report["dropped"]) == {"scale 0.01", "scale 0.02"}
+    assert report["cells_full"] == 96
+    assert report["cells_run"] == raced.cells < 96
+    assert raced.criteria["graph"].best == full.criteria["graph"].best
+    wanted = {(r["settings"]["scale"], r["seed"]): r for r in timeless(full.records)}
+    assert all(r == wanted[r["settings"]["scale"], r["seed"]] for r in timeless(raced.records))
+    assert report["saved"] == pytest.approx(1.0 - report["seconds_spent"] / report["seconds_full_estimate"])
+    assert "Racing ran" in raced.summary()
+
+
+def test_racing_scores_loosely_first_where_the_end_is_tight():
+    def shifted(target, *, seed, shift):
+        return shift + np.random.default_rng(seed).standard_normal((25, 2))
+
+    raced = small(
+        sk.targets.Normal([0.0, 0.0]),
+        shifted,
+        grid={"shift": [5.0, 0.0]},
+        options={},
+        seeds=12,
+        racing=True,
+        tolerance=1e-4,
+    )
+    tolerances = {r["settings"]["shift"]: set() for r in raced.records}
+    for record in raced.records:
+        tolerances[record["settings"]["shift"]].add(record["measure_settings"]["tolerance"])
+    assert tolerances == {5.0: {1e-2}, 0.0: {1e-4}}
+    assert raced.racing["cells_run"] > raced.cells  # the survivor's loose cells are cells too
+
+
+def test_summary_says_what_effective_sample_size_would_have_chosen():
+    def shrunk(target, *, seed, scale):
+        rng = np.random.default_rng(seed)
+        noise = rng.standard_normal(80)
+        return 0.2 * noise if scale == "small and independent" else 0.5 * np.cumsum(noise) / np.sqrt(10)
+
+    result = small(
+        sampler=shrunk,
+        grid={"scale": ["small and independent", "wandering"]},
+        options={},
+        seeds=8,
+        measures=("graph", "ess"),
+    )
+    assert result.criteria["ess"].best == {"scale": "small and independent"}
+    assert "Effective sample size, which does not see bias" in result.summary()
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"grid": {"proposal_scal": [1.0]}}, 'did you mean "proposal_scale"'),
+        ({"grid": {}}, "at least one option"),
+        ({"grid": {"proposal_scale": 1.0}}, "must be a list"),
+        ({"grid": {"proposal_scale": []}}, "at least one value"),
+        ({"grid": {"proposal_scale": [1.0, 1.0]}}, "twice"),
+        ({"options": {"draws": 10, "proposal_scale": 1.0}}, "fixed too"),
+        ({"options": {}}, "draws or budget"),
+        ({"options": {"draws": 10, "seed": 1}}, "is not an option of a sweep's"),
+        ({"options": {"draws": 10, "start": "anywhere"}}, "standard normal state"),
+        ({"options": {"draws": 10, "temperature": lambda n: n}}, "which a record can keep"),
+        ({"sampler": "rwhm"}, 'did you mean "rwmh"'),
+        ({"sampler": 3}, "a name or a function"),
+        ({"seeds": 0}, "positive number of seeds"),
+        ({"seeds": [1, 1]}, "twice"),
+        ({"seeds": [-1]}, "at least 0"),
+        ({"seeds": True}, "positive number of seeds"),
+        ({"measures": ("grph",)}, 'did you mean "graph"'),
+        ({"measures": "graph"}, "list of different measures"),
+        ({"measures": (["graph"],)}, "list of different measures"),
+        ({"dilation": math.nan}, "dilation must be a finite number"),
+        ({"stein_factors": (math.inf, 1, 1)}, "stein_factors must be a finite number"),
+        ({"options": {"draws": 10, "start": [[0.0], [1.0, 2.0]]}, "target": "normal"}, "rows of the same length"),
+        ({"target": "normal", "target_options": {"mean": {1}}}, "target option mean must be a finite number"),
+        ({"tolerance": 2.0}, "between 0 and 1"),
+        ({"max_seconds": -1.0}, "positive number of seconds"),
+        ({"stein_factor": (1, 1, 1)}, 'did you mean "stein_factors"'),
+        ({"stein_factors": (1, 1)}, "three numbers"),
+        ({"bounds": "wide"}, "bounds must be numbers"),
+        ({"label": 3}, "label must be words"),
+        ({"seed": 3}, 'did you mean "seeds"'),
+        ({"target": "norml"}, 'did you mean "normal"'),
+        ({"target": np.zeros(3)}, "steinkit.Target, or the name"),
+        ({"target_options": {"dim": 1}}, "given by its name"),
+        ({"backend": "dusk"}, 'did you mean "dask"'),
+        ({"n_jobs": 0}, "n_jobs"),
+        ({"scheduler": "tcp://nowhere:1"}, "for backends dask and ray"),
+    ],
+)
+def test_what_cannot_be_honoured_is_refused(changes, match):
+    with pytest.raises(UsageError, match=match):
+        small(**changes)
+
+
+def test_a_sampler_without_chance_takes_one_seed():
+    box = sk.targets.Uniform([0.0], [1.0])
+    with pytest.raises(UsageError, match="is not random"):
+        sweep(box, "herding", grid={"draws": [10, 20]}, seeds=2, measures=("graph",))
+    result = sweep(box, "herding", grid={"draws": [10, 20]}, seeds=1, measures=("graph",))
+    assert result.criteria["graph"].best == {"draws": 20}
+
+
+def test_scrambled_points_of_several_seeds_differ():
+    box = sk.targets.Uniform([0.0], [1.0])
+    result = sweep(box, "sobol", grid={"draws": [16]}, options={"scramble": True}, seeds=3, measures=("graph",))
+    assert len({r["results"][0]["value"] for r in result.records}) == 3
+
+
+def test_a_test_is_given_by_its_name():
+    posterior = sk.targets.GaussianMean(np.linspace(-1.0, 1.0, 20))
+    result = sweep(
+        posterior,
+        "corrected-sgld",
+        grid={"test": ["metropolis", "barker"]},
+        options={"step_size": 0.05, "batch_size": 5, "draws": 30},
+        seeds=1,
+        measures=("graph",),
+    )
+    assert result.failed == 0
+    with pytest.raises(UsageError, match="a test by its word"):
+        small(options={"draws": 3, "test": MetropolisTest()})

@@ -11,7 +11,7 @@ from threading import Event
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.discrepancy.certificate import relative_width
+from steinkit.discrepancy.certificate import Bracketed
 from steinkit.discrepancy.classical_cone import ClassicalProgram, ConeAnswer, solve_cone
 from steinkit.discrepancy.classical_course import lower_bound
 from steinkit.discrepancy.classical_dual import upper_bound
@@ -26,7 +26,7 @@ _TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class ClassicalSteinDiscrepancy:
+class ClassicalSteinDiscrepancy(Bracketed):
     """A classical Stein discrepancy with its certificate. The n points are the distinct points in order of appearance.
 
     Attributes
@@ -60,26 +60,9 @@ class ClassicalSteinDiscrepancy:
     warnings: tuple[str, ...]
 
     @property
-    def value(self) -> float:
-        """Midpoint of the certified bracket."""
-        return 0.5 * self.lower + 0.5 * self.upper
-
-    @property
-    def gap(self) -> float:
-        """Relative width of the bracket, (upper - lower) / upper."""
-        return relative_width(self.lower, self.upper)
-
-    @property
     def test_function(self) -> Floats:
         """H = g score + g' at the points, shape (n,): mean zero under the target, `lower` under the sample."""
         return np.asarray(self.g * self.scores[:, 0] + self.grad_g)
-
-    @property
-    def bracket(self) -> str:
-        """The certified bracket as text, rounded outwards to the digits that matter."""
-        from steinkit.discrepancy.words import rounded_outwards
-
-        return "[{}, {}]".format(*rounded_outwards(self.lower, self.upper))
 
     def __repr__(self) -> str:
         return f"<ClassicalSteinDiscrepancy {self.value:.6g} in {self.bracket}, {len(self.sample)} points>"

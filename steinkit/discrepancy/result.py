@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from steinkit.discrepancy.certificate import relative_width
+from steinkit.discrepancy.certificate import Bracketed
 from steinkit.discrepancy.geometry import Graph
 from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
 from steinkit.sample import DistinctSample, Floats
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class GraphSteinDiscrepancy:
+class GraphSteinDiscrepancy(Bracketed):
     """A graph Stein discrepancy with its certificate.
 
     The n points are the sample's distinct points in order of first appearance; ``sample.inverse`` maps draws to them.
@@ -74,16 +74,6 @@ class GraphSteinDiscrepancy:
     coefficients: Coefficients | None = None
 
     @property
-    def value(self) -> float:
-        """Midpoint of the certified bracket."""
-        return 0.5 * self.lower + 0.5 * self.upper
-
-    @property
-    def gap(self) -> float:
-        """Relative width of the bracket, (upper - lower) / upper."""
-        return relative_width(self.lower, self.upper)
-
-    @property
     def saturation(self) -> float:
         """Share of the ceiling, sum q (c1 |s| + c2) over points and coordinates, that the discrepancy reaches.
 
@@ -118,13 +108,6 @@ class GraphSteinDiscrepancy:
         else:
             spread = (self.coefficients.covariance * self.grad_g).sum(axis=(1, 2))
         return np.asarray((self.g * self.drift).sum(axis=1) + spread)
-
-    @property
-    def bracket(self) -> str:
-        """The certified bracket as text, rounded outwards to the digits that matter."""
-        from steinkit.discrepancy.words import rounded_outwards
-
-        return "[{}, {}]".format(*rounded_outwards(self.lower, self.upper))
 
     def summary(self, reference: Reference | None = None) -> str:
         """Say in words what the number means, where the sample goes wrong, and what the number does not prove.

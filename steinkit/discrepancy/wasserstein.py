@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.discrepancy.certificate import relative_width
+from steinkit.discrepancy.certificate import Bracketed
 from steinkit.discrepancy.graph import WIDEST_BRACKET
 from steinkit.errors import InputError, SolverError, SteinkitWarning, UsageError
 from steinkit.sample import DistinctSample, Floats, Sample, as_sample
@@ -35,7 +35,7 @@ _MOST_PAIRS = 250_000
 
 
 @dataclass(frozen=True, eq=False)
-class WassersteinDistance:
+class WassersteinDistance(Bracketed):
     """A Wasserstein distance with its bracket.
 
     Attributes
@@ -58,23 +58,6 @@ class WassersteinDistance:
     tolerance: float
     seconds: dict[str, float]
     warnings: tuple[str, ...]
-
-    @property
-    def value(self) -> float:
-        """Midpoint of the bracket."""
-        return 0.5 * self.lower + 0.5 * self.upper
-
-    @property
-    def gap(self) -> float:
-        """Relative width of the bracket, (upper - lower) / upper."""
-        return relative_width(self.lower, self.upper)
-
-    @property
-    def bracket(self) -> str:
-        """The bracket as text, rounded outwards to the digits that matter."""
-        from steinkit.discrepancy.words import rounded_outwards
-
-        return "[{}, {}]".format(*rounded_outwards(self.lower, self.upper))
 
     def __repr__(self) -> str:
         return f"<WassersteinDistance {self.value:.6g} in {self.bracket}, {len(self.sample)} points>"

@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from steinkit.comparison import Comparison
 from steinkit.curves import Curve
@@ -17,7 +17,7 @@ from steinkit.files.streams import read_bytes
 from steinkit.sweeps.result import SweepResult, read_sweep
 from steinkit.sweeps.store import CONFIGURATION, RECORDS
 
-Source = str | os.PathLike[str] | SweepResult | Comparison | Curve
+Source: TypeAlias = str | os.PathLike[str] | SweepResult | Comparison | Curve
 Kind = Literal["sweep", "comparison", "curve", "score"]
 
 _MARKS: dict[Kind, tuple[str, ...]] = {  # keys that only documents of that kind have

@@ -51,7 +51,7 @@ class Chains:
     count: Integers  # data seen in the test
     mean: Floats  # of the l_i seen
     squares: Floats  # sum of squared deviations from it
-    bound: Floats  # of all |l_i|, where the test wants one
+    bound: Floats  # of all |l_i|, or their standardised mean, where the test wants that from a scan
     log_likelihood: Floats  # of the state, over all data, where the test wants that
     done: Any  # whether finished
 

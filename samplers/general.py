@@ -41,7 +41,8 @@ def metropolis_hastings(
     proposal : Proposal
         `RandomWalk`, `Langevin` or `CustomProposal`.
     test : AcceptanceTest
-        `MetropolisTest`, `BarkerTest`, and for a posterior `AusterityTest`, `ConcentrationTest`, `MinibatchBarkerTest`.
+        `MetropolisTest`, `BarkerTest`, and for a posterior `AusterityTest`, `OracleAusterityTest`, `ConcentrationTest`,
+        `MinibatchBarkerTest`.
     temperature : float or callable, (n,) -> (n,)
         T that divides the log likelihood; or a schedule, T of the steps with the given numbers, from 0.
     chains, draws, budget, burn_in, thin, seed, start, progress

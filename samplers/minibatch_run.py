@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from steinkit.errors import InputError
 from steinkit.sample import Floats, Integers
+from steinkit.samplers.acceptance.austerity import OracleAusterityTest
 from steinkit.samplers.acceptance.concentration import ConcentrationTest
 from steinkit.samplers.acceptance.interface import AcceptanceTest
 from steinkit.samplers.chain_run import Run
@@ -55,6 +57,8 @@ class MinibatchRun(Run):
                 self._seen[k] = []
         if isinstance(self.test, ConcentrationTest):
             live.bound[rows] = self._bounds(self.test, rows)
+        if isinstance(self.test, OracleAusterityTest):
+            live.bound[rows] = self._true_means(rows)
 
     def _read(self) -> None:
         live = self.live
@@ -118,3 +122,11 @@ class MinibatchRun(Run):
         if values.shape != (len(rows),) or not (values >= 0.0).all():
             raise InputError(f"bound must return shape ({len(rows)},), none below zero; it returned {values}")
         return values
+
+    def _true_means(self, rows: Integers) -> Floats:
+        """Standardised means (mean - mu_0) sqrt(N - 1) / sd of all the l_i, by a scan whose cost is counted apart."""
+        live, N = self.live, self.model.size
+        self._oracle_cost[live.chain[rows]] += N
+        mean, sd = self.model.difference_moments(live.proposed[rows], live.state[rows])
+        mu_0 = (live.level[rows] - live.offset[rows]) * (live.temperature[rows] / N)
+        return (mean - mu_0) * math.sqrt(N - 1.0) / sd

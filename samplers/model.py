@@ -10,7 +10,7 @@ beside it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -111,16 +111,26 @@ class PosteriorModel:
 
     def largest_difference(self, thetas: Floats, others: Floats) -> Floats:
         """Largest absolute difference, over all data, of the log likelihoods of two states, -> (n,)."""
-        largest = np.zeros(len(thetas))
-        for k, (theta, other) in enumerate(zip(thetas, others, strict=True)):
-            for block in self._blocks():
-                both = (
-                    _shaped(self.posterior.log_likelihood(t, *block), (len(block[0]),), "log_likelihood")
-                    for t in (theta, other)
+        return np.array([np.abs(terms).max() for terms in self._differences(thetas, others)])
+
+    def difference_moments(self, thetas: Floats, others: Floats) -> tuple[Floats, Floats]:
+        """Mean and standard deviation, with divisor N, of the same differences over all data, each (n,)."""
+        moments = np.array([(terms.mean(), terms.std()) for terms in self._differences(thetas, others)]).reshape(-1, 2)
+        return moments[:, 0], moments[:, 1]
+
+    def _differences(self, thetas: Floats, others: Floats) -> Iterator[Floats]:
+        """Log likelihood of every datum at a state less that at another, (N,) for each pair of states."""
+        for theta, other in zip(thetas, others, strict=True):
+            first, second = (
+                np.concatenate(
+                    [
+                        _shaped(self.posterior.log_likelihood(t, *block), (len(block[0]),), "log_likelihood")
+                        for block in self._blocks()
+                    ]
                 )
-                first, second = both
-                largest[k] = np.maximum(largest[k], np.abs(first - second).max())
-        return largest
+                for t in (theta, other)
+            )
+            yield first - second
 
     def _over_data(
         self,

@@ -22,6 +22,7 @@ _TESTS = {
     "metropolis": "MetropolisTest",
     "barker": "BarkerTest",
     "austerity": "AusterityTest",
+    "oracle-austerity": "OracleAusterityTest",
     "concentration": "ConcentrationTest",
     "minibatch-barker": "MinibatchBarkerTest",
 }

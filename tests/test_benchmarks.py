@@ -19,6 +19,8 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
         ("spanner.py", "edges"),
         ("samplers.py", "papers"),
         ("sweeps.py", "winner kept"),
+        ("sequential.py", "time ratio"),
+        ("irls.py", "passes"),
     ],
 )
 def test_runs_and_prints_a_table(name, columns):

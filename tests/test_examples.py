@@ -16,6 +16,11 @@ EXPLAINED = [
     "choose_epsilon",
     "your_own_sampler",
     "data_used",
+    "design_a_test",
+    "irls",
+    "gibbs",
+    "variable_selection",
+    "ica",
 ]
 
 
@@ -117,6 +122,21 @@ def test_data_used_by_barkers_test_do_not_grow(tmp_path):
     assert read["Barker, sigma 1.3"][1] < read["Barker, sigma 1"][1]
     assert read["austerity, epsilon .005"][1] > 2.0 * read["austerity, epsilon .005"][0]
     assert read["austerity, epsilon .005"][1] > 4.0 * read["Barker, sigma 1"][1]
+
+
+def test_designed_tests_hold_on_new_moves(tmp_path):
+    text = run("design_a_test", tmp_path)
+    checked = re.findall(r"error ([\d.]+) / ([\d.]+), data use ([\d.]+) / ([\d.]+)", text)
+    assert len(checked) == 18
+    for error, wanted, read, wanted_read in (map(float, row) for row in checked):
+        assert error == pytest.approx(wanted, abs=0.15)  # 200 tests
+        assert read == pytest.approx(wanted_read, abs=0.12)
+    rows = re.findall(r"^ *(0\.\d+)  (average|worst case) .* ([\d.]+) +([\d.]+)%$", text, flags=re.MULTILINE)
+    assert len(rows) == 4
+    found = {(float(target), name): (float(error), float(read)) for target, name, error, read in rows}
+    for target in (0.01, 0.04):
+        assert found[target, "average"][0] == pytest.approx(target, rel=0.4)
+        assert found[target, "average"][1] < 0.6 * found[target, "worst case"][1]
 
 
 @pytest.mark.parametrize("name", EXPLAINED)

@@ -15,6 +15,10 @@ with G_j = F_{b-1}^{-1}(1 - epsilon). Wang and Tsiatis's family makes early look
     G_j = F_{b-1}^{-1}(1 - epsilon) pi_j^(1/2 - alpha),        pi_j = b_j / N,
 
 alpha = 1/2 being the constant threshold (Pocock) and alpha = 1 that of O'Brien and Fleming.
+
+The oracle's variant scans all the data for the true mean and spread of the l_i at each step, and chooses for that step
+the epsilon at which the whole test errs with the probability it is allowed. It shows what a better choice of thresholds
+could save at most.
 """
 
 from __future__ import annotations
@@ -25,9 +29,11 @@ from typing import Any
 
 import numpy as np
 
+from steinkit.errors import UsageError
 from steinkit.sample import Floats
 from steinkit.samplers.acceptance.interface import Look, Verdict, varies
 from steinkit.samplers.run_options import batch_within, number, share
+from steinkit.samplers.sequential.oracle import oracle_thresholds
 
 # Stands for infinity at epsilon = 0: times a standard error it neither overflows nor makes NaN.
 _NEVER = 1e150
@@ -88,23 +94,94 @@ class AusterityTest:
 
     def decide(self, look: Look) -> Verdict:
         """Decide where the mean is more than G_j standard errors away from mu_0, and at b = N."""
-        N, b = look.size, look.seen
-        batch = self.first_batch(N)
-        mu_0 = (look.level - look.offset) * (look.temperature / N)
-        gap = look.mean - mu_0
-        s = np.sqrt(look.variance / b * (1.0 - (b - 1.0) / max(N - 1, 1)))
+        batch = self.first_batch(look.size)
         room = 1 << int(look.number.max()).bit_length()
-        thresholds = _thresholds(self.epsilon, self.alpha, batch, N, room)[look.number]
-        decided = ((np.abs(gap) > thresholds * s) & varies(look)) | (b == N)
-        return Verdict(decided, gap > 0.0, b + batch)
+        thresholds = austerity_thresholds(self.epsilon, self.alpha, batch, look.size, room)[look.number]
+        return _verdict(look, thresholds, batch)
 
     def described(self) -> dict[str, Any]:
         """Name and options."""
         return {"test": "austerity", "epsilon": self.epsilon, "batch_size": self.batch_size, "alpha": self.alpha}
 
 
+@dataclass(frozen=True)
+class OracleAusterityTest:
+    """The austerity test with thresholds chosen for each step by a scan of all the data: a yardstick, not a saving.
+
+    Parameters
+    ----------
+    epsilon : float
+        Error of each *whole* test, in [0, 1], under a normal approximation. 0 reads all the data.
+    batch_size : int, optional
+        Data m added at each look; 500 if not given, or N where that is less.
+    alpha : float
+        Exponent of the thresholds, in [1/2, 1]: 1/2 constant, 1 stricter in the beginning.
+
+    Raises
+    ------
+    UsageError
+        If a parameter lies outside its range.
+
+    Notes
+    -----
+    What the scans cost is counted apart, as diagnostic ``oracle_cost``.
+
+    References
+    ----------
+    A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings budget",
+    section 5.
+    """
+
+    epsilon: float = 0.05
+    batch_size: int | None = None
+    alpha: float = 0.5
+
+    needs_all_data = False
+    needs_normal = False
+    needs_values = False
+    diagnostics = ("oracle_cost",)
+
+    def __post_init__(self) -> None:
+        AusterityTest(self.epsilon, self.batch_size, self.alpha)
+
+    def first_batch(self, size: int) -> int:
+        """M data."""
+        return batch_within(self.batch_size, 500, size)
+
+    def level(self, uniforms: Floats) -> Floats:
+        """Log u."""
+        return np.log(uniforms)
+
+    def decide(self, look: Look) -> Verdict:
+        """Decide as the austerity test would, with the epsilon of this step; its standardised mean is ``bound``."""
+        from scipy.special import ndtr, stdtrit
+
+        if look.bound is None:
+            raise UsageError("the oracle's austerity test needs the true standardised mean at every look")
+        b, N, batch = look.seen, look.size, self.first_batch(look.size)
+        G = oracle_thresholds(look.bound, first_fraction=batch / N, epsilon=self.epsilon, alpha=self.alpha)
+        testable = (b > 1) & np.isfinite(G)
+        quantiles = np.where(testable, -stdtrit(np.maximum(b - 1.0, 1.0), ndtr(-G)), _NEVER)
+        thresholds = np.clip(quantiles, 0.0, _NEVER) * (b / N) ** (0.5 - self.alpha)
+        return _verdict(look, thresholds, batch)
+
+    def described(self) -> dict[str, Any]:
+        """Name and options."""
+        return {"test": "oracle-austerity", "epsilon": self.epsilon, "batch_size": self.batch_size, "alpha": self.alpha}
+
+
+def _verdict(look: Look, thresholds: Floats, batch: int) -> Verdict:
+    """Decide where the mean is more than G_j standard errors away from mu_0, and at b = N."""
+    N, b = look.size, look.seen
+    mu_0 = (look.level - look.offset) * (look.temperature / N)
+    gap = look.mean - mu_0
+    s = np.sqrt(look.variance / b * (1.0 - (b - 1.0) / max(N - 1, 1)))
+    decided = ((np.abs(gap) > thresholds * s) & varies(look)) | (b == N)
+    return Verdict(decided, gap > 0.0, b + batch)
+
+
 @lru_cache(maxsize=64)
-def _thresholds(epsilon: float, alpha: float, batch: int, size: int, looks: int) -> Floats:
+def austerity_thresholds(epsilon: float, alpha: float, batch: int, size: int, looks: int) -> Floats:
     """G_j of the first looks; Student's distribution is inverted here, once for each of them."""
     from scipy.special import stdtrit
 

@@ -45,7 +45,7 @@ class Look(NamedTuple):
     normal : ndarray, shape (n,), or None
         A standard normal number for the step, where the test wants one.
     bound : ndarray, shape (n,), or None
-        Bound of all |l_i|, where the test wants one.
+        Bound of all |l_i|, or the standardised mean of all l_i, where the test wants one from a scan of all the data.
     values : list of n ndarray of shape (b,), or None
         The l_i themselves, where the test wants them.
     """

@@ -21,6 +21,7 @@ import click
 from steinkit import __version__
 from steinkit.cli.compare_command import compare
 from steinkit.cli.curve_command import curve
+from steinkit.cli.design_command import design
 from steinkit.cli.report_command import report
 from steinkit.cli.sample_command import sample
 from steinkit.cli.samplers_command import samplers
@@ -43,7 +44,7 @@ def commands() -> None:
     """
 
 
-for command in (score, compare, curve, sweep, report, sample, thin, samplers, targets):
+for command in (score, compare, curve, sweep, report, sample, thin, design, samplers, targets):
     commands.add_command(command)
 
 

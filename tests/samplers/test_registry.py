@@ -9,7 +9,25 @@ import steinkit as sk
 from steinkit import samplers
 from steinkit.samplers import registry
 
-NOT_BY_NAME = {"correction_distribution", "ridge_correction", "metropolis_hastings"}
+NOT_BY_NAME = {
+    "correction_distribution",
+    "ridge_correction",
+    "metropolis_hastings",
+    "trial_run",
+    "operating_characteristics",
+    "acceptance_bias",
+    "stationary_error_bound",
+    "average_design",
+    "worst_case_design",
+    "approximate_gibbs",
+    "orthogonal_mh",
+    "amari_distance",
+    "select_variables",
+    "wrong_direction_probability",
+    "batch_irls",
+    "sequential_irls",
+    "stochastic_gradient_descent",
+}
 NODAL = sk.targets.LogisticRegression.nodal()
 
 

@@ -1,0 +1,161 @@
+"""Which sequential test should judge the moves of a chain? Designing the austerity test with a trial run.
+
+    python examples/design_a_test.py [--output FOLDER] [--small]
+
+Approximate Metropolis-Hastings reads batch after batch until a t test is sure of the decision. How large a batch, and
+how sure? The epsilon of the test is the error of one look; what counts is the error of the whole test, and of it only
+what does not cancel over the uniform number of the step. Both follow from a Gaussian random walk, without simulation.
+
+You will see, for a posterior of 10,000 data: that tests on these data err as often, and read as much, as the walk says;
+designs for several errors allowed, made with a trial run of 100 moves, what they do on a hundred new moves, and how
+much less they read than tests that are safe whatever the moves; and that a chain with such a test reads what was
+promised. The picture shows all this, as figures 1, 6 and 10 to 12 of the paper do.
+
+References
+----------
+A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings budget".
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from scipy.special import stdtrit
+
+import steinkit as sk
+from steinkit import plots
+from steinkit.samplers import (
+    AcceptanceBias,
+    RandomWalk,
+    SequentialDesign,
+    TrialRun,
+    acceptance_bias,
+    approximate_mh,
+    average_design,
+    operating_characteristics,
+    trial_run,
+    worst_case_design,
+)
+
+SCALE = 0.15
+FRACTION, EPSILONS = 0.05, (0.01, 0.05, 0.2)
+COARSE = 0.3  # an epsilon whose effect on acceptance probabilities can be seen
+TARGETS = (0.0025, 0.005, 0.01, 0.02, 0.04, 0.08)
+RUN = {"draws": 100, "burn_in": 100, "thin": 5, "start": [0.0, 1.0]}
+MEANS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--output", type=Path, default=Path("steinkit-examples"), help="folder for the picture")
+    parser.add_argument("--small", action="store_true", help="2000 data, fewer tests, targets and draws")
+    settings = parser.parse_args()
+    size, tests, targets, draws = (2000, 200, (0.01, 0.04), 50) if settings.small else (10_000, 1000, TARGETS, 300)
+    posterior = sk.targets.MixturePosterior.simulate(size, rng=1).compiled().tempered(size / 100)
+
+    simulated = {epsilon: simulate(posterior, epsilon, tests) for epsilon in EPSILONS}
+    print(f"Error and data use of {tests} tests on data / of the random walk, {FRACTION:.0%} of the data at a look")
+    for epsilon, (errors, reads) in simulated.items():
+        walk = operating_characteristics(MEANS, first_fraction=FRACTION, epsilon=epsilon)
+        for mean, error, read, *wanted in zip(MEANS, errors[0], reads[0], walk.error, walk.data_use, strict=True):
+            print(
+                f"epsilon {epsilon:4g}, mean {mean:3g}: error {error:.3f} / {wanted[0]:.3f}, "
+                f"data use {read:.3f} / {wanted[1]:.3f}"
+            )
+
+    trial, new = (trial_run(posterior, proposal=RandomWalk(SCALE), **RUN, seed=seed) for seed in (1, 2))
+    print("\nDesigns, and what they do on 100 new moves")
+    print(f"{'target':>7}  {'design':24}{'batch':>6}{'epsilon':>10}{'alpha':>7}{'error':>9}{'data read':>11}")
+    made = {target: designs(trial, target) for target in targets}
+    found: dict[str, list[AcceptanceBias]] = {}
+    for target in targets:
+        for name, design in made[target].items():
+            effect = evaluate(new, design)
+            found.setdefault(name, []).append(effect)
+            options = design.options(size)
+            print(
+                f"{target:7g}  {name:24}{options['batch_size']:6}{design.epsilon:10.2g}{design.alpha:7g}"
+                f"{np.abs(effect.bias).mean():9.4f}{effect.data_use.mean():11.1%}"
+            )
+
+    chosen = made[0.01]["average"]
+    chain = approximate_mh(
+        posterior, proposal_scale=SCALE, **chosen.options(size), chains=10, draws=draws, burn_in=100, seed=3
+    )
+    print(
+        f"\nA chain designed for an error of 0.01 reads {chain.batch_sizes.mean() / size:.1%} of the data a step; "
+        f"promised were {chosen.data_use:.1%}."
+    )
+
+    settings.output.mkdir(parents=True, exist_ok=True)
+    path = settings.output / "design_a_test.png"
+    picture(simulated, acceptance_bias(new, first_fraction=FRACTION, epsilon=COARSE), targets, found).savefig(
+        path, dpi=130
+    )
+    print(f"\nPicture: {path}")
+
+
+def designs(trial: TrialRun, target: float) -> dict[str, SequentialDesign]:
+    """The three designs of the paper's figure 6."""
+    return {
+        "average": average_design(trial, target),
+        "average, one batch size": average_design(trial, target, batch_sizes=[min(600, trial.size // 4)], alphas=[0.5]),
+        "worst case": worst_case_design(target, first_fractions=np.geomspace(100 / trial.size, 0.5, 6).tolist()),
+    }
+
+
+def evaluate(moves: TrialRun, design: SequentialDesign) -> AcceptanceBias:
+    return acceptance_bias(moves, first_fraction=design.first_fraction, epsilon=design.epsilon, alpha=design.alpha)
+
+
+def simulate(posterior: sk.Posterior, epsilon: float, tests: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Share of wrong decisions and of the data read at each of the means, by t tests on the data of a move."""
+    rng = np.random.default_rng(0)
+    here, there = np.array([0.0, 1.0]), np.array([SCALE, 1.0 - SCALE])
+    terms = posterior.log_likelihood(there, *posterior.data) - posterior.log_likelihood(here, *posterior.data)
+    N, batch = len(terms), round(FRACTION * len(terms))
+    b = np.arange(batch, N, batch)
+    G = -stdtrit(b - 1.0, epsilon)
+    results = []
+    for mean in MEANS:
+        orders = rng.permuted(np.tile(terms - terms.mean() + mean * terms.std() / np.sqrt(N - 1), (tests, 1)), axis=1)
+        averages = np.cumsum(orders, axis=1)[:, b - 1] / b
+        variances = (np.cumsum(orders**2, axis=1)[:, b - 1] / b - averages**2) * b / (b - 1)
+        t = averages / np.sqrt(variances / b * (1.0 - (b - 1) / (N - 1)))
+        stops = np.abs(t) > G
+        first = np.where(stops.any(axis=1), stops.argmax(axis=1), len(b))
+        wrong = (first < len(b)) & (np.take_along_axis(t, np.minimum(first, len(b) - 1)[:, None], axis=1)[:, 0] < 0.0)
+        results.append((wrong, np.append(b, N)[first] / N))
+    return [
+        (np.array([v.mean() for v in values]), np.array([v.std() / np.sqrt(tests) for v in values]))
+        for values in zip(*results, strict=True)
+    ]
+
+
+def picture(
+    simulated: dict[float, list[tuple[np.ndarray, np.ndarray]]],
+    effect: AcceptanceBias,
+    targets: tuple[float, ...],
+    found: dict[str, list[AcceptanceBias]],
+) -> Figure:
+    figure = Figure(figsize=(14.0, 8.4), layout="constrained")
+    axes = figure.subplots(2, 3)
+    for k, (quantity, ax) in enumerate(zip(("error", "data_use"), axes[0, :2], strict=True)):
+        dots = {epsilon: (MEANS, *results[k]) for epsilon, results in simulated.items()}
+        plots.characteristic_curves(quantity, first_fraction=FRACTION, epsilons=EPSILONS, simulated=dots, ax=ax)
+        ax.set_title("the random walk (lines) and tests on data (dots)", fontsize=11)
+        plots.design_comparison(quantity, targets, found, ax=axes[1, 1 + k])
+        axes[1, 1 + k].set_title("designs on new moves", fontsize=11)
+    worst = float(operating_characteristics(0.0, first_fraction=FRACTION, epsilon=COARSE).error)
+    plots.acceptance_errors(effect, worst, axes[0, 2])
+    axes[0, 2].set_title(f"epsilon {COARSE}: errors cancel over u", fontsize=11)
+    plots.acceptance_probabilities(effect, axes[1, 0])
+    axes[1, 0].set_title(f"epsilon {COARSE}", fontsize=11)
+    return figure
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,205 @@
+"""``steinkit design``: how often a sequential acceptance test errs, what it reads, and which to choose."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import textwrap
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+import click
+import numpy as np
+
+from steinkit import __version__
+from steinkit.cli.documents import as_json
+from steinkit.cli.options import target_for
+from steinkit.cli.outputs import say
+from steinkit.cli.sample_options import SAMPLER_WORDS, as_flag
+from steinkit.errors import UsageError
+from steinkit.posterior import Posterior
+from steinkit.sample import Sample
+from steinkit.samplers import (
+    RandomWalk,
+    SequentialDesign,
+    TrialRun,
+    average_design,
+    operating_characteristics,
+    trial_run,
+    worst_case_design,
+)
+
+_WIDTH = 100
+# Data whose mean counts as normal.
+_SMALLEST_BATCH = 100
+
+_HELP = """Design the austerity test of approximate-mh: its error, the data it reads, and the settings to choose.
+
+\b
+steinkit design --first-fraction 0.05 --epsilon 0.01 --mean 1
+steinkit design --target-error 0.05 --size 10000
+steinkit design --target-error 0.01 --target gaussian-mean -p size=10000 --proposal-scale 0.02 --burn-in 100 --thin 5
+
+The first says what a test does where the standardised mean of the data, (mean - mu_0) sqrt(N - 1) / sigma, is 1. The
+second finds the test that errs with probability 0.05 at most, whatever the mean. The third makes a trial run of exact
+random-walk Metropolis, and finds the test that biases its acceptance probabilities by 0.01 on average.
+"""
+
+
+class _Mode(NamedTuple):
+    """What the command is asked for: its name in messages, options it needs, options it may take."""
+
+    name: str
+    needed: tuple[str, ...]
+    optional: tuple[str, ...]
+
+
+_TRIAL = ("temperature", "draws", "burn_in", "thin", "chains", "seed")
+_ANALYSIS = _Mode("the error of a given test (no --target-error)", ("first_fraction", "epsilon"), ("mean", "alpha"))
+_WORST_CASE = _Mode(
+    "a worst-case design (--target-error without --target)", ("target_error",), ("first_fraction", "alpha", "size")
+)
+_AVERAGE = _Mode(
+    "an average design (--target-error with --target)",
+    ("target_error", "target", "proposal_scale"),
+    ("pairs", "alpha", "batch_size", *_TRIAL),
+)
+_WORDS = ("epsilon", "alpha", "proposal_scale", "batch_size", *_TRIAL)
+
+
+def _sampler_words(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a click command those options that it shares with ``steinkit sample``."""
+    for word in reversed(SAMPLER_WORDS):
+        if word.name in _WORDS:
+            command = click.option(
+                as_flag(word.name), word.name, metavar=word.metavar, callback=word.callback, help=word.help
+            )(command)
+    return command
+
+
+@click.command(help=_HELP)
+@click.option("--first-fraction", type=float, metavar="X", help="Share of the data read at each look, in (0, 1].")
+@click.option("--mean", type=float, metavar="X", help="Standardised mean at which to analyse the test; 0, the worst.")
+@click.option("--target-error", type=float, metavar="X", help="Search for the test that errs at most so much.")
+@click.option("--size", type=int, metavar="N", help="Number of data, to have the batch size of the design.")
+@click.option(
+    "--target",
+    metavar="NAME|PATH.PY:ATTRIBUTE",
+    help="Posterior for a trial run: a built-in name, or an attribute of a Python file, which is then run.",
+)
+@click.option("-p", "pairs", multiple=True, metavar="KEY=VALUE", help="Option of a built-in target; repeatable.")
+@_sampler_words
+@click.option("--json", "json_output", is_flag=True, help="Print JSON instead of words.")
+def design(json_output: bool, **settings: Any) -> None:
+    """Analyse a test, or search for one."""
+    given = {name: value for name, value in settings.items() if value is not None and value != ()}
+    mode = _ANALYSIS if "target_error" not in given else _AVERAGE if "target" in given else _WORST_CASE
+    _require_mode(mode, given)
+    document, text = {_ANALYSIS: _analysis, _WORST_CASE: _worst_case, _AVERAGE: _average}[mode](given)
+    say(as_json(document | {"version": __version__}) if json_output else text)
+
+
+def _require_mode(mode: _Mode, given: dict[str, Any]) -> None:
+    """Refuse options that do not go together."""
+    shown = {"pairs": "-p"}
+    missing = [as_flag(name) for name in mode.needed if name not in given]
+    if missing:
+        raise UsageError(f"{mode.name} needs {' and '.join(missing)}; see 'steinkit design --help'")
+    for name in given:
+        if name not in mode.needed + mode.optional:
+            takes = ", ".join(shown.get(each, as_flag(each)) for each in mode.needed + mode.optional)
+            raise UsageError(f"{mode.name} has no use for {shown.get(name, as_flag(name))}; it takes {takes}")
+
+
+def _analysis(given: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """What a given test does at a given mean."""
+    mean = given.pop("mean", 0.0)
+    found = operating_characteristics(mean, **given)
+    numbers = {name: float(getattr(found, name)) for name in ("error", "data_use", "undecided")}
+    test = {"first_fraction": given["first_fraction"], "epsilon": given["epsilon"], "alpha": given.get("alpha", 0.5)}
+    text = (
+        f"{_described(**test)} At a standardised mean of {mean:g} it decides wrongly with probability "
+        f"{numbers['error']:.3g}. It reads {numbers['data_use']:.3g} of the data on average, and all of them with "
+        f"probability {numbers['undecided']:.3g}."
+    )
+    return test | {"mean": mean} | numbers, textwrap.fill(text, _WIDTH)
+
+
+def _worst_case(given: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """The design that holds whatever the mean."""
+    found = worst_case_design(
+        given["target_error"],
+        **_only(given, "first_fraction", "first_fractions"),
+        **_only(given, "alpha", "alphas"),
+    )
+    options = found.options(given["size"]) if "size" in given else None
+    text = (
+        f"{_described(found.first_fraction, found.epsilon, found.alpha)} Whatever the mean, it decides wrongly with "
+        f"probability {found.error:.3g} at most, and reads {found.data_use:.3g} of the data at most on average. "
+        "Most steps err and read much less; a design for the moves of a trial run (--target) makes use of that."
+    )
+    document = _document(found, options)
+    return document, "\n\n".join([textwrap.fill(text, _WIDTH), *_advice(options), *document["warnings"]])
+
+
+def _average(given: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """The design for the moves of a trial run."""
+    scale = given["proposal_scale"]
+    dim = len(scale) if isinstance(scale, list) else 1
+    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no result
+        posterior = target_for(given["target"], given.get("pairs", ()), Sample(points=np.zeros((1, dim))), False)[0]
+        if not isinstance(posterior, Posterior):
+            raise UsageError(f"a trial run needs a posterior, with data; {posterior.label!r} has none")
+        trial = trial_run(
+            posterior,
+            proposal=RandomWalk(scale),
+            progress=sys.stderr is not None and sys.stderr.isatty(),
+            **{name: given[name] for name in _TRIAL if name in given},
+        )
+    found = average_design(
+        trial, given["target_error"], **_only(given, "batch_size", "batch_sizes"), **_only(given, "alpha", "alphas")
+    )
+    options = found.options(trial.size)
+    text = (
+        f"{_described(found.first_fraction, found.epsilon, found.alpha)} On the {len(trial.log_ratio)} moves of the "
+        f"trial run it biases acceptance probabilities by {found.error:.3g} on average, and reads {found.data_use:.3g} "
+        f"of the {trial.size} data. The trial run cost {trial.cost:.0f} evaluations."
+    )
+    document = _document(found, options) | {"size": trial.size, "trial": _trial_document(trial)}
+    return document, "\n\n".join([textwrap.fill(text, _WIDTH), *_advice(options), *document["warnings"]])
+
+
+def _only(given: dict[str, Any], name: str, plural: str) -> dict[str, Any]:
+    """The only choice of a search, where the user has made it."""
+    return {plural: [given[name]]} if name in given else {}
+
+
+def _document(found: SequentialDesign, options: dict[str, Any] | None) -> dict[str, Any]:
+    batch_size = None if options is None else options["batch_size"]
+    warnings = []
+    if batch_size is not None and batch_size < _SMALLEST_BATCH:
+        warnings.append(
+            f"batches of {batch_size} are small: their means may not be normal, on which the design relies; take a "
+            f"larger share, or batches of {_SMALLEST_BATCH}"
+        )
+    return asdict(found) | {"batch_size": batch_size, "warnings": warnings}
+
+
+def _trial_document(trial: TrialRun) -> dict[str, Any]:
+    return {"moves": len(trial.log_ratio), "skipped": trial.skipped, "cost": trial.cost}
+
+
+def _described(first_fraction: float, epsilon: float, alpha: float) -> str:
+    return (
+        f"The test reads {first_fraction:.3g} of the data at each look, allows an error of {epsilon:.3g} at one look, "
+        f"and has alpha {alpha:g}."
+    )
+
+
+def _advice(options: dict[str, Any] | None) -> list[str]:
+    """How to run the sampler with the design."""
+    if options is None:
+        return []
+    words = " ".join(f"{as_flag(name)} {value:.6g}" for name, value in options.items())
+    return [f"steinkit sample approximate-mh {words} ..."]

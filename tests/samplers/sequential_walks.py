@@ -1,0 +1,80 @@
+"""Twins of the sequential test, each in its own words: densities with drift, simulated walks, looks at real data."""
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from steinkit.samplers.acceptance.interface import Look
+
+
+def shares(first, epsilon, alpha):
+    """All shares pi_j, the last being 1, and the thresholds of all but the last."""
+    looks = int(np.ceil(1.0 / first - 1e-9))
+    pi = np.minimum(first * np.arange(1, looks + 1), 1.0)
+    pi[-1] = 1.0
+    return pi, -ndtri(epsilon) * pi[:-1] ** (0.5 - alpha)
+
+
+def direct_pass(mean, first, epsilon, alpha=0.5, nodes=128):
+    """Error, data use and undecided by carrying the density of the walk with its drift, look by look (eq. 10, 11)."""
+    pi, G = shares(first, epsilon, alpha)
+    x, w = np.polynomial.legendre.leggauss(nodes)
+    wrong, read, left, z = 0.0, 0.0, 1.0, np.zeros(1)
+    for j, (p, g) in enumerate(zip(pi[:-1], G, strict=True)):
+        if j == 0:
+            centre, sd, mass = np.array([mean * np.sqrt(p / (1 - p))]), 1.0, np.ones(1)
+        else:
+            q = pi[j - 1]
+            centre = mean * (p - q) / (1 - q) / np.sqrt(p * (1 - p)) + z * np.sqrt(q * (1 - p) / (p * (1 - q)))
+            sd = np.sqrt((p - q) / (p * (1 - q)))
+        low, high = mass @ ndtr((-g - centre) / sd), mass @ ndtr((centre - g) / sd)
+        wrong += low if mean >= 0 else high
+        read += p * (low + high)
+        z = g * x
+        mass = g * w * (mass @ np.exp(-0.5 * ((z - centre[:, None]) / sd) ** 2)) / (sd * np.sqrt(2 * np.pi))
+        left = mass.sum()
+    return wrong, read + left, left
+
+
+def simulated_walks(mean, first, epsilon, alpha, walks, rng):
+    """Shares of wrong decisions and of data read, with their standard errors."""
+    pi, G = shares(first, epsilon, alpha)
+    brownian = np.zeros(walks)
+    wrong, read, open_ = np.zeros(walks), np.ones(walks), np.ones(walks, dtype=bool)
+    before = 0.0
+    for p, g in zip(pi[:-1], G, strict=True):
+        t = p / (1 - p)
+        brownian += mean * (t - before) + np.sqrt(t - before) * rng.standard_normal(walks)
+        before = t
+        stops = open_ & (np.abs(brownian) > g * np.sqrt(t))
+        wrong[stops] = brownian[stops] < 0 if mean >= 0 else brownian[stops] > 0
+        read[stops] = p
+        open_ &= ~stops
+    return [(v.mean(), max(v.std(), 1e-9) / np.sqrt(walks)) for v in (wrong, read)]
+
+
+def looks_at_data(test, terms, mean, tests, rng, bound=None):
+    """The same for an acceptance test shown random orders of N values l_i, at a threshold that gives this mean."""
+    N = len(terms)
+    mu_0 = terms.mean() - mean * terms.std() / np.sqrt(N - 1)
+    batch = test.first_batch(N)
+    ends = np.minimum(np.arange(1, -(-N // batch) + 1) * batch, N)
+    wrong, read = np.zeros(tests), np.zeros(tests)
+    for i in range(tests):
+        order = terms[rng.permutation(N)]
+        sums, squares = np.cumsum(order)[ends - 1], np.cumsum(order**2)[ends - 1]
+        means = sums / ends
+        look = Look(
+            size=N,
+            number=np.arange(len(ends)),
+            seen=ends,
+            mean=means,
+            variance=(squares - ends * means**2) / (ends - 1),
+            offset=np.zeros(len(ends)),
+            temperature=np.ones(len(ends)),
+            level=np.full(len(ends), N * mu_0),
+            bound=None if bound is None else np.full(len(ends), bound),
+        )
+        verdict = test.decide(look)
+        stop = int(np.argmax(verdict.decided))
+        wrong[i], read[i] = verdict.accepted[stop] != (mean > 0) and ends[stop] < N, ends[stop] / N
+    return [(v.mean(), max(v.std(), 1e-9) / np.sqrt(tests)) for v in (wrong, read)]

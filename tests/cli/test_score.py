@@ -385,8 +385,16 @@ class TestThreshold:
         assert ("inside the certified bracket" in outcome.err) is told
 
 
+@pytest.fixture
+def heard():
+    """Control-C heard here, also where the tests run in the background of a shell that has them ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 class TestInterrupts:
-    def test_one_ends_with_code_130(self, steinkit, sample_file, write_code):
+    def test_one_ends_with_code_130(self, steinkit, sample_file, write_code, heard):
         model = write_code("def score(x):\n    raise KeyboardInterrupt\n")
         outcome = steinkit("score", sample_file, "--target", f"{model}:score", "-o", "result.json")
         assert (outcome.code, outcome.out) == (130, "")
@@ -424,7 +432,7 @@ class TestInterrupts:
         assert (process.returncode, out) == (130, b"")
         assert b"Traceback" not in err
 
-    def test_a_second_one_does_not_wait_for_the_solvers(self, monkeypatch):
+    def test_a_second_one_does_not_wait_for_the_solvers(self, monkeypatch, heard):
         ended = []
         monkeypatch.setattr("os._exit", ended.append)
 
@@ -502,6 +510,7 @@ class TestProcesses:
             ],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
         try:
             deadline = time.monotonic() + 60.0

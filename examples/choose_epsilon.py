@@ -35,7 +35,6 @@ from matplotlib.figure import Figure
 
 import steinkit as sk
 from steinkit.samplers import Draws, approximate_mh
-from steinkit.sweeps.choice import Choice, choose
 
 EPSILONS = (0.0, 0.1, 0.2)
 BUDGETS = (12_000, 30_000, 100_000)  # 12,000 pay for 200 exact tests after the burn-in
@@ -81,7 +80,7 @@ def main() -> None:
         progress=sys.stderr.isatty(),
     )
     at = {budget: [s for s in result.settings if s["budget"] == budget] for budget in budgets}
-    choices = {budget: choose(result.records, "graph", at[budget]) for budget in budgets}
+    choices = {budget: sk.choose(result.records, "graph", at[budget]) for budget in budgets}
     errors = {budget: [errors_of_mean(target, setting | options) for setting in at[budget]] for budget in budgets}
 
     print(f"Median of {seeds} chains: discrepancy of {KEPT} draws, and in brackets the error of the posterior mean")
@@ -106,7 +105,7 @@ def errors_of_mean(target: sk.Posterior, setting: dict[str, float]) -> np.ndarra
     return np.abs(np.array(means) - MEAN).max(axis=1)
 
 
-def picture(choices: dict[int, Choice], errors: dict[int, list[np.ndarray]]) -> Figure:
+def picture(choices: dict[int, sk.Choice], errors: dict[int, list[np.ndarray]]) -> Figure:
     """Discrepancy and error of the mean against the budget, a line an epsilon; what is chosen at each budget."""
     figure = Figure(figsize=(11.0, 4.6), layout="constrained")
     left, right = figure.subplots(1, 2)

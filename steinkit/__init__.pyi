@@ -42,6 +42,8 @@ from .posterior import Posterior as Posterior
 from .report.page import write_report as write_report
 from .sample import DistinctSample as DistinctSample
 from .sample import Sample as Sample
+from .sweeps.choice import Choice as Choice
+from .sweeps.choice import choose as choose
 from .sweeps.result import SweepResult as SweepResult
 from .sweeps.result import read_sweep as read_sweep
 from .sweeps.run import sweep as sweep

@@ -280,6 +280,7 @@ def _effective_sample_size(sample: Sample, target: Target | None, settings: Meas
         "value": _number(value),
         "coordinates": coordinates,
         "chains": found.n_chains,
+        "moved": _number(found.moved),
         "cost_per_draw": _number(found.cost_per_draw),
     }
     return Measurement("ess", value, value, value, found, document, found.warnings)

@@ -61,8 +61,8 @@ steinkit score draws_with_scores.csv --fail-above 0.2
 @click.option(
     "--p-value",
     is_flag=True,
-    help=f"With --measure ksd: also test whether the draws, in their order, come from the target, by {_BOOTSTRAP} wild "
-    "bootstrap samples.",
+    help="With --measure ksd: also test by the V-statistic whether the draws, in their order, come from the target, "
+    f"with {_BOOTSTRAP} wild bootstrap samples.",
 )
 @reference_options
 @output_options

@@ -122,9 +122,19 @@ def _effective_sample_size(measurement: Measurement, reference: Reference | None
     words = (
         f"The effective sample size is {_shown(measurement.document['value'])}, that of the worst coordinate. It "
         "counts the independent draws that would estimate a mean as well, of the distribution that the chains converge "
-        "to: it cannot see whether that is the target."
+        f"to: it cannot see whether that is the target.{_course(measurement.document)}"
     )
     return [*table, "", textwrap.fill(words, _WIDTH, break_long_words=False)]
+
+
+def _course(document: dict[str, Any]) -> str:
+    """What else is known of how the draws were made."""
+    facts = []
+    if document["moved"] is not None:
+        facts.append(f"{document['moved']:.0%} of the draws differ from the one before")
+    if document["cost_per_draw"] is not None:
+        facts.append(f"a draw cost {document['cost_per_draw']:.4g}")
+    return f" In these chains {', and '.join(facts)}." if facts else ""
 
 
 _DETAILS: dict[str, Callable[[Measurement, Reference | None], list[str]]] = {

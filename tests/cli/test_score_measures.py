@@ -110,6 +110,16 @@ class TestText:
         assert "shares of modes that lie far apart" in flowing
         assert "cannot see whether that is the target" in flowing
 
+    def test_ess_says_how_the_chains_went(self, steinkit, write_csv, line):
+        stuck = np.repeat(line, 2, axis=0)  # every other draw repeats the one before
+        name = write_csv("a,cost", np.column_stack([stuck, 5.0 * np.arange(1, 161)]), name="stuck.csv")
+        (entry,) = steinkit("score", name, "--measure", "ess", "--json").document["results"]
+        assert entry["moved"] == pytest.approx(79 / 159)
+        assert entry["cost_per_draw"] == 5.0
+        assert "50% of the draws differ from the one before, and a draw cost 5" in " ".join(
+            steinkit("score", name, "--measure", "ess").out.split()
+        )
+
     def test_ess_needs_no_target(self, steinkit, line_file):
         outcome = steinkit("score", line_file, "--measure", "ess")
         assert outcome.code == 0

@@ -35,7 +35,7 @@ def title_of(measurement: Measurement) -> str:
 
 
 def _side_by_side(measurements: Sequence[Measurement], references: Mapping[str, Reference]) -> list[str]:
-    rows = [("measure", "value", "proved between", "independent samples" if references else "")]
+    rows = [("measure", "value", "between", "independent samples" if references else "")]
     for measurement in measurements:
         proof = "an estimate"
         if find_measure(measurement.measure).proves:
@@ -92,6 +92,7 @@ def _wasserstein(measurement: Measurement, reference: Reference | None) -> list[
         reference,
         "It is the mean distance by which the sample's mass must be moved to become the target, in the unit of the "
         "draws. It needs the target's cdf, and sees a mode that no draw has visited.",
+        proof="found to lie between",  # of a tail known by its cdf alone a part is extrapolated, with a warning
     )
 
 
@@ -146,9 +147,11 @@ _DETAILS: dict[str, Callable[[Measurement, Reference | None], list[str]]] = {
 }
 
 
-def _paragraph(measurement: Measurement, reference: Reference | None, meaning: str) -> list[str]:
+def _paragraph(
+    measurement: Measurement, reference: Reference | None, meaning: str, proof: str = "proved to lie between"
+) -> list[str]:
     """The number, its proof, what independent samples score, and what it means."""
-    proof = " and ".join(rounded_outwards(measurement.lower, measurement.upper))
+    bracket = " and ".join(rounded_outwards(measurement.lower, measurement.upper))
     compared = ""
     if reference is not None:
         compared = (
@@ -156,7 +159,7 @@ def _paragraph(measurement: Measurement, reference: Reference | None, meaning: s
             f"{reference.lower.min():.4g} to {reference.upper.max():.4g}, median {reference.median:.4g}."
         )
     words = (
-        f"The {title_of(measurement)} is {measurement.value:.6g}, proved to lie between {proof}.{compared} {meaning} "
+        f"The {title_of(measurement)} is {measurement.value:.6g}, {proof} {bracket}.{compared} {meaning} "
         f"Seconds: {_seconds(measurement.result)}."
     )
     return [textwrap.fill(words, _WIDTH, break_long_words=False)]

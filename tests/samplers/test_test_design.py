@@ -53,7 +53,8 @@ def test_one_pass_for_all_means_equals_a_pass_for_each(first, epsilon, alpha):
     means = np.array([-3.0, -0.4, 0.0, 0.7, 2.0, 9.0])
     found = operating_characteristics(means, first_fraction=first, epsilon=epsilon, alpha=alpha)
     wanted = np.array([direct_pass(mean, first, epsilon, alpha, nodes=256) for mean in means])
-    np.testing.assert_allclose(np.stack([found.error, found.data_use, found.undecided], axis=1), wanted, rtol=0, atol=1e-12)
+    tilted = np.stack([found.error, found.data_use, found.undecided], axis=1)
+    np.testing.assert_allclose(tilted, wanted, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0])

@@ -27,7 +27,8 @@ class SweepResult:
     ----------
     records : tuple of dict
         One a cell, settings in the order of the grid and seeds in theirs within; each says all that it depends on.
-        With racing, settings dropped early have loosely scored cells with some of the seeds only.
+        With racing, settings dropped early have cells with some of the seeds only, which are scored to 1e-2 where
+        the final tolerance is tighter.
     settings : tuple of dict
         Points of the grid.
     seeds : tuple of int

@@ -94,7 +94,8 @@ def sweep(
     scheduler : str, optional
         Address of the cluster; without one the cluster in use, or one started on this machine.
     racing : bool
-        Score in rounds, with few seeds and loosely first, and drop settings that certainly do not win.
+        Score in rounds, with few seeds first (and to 1e-2 where `tolerance` is tighter), and drop settings that
+        certainly do not win.
     progress : bool
         Show progress on standard error.
     label : str

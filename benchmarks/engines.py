@@ -32,9 +32,10 @@ from instances import (
     walk,
 )
 
-from steinkit.discrepancy.certificate import certify, relative_width
-from steinkit.discrepancy.engines import Candidate, Settings, engine_named, highs, modelling
-from steinkit.discrepancy.program import SteinProgram
+from steinkit.discrepancy.graph.engines import Candidate, Settings, engine_named, highs
+from steinkit.discrepancy.graph.engines import cvxpy as modelling
+from steinkit.discrepancy.graph.programs.certificate import certify, relative_width
+from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 
 Make = Callable[[], Instance]
 LONGEST_REPEATED = 3.0  # seconds; what takes longer is run once

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import steinkit as sk
-from steinkit.discrepancy.geometry import sorted_graph
-from steinkit.discrepancy.program import SteinProgram
+from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
+from steinkit.discrepancy.graph.spanner.geometry import sorted_graph
 
 Instance = tuple[np.ndarray, sk.Target]
 

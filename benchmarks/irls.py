@@ -23,9 +23,12 @@ import argparse
 import numpy as np
 from scipy.special import ndtr
 
-from steinkit.samplers.optimisation.direction_test import wrong_direction_probability
-from steinkit.samplers.optimisation.irls import IRLSResult, batch_irls, sequential_irls
-from steinkit.samplers.optimisation.stochastic_gradient import StochasticGradientResult, stochastic_gradient_descent
+from steinkit.samplers.applications.optimisation.direction_test import wrong_direction_probability
+from steinkit.samplers.applications.optimisation.irls import IRLSResult, batch_irls, sequential_irls
+from steinkit.samplers.applications.optimisation.stochastic_gradient import (
+    StochasticGradientResult,
+    stochastic_gradient_descent,
+)
 
 LIMITS = (5e-3, 5e-4)
 EPSILON = 0.01

@@ -107,7 +107,7 @@ def cpu_seconds(run: Callable[[], Any]) -> tuple[float, Any]:
 
 def compare_times(sizes: tuple[int, ...], runs: int) -> float:
     """Print the table against the dense algorithm; return the ratio in the last row of d = 2."""
-    from steinkit.discrepancy.spanner import greedy_spanner
+    from steinkit.discrepancy.graph.spanner.greedy import greedy_spanner
 
     print(f"\nGreedy {DILATION:g}-spanner of N(0, I), l_1 norm; median of {runs} runs in turn, CPU seconds")
     print(f"{'d':>3} {'n':>6} {'edges':>7} {'ours':>9} {'dense':>9} {'dense/ours':>11}  same edges")
@@ -132,8 +132,8 @@ def compare_edges(sizes: tuple[int, ...]) -> float:
     """Print the table against networkx at t = 3; return the smallest ratio of edges."""
     import networkx
 
-    from steinkit.discrepancy.geometry import complete_graph
-    from steinkit.discrepancy.spanner import greedy_spanner
+    from steinkit.discrepancy.graph.spanner.geometry import complete_graph
+    from steinkit.discrepancy.graph.spanner.greedy import greedy_spanner
 
     print("\nEdges of 3-spanners of N(0, I), l_1 norm, and CPU seconds")
     print(f"{'d':>3} {'n':>6} {'ours':>7} {'networkx':>9} {'ratio':>7} {'ours, s':>9} {'networkx, s':>12}")
@@ -164,7 +164,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as empty:
         os.environ["NUMBA_CACHE_DIR"] = empty  # so that the first call compiles
         numba.config.reload_config()
-        from steinkit.discrepancy.spanner import greedy_spanner
+        from steinkit.discrepancy.graph.spanner.greedy import greedy_spanner
 
         warm_up = np.random.default_rng(1).standard_normal((50, 2))
         compiling, _ = cpu_seconds(partial(greedy_spanner, warm_up))

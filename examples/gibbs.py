@@ -30,8 +30,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from steinkit.samplers import AusterityTest, BarkerTest, Draws
-from steinkit.samplers.gibbs import approximate_gibbs
-from steinkit.samplers.markov_field import MarkovField
+from steinkit.samplers.applications.gibbs.gibbs import approximate_gibbs
+from steinkit.samplers.applications.gibbs.markov_field import MarkovField
 
 EPSILONS = (0.0, 0.01, 0.05, 0.1, 0.15, 0.2, 0.25)
 SETS, OF_VARIABLES = 1600, 5

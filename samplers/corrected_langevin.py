@@ -16,10 +16,10 @@ from numpy.typing import ArrayLike
 from steinkit.posterior import Posterior
 from steinkit.samplers.acceptance.austerity import AusterityTest
 from steinkit.samplers.acceptance.interface import AcceptanceTest
+from steinkit.samplers.chains.driver import run_chains
+from steinkit.samplers.chains.options import RunOptions, Temperature
+from steinkit.samplers.chains.proposals import Langevin
 from steinkit.samplers.draws import Draws
-from steinkit.samplers.driver import run_chains
-from steinkit.samplers.proposals import Langevin
-from steinkit.samplers.run_options import RunOptions, Temperature
 
 
 def corrected_sgld(

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from numpy.typing import ArrayLike
 
 from steinkit.samplers.acceptance.interface import AcceptanceTest
+from steinkit.samplers.chains.driver import run_chains
+from steinkit.samplers.chains.options import RunOptions, Temperature
+from steinkit.samplers.chains.proposals import Proposal
 from steinkit.samplers.draws import Draws
-from steinkit.samplers.driver import run_chains
-from steinkit.samplers.proposals import Proposal
-from steinkit.samplers.run_options import RunOptions, Temperature
 from steinkit.target import Target
 
 

@@ -20,11 +20,15 @@ from tqdm import tqdm
 from steinkit.errors import InputError
 from steinkit.posterior import Posterior
 from steinkit.sample import Floats
-from steinkit.samplers.draws import Draws
-from steinkit.samplers.gradients import BatchGradient
-from steinkit.samplers.model import PosteriorModel, as_posterior_model, require_states, show_state, start_states
-from steinkit.samplers.recorder import Recorder
-from steinkit.samplers.run_options import (
+from steinkit.samplers.chains.gradients import BatchGradient
+from steinkit.samplers.chains.likelihood_terms import (
+    PosteriorModel,
+    as_posterior_model,
+    require_states,
+    show_state,
+    start_states,
+)
+from steinkit.samplers.chains.options import (
     RunOptions,
     Temperature,
     batch_within,
@@ -33,7 +37,9 @@ from steinkit.samplers.run_options import (
     positive,
     temperatures,
 )
-from steinkit.samplers.streams import Kind, Noise, normals
+from steinkit.samplers.chains.random_streams import Kind, Noise, normals
+from steinkit.samplers.chains.recorder import Recorder
+from steinkit.samplers.draws import Draws
 
 
 def sgld(

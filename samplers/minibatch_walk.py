@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike
 
 from steinkit.posterior import Posterior
 from steinkit.samplers.acceptance.minibatch_barker import MinibatchBarkerTest
+from steinkit.samplers.chains.driver import run_chains
+from steinkit.samplers.chains.options import RunOptions, Temperature
+from steinkit.samplers.chains.proposals import RandomWalk
 from steinkit.samplers.draws import Draws
-from steinkit.samplers.driver import run_chains
-from steinkit.samplers.proposals import RandomWalk
-from steinkit.samplers.run_options import RunOptions, Temperature
 
 
 def barker_mh(

@@ -164,7 +164,7 @@ def take_measure(
 
 
 def _graph(sample: Sample, target: Target | None, settings: MeasureSettings) -> Measurement:
-    from steinkit.discrepancy.graph import graph_stein_discrepancy
+    from steinkit.discrepancy.graph.discrepancy import graph_stein_discrepancy
 
     result = graph_stein_discrepancy(
         sample,
@@ -199,7 +199,7 @@ def _graph(sample: Sample, target: Target | None, settings: MeasureSettings) -> 
 
 
 def _classical(sample: Sample, target: Target | None, settings: MeasureSettings) -> Measurement:
-    from steinkit.discrepancy.classical import classical_stein_discrepancy
+    from steinkit.discrepancy.classical.discrepancy import classical_stein_discrepancy
 
     _refuse_operator("classical", settings)
     result = classical_stein_discrepancy(
@@ -214,7 +214,7 @@ def _classical(sample: Sample, target: Target | None, settings: MeasureSettings)
 
 
 def _wasserstein(sample: Sample, target: Target | None, settings: MeasureSettings) -> Measurement:
-    from steinkit.discrepancy.wasserstein import wasserstein_distance
+    from steinkit.discrepancy.wasserstein.distance import wasserstein_distance
 
     assert target is not None  # take_measure saw to it
     _refuse_operator("wasserstein", settings)
@@ -226,7 +226,7 @@ def _wasserstein(sample: Sample, target: Target | None, settings: MeasureSetting
 
 
 def _kernel(sample: Sample, target: Target | None, settings: MeasureSettings) -> Measurement:
-    from steinkit.discrepancy.kernel import kernel_stein_discrepancy
+    from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy
 
     result = kernel_stein_discrepancy(
         sample,
@@ -246,7 +246,7 @@ def _kernel(sample: Sample, target: Target | None, settings: MeasureSettings) ->
 
 def _kernel_test(sample: Sample, target: Target | None, settings: MeasureSettings) -> dict[str, Any]:
     """What a document says of the test that goes with ksd."""
-    from steinkit.discrepancy.goodness_of_fit import kernel_stein_test
+    from steinkit.discrepancy.kernel.goodness_of_fit import kernel_stein_test
 
     test = kernel_stein_test(
         sample,

@@ -228,7 +228,7 @@ class Target:
             If the score is not the gradient of the log density; the message names the point, the coordinate
             and both values.
         """
-        from steinkit.differences import length_scales, numerical_gradient
+        from steinkit.finite_differences import length_scales, numerical_gradient
 
         points = self._points(points)
         if not len(points):

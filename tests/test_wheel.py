@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import venv
 import zipfile
 from pathlib import Path
@@ -12,17 +13,38 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("wheel")
+def source_copy(folder, link):
+    """A copy of the repository, so that it stays as it is, with steinkit/samplers as a checkout may hold it.
+
+    Git makes a symbolic link where the system has them, and otherwise a file that holds the link's text; an archive may
+    leave it out.
+    """
     source = folder / "source"
     source.mkdir()
-    # built from a copy, so that the repository stays as it is
     for name in ("pyproject.toml", "README.md", "LICENSE", "steinkit", "samplers", "tests", "examples"):
         subprocess.run(["cp", "-r", str(ROOT / name), str(source / name)], check=True)
+    place = source / "steinkit" / "samplers"
+    place.unlink(missing_ok=True)
+    if link == "symlink":
+        place.symlink_to("../samplers")
+    elif link == "text":
+        place.write_text("../samplers")
+    return source
+
+
+def built_wheel(source):
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*command, "--wheel-dir", str(folder), str(source)], check=True)
-    return next(folder.glob("steinkit-*.whl"))
+    subprocess.run([*command, "--wheel-dir", str(source.parent), str(source)], check=True)
+    return next(source.parent.glob("steinkit-*.whl"))
+
+
+def packaged(wheel):
+    return sorted(name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    return built_wheel(source_copy(tmp_path_factory.mktemp("wheel"), "symlink"))
 
 
 def python_files(folder, package):
@@ -32,7 +54,6 @@ def python_files(folder, package):
 @pytest.mark.slow
 def test_the_wheel_holds_the_package_and_nothing_else(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
-    packaged = {name for name in names if ".dist-info/" not in name}
     expected = python_files(ROOT / "steinkit", "steinkit") | python_files(ROOT / "samplers", "steinkit/samplers")
     data = {
         "steinkit/py.typed",
@@ -45,8 +66,37 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
         "steinkit/datasets/gmm100.csv",
         "steinkit/datasets/README.md",
     }
-    assert packaged == expected | data
+    assert packaged(wheel) == sorted(expected | data)
     assert any(name.endswith("licenses/LICENSE") for name in names)
+
+
+def test_samplers_are_seen_inside_the_package():
+    """Editors and type checkers find steinkit.samplers where its name says it is; git keeps the link."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a checkout")
+    command = ["git", "-C", str(ROOT), "ls-files", "--stage", "steinkit/samplers"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert listed.startswith("120000 ")
+    content = ["git", "-C", str(ROOT), "show", ":steinkit/samplers"]
+    assert subprocess.run(content, capture_output=True, text=True, check=True).stdout == "../samplers"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("link", ["text", "missing"])
+def test_the_wheel_is_the_same_without_symbolic_links(wheel, tmp_path, link):
+    assert packaged(built_wheel(source_copy(tmp_path, link))) == packaged(wheel)
+
+
+@pytest.mark.slow
+def test_the_source_distribution_holds_every_file_once(tmp_path):
+    source = source_copy(tmp_path, "symlink")
+    code = f"from setuptools.build_meta import build_sdist; build_sdist({str(tmp_path)!r})"
+    subprocess.run([sys.executable, "-c", code], cwd=source, check=True, capture_output=True)
+    with tarfile.open(next(tmp_path.glob("steinkit-*.tar.gz"))) as archive:
+        files = [member.name.partition("/")[2] for member in archive.getmembers() if not member.isdir()]
+    assert "samplers/draws.py" in files
+    assert not [name for name in files if name.startswith("steinkit/samplers")]
+    assert len(files) == len(set(files))
 
 
 @pytest.mark.slow

@@ -32,8 +32,8 @@ import numpy as np
 from steinkit.errors import UsageError
 from steinkit.sample import Floats
 from steinkit.samplers.acceptance.interface import Look, Verdict, varies
-from steinkit.samplers.run_options import batch_within, number, share
-from steinkit.samplers.sequential.oracle import oracle_thresholds
+from steinkit.samplers.acceptance.oracle import oracle_thresholds
+from steinkit.samplers.chains.options import batch_within, number, share
 
 # Stands for infinity at epsilon = 0: times a standard error it neither overflows nor makes NaN.
 _NEVER = 1e150

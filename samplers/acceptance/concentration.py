@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from steinkit.errors import UsageError
 from steinkit.sample import Floats
 from steinkit.samplers.acceptance.interface import Look, Verdict
-from steinkit.samplers.run_options import batch_within, number, positive, share
+from steinkit.samplers.chains.options import batch_within, number, positive, share
 
 Bound = float | str | Callable[[Floats, Floats], ArrayLike]
 

@@ -23,7 +23,7 @@ import numpy as np
 from steinkit.errors import UsageError
 from steinkit.sample import Floats, Integers
 from steinkit.samplers.acceptance.interface import Look, Verdict, varies
-from steinkit.samplers.run_options import batch_within, positive, share
+from steinkit.samplers.chains.options import batch_within, positive, share
 
 _JUMP = 1.1
 

@@ -30,8 +30,8 @@ from steinkit.cli.shared_options import (
     target_options,
 )
 from steinkit.cli.texts import as_text
+from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.discrepancy.reference import Reference, reference_discrepancy
-from steinkit.discrepancy.result import GraphSteinDiscrepancy
 from steinkit.errors import SolverError, SteinkitWarning, UsageError
 from steinkit.files import read_sample
 from steinkit.files.streams import write_bytes

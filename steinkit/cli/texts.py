@@ -6,9 +6,9 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
+from steinkit.discrepancy.graph.words import midpoint, rounded_outwards
 from steinkit.discrepancy.reference import Reference
-from steinkit.discrepancy.result import GraphSteinDiscrepancy
-from steinkit.discrepancy.words import midpoint, rounded_outwards
 from steinkit.measures import Measurement, find_measure
 
 _WIDTH = 100

@@ -51,8 +51,8 @@ smallest. It takes out burn-in, and bias as far as the draws allow; the shares o
 @click.option("--json", "json_output", is_flag=True, help="Print what was chosen and what it scores as JSON.")
 def thin(file: str, draws: int, **settings: Any) -> None:
     """Thin a sample, write what was chosen, and say on standard error what it scores."""
-    from steinkit.discrepancy.kernel import kernel_stein_discrepancy
-    from steinkit.discrepancy.thinning import thin as thin_sample
+    from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy
+    from steinkit.discrepancy.kernel.thinning import thin as thin_sample
 
     output, form = settings["output"], format_of(settings["output"], settings["output_format"], "--output-format")
     require_sample_place(output, settings["json_output"], file)

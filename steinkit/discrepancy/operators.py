@@ -191,7 +191,7 @@ class RiemannianLangevin:
         Every point stands d times, with the row j that is looked at for a further coordinate. Limits that leave no
         room hold all coordinates but the k-th still.
         """
-        from steinkit.differences import numerical_gradient
+        from steinkit.finite_differences import numerical_gradient
 
         m, dim = points.shape
         labelled = np.column_stack([np.repeat(points, dim, axis=0), np.tile(np.arange(dim), m)])

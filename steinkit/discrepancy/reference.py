@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from steinkit.discrepancy.graph import graph_stein_discrepancy
+from steinkit.discrepancy.graph.discrepancy import graph_stein_discrepancy
 from steinkit.errors import UsageError
 from steinkit.sample import Floats, as_sample
 from steinkit.target import Seed, Target

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steinkit.discrepancy.result import GraphSteinDiscrepancy
+from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.sample import Floats
 
 if TYPE_CHECKING:

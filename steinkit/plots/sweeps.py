@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steinkit.discrepancy.result import GraphSteinDiscrepancy
+from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.errors import UsageError, did_you_mean
 from steinkit.measures import find_measure
 from steinkit.plots.discrepancy import draws as plot_draws

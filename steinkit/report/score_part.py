@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steinkit.discrepancy.words import rounded_outwards
+from steinkit.discrepancy.graph.words import rounded_outwards
 from steinkit.measures import find_measure
 from steinkit.report.coordinate_bars import BRACKETS_CAPTION, bars_pictures
 from steinkit.report.parts import Part, Table

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from steinkit.discrepancy.result import GraphSteinDiscrepancy
+from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.errors import InputError, SteinkitWarning, UsageError
 from steinkit.files import read_sample
 from steinkit.measures import MeasureSettings, take_measure

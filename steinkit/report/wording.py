@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from steinkit.discrepancy.words import rounded_outwards
+from steinkit.discrepancy.graph.words import rounded_outwards
 from steinkit.report.parts import UNDEFINED
 
 _NAMED = 3  # of a list, in a sentence

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from steinkit.compilation import array_kernel
+from steinkit.runtime.compilation import array_kernel
 from steinkit.sample import Floats
 
 # Adding it rounds a number to a whole one, which then stands in the lowest bits.

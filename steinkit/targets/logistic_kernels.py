@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from steinkit.compilation import array_kernel
+from steinkit.runtime.compilation import array_kernel
 from steinkit.sample import Floats
 from steinkit.targets.elementary_kernels import expit_all, softplus_all
 

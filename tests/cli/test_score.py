@@ -18,7 +18,7 @@ import pytest
 import steinkit as sk
 from steinkit import __version__, cli
 from steinkit.cli import score_command
-from steinkit.discrepancy.engines.modelling import linear_solvers
+from steinkit.discrepancy.graph.engines.cvxpy import linear_solvers
 from steinkit.errors import SolverError
 
 _NORMAL = ("--target", "normal", "--reference", "0")
@@ -39,7 +39,7 @@ def wide(monkeypatch):
     def scored(*args, **kwargs):
         return replace(compute(*args, **kwargs), lower=1.0, upper=1.05, tolerance=0.1)
 
-    monkeypatch.setattr("steinkit.discrepancy.graph.graph_stein_discrepancy", scored)
+    monkeypatch.setattr("steinkit.discrepancy.graph.discrepancy.graph_stein_discrepancy", scored)
 
 
 class TestJson:

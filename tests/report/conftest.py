@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from page_checks import HOSTILE
+from support.page_checks import HOSTILE
 
 import steinkit as sk
 from steinkit.comparison import compare

@@ -7,7 +7,7 @@ import shlex
 from importlib import resources
 
 import pytest
-from page_checks import ESS_SCORE, HOSTILE, Page, faults
+from support.page_checks import ESS_SCORE, HOSTILE, Page, faults
 
 from steinkit.errors import InputError, OutputError, UsageError
 from steinkit.report.page import write_report

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 
 import pytest
-from page_checks import ESS_SCORE
+from support.page_checks import ESS_SCORE
 
 from steinkit.report.score_part import score_part
 from steinkit.report.sources import Found

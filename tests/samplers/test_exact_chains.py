@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from monte_carlo import LIMIT, normal, worst
 from scipy import stats
+from support.monte_carlo import LIMIT, normal, worst
 
 import steinkit as sk
 from steinkit import samplers

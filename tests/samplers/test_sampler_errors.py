@@ -8,7 +8,8 @@ from tqdm import tqdm
 
 import steinkit as sk
 from steinkit import samplers
-from steinkit.samplers import chain_run, minibatch_run
+from steinkit.samplers.chains import minibatches as minibatch_run
+from steinkit.samplers.chains import run as chain_run
 
 NODAL = sk.targets.LogisticRegression.nodal()
 NORMAL = sk.targets.Normal(mean=[0.0, 0.0])
@@ -169,7 +170,7 @@ def test_starts_outside_the_support():
 
 
 def test_a_chain_that_only_proposes_outside_the_support_is_given_up(monkeypatch):
-    monkeypatch.setattr("steinkit.samplers.chain_run._LOST", 200)
+    monkeypatch.setattr("steinkit.samplers.chains.run._LOST", 200)
     uniform = sk.targets.Uniform(0.0, 1.0, dim=3)
     with pytest.raises(sk.InputError, match="chain 1: the last 200 proposals all lay outside the support"):
         samplers.rwmh(uniform, proposal_scale=1e4, budget=10, start=0.5 * np.ones(3))

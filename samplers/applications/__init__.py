@@ -1,0 +1,1 @@
+"""Chains and optimisers of the papers' applications, driven by the same tests."""

@@ -1,0 +1,1 @@
+"""Gibbs sampling of dense Markov random fields."""

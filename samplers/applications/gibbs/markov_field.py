@@ -1,0 +1,232 @@
+"""A dense Markov random field of binary variables, with a potential for every three of them.
+
+    P(x) = (1 / Z) prod over i < j < k of psi_ijk(x_i, x_j, x_k),        x in {0, 1}^D.
+
+Given all others, variable i has the log odds
+
+    log P(x_i = 1 | x_-i) / P(x_i = 0 | x_-i) = sum over j < k of l_jk,        j, k != i,
+    l_jk = log psi_ijk(1, x_j, x_k) - log psi_ijk(0, x_j, x_k),
+
+a sum of N = (D - 1)(D - 2) / 2 terms: what a Gibbs sampler has to read for one update, or, approximately, a share of.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from steinkit.errors import InputError, UsageError
+from steinkit.sample import Floats
+from steinkit.samplers.chains.options import positive, whole
+
+States = NDArray[np.uint8]
+
+_LARGEST_ENUMERATED = 20
+_SHUFFLE_SEED = 20140621
+
+
+class FieldTerms(NamedTuple):
+    """Terms of the log odds of each variable, in an order that is random and always the same.
+
+    Attributes
+    ----------
+    differences : ndarray, shape (D, N, 4)
+        l_jk of variable i, at index 2 x_j + x_k.
+    pairs : ndarray of uint16, shape (D, N, 2)
+        j and k.
+    """
+
+    differences: Floats
+    pairs: NDArray[np.uint16]
+
+
+@dataclass(frozen=True, eq=False)
+class MarkovField:
+    """Dense three-way Markov random field.
+
+    Parameters
+    ----------
+    log_potentials : array_like, shape (D (D - 1) (D - 2) / 6, 2, 2, 2)
+        log psi_ijk(x_i, x_j, x_k), an array for each triple i < j < k in the order of ``itertools.combinations``: that
+        is (0, 1, 2), (0, 1, 3), ..., (D - 3, D - 2, D - 1).
+
+    Raises
+    ------
+    InputError
+        If the values are no real numbers, the shape is that of no field, or a value is not finite.
+
+    References
+    ----------
+    A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings budget",
+    appendix F.1.
+    """
+
+    log_potentials: ArrayLike
+
+    def __post_init__(self) -> None:
+        values = _as_reals(self.log_potentials)
+        if values.ndim != 4 or values.shape[1:] != (2, 2, 2) or _triples(_dim_of(len(values))) != len(values):
+            raise InputError(
+                "log_potentials must have shape (triples, 2, 2, 2), with D (D - 1) (D - 2) / 6 triples of D >= 3 "
+                f"variables: 1, 4, 10, 20, ...; received shape {values.shape}"
+            )
+        if not np.isfinite(values).all():
+            bad = int(np.flatnonzero(~np.isfinite(values).all(axis=(1, 2, 3)))[0])
+            raise InputError(
+                f"the log potential of triple {self._triples[bad].tolist()} holds {values[bad].ravel()}; all must be "
+                "finite: give impossible states a very low one"
+            )
+        object.__setattr__(self, "log_potentials", values)
+
+    @classmethod
+    def simulate(cls, dim: int, *, scale: float = 0.02, rng: int | np.random.Generator | None = 0) -> MarkovField:
+        """Field whose log potentials are independent normal numbers.
+
+        Parameters
+        ----------
+        dim : int
+            Number of variables D, at least 3.
+        scale : float
+            Standard deviation of the log potentials; the paper's field has D = 100 and scale 0.02.
+        rng : int, numpy.random.Generator or None
+        """
+        size = (_triples(whole(dim, "dim", 3)), 2, 2, 2)
+        return cls(positive(scale, "scale") * np.random.default_rng(rng).standard_normal(size))
+
+    @property
+    def dim(self) -> int:
+        """Number of variables D."""
+        return _dim_of(len(self._tables))
+
+    @property
+    def size(self) -> int:
+        """Number of terms N of a variable's log odds."""
+        return (self.dim - 1) * (self.dim - 2) // 2
+
+    def log_weight(self, states: ArrayLike) -> Floats:
+        """Log P(x) + log Z of each state, (n, D) -> (n,)."""
+        i, j, k = self._triples.T
+        tables, triple = self._tables, np.arange(len(self._tables))
+        return np.array([tables[triple, x[i], x[j], x[k]].sum() for x in as_states(states, self.dim)])
+
+    def log_odds(self, variable: int, states: ArrayLike) -> Floats:
+        """Log P(x_i = 1 | x_-i) / P(x_i = 0 | x_-i) of one variable, (n, D) -> (n,), from all N terms.
+
+        Parameters
+        ----------
+        variable : int
+            i, from 0.
+        states : array_like, shape (n, D)
+            Zeros and ones; column i is not looked at.
+        """
+        from steinkit.runtime.compilation import announced_compilation
+        from steinkit.samplers.applications.gibbs.gibbs_kernels import log_odds
+
+        if whole(variable, "variable", 0) >= self.dim:
+            raise UsageError(f"variable must be less than the number of variables, {self.dim}; received {variable}")
+        checked = as_states(states, self.dim)
+        found = np.empty(len(checked))
+        with announced_compilation():
+            log_odds(self.terms.differences[variable], self.terms.pairs[variable], checked, found)
+        return found
+
+    def conditional(self, variable: int, states: ArrayLike) -> Floats:
+        """P(x_i = 1 | x_-i) of one variable, (n, D) -> (n,)."""
+        from scipy.special import expit
+
+        return np.asarray(expit(self.log_odds(variable, states)), dtype=np.float64)
+
+    def probabilities(self) -> Floats:
+        """P of all 2^D states, shape (2,) * D: entry [x_1, ..., x_D] is P(x).
+
+        Raises
+        ------
+        UsageError
+            If D is above 20.
+        """
+        D = self.dim
+        if D > _LARGEST_ENUMERATED:
+            raise UsageError(
+                f"2^{D} states are too many to enumerate; the largest field that can be has {_LARGEST_ENUMERATED} "
+                "variables. Estimate probabilities of larger ones from draws"
+            )
+        log_p = np.zeros((2,) * D)
+        for triple, table in zip(self._triples, self._tables, strict=True):
+            shape = np.ones(D, dtype=np.int64)
+            shape[triple] = 2
+            log_p += table.reshape(shape.tolist())
+        p = np.exp(log_p - log_p.max())
+        return np.asarray(p / p.sum(), dtype=np.float64)
+
+    @cached_property
+    def terms(self) -> FieldTerms:
+        """Terms of the log odds of each variable, laid out to be read one after the other."""
+        i, pairs, differences = [], [], []
+        for axis in range(3):
+            others = [a for a in range(3) if a != axis]
+            i.append(self._triples[:, axis])
+            pairs.append(self._triples[:, others])
+            differences.append(np.diff(self._tables, axis=1 + axis).reshape(-1, 4))
+        variable = np.concatenate(i)
+        shuffled = np.random.default_rng(_SHUFFLE_SEED).permutation(len(variable))
+        order = np.lexsort((shuffled, variable))
+        D, N = self.dim, self.size
+        return FieldTerms(
+            np.concatenate(differences)[order].reshape(D, N, 4),
+            np.concatenate(pairs)[order].astype(np.uint16).reshape(D, N, 2),
+        )
+
+    @property
+    def _tables(self) -> Floats:
+        return np.asarray(self.log_potentials, dtype=np.float64)
+
+    @cached_property
+    def _triples(self) -> NDArray[np.int64]:
+        """All i < j < k, shape (triples, 3)."""
+        return np.array(list(combinations(range(_dim_of(np.shape(self.log_potentials)[0])), 3)))
+
+
+def as_states(states: ArrayLike, dim: int) -> States:
+    """``states`` as an array (n, dim) of zeros and ones.
+
+    Raises
+    ------
+    InputError
+        If the shape or a value is another.
+    """
+    values = np.asarray(states)
+    if values.ndim != 2 or values.shape[1] != dim:
+        raise InputError(f"states must have shape (n, {dim}), one variable a column; received shape {values.shape}")
+    wrong = (values != 0) & (values != 1)
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0].tolist()
+        raise InputError(f"variable {column} of state {row} is {values[row, column]}; variables are 0 or 1")
+    return np.ascontiguousarray(values, dtype=np.uint8)
+
+
+def _as_reals(log_potentials: ArrayLike) -> Floats:
+    try:
+        values = np.asarray(log_potentials)
+    except ValueError:
+        raise InputError("log_potentials must be an array; received lists of different lengths") from None
+    if values.dtype.kind not in "fiu":
+        raise InputError(f"log_potentials must be an array of real numbers; received one of type {values.dtype}")
+    return np.ascontiguousarray(values, dtype=np.float64)
+
+
+def _triples(dim: int) -> int:
+    """Number of triples of ``dim`` variables."""
+    return dim * (dim - 1) * (dim - 2) // 6
+
+
+def _dim_of(triples: int) -> int:
+    """Number of variables with so many triples, or the next larger one; at least 3."""
+    dim: int = max(3, round((6.0 * triples) ** (1.0 / 3.0)))
+    while _triples(dim) < triples:
+        dim += 1
+    return dim

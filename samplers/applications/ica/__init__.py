@@ -1,0 +1,1 @@
+"""Independent component analysis on the orthogonal matrices."""

@@ -1,0 +1,1 @@
+"""Variable selection in logistic regression by reversible jumps."""

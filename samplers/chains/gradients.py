@@ -1,0 +1,82 @@
+"""Gradients of the log posterior for proposals: over all data, kept from state to state, or over minibatches.
+
+all data:     g(theta) = grad log rho(theta) + (1 / T) sum over i of grad log p(x_i | theta)
+minibatch X:  g_X(theta) = grad log rho(theta) + (N / (n T)) sum over X of grad log p(x | theta)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from steinkit.sample import Floats, Integers
+from steinkit.samplers.chains.data_order import data_walk
+from steinkit.samplers.chains.likelihood_terms import Model, PosteriorModel
+from steinkit.samplers.chains.random_streams import Kind
+
+
+class FullGradient:
+    """Gradient over all data. That of a chain's state is kept until the chain moves."""
+
+    def __init__(self, model: Model, states: Floats) -> None:
+        self.model = model
+        self._prior = model.grad_log_prior(states)
+        self._data = model.total_gradient(states)
+        self._proposed_prior = np.zeros(states.shape)
+        self._proposed_data = np.zeros(states.shape)
+
+    def turn_to(self, chains: Integers, states: Floats, temperature: Floats) -> FullGradient:
+        """Serve the proposals of these chains next."""
+        self._chains, self._inverse = chains, 1.0 / temperature[:, None]
+        return self
+
+    def at_states(self) -> Floats:
+        """Gradient kept from when the states were proposed."""
+        return self._prior[self._chains] + self._inverse * self._data[self._chains]
+
+    def at_proposals(self, proposals: Floats) -> Floats:
+        """Gradient at the proposals."""
+        prior, data = self.model.grad_log_prior(proposals), self.model.total_gradient(proposals)
+        self._proposed_prior[self._chains], self._proposed_data[self._chains] = prior, data
+        return np.asarray(prior + self._inverse * data)
+
+    def accept(self, chains: Integers) -> None:
+        """These chains moved to their proposals."""
+        self._prior[chains] = self._proposed_prior[chains]
+        self._data[chains] = self._proposed_data[chains]
+
+
+class BatchGradient:
+    """Gradient over a new minibatch for each proposal, the same at the state and at the proposal.
+
+    Its data come from a walk of its own, in an order independent of the test's: a test on the proposal's own data
+    would accept what those data are wrong about.
+    """
+
+    def __init__(self, model: PosteriorModel, batch_size: int, seeds: Sequence[int]) -> None:
+        self.model = model
+        self._batch_size = batch_size
+        self._walk = data_walk(model.data, seeds, Kind.PROPOSAL_ORDER, batch_size)
+
+    def turn_to(self, chains: Integers, states: Floats, temperature: Floats) -> BatchGradient:
+        """Serve the proposals of these chains next, each from its next minibatch."""
+        self._batches = self._walk.take(chains, self._batch_size)
+        self._walk.close(chains)
+        self._states = states
+        self._factor = (self.model.size / self._batch_size) / temperature[:, None]
+        return self
+
+    def at_states(self) -> Floats:
+        """Gradient at the states."""
+        return self._at(self._states)
+
+    def at_proposals(self, proposals: Floats) -> Floats:
+        """Gradient at the proposals."""
+        return self._at(proposals)
+
+    def accept(self, chains: Integers) -> None:
+        """Nothing is kept."""
+
+    def _at(self, thetas: Floats) -> Floats:
+        return self.model.grad_log_prior(thetas) + self._factor * self.model.gradients(thetas, self._batches)

@@ -1,0 +1,153 @@
+"""Options that all samplers share, and the checks that numbers of one kind share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steinkit.errors import UsageError
+from steinkit.sample import Floats, Integers
+from steinkit.samplers.chains.random_streams import chain_seeds
+
+Temperature = float | Callable[[Integers], ArrayLike]
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How long to run, how many chains, from which seeds.
+
+    Parameters
+    ----------
+    chains : int
+        Number of chains.
+    draws : int, optional
+        Draws to keep of each chain.
+    budget : int, optional
+        Likelihood or gradient evaluations of single data that each chain may spend, burn-in included. A step is begun
+        while its first batch still fits, and is finished even if its test then asks for more: to cut it off would
+        drop the expensive tests. At least one of draws and budget is needed; what is reached first ends a chain.
+    burn_in : int
+        First steps of each chain that are not kept.
+    thin : int
+        Keep every thin-th step after those.
+    seed : int, or sequence of int
+        Seed of the run, from which each chain has its own (`Draws.seeds`); or the seeds of the chains themselves, to
+        run some of them again. A chain depends on its own seed only.
+    start : array_like, shape (d,) or (chains, d), optional
+        First state of all chains, or of each; zeros if not given.
+    progress : bool
+        Show a bar on standard error if the run takes more than a second.
+
+    Raises
+    ------
+    UsageError
+        If a value is not of its kind, or neither draws nor budget is given.
+    """
+
+    chains: int = 1
+    draws: int | None = None
+    budget: int | None = None
+    burn_in: int = 0
+    thin: int = 1
+    seed: int | Sequence[int] = 0
+    start: ArrayLike | None = None
+    progress: bool = False
+
+    def __post_init__(self) -> None:
+        if self.draws is None and self.budget is None:
+            raise UsageError("a run needs an end: give draws, budget, or both")
+        if self.draws is not None:
+            whole(self.draws, "draws", 1)
+        if self.budget is not None:
+            whole(self.budget, "budget", 1)
+        whole(self.chains, "chains", 1)
+        whole(self.burn_in, "burn_in", 0)
+        whole(self.thin, "thin", 1)
+        seeds = chain_seeds(self.seed, self.chains)
+        object.__setattr__(self, "chains", len(seeds))
+        object.__setattr__(self, "seeds", seeds)
+
+    seeds: tuple[int, ...] = ()
+
+    @property
+    def steps(self) -> int | None:
+        """Steps that give all draws; None where only the budget ends a chain."""
+        return None if self.draws is None else self.burn_in + self.draws * self.thin
+
+    def require_budget(self, step_cost: int) -> None:
+        """Raise UsageError if the budget does not pay the step that gives the first draw."""
+        first = step_cost * (self.burn_in + self.thin)
+        if self.budget is not None and self.budget < first:
+            raise UsageError(
+                f"budget must be at least {first}, what burn_in, thin and {step_cost} data a step need for one draw; "
+                f"received {self.budget}"
+            )
+
+    def described(self) -> dict[str, Any]:
+        """Options as `Draws.settings` keeps them."""
+        names = ("chains", "draws", "budget", "burn_in", "thin")
+        return {name: getattr(self, name) for name in names} | {
+            "seed": self.seed if np.ndim(self.seed) == 0 else list(self.seeds),
+            "start": None if self.start is None else np.asarray(self.start).tolist(),
+        }
+
+
+def whole(value: Any, name: str, least: int) -> int:
+    """``value`` as a whole number of at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise UsageError(f"{name} must be a whole number of at least {least}; received {value!r}")
+    return int(value)
+
+
+def positive(value: Any, name: str) -> float:
+    """``value`` as a positive finite number."""
+    return number(value, name, lambda x: 0.0 < x < np.inf, "positive and finite")
+
+
+def share(value: Any, name: str) -> float:
+    """``value`` as a number in [0, 1]."""
+    return number(value, name, lambda x: 0.0 <= x <= 1.0, "in [0, 1]")
+
+
+def number(value: Any, name: str, allowed: Callable[[float], bool], wanted: str) -> float:
+    """``value`` as a number that is allowed."""
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float | np.integer | np.floating)
+        or not allowed(float(value))
+    ):
+        raise UsageError(f"{name} must be a number, {wanted}; received {value!r}")
+    return float(value)
+
+
+def batch_within(batch_size: int | None, default: int, size: int) -> int:
+    """Batch size to use: as given, at most N, or the default, or N where that is less."""
+    if batch_size is None:
+        return min(default, size)
+    if whole(batch_size, "batch_size", 1) > size:
+        raise UsageError(f"batch_size must be at most the number of data, {size}; received {batch_size}")
+    return int(batch_size)
+
+
+def temperatures(temperature: Temperature, steps: Integers) -> Floats:
+    """Temperature of the steps with these numbers, from 0."""
+    if not callable(temperature):
+        return np.full(len(steps), positive(temperature, "temperature"))
+    values = np.asarray(temperature(steps), dtype=np.float64)
+    if values.shape != steps.shape or not (values > 0.0).all() or not np.isfinite(values).all():
+        raise UsageError(
+            "a temperature schedule must return positive finite numbers, one for each step number of an array (n,); "
+            f"for {steps[:3]} it returned {values[:3] if values.ndim else values}"
+        )
+    return values
+
+
+def describe_temperature(temperature: Temperature) -> Any:
+    """A temperature as `Draws.settings` keeps it."""
+    return (
+        getattr(temperature, "__name__", "schedule") if callable(temperature) else positive(temperature, "temperature")
+    )

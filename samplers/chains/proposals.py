@@ -1,0 +1,222 @@
+"""Proposals: how a chain picks the state that its acceptance test judges.
+
+A proposal makes theta' from theta and normal noise xi of the chain's own, for many chains at once, and says
+log q(theta | theta') - log q(theta' | theta), which enters the test.
+
+    random walk    theta' = theta + scale * xi
+    Langevin       theta' = theta + (eps / 2) g(theta) + sqrt(eps) xi,      g = gradient of log p
+
+A Langevin proposal on a minibatch X uses g_X(theta) = grad log rho(theta) + (N / (n T)) sum over X of
+grad log p(x | theta). It is a mixture over minibatches; a test that enforces detailed balance for each component,
+with the *same* X in both q terms, enforces it for the mixture.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steinkit.errors import InputError, UsageError
+from steinkit.sample import Floats
+from steinkit.samplers.chains.options import batch_within, positive, whole
+
+
+class Gradient(Protocol):
+    """Gradient of the log posterior at the chains' states and at their proposals, over the same data."""
+
+    def at_states(self) -> Floats:
+        """(n, d)."""
+        ...
+
+    def at_proposals(self, proposals: Floats) -> Floats:
+        """(n, d) -> (n, d)."""
+        ...
+
+
+class Proposal(Protocol):
+    """A proposal for many chains at once."""
+
+    @property
+    def needs_gradient(self) -> bool: ...  # noqa: D102
+
+    def gradient_batch(self, size: int) -> int:
+        """Data in the gradient's minibatch; 0 for all of them."""
+        ...
+
+    def noise_width(self, dim: int) -> int:
+        """Normal numbers for each move."""
+        ...
+
+    def propose(self, states: Floats, noise: Floats, gradient: Gradient | None) -> tuple[Floats, Floats]:
+        """Proposals (n, d), and log q(theta | theta') - log q(theta' | theta), (n,), for states (n, d)."""
+        ...
+
+    def described(self) -> dict[str, Any]:
+        """Options, for `Draws.settings`."""
+        ...
+
+
+@dataclass(frozen=True)
+class RandomWalk:
+    """Symmetric normal moves.
+
+    Parameters
+    ----------
+    proposal_scale : float or array_like, shape (d,)
+        Standard deviation of the moves, of all coordinates or of each.
+
+    Raises
+    ------
+    UsageError
+        If a scale is not positive.
+    """
+
+    proposal_scale: ArrayLike
+
+    needs_gradient = False
+
+    def __post_init__(self) -> None:
+        try:
+            scale = np.asarray(self.proposal_scale, dtype=np.float64)
+        except (TypeError, ValueError):
+            scale = np.array(np.nan)
+        if scale.ndim > 1 or not scale.size or not ((scale > 0.0) & np.isfinite(scale)).all():
+            raise UsageError(
+                f"proposal_scale must be positive, a number or one a coordinate; received {self.proposal_scale!r}"
+            )
+        object.__setattr__(self, "_scale", scale)
+
+    def gradient_batch(self, size: int) -> int:
+        """None needed."""
+        return 0
+
+    def noise_width(self, dim: int) -> int:
+        """One number a coordinate."""
+        scale: Floats = self._scale  # type: ignore[attr-defined]
+        if scale.ndim and scale.shape != (dim,):
+            raise UsageError(f"proposal_scale has {scale.size} entries for {dim} coordinates; give one, or {dim}")
+        return dim
+
+    def propose(self, states: Floats, noise: Floats, gradient: Gradient | None) -> tuple[Floats, Floats]:
+        """Theta + scale * xi; the ratio is zero."""
+        return states + self._scale * noise, np.zeros(len(states))  # type: ignore[attr-defined]
+
+    def described(self) -> dict[str, Any]:
+        """Name and options."""
+        return {"proposal_scale": np.asarray(self.proposal_scale).tolist()}
+
+
+@dataclass(frozen=True)
+class Langevin:
+    """Moves along the gradient, with noise to match.
+
+    Parameters
+    ----------
+    step_size : float
+        eps: the variance of the noise; the drift is eps / 2 times the gradient.
+    batch_size : int, optional
+        Data n in the gradient, a new minibatch each move; all of them if not given.
+
+    References
+    ----------
+    G. O. Roberts and R. L. Tweedie (1996), "Exponential convergence of Langevin distributions and their discrete
+    approximations". A. Korattikara, Y. Chen and M. Welling (2014), section 6.4, for minibatches.
+    """
+
+    step_size: float
+    batch_size: int | None = None
+
+    needs_gradient = True
+
+    def __post_init__(self) -> None:
+        positive(self.step_size, "step_size")
+        if self.batch_size is not None:
+            whole(self.batch_size, "batch_size", 1)
+
+    def gradient_batch(self, size: int) -> int:
+        """Data n, or 0 for all."""
+        return 0 if self.batch_size is None else batch_within(self.batch_size, 1, size)
+
+    def noise_width(self, dim: int) -> int:
+        """One number a coordinate."""
+        return dim
+
+    def propose(self, states: Floats, noise: Floats, gradient: Gradient | None) -> tuple[Floats, Floats]:
+        """Theta' and the ratio of the two normal densities, of theta about theta' + drift and back."""
+        if gradient is None:
+            raise UsageError("a Langevin proposal needs a gradient")
+        eps = self.step_size
+        centre = states + 0.5 * eps * gradient.at_states()
+        proposals = centre + math.sqrt(eps) * noise
+        back = proposals + 0.5 * eps * gradient.at_proposals(proposals)
+        ratio = (((proposals - centre) ** 2).sum(axis=1) - ((states - back) ** 2).sum(axis=1)) / (2.0 * eps)
+        return proposals, np.asarray(ratio)
+
+    def described(self) -> dict[str, Any]:
+        """Name and options."""
+        return {"step_size": self.step_size, "gradient_batch_size": self.batch_size}
+
+
+@dataclass(frozen=True)
+class CustomProposal:
+    """Moves of your own.
+
+    Parameters
+    ----------
+    move : callable, ((n, d), (n, w)) -> (n, d)
+        Proposals from states and standard normal noise, each row on its own. Uniform numbers are Phi(noise).
+    log_ratio : callable, ((n, d), (n, d)) -> (n,), optional
+        log q(theta | theta') - log q(theta' | theta) for states and proposals; zero, for a symmetric proposal, if not
+        given.
+    width : int, optional
+        Normal numbers w for each move; d if not given.
+
+    Examples
+    --------
+    >>> from steinkit.samplers import CustomProposal
+    >>> log_walk = CustomProposal(  # theta' = theta exp(0.3 xi), for positive coordinates
+    ...     move=lambda states, noise: states * np.exp(0.3 * noise),
+    ...     log_ratio=lambda states, proposals: np.log(proposals / states).sum(axis=1),
+    ... )
+    """
+
+    move: Callable[[Floats, Floats], ArrayLike]
+    log_ratio: Callable[[Floats, Floats], ArrayLike] | None = None
+    width: int | None = None
+
+    needs_gradient = False
+
+    def __post_init__(self) -> None:
+        if not callable(self.move) or not (self.log_ratio is None or callable(self.log_ratio)):
+            raise UsageError("move and log_ratio must be functions of arrays")
+        if self.width is not None:
+            whole(self.width, "width", 1)
+
+    def gradient_batch(self, size: int) -> int:
+        """None needed."""
+        return 0
+
+    def noise_width(self, dim: int) -> int:
+        """W, or one number a coordinate."""
+        return self.width or dim
+
+    def propose(self, states: Floats, noise: Floats, gradient: Gradient | None) -> tuple[Floats, Floats]:
+        """Call the functions, and hold them to their shapes."""
+        proposals = np.array(self.move(states.copy(), noise), dtype=np.float64)
+        if proposals.shape != states.shape:
+            raise InputError(f"move must return shape {states.shape}, like the states; it returned {proposals.shape}")
+        if self.log_ratio is None:
+            return proposals, np.zeros(len(states))
+        ratio = np.asarray(self.log_ratio(states.copy(), proposals.copy()), dtype=np.float64)
+        if ratio.shape != (len(states),):
+            raise InputError(f"log_ratio must return shape ({len(states)},), one a state; it returned {ratio.shape}")
+        return proposals, ratio
+
+    def described(self) -> dict[str, Any]:
+        """Name of the function."""
+        return {"proposal": getattr(self.move, "__name__", "custom")}

@@ -1,0 +1,264 @@
+"""The sequential test that reads the fewest data for the error it is allowed.
+
+A test has a first share pi_1 of the data, an error epsilon allowed at one look, and a Wang-Tsiatis exponent alpha. The
+*worst-case* design knows nothing of the moves to come and bounds the error of the test at the mean where it errs most,
+
+    minimise data use(0)    subject to error(0) <= target error.
+
+The *average* design takes the moves of a trial run for a sample of those to come, and bounds the mean bias of their
+acceptance probabilities, in which errors cancel:
+
+    minimise mean over moves of their data use    subject to  mean over moves of |P_epsilon - P| <= target error.
+
+Both are solved on a grid of pi_1 and alpha; for each pair the largest epsilon that is allowed reads the fewest data.
+The smaller pi_1, the more looks a test has, and the time to analyse it rises with the square of their number: where the
+grid of the average design is not given, smaller and smaller pi_1 are tried until three in turn save less than 0.3 %.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from steinkit.errors import UsageError
+from steinkit.samplers.acceptance.austerity import AusterityTest
+from steinkit.samplers.acceptance.operating_characteristics import interim_looks, operating_characteristics
+from steinkit.samplers.chains.options import number, whole
+from steinkit.samplers.design.step_bias import acceptance_bias
+from steinkit.samplers.design.trial_runs import TrialRun
+
+_ALPHAS = (0.5, 0.75, 1.0)
+_SMALLEST_FRACTION, _LARGEST_FRACTION = 0.01, 0.5
+_FRACTIONS = 12
+_SMALLEST_BATCH = 100
+# Least share of the data in the default batches, for the time that smaller ones take.
+_SMALLEST_SHARE = 1e-3
+# Smaller default batches are tried as long as the last so many have saved so much, relatively.
+_TRIED, _WORTH_TRYING = 3, 0.003
+# Relative accuracy with which epsilon exhausts the error allowed.
+_ACCURACY = 1e-3
+
+# Error and data use of (first_fraction, epsilon, alpha).
+_Criterion = Callable[[float, float, float], tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class SequentialDesign:
+    """A sequential test, and what it was designed for.
+
+    Attributes
+    ----------
+    first_fraction : float
+        Share of the data read at each look.
+    epsilon : float
+        Error allowed at one look.
+    alpha : float
+        Wang-Tsiatis exponent of the thresholds.
+    criterion : str
+        "worst case" or "average".
+    target_error : float
+        The error that was allowed.
+    error : float
+        The error expected, by the criterion: at most target_error.
+    data_use : float
+        The share of the data expected to be read, by the criterion: at mean 0, or on average over the trial run.
+    """
+
+    first_fraction: float
+    epsilon: float
+    alpha: float
+    criterion: str
+    target_error: float
+    error: float
+    data_use: float
+
+    def options(self, size: int) -> dict[str, Any]:
+        """Options of `approximate_mh` for N data: ``approximate_mh(posterior, **design.options(posterior.size), ...)``.
+
+        Raises
+        ------
+        UsageError
+            If size is not a whole number of at least 1.
+        """
+        batch_size = max(1, round(self.first_fraction * whole(size, "size", 1)))
+        return {"epsilon": self.epsilon, "batch_size": batch_size, "alpha": self.alpha}
+
+    def test(self, size: int) -> AusterityTest:
+        """Acceptance test for N data, for `corrected_sgld` and `metropolis_hastings`."""
+        return AusterityTest(**self.options(size))
+
+
+def worst_case_design(
+    target_error: float, *, first_fractions: Sequence[float] | None = None, alphas: Sequence[float] = _ALPHAS
+) -> SequentialDesign:
+    """Sequential test that errs with at most a given probability, whatever the mean of the data.
+
+    Parameters
+    ----------
+    target_error : float
+        Error allowed for the whole test, in (0, 1/2).
+    first_fractions : sequence of float, optional
+        Shares of the data to choose the first from, in (0, 1]; twelve from 0.01 to 1/2 if not given.
+    alphas : sequence of float
+        Wang-Tsiatis exponents to choose from, in [1/2, 1].
+
+    Returns
+    -------
+    SequentialDesign
+        For any posterior, and conservative: where most means are far from 0, a test errs much less than this, and the
+        errors of different steps cancel. `average_design` reads fewer data at equal error.
+
+    Raises
+    ------
+    UsageError
+        If a number is out of range, or there is none to choose from.
+
+    Notes
+    -----
+    The objective is nearly flat: at mean 0 a test that errs with probability e reads all the data with probability
+    1 - 2 e, whatever its looks.
+
+    References
+    ----------
+    A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings budget",
+    eq. 8.
+    """
+    if first_fractions is None:
+        first_fractions = np.geomspace(_SMALLEST_FRACTION, _LARGEST_FRACTION, _FRACTIONS).tolist()
+
+    def criterion(first_fraction: float, epsilon: float, alpha: float) -> tuple[float, float]:
+        found = operating_characteristics(0.0, first_fraction=first_fraction, epsilon=epsilon, alpha=alpha)
+        return float(found.error), float(found.data_use)
+
+    return _search("worst case", criterion, target_error, first_fractions, alphas)
+
+
+def average_design(
+    trial: TrialRun,
+    target_error: float,
+    *,
+    batch_sizes: Sequence[int] | None = None,
+    alphas: Sequence[float] = _ALPHAS,
+) -> SequentialDesign:
+    """Sequential test that biases acceptance probabilities by a given amount on average over the moves of a trial run.
+
+    Parameters
+    ----------
+    trial : TrialRun
+        A hundred moves or more, from where the chains to come will be.
+    target_error : float
+        Mean of |P_epsilon - P| allowed, in (0, 1/2).
+    batch_sizes : sequence of int, optional
+        Data at each look to choose from, all of which are tried. If not given, twelve from half the data down to 100,
+        or a thousandth of the data where that is more, as long as they go on to save data. Fewer than about a hundred
+        may not have a normal mean, on which the design relies.
+    alphas : sequence of float
+        Wang-Tsiatis exponents to choose from, in [1/2, 1].
+
+    Returns
+    -------
+    SequentialDesign
+
+    Raises
+    ------
+    UsageError
+        If a number is out of range, or there is none to choose from.
+
+    Notes
+    -----
+    The error is that of the trial's moves, under a normal approximation. Moves that differ, such as those of a chain
+    far from where the trial ran, may have more; and a small mean bias does not bound the error of the draws.
+
+    References
+    ----------
+    A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings budget",
+    eq. 7 and 35.
+    """
+    by_default = batch_sizes is None
+    if batch_sizes is None:
+        batch_sizes = _default_batches(trial.size)
+    if not isinstance(batch_sizes, Sequence | np.ndarray):
+        raise UsageError(f"batch_sizes must be a sequence of whole numbers; received {batch_sizes!r}")
+    for batch_size in batch_sizes:
+        if whole(batch_size, "a batch size", 1) > trial.size:
+            raise UsageError(f"a batch size must be at most the number of data, {trial.size}; received {batch_size}")
+
+    def criterion(first_fraction: float, epsilon: float, alpha: float) -> tuple[float, float]:
+        found = acceptance_bias(trial, first_fraction=first_fraction, epsilon=epsilon, alpha=alpha)
+        return float(np.abs(found.bias).mean()), float(found.data_use.mean())
+
+    fractions = [batch_size / trial.size for batch_size in batch_sizes]
+    return _search("average", criterion, target_error, fractions, alphas, stops_early=by_default)
+
+
+def _default_batches(size: int) -> list[int]:
+    if size <= 2 * _SMALLEST_BATCH:
+        raise UsageError(
+            f"{size} data are too few for batches of {_SMALLEST_BATCH}; give batch_sizes, and see that the means of "
+            "such batches are normal, or run an exact sampler"
+        )
+    smallest = max(_SMALLEST_BATCH, _SMALLEST_SHARE * size)
+    batches = {round(b) for b in np.geomspace(smallest, _LARGEST_FRACTION * size, _FRACTIONS).tolist()}
+    return sorted(batches, reverse=True)
+
+
+def _search(
+    name: str,
+    criterion: _Criterion,
+    target_error: float,
+    fractions: Sequence[float],
+    alphas: Sequence[float],
+    *,
+    stops_early: bool = False,
+) -> SequentialDesign:
+    """The design that reads the fewest data; of equals the first."""
+    number(target_error, "target_error", lambda x: 0.0 < x < 0.5, "in (0, 1/2)")
+    for values, what in ((fractions, "first shares of the data"), (alphas, "alphas")):
+        if not isinstance(values, Sequence | np.ndarray):
+            raise UsageError(f"a design needs a sequence of {what} to choose from; received {values!r}")
+    if not len(fractions) or not len(alphas):
+        raise UsageError("a design needs at least one first share of the data and one alpha to choose from")
+    for fraction in fractions:
+        for alpha in alphas:
+            interim_looks(fraction, 0.5, alpha)  # refuses what is out of range, before the search takes its time
+    designs: list[SequentialDesign] = []
+    least: list[float] = []  # data use of the best design, after each first share
+    for fraction in map(float, fractions):
+        for alpha in map(float, alphas):
+            if any(design.data_use <= fraction for design in designs):
+                continue  # no test reads less than its first share
+            epsilon = _loosest(criterion, target_error, fraction, alpha)
+            error, data_use = criterion(fraction, epsilon, alpha)
+            designs.append(SequentialDesign(fraction, epsilon, alpha, name, float(target_error), error, data_use))
+        least.append(min(design.data_use for design in designs))
+        if stops_early and len(least) > _TRIED and least[-1] > (1.0 - _WORTH_TRYING) * least[-1 - _TRIED]:
+            break
+    return min(designs, key=lambda design: design.data_use)
+
+
+def _loosest(criterion: _Criterion, target_error: float, fraction: float, alpha: float) -> float:
+    """The epsilon that exhausts the error allowed, or 1/2.
+
+    No look errs with more than epsilon, and a test has at most J: target_error / J is always allowed. Where the error
+    did not rise with epsilon all the way, a larger epsilon might be allowed too; the one returned is.
+    """
+    from scipy.optimize import brentq
+
+    looks = len(interim_looks(fraction, 0.5, alpha)[0])
+    if not looks:
+        return 0.5
+
+    def excess(log_epsilon: float) -> float:
+        return math.log(max(criterion(fraction, math.exp(log_epsilon), alpha)[0], 1e-300) / target_error)
+
+    lowest, highest = math.log(target_error / (looks + 1)), math.log(0.5)
+    if excess(highest) <= 0.0:
+        return 0.5
+    log_epsilon = float(brentq(excess, lowest, highest, xtol=0.2 * _ACCURACY))
+    while excess(log_epsilon) > 0.0:
+        log_epsilon -= 0.2 * _ACCURACY
+    return math.exp(log_epsilon)

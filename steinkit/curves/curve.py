@@ -1,0 +1,299 @@
+r"""A measure of sample quality against the number of draws, and the rate at which it falls.
+
+For a sample x_1, x_2, ... the curve is the measure :math:`m_n` of its first n draws, over a grid of n (or of budgets:
+the draws that the budget pays for). The rate is the slope of the least-squares line
+
+.. math:: \log m_n \approx a + r \log n
+
+over the tail of the grid. Independent draws have r near -1/2; a sampler with a bias has a curve that levels out at the
+bias, so that r tends to 0.
+
+Of several replicates of a sampler the curve is the median over them.
+
+The scores of all draws are evaluated once for the whole curve (for graph and ksd, which need nothing else of the
+target). Nothing else is carried from one n to the next: the greedy spanner of the first n draws is not part of that of
+more, since it takes pairs in the order of their distance.
+
+References
+----------
+J. Gorham and L. Mackey (2015), "Measuring sample quality with Stein's method", figure 1 and section 5.5.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+import warnings as python_warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from tqdm import tqdm
+
+from steinkit.chains import split_chains
+from steinkit.curves.prefixes import first_draws, total_cost, within_budget
+from steinkit.curves.rates import FEWEST_POINTS, fit_rate, medians
+from steinkit.curves.result import Curve
+from steinkit.errors import InputError, SolverError, SteinkitWarning, UsageError
+from steinkit.measures import MeasureSettings, find_measure, take_measure
+from steinkit.sample import Floats, Sample, as_sample
+from steinkit.target import Seed, Target
+
+_POINTS = 12
+_FIRST = 10
+
+
+def curve(
+    draws: Sample | ArrayLike | Sequence[Sample],
+    target: Target | None = None,
+    *,
+    n: Iterable[int] | None = None,
+    budget: Iterable[float] | None = None,
+    measure: str = "graph",
+    tail_from: float | None = None,
+    level: float = 0.95,
+    rng: Seed = 0,
+    progress: bool = False,
+    settings: MeasureSettings | None = None,
+    **changes: Any,
+) -> Curve:
+    """Measure the first n draws of a sample for several n, and fit the rate at which the measure falls.
+
+    The first n draws of K chains are the first n/K of each (where n is no multiple of K, the first chains give one
+    more; a chain that has no more is left at what it has). A budget is shared alike: each chain gives the draws whose
+    cumulative cost is within budget/K.
+
+    Parameters
+    ----------
+    draws : Sample or array_like, or list of Sample
+        The draws in their order; a list holds replicates of the same sampler.
+    target : Target, optional
+        Not needed where the samples store scores, nor for ess.
+    n : iterable of int, optional
+        Sizes. By default 12 from 10 to all draws (of the shortest replicate), evenly spaced in log n.
+    budget : iterable of float, optional
+        Budgets in the unit of the samples' cost, in place of `n`.
+    measure : str
+        One of `steinkit.measures.measure_names`.
+    tail_from : float, optional
+        Smallest n (or budget) that the rate is fitted to. By default the geometric mean of the first and the last,
+        which is the upper half of the curve as it is drawn, and at least three points.
+    level : float
+        Of the intervals.
+    rng : int, numpy.random.Generator or None
+        Seed of the bootstrap over replicates.
+    progress : bool
+        Show progress on standard error.
+    settings : MeasureSettings, optional
+        How the measure is taken.
+    **changes
+        Attributes of `MeasureSettings` that differ from `settings`, such as ``tolerance=1e-3``.
+
+    Returns
+    -------
+    Curve
+
+    Raises
+    ------
+    UsageError
+        If a size or budget cannot be had, or the measure is not known.
+    InputError
+        If the draws cannot be measured.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> from steinkit.curves import curve
+    >>> from steinkit.samplers import iid
+    >>> target = sk.targets.Normal([0.0])
+    >>> found = curve(iid(target, draws=1000).to_sample(), target)
+    >>> bool(-0.8 < found.rate < -0.2)
+    True
+    """
+    samples = _as_samples(draws)
+    find_measure(measure)
+    if not 0.0 < level < 1.0:
+        raise UsageError(f"level must lie between 0 and 1; received {level}")
+    if n is not None and budget is not None:
+        raise UsageError("both n and budget were given; the grid is one of sizes or one of budgets")
+    grid = _sizes(n, samples) if budget is None else _budgets(budget, samples)
+    shared = replace(settings or MeasureSettings(), **changes, progress=False)
+    points = _measured(samples, target, measure, grid, budget is not None, shared, progress)
+    against = points.n if budget is None else points.cost
+    assert against is not None  # samples without cost have no budget
+    begin = _upper_half(grid) if tail_from is None else tail_from
+    values, lower, upper = medians(points.brackets)
+    more = np.append(True, np.diff(against) > 0.0)  # a budget that buys nothing more is the point before once again
+    rate = fit_rate(points.brackets[0], against, (grid >= begin) & more, level=level, rng=rng)
+    notes = list(_merged(points.notes))
+    if not math.isfinite(rate.value):
+        different = len(np.unique(against[rate.fitted]))
+        notes.append(f"no rate: the tail has {different} different points to fit, {FEWEST_POINTS} are needed")
+    notes += [*_too_few(len(samples), level), *_unspent(budget is not None, points.cost, grid)]
+    return Curve(
+        measure=measure,
+        n=points.n,
+        cost=points.cost,
+        budget=None if budget is None else grid,
+        values=values,
+        lower=lower,
+        upper=upper,
+        replicates=points.brackets[0],
+        interval=rate.medians,
+        rate=rate.value,
+        rate_interval=rate.interval,
+        interval_kind=rate.kind,
+        tail=rate.fitted,
+        level=level,
+        warnings=tuple(notes),
+    )
+
+
+def _as_samples(draws: Any) -> tuple[Sample, ...]:
+    if isinstance(draws, list | tuple) and any(isinstance(each, Sample) for each in draws):
+        strangers = [type(each).__name__ for each in draws if not isinstance(each, Sample)]
+        if strangers:
+            raise UsageError(f"a list of replicates holds Samples only; received {strangers[0]} among them")
+        if len({each.dim for each in draws}) > 1:
+            raise UsageError(f"replicates must have the same dimension; received {[each.dim for each in draws]}")
+        return tuple(draws)
+    return (as_sample(draws),)
+
+
+def _sizes(n: Iterable[int] | None, samples: Sequence[Sample]) -> Floats:
+    most = min(map(len, samples))
+    if n is None:
+        return np.unique(np.rint(np.geomspace(min(_FIRST, most), most, _POINTS)))
+    sizes = np.unique(np.array(list(n), dtype=np.float64))
+    if not sizes.size or (sizes != np.rint(sizes)).any() or sizes[0] < 1 or sizes[-1] > most:
+        raise UsageError(f"n must be whole numbers from 1 to {most}, the draws there are; received {sizes.tolist()}")
+    return sizes
+
+
+def _budgets(budget: Iterable[float], samples: Sequence[Sample]) -> Floats:
+    budgets = np.unique(np.array(list(budget), dtype=np.float64))
+    if not budgets.size or not np.isfinite(budgets).all() or budgets[0] <= 0.0:
+        raise UsageError(f"budgets must be positive numbers; received {budgets.tolist()}")
+    for sample in samples:
+        within_budget(sample, float(budgets[0]))
+    return budgets
+
+
+def _too_few(samples: int, level: float) -> list[str]:
+    """Of R samples the smallest and the largest lie on either side of the median with probability 1 - 2^(1 - R)."""
+    surest = 1.0 - 2.0 ** (1 - samples)
+    if samples == 1 or surest >= level:
+        return []
+    return [
+        f"{samples} samples are too few for an interval of {level:.0%}: even the range of their values holds the "
+        f"median with probability {surest:.0%} only"
+    ]
+
+
+def _unspent(by_budget: bool, cost: Floats | None, grid: Floats) -> list[str]:
+    """Budgets that the chains, having ended, did not use up."""
+    if not by_budget or cost is None:
+        return []
+    beyond = grid[1:][np.diff(cost) == 0.0]
+    if not beyond.size:
+        return []
+    return [
+        f"no more was drawn with budget {', '.join(f'{each:g}' for each in beyond)} than with the one before: these "
+        "points stand for what was drawn, not for what the budget could have bought"
+    ]
+
+
+def _upper_half(grid: Floats) -> float:
+    """Where the tail begins if nobody says: half way on the logarithm, with enough points for a line if there are."""
+    return float(min(math.sqrt(grid[0] * grid[-1]), grid[-min(FEWEST_POINTS, len(grid))]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Points:
+    """Value, lower and upper bound of every replicate at every point of the grid, shape (3, samples, k)."""
+
+    brackets: Floats
+    n: Floats
+    cost: Floats | None
+    notes: list[tuple[str, int]]
+
+
+def _measured(
+    samples: Sequence[Sample],
+    target: Target | None,
+    measure: str,
+    grid: Floats,
+    by_budget: bool,
+    settings: MeasureSettings,
+    progress: bool,
+) -> _Points:
+    """Measure the beginnings of every sample, the shortest first."""
+    brackets = np.full((3, len(samples), len(grid)), np.nan)
+    n, cost = np.empty(brackets.shape[1:]), np.empty(brackets.shape[1:])
+    notes: list[tuple[str, int]] = []
+
+    def measure_one(r: int, sample: Sample) -> None:
+        scored, own_target, own_settings, said = _prepared(sample, target, measure, settings)
+        notes.extend((note, 0) for note in said)
+        for k, wanted in enumerate(grid):
+            first = within_budget(scored, float(wanted)) if by_budget else first_draws(scored, int(wanted))
+            n[r, k], cost[r, k] = len(first), total_cost(first)
+            brackets[:, r, k], said = _take(measure, first, own_target, own_settings)
+            notes.extend((note, len(first)) for note in said)
+            bar.update()
+
+    with (
+        tqdm(total=n.size, desc="sizes", delay=1.0, file=sys.stderr, disable=not progress, leave=False) as bar,
+        python_warnings.catch_warnings(),
+    ):
+        python_warnings.simplefilter("ignore", SteinkitWarning)  # what they say is in the warnings too
+        for r, sample in enumerate(samples):
+            try:
+                measure_one(r, sample)
+            except InputError as error:
+                raise InputError(f"replicate {r + 1}: {error}" if len(samples) > 1 else str(error)) from error
+    known = not np.isnan(cost).any()
+    return _Points(brackets, np.median(n, axis=0), np.median(cost, axis=0) if known else None, notes)
+
+
+def _prepared(
+    sample: Sample, target: Target | None, measure: str, settings: MeasureSettings
+) -> tuple[Sample, Target | None, MeasureSettings, Sequence[str]]:
+    """The sample, its chains in order, with the score of every draw in place of the target where that suffices."""
+    chains, notes = split_chains(sample)
+    ordered = sample[np.concatenate(chains)]
+    if target is None or measure not in ("graph", "ksd"):
+        return ordered, target, settings, notes
+    from steinkit.discrepancy.preparation import prepare
+
+    ready = prepare(ordered, target, scores=None, weights=None, bounds=settings.bounds)
+    # a draw without weight has no score, and no measure looks at it
+    scores = np.where(ready.points.inverse[:, None] >= 0, ready.scores[ready.points.inverse], 0.0)
+    scored = replace(ordered, scores=scores, names=ready.points.names)
+    return scored, None, replace(settings, bounds=ready.bounds), [*notes, *ready.notes]
+
+
+def _take(
+    measure: str, sample: Sample, target: Target | None, settings: MeasureSettings
+) -> tuple[tuple[float, float, float], tuple[str, ...]]:
+    """Value, lower and upper bound; without a value where no answer could be certified."""
+    try:
+        found = take_measure(measure, sample, target, settings)
+    except SolverError as error:
+        return (math.nan, error.lower, error.upper), (str(error),)
+    return (found.value, found.lower, found.upper), found.warnings
+
+
+def _merged(notes: Sequence[tuple[str, int]]) -> Iterable[str]:
+    """Each note once: of those that differ in their numbers only the last, and at how many points others said so."""
+    kinds: dict[str, list[tuple[str, int]]] = {}
+    for note, size in notes:
+        kinds.setdefault(re.sub(r"\d[\d.e+-]*", "#", note), []).append((note, size))
+    for alike in kinds.values():
+        note, size = alike[-1]
+        others = sum(size > 0 for _, size in alike) - 1
+        where = f"n = {size}: " if size else ""
+        yield f"{where}{note}" + (f" (and likewise at {others} other points of the curve)" if others > 0 else "")

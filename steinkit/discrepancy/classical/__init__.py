@@ -1,0 +1,1 @@
+"""The classical Stein discrepancy of one dimension: a cone program and its proof."""

@@ -1,0 +1,1 @@
+"""The graph Stein discrepancy: spanner, programs, engines, certificate."""

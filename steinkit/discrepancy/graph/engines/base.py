@@ -1,0 +1,125 @@
+"""What all engines share: their settings, their answer, and the loop over coordinates."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from threading import Event
+from typing import Any, TypeVar
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+from tqdm import tqdm
+
+from steinkit.discrepancy.graph.programs.certificate import Form
+from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
+from steinkit.sample import Floats
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How far and how long an engine should go.
+
+    Attributes
+    ----------
+    tolerance : float
+        Relative width (upper - lower)/upper of the bracket at which a coordinate is done.
+    deadline : float
+        Moment of `time.monotonic` at which to stop with the best candidate found; infinite if there is none.
+    n_jobs : int
+        Coordinates solved side by side.
+    progress : bool
+        Show a bar on standard error once a second has passed.
+    interrupted : Event
+        Set when the user interrupts; engines look at it and stop.
+    """
+
+    tolerance: float
+    deadline: float = float("inf")
+    n_jobs: int = 1
+    progress: bool = False
+    interrupted: Event = field(default_factory=Event)
+
+    @property
+    def seconds_left(self) -> float:
+        """Time until the deadline, never negative."""
+        return max(0.0, self.deadline - time.monotonic())
+
+    @property
+    def stopped(self) -> bool:
+        """Whether to stop now: out of time, or interrupted."""
+        return self.seconds_left == 0.0 or self.interrupted.is_set()
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """An engine's answer for one coordinate, to be judged by the certificate.
+
+    Attributes
+    ----------
+    program : Form
+        The program, in whose variables the answer is given.
+    y : ndarray, shape (N,)
+    p : ndarray, shape (m,)
+    engines : tuple of str
+        Names of the engines that had a part in it, in their order.
+    notes : tuple of str
+        What the user should know: hand-overs, time limits.
+    iterations : int
+        Iterations of an iterative engine; 0 where they are not known.
+    """
+
+    program: Form
+    y: Floats
+    p: Floats
+    engines: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    iterations: int = 0
+
+
+def closed_form(program: CoordinateProgram, engine: str) -> Candidate:
+    """The answer where there are no rows and the boxes decide: y = u sign(b)."""
+    return Candidate(program, np.copysign(program.box, program.objective), np.empty(0), (engine,))
+
+
+def each_coordinate(
+    solve: Callable[[Task, Settings], Candidate], tasks: Sequence[Task], settings: Settings
+) -> list[Candidate]:
+    """Apply a solver of one coordinate to the tasks of all, side by side in threads, with one BLAS thread each.
+
+    An interrupt (control-C) stops the solvers under way through `Settings.interrupted` and is raised again.
+    """
+    with (
+        threadpool_limits(limits=1),
+        ThreadPoolExecutor(max_workers=min(settings.n_jobs, len(tasks))) as pool,
+        tqdm(
+            total=len(tasks),
+            desc="coordinates",
+            unit="",
+            delay=1.0,
+            file=sys.stderr,
+            disable=not settings.progress,
+            leave=False,
+        ) as bar,
+    ):
+        futures: list[Future[Candidate]] = [pool.submit(quietly, solve, task, settings) for task in tasks]
+        try:
+            for _ in as_completed(futures):
+                bar.update()
+        except BaseException:
+            settings.interrupted.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+        return [future.result() for future in futures]
+
+
+def quietly(function: Callable[..., Result], *arguments: Any) -> Result:
+    """Call a solver without NumPy's warnings: what overflows in it proves nothing, and the certificate says so."""
+    with np.errstate(all="ignore"):
+        return function(*arguments)

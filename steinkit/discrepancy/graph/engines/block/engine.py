@@ -1,0 +1,227 @@
+"""Interior point method with a block sparse Cholesky factorisation, for two and three dimensions.
+
+A program max b'y, |A y| <= r, |y| <= u is written in x = y/u and in rows of radius one, B = [diag(1/r) A diag(u); I].
+The Newton matrix B'WB of `interior_point` then has a block of d + 1 columns for each point, and couples two points only
+if a row holds both: those joined by an edge of the graph. On the spanner of a sample in the plane its factor has some
+tens of numbers a column; in three dimensions it grows faster than n, and beyond that there is no saving.
+
+Order, elimination tree and positions of the entries depend on the rows' pattern only. They are found once and shared
+by the coordinates (`prepare`). What a factorisation will cost is known before any is done (`Plan.flops`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from steinkit.discrepancy.graph.engines import interior_point
+from steinkit.discrepancy.graph.engines import rows_kernels as kernels
+from steinkit.discrepancy.graph.engines.base import Candidate, Settings, closed_form, each_coordinate
+from steinkit.discrepancy.graph.engines.block import cholesky
+from steinkit.discrepancy.graph.engines.rows_kernels import Rows
+from steinkit.discrepancy.graph.programs.certificate import relative_width
+from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
+from steinkit.discrepancy.graph.programs.relative_form import RelativeForm, suitable_forms
+from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
+from steinkit.sample import Floats, Integers
+
+_CORRECTORS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """What coordinates whose rows have the same entries share.
+
+    Attributes
+    ----------
+    starts, columns : ndarray of int
+        Rows and columns of A's entries, columns in the elimination order.
+    symbolic : Symbolic
+    positions : ndarray of int
+        Where the products of a row's pairs of entries belong in the factor.
+    place : ndarray of int, shape (N,)
+        Place of every column of A in the elimination order.
+    """
+
+    starts: Integers
+    columns: Integers
+    symbolic: cholesky.Symbolic
+    positions: Integers
+    place: Integers
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Forms of a program's coordinates and the patterns of their rows: all there is to know before solving.
+
+    Attributes
+    ----------
+    dim : int
+    forms : list of SteinProgram or RelativeForm
+        One for each coordinate.
+    patterns : list of Pattern
+        One for each coordinate; those of the same form are the same object.
+    """
+
+    dim: int
+    forms: list[SteinProgram | RelativeForm]
+    patterns: list[Pattern]
+
+    @property
+    def flops(self) -> float:
+        """Floating point operations of a factorisation, of which a solution takes ten to thirty."""
+        return max(pattern.symbolic.flops for pattern in self.patterns)
+
+    @property
+    def entries(self) -> int:
+        """Numbers in a factor, each of eight bytes; there is one factor for each coordinate under way."""
+        return max(pattern.symbolic.entries + pattern.symbolic.stack for pattern in self.patterns)
+
+    def tasks(self) -> list[Task]:
+        """What there is to solve, in order."""
+        pairs = zip(self.forms, self.patterns, strict=True)
+        return [Task(form.coordinate(j), pattern) for j, (form, pattern) in enumerate(pairs)]
+
+
+class Task(NamedTuple):
+    """A coordinate's program, and the pattern of its leading rows."""
+
+    program: CoordinateProgram
+    pattern: Pattern
+
+
+def prepare(program: SteinProgram) -> Plan:
+    """Choose the form of every coordinate and analyse its rows.
+
+    Parameters
+    ----------
+    program : SteinProgram
+        Points that lie close together, or close to a bound, are taken relative to one another; see `relative_form`.
+    """
+    forms = suitable_forms(program)
+    patterns: list[Pattern] = []
+    for j, form in enumerate(forms):
+        known = forms.index(form)  # forms are compared by identity
+        patterns.append(patterns[known] if known < j else find_pattern(form.edge_rows[0], program.points))
+    return Plan(program.dim, forms, patterns)
+
+
+def solve(program: SteinProgram, settings: Settings, plan: Plan | None = None) -> list[Candidate]:
+    """Solve every coordinate.
+
+    Parameters
+    ----------
+    program : SteinProgram
+    settings : Settings
+    plan : Plan, optional
+        From `prepare`, if it has been called already.
+    """
+    return each_coordinate(solve_coordinate, (plan or prepare(program)).tasks(), settings)
+
+
+def find_pattern(matrix: sparse.csr_array, points: Floats) -> Pattern:
+    """Analyse the rows of a matrix whose columns belong, one after another, to points 0, ..., n - 1, 0, ..."""
+    n_points = len(points)
+    starts, columns = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
+    block = matrix.shape[1] // n_points
+    symbolic = cholesky.analyse(*_neighbours(starts, columns % n_points, n_points), block, points)
+    node, component = np.arange(matrix.shape[1]) % n_points, np.arange(matrix.shape[1]) // n_points
+    place = symbolic.position[node] * block + component
+    columns = place[columns]
+    return Pattern(starts, columns, symbolic, kernels.pair_positions(starts, columns, symbolic.fronts), place)
+
+
+def _neighbours(starts: Integers, nodes: Integers, n_nodes: int) -> tuple[Integers, Integers]:
+    """Adjacency lists of the graph that joins nodes with a row in common."""
+    pairs = np.unique(kernels.node_pairs(starts, nodes, n_nodes))
+    i, k = np.divmod(pairs, n_nodes)
+    ends = np.concatenate([i, k]), np.concatenate([k, i])
+    adjacency = sparse.csr_array((np.ones(len(ends[0])), ends), shape=(n_nodes, n_nodes))
+    return adjacency.indptr.astype(np.int64), adjacency.indices.astype(np.int64)
+
+
+def solve_coordinate(task: Task, settings: Settings) -> Candidate:
+    """Solve one coordinate."""
+    program = task.program
+    if not len(program.radius):
+        return closed_form(program, "block")
+    system = BlockSystem(program, _extended(task.pattern, program.matrix))
+    solution = interior_point.solve(system, settings, _CORRECTORS)
+    y, p = system.unscaled(solution)
+    gap = relative_width(solution.lower, solution.upper)
+    notes: tuple[str, ...] = ()
+    if gap > settings.tolerance and not settings.stopped:
+        notes = (f"the block interior point method stopped at a bracket of {gap:.1e}",)
+    return Candidate(program, y, p, ("block",), notes, solution.iterations)
+
+
+def _extended(pattern: Pattern, matrix: sparse.csr_array) -> Pattern:
+    """Add a matrix's further rows to a pattern; no pair of columns in them may be new."""
+    known = len(pattern.starts) - 1
+    if matrix.shape[0] == known:
+        return pattern
+    starts = matrix.indptr[known:].astype(np.int64)
+    columns = pattern.place[matrix.indices[starts[0] :]]
+    positions = kernels.pair_positions(starts - starts[0], columns, pattern.symbolic.fronts)
+    return Pattern(
+        np.concatenate([pattern.starts, starts[1:]]),
+        np.concatenate([pattern.columns, columns]),
+        pattern.symbolic,
+        np.concatenate([pattern.positions, positions]),
+        pattern.place,
+    )
+
+
+class BlockSystem:
+    """The Newton systems of a coordinate: a `NewtonSystem`.
+
+    Rows are those of A, then the boxes in elimination order. A variable whose box is 0 has zeros for its column.
+    """
+
+    def __init__(self, program: CoordinateProgram, pattern: Pattern) -> None:
+        matrix = program.matrix
+        m, n = matrix.shape
+        with np.errstate(divide="ignore"):
+            inverse = np.where(program.radius > 0.0, 1.0 / program.radius, 0.0)
+        values = matrix.data * program.box[matrix.indices] * np.repeat(inverse, np.diff(matrix.indptr))
+        self.program, self.pattern, self.inverse_radius = program, pattern, inverse
+        self.rows = Rows(pattern.starts, pattern.columns, values)
+        self.objective = np.empty(n)
+        self.objective[pattern.place] = program.objective * program.box
+        self.scale = float(np.abs(self.objective).max(initial=0.0)) or 1.0
+        self.objective /= self.scale
+        self.start = np.concatenate([np.zeros(m), self.objective])
+        self.omega = np.ones(m + n)
+        self.factor = cholesky.Factorisation(pattern.symbolic)
+        columns = np.arange(n)
+        self.diagonal = kernels.pair_positions(np.arange(n + 1), columns, pattern.symbolic.fronts)
+        self.x = np.empty(n)
+
+    def factorise(self, weights: Floats) -> None:
+        """Factorise H = B' diag(weights) B."""
+        factor = self.factor
+        kernels.factorise(
+            self.rows, weights, self.pattern.positions, self.diagonal, self.pattern.symbolic.fronts, factor.panels,
+            factor.work,
+        )  # fmt: skip
+
+    def step(self, force: Floats, change: Floats) -> None:
+        """Set `change` to B dx, where H dx = b + B'force."""
+        factor = self.factor
+        kernels.newton_step(
+            self.rows, self.objective, force, self.pattern.symbolic.fronts, factor.panels, factor.work, self.x, change
+        )
+
+    def bounds(self, rows: Floats, multipliers: Floats) -> tuple[float, float]:
+        """Bounds of the optimum, in units of `scale`, from x = the boxes' rows and from multipliers."""
+        lower, upper = kernels.bounds(self.rows, self.objective, rows[-len(self.x) :], multipliers, self.x)
+        return float(lower), float(upper)
+
+    def unscaled(self, solution: interior_point.Solution) -> tuple[Floats, Floats]:
+        """Variables y and multipliers p of the program."""
+        m = len(self.program.radius)
+        y = self.program.box * solution.rows[m:][self.pattern.place]
+        return y, self.scale * self.inverse_radius * solution.multipliers[:m]

@@ -1,0 +1,1 @@
+"""Engine `chain`: an interior point method on sorted points of one dimension."""

@@ -1,0 +1,84 @@
+"""The programs as a modelling language states them: CVXPY, with HiGHS or any other LP solver it knows.
+
+The reference among the engines, and the door to other solvers.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+
+from steinkit.discrepancy.graph.engines.base import Candidate, Settings, each_coordinate
+from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
+from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
+from steinkit.errors import UsageError
+
+_DEFAULT = "HIGHS"
+_TIME_LIMITS = {"HIGHS": "time_limit", "CLARABEL": "time_limit", "OSQP": "time_limit", "SCS": "time_limit_secs"}
+_USABLE = (cp.OPTIMAL, cp.OPTIMAL_INACCURATE, cp.USER_LIMIT)
+
+
+def engine(solver: str) -> Callable[[SteinProgram, Settings], list[Candidate]]:
+    """The engine that hands the programs to a solver CVXPY knows by name ("" for HiGHS)."""
+    name = solver.upper() or _DEFAULT
+    label = f"cvxpy:{name}" if solver else "cvxpy"
+    known = linear_solvers()
+    if name not in known:
+        raise UsageError(f"CVXPY has no LP solver {solver!r} installed here; it has {', '.join(known)}")
+
+    def solve(program: SteinProgram, settings: Settings) -> list[Candidate]:
+        if np.isfinite(settings.deadline) and name not in _TIME_LIMITS:
+            raise UsageError(
+                f"max_seconds (--max-seconds) is not known how to pass to {name}; leave it out, or choose one of "
+                f"{', '.join(_TIME_LIMITS)}"
+            )
+        coordinates = list(program.coordinates())
+        with warnings.catch_warnings():  # in this thread only: the filters are the whole process's
+            warnings.simplefilter("ignore")  # "may be inaccurate": the certificate says by how much
+            return each_coordinate(lambda one, _: solve_coordinate(one, settings, name, label), coordinates, settings)
+
+    return solve
+
+
+def linear_solvers() -> list[str]:
+    """Names of the installed solvers that CVXPY can give a linear program to."""
+    x = cp.Variable(1)
+    problem = cp.Problem(cp.Minimize(cp.sum(x)), [x >= 0])
+    usable = []
+    for name in cp.installed_solvers():
+        try:
+            problem.get_problem_data(name)
+        except (cp.SolverError, ValueError):
+            continue
+        usable.append(name)
+    return sorted(usable)
+
+
+def solve_coordinate(program: CoordinateProgram, settings: Settings, solver: str, label: str = "cvxpy") -> Candidate:
+    """State max b'y, |A y| <= r, |y| <= u and solve it; multipliers of the rows come from CVXPY's dual values."""
+    m, n = program.matrix.shape
+    y = cp.Variable(n)
+    box = [y <= program.box, y >= -program.box]
+    rows = [program.matrix @ y <= program.radius, program.matrix @ y >= -program.radius] if m else []
+    problem = cp.Problem(cp.Maximize(program.objective @ y), rows + box)
+    options: dict[str, Any] = {}
+    if np.isfinite(settings.deadline):
+        options[_TIME_LIMITS[solver]] = max(settings.seconds_left, 1e-3)
+    notes: tuple[str, ...] = ()
+    try:
+        problem.solve(solver=solver, **options)
+    except (cp.SolverError, ValueError) as error:  # CVXPY raises the latter where a solver has no solution to unpack
+        notes = (f"{solver} failed: {str(error).strip().splitlines()[0]:.100}",)
+    if problem.status not in _USABLE or y.value is None:
+        notes = notes or (f"{solver} ended with status {problem.status!r} and no usable answer",)
+        return Candidate(program, np.zeros(n), np.zeros(m), (label,), notes)
+    if problem.status != cp.OPTIMAL:
+        notes = (f"{solver} ended with status {problem.status!r}",)
+    p = np.zeros(m)
+    if m and rows[0].dual_value is not None:
+        p = np.asarray(rows[0].dual_value - rows[1].dual_value, dtype=np.float64)
+    return Candidate(program, np.asarray(y.value, dtype=np.float64), p, (label,), notes)

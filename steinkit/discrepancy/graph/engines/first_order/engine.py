@@ -1,0 +1,280 @@
+"""A first-order method for all coordinates at once: restarted reflected Halpern PDHG, and a repair of its answer.
+
+Each program max b'y, |A y| <= r, |y| <= u is the saddle point problem
+
+    min over p, max over |y| <= u of   b'y - p'A y + r'|p|,
+
+of which the primal-dual hybrid gradient method [1]_ takes the step z = (y, p) -> z+
+
+    y+ = clip(y + tau (b - A'p), -u, u),    p+ = soft(p + sigma A (2 y+ - y), sigma r),
+
+with diagonal steps sigma = omega eta/(r sum |a|), tau = eta/(omega sum |a|/r) over the entries of a row and of a column
+[2]_. Halpern's iteration, reflected, converges faster [3]_: z <- w (2 z+ - z) + (1 - w) z_0 with w = k/(k + 1) in the
+k-th step after a restart at z_0. A coordinate restarts where its fixed-point residual has fallen far enough, or has
+begun to rise again, and rebalances its weight omega by the distances that y and p have gone.
+
+A is sparse and the same for all coordinates, so eight of them run side by side in single precision. What keeps a
+bracket open is nearly always that y exceeds some rows a little; relaxed Kaczmarz sweeps [4]_ in double precision repair
+that before every look at the bracket, whose width then falls about as the square of the iterations: this tells when to
+look next. In four dimensions and more, where a factorisation would fill, the method reaches 1e-3 in some hundred
+passes over A and 1e-5 in some thousand. Short edges (a hundredth of the others and less) slow it down until it
+stalls, in double precision as well; it then says so. The certificate judges what it returns.
+
+References
+----------
+.. [1] A. Chambolle and T. Pock, "A first-order primal-dual algorithm for convex problems with applications to imaging",
+   J. Math. Imaging Vis. 40 (2011).
+.. [2] T. Pock and A. Chambolle, "Diagonal preconditioning for first order primal-dual algorithms in convex
+   optimization", ICCV 2011, lemma 2.
+.. [3] H. Lu and J. Yang, "Restarted Halpern PDHG for linear programming", arXiv:2407.16144 (2024).
+.. [4] S. Agmon, "The relaxation method for linear inequalities", Canad. J. Math. 6 (1954).
+"""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+from tqdm import tqdm
+
+from steinkit.discrepancy.graph.engines.base import Candidate, Settings, closed_form, quietly
+from steinkit.discrepancy.graph.engines.first_order import halpern_kernels as kernels
+from steinkit.discrepancy.graph.engines.first_order.layout import Layout, lay_out
+from steinkit.discrepancy.graph.engines.first_order.simd_lanes import LANES
+from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
+from steinkit.discrepancy.graph.programs.relative_form import RelativeForm, suitable_forms
+from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
+from steinkit.sample import Floats
+
+_NEAR = 1e-2  # points closer than this are taken relative to one another: the method stalls on short edges
+_CHECK_EVERY = 50  # iterations
+_FIRST_LOOK = 100
+_MOST_ITERATIONS = 20_000
+
+_ETA = 0.99  # below one, so that rounding does not make the steps too long
+_SUFFICIENT, _NECESSARY = 0.4, 0.8  # restart once the residual is down to the first; to the second, and rising again
+_LONGEST, _YOUNG = 0.36, 200  # restart after this share of all iterations, at the least after as many
+
+_MARGIN, _EXCESS = 0.05, 0.02  # how far the repair aims inside the rows, and stops outside, in units of the tolerance
+_SWEEPS, _SWEEPS_PER_ITERATION = 100, 0.5  # most sweeps of a repair: the larger of the two; some twenty are usual
+_SHARE_OF_TOLERANCE = 0.99  # leaves room for the certificate's rounding allowance
+_DENSEST_LOOKS, _SPARSEST_LOOKS = 1.05, 1.5
+
+_STALLED = 0.7  # the least by which the bracket must shrink as the iterations double
+_PATIENCE = 2000
+
+
+def solve(program: SteinProgram, settings: Settings) -> list[Candidate]:
+    """Solve all coordinates, up to eight at a time; threads take such groups.
+
+    Parameters
+    ----------
+    program : SteinProgram
+    settings : Settings
+
+    Returns
+    -------
+    list of Candidate
+        In the variables of the matrix or of the relative form. A candidate whose bracket stayed wider than the
+        tolerance says why.
+    """
+    batches = _batches(program)
+    with (
+        tqdm(
+            desc="first order",
+            unit=" iterations",
+            delay=1.0,
+            file=sys.stderr,
+            disable=not settings.progress,
+            leave=False,
+        ) as bar,
+        ThreadPoolExecutor(max_workers=min(settings.n_jobs, len(batches))) as pool,
+    ):
+        tasks = [pool.submit(quietly, _solve_batch, batch, settings, bar) for batch in batches]
+        try:
+            return [candidate for task in tasks for candidate in task.result()]
+        except BaseException:
+            settings.interrupted.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+class _Programs(NamedTuple):
+    """Programs of coordinates that share their leading rows, and how many rows these are."""
+
+    programs: list[CoordinateProgram]
+    shared: int
+
+
+def _batches(program: SteinProgram) -> list[_Programs]:
+    """Programs of the coordinates in order, in groups of at most eight of the same form."""
+    batches: list[_Programs] = []
+    previous: SteinProgram | RelativeForm | None = None
+    for j, form in enumerate(suitable_forms(program, _NEAR)):
+        if form is not previous or len(batches[-1].programs) == LANES:
+            batches.append(_Programs([], len(form.edge_rows[1])))
+        batches[-1].programs.append(form.coordinate(j))
+        previous = form
+    return batches
+
+
+def _solve_batch(programs: _Programs, settings: Settings, bar: tqdm) -> list[Candidate]:
+    """Iterate until every bracket is narrow enough, time is up, or the brackets stop shrinking."""
+    if not any(len(program.radius) for program in programs.programs):
+        return [closed_form(program, "first_order") for program in programs.programs]
+    batch = _Batch(lay_out(*programs), settings.tolerance)
+    looks = _Looks(settings.tolerance)
+    while True:
+        batch.advance()
+        bar.update(_CHECK_EVERY)
+        stopped = settings.stopped
+        if stopped or looks.due(batch.iterations):
+            batch.look()
+            looks.took(batch.iterations, batch.widest)
+            bar.set_postfix_str(f"widest bracket {batch.widest:.1e}", refresh=False)
+            if stopped or batch.widest <= _SHARE_OF_TOLERANCE * settings.tolerance or looks.stalled:
+                return batch.candidates()
+        batch.restart()
+
+
+class _Looks:
+    """When to repair and look at the brackets, and whether they still shrink.
+
+    Their width falls about as 1/k^2 in the iterations k, so the next look is when they should be narrow enough.
+    """
+
+    def __init__(self, tolerance: float) -> None:
+        self.tolerance = tolerance
+        self.next = _FIRST_LOOK
+        self.history: list[tuple[int, float]] = []
+
+    def due(self, iterations: int) -> bool:
+        """Whether to look now."""
+        return iterations >= self.next
+
+    def took(self, iterations: int, widest: float) -> None:
+        """Note a bracket."""
+        self.history.append((iterations, widest))
+        factor = min(max(np.sqrt(widest / self.tolerance), _DENSEST_LOOKS), _SPARSEST_LOOKS)
+        self.next = min(int(iterations * factor), _MOST_ITERATIONS)
+
+    @property
+    def stalled(self) -> bool:
+        """Whether the bracket has hardly shrunk while the iterations doubled, or they are too many."""
+        now, widest = self.history[-1]
+        before = [gap for iterations, gap in self.history if 2 * iterations <= now]
+        return now >= _MOST_ITERATIONS or (now >= _PATIENCE and widest > _STALLED * before[-1])
+
+
+class _Batch:
+    """Up to eight programs under way.
+
+    Attributes
+    ----------
+    iterations : int
+    lower, upper : ndarray, shape (8,)
+        Best bounds so far, in units of the layout's scale.
+    """
+
+    def __init__(self, layout: Layout, tolerance: float) -> None:
+        self.layout = layout
+        self.tolerance = tolerance
+        variables, multipliers = layout.exact_columns.box.shape[0], len(layout.rows.radius)
+
+        def lanes(count: int) -> Floats:
+            return np.zeros((count, LANES), np.float32)
+
+        self.state = kernels.State(*map(lanes, (variables, variables, variables, multipliers, multipliers, variables)))
+        self.y, self.p = lanes(variables), lanes(multipliers)
+        self.best_y, self.best_p = np.zeros((variables, LANES)), lanes(multipliers)
+        self.pull = np.zeros((variables, LANES))
+
+        norm = np.sqrt((layout.exact_columns.objective**2).sum(axis=0))
+        self.live = norm > 0.0
+        self.lower, self.upper = np.zeros(LANES), np.where(self.live, np.inf, 0.0)
+        self.omega = np.where(self.live, norm, 1.0) / np.sqrt(multipliers)
+        self.iterations = 0
+        self.age = np.zeros(LANES, np.int64)
+        self.lengths = np.zeros((4, LANES))
+        self.first_residual, self.last_residual = np.full((2, LANES), np.inf)
+
+    @property
+    def steps(self) -> Floats:
+        """Factors of tau and sigma, shape (2, 8)."""
+        return np.array([_ETA / self.omega, _ETA * self.omega], np.float32)
+
+    @property
+    def gaps(self) -> Floats:
+        """Relative width of each bracket; 1 for one without end."""
+        open_end = np.isinf(self.upper)
+        upper = np.where(open_end | ~self.live, 1.0, self.upper)
+        return np.where(self.live, np.where(open_end, 1.0, (upper - self.lower) / upper), 0.0)
+
+    @property
+    def widest(self) -> float:
+        """Relative width of the widest bracket."""
+        return float(self.gaps.max())
+
+    def advance(self) -> None:
+        """Iterate up to the next check, and find the point (y+, p+) to be judged."""
+        rows, columns, steps = self.layout.rows, self.layout.columns, self.steps
+        k = self.age + np.arange(1, _CHECK_EVERY + 1)[:, None]
+        kernels.halpern_steps(rows, columns, self.state, steps, (k / (k + 1.0)).astype(np.float32))
+        kernels.plain_step(rows, columns, self.state, steps, self.y, self.p, self.lengths)
+        self.age += _CHECK_EVERY
+        self.iterations += _CHECK_EVERY
+
+    def look(self) -> None:
+        """Judge p, and y before and after its repair."""
+        y = self.y.astype(np.float64)
+        self._judge(y)
+        sweeps = max(_SWEEPS, int(_SWEEPS_PER_ITERATION * self.iterations))
+        margin, excess = _MARGIN * self.tolerance, _EXCESS * self.tolerance
+        kernels.repair(self.layout.exact_rows, self.layout.exact_columns, y, margin, excess, sweeps)
+        self._judge(y)
+
+    def _judge(self, y: Floats) -> None:
+        """Keep y and p in the lanes where they prove more than was known."""
+        found = np.empty((3, LANES))
+        kernels.bounds(self.layout.exact_rows, self.layout.exact_columns, y, self.p, self.pull, found)
+        upper, value, largest = found
+        lower = value / np.maximum(largest, 1.0)
+        better = lower > self.lower
+        self.best_y[:, better], self.lower[better] = y[:, better], lower[better]
+        better = upper < self.upper
+        self.best_p[:, better], self.upper[better] = self.p[:, better], upper[better]
+
+    def restart(self) -> None:
+        """Restart at (y+, p+) the lanes that have gained enough, or no longer do, and rebalance their steps."""
+        moved, away = self.lengths[:2], self.lengths[2:]
+        residual = np.sqrt(moved[0] * self.omega + moved[1] / self.omega)
+        fresh = self.age == _CHECK_EVERY
+        self.first_residual = np.where(fresh, residual, self.first_residual)
+        enough = residual <= _SUFFICIENT * self.first_residual
+        worse_again = (residual <= _NECESSARY * self.first_residual) & (residual > self.last_residual)
+        long = (self.age > _LONGEST * self.iterations) & (self.age > _YOUNG)
+        chosen = self.live & ~fresh & (enough | worse_again | long)
+        self.last_residual = np.where(chosen, np.inf, residual)
+        if not chosen.any():
+            return
+        kernels.restart(self.layout.rows, self.state, chosen[None].astype(np.float32), self.y, self.p)
+        rebalanced = chosen & (away > 0.0).all(axis=0) & np.isfinite(away).all(axis=0)
+        ratio = np.sqrt(away[1] / np.where(rebalanced, away[0], 1.0))
+        self.omega = np.where(rebalanced, np.sqrt(self.omega * ratio), self.omega)
+        self.age[chosen] = 0
+
+    def candidates(self) -> list[Candidate]:
+        """The best y and p of each program, in its own variables."""
+        found = []
+        for lane, (program, gap) in enumerate(zip(self.layout.programs, self.gaps, strict=False)):
+            y = self.layout.variables(lane, self.best_y)
+            p = self.layout.multipliers(lane, self.best_p)
+            notes: tuple[str, ...] = ()
+            if gap > self.tolerance:
+                notes = (
+                    f"the first-order method stopped at a bracket of {gap:.1e} after {self.iterations} iterations",
+                )
+            found.append(Candidate(program, y, p, ("first_order",), notes, self.iterations))
+        return found

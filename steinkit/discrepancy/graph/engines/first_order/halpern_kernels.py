@@ -1,0 +1,320 @@
+"""Steps of the first-order method on eight coordinates at once, each one pass over rows or columns.
+
+In every lane j: maximise b_j'y subject to |A y| <= r, |y| <= u_j. Arrays of variables and of multipliers have shape
+(count, 8). Lanes are explained in `first_order_lanes`; the method in `first_order`.
+
+Compiled when first called; nothing here allocates.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from steinkit.discrepancy.graph.engines.first_order.simd_lanes import (
+    any_positive,
+    greatest,
+    least,
+    load,
+    magnitude,
+    store,
+    widen,
+    zeros,
+)
+from steinkit.runtime.compilation import kernel
+from steinkit.sample import Floats, Integers
+
+_ONE, _PAIR = np.uint64(1), np.uint64(2)
+"""Most rows have two entries: spelled out, they save a loop's overhead."""
+
+
+class Rows(NamedTuple):
+    """Rows of A in compressed form, in groups; the coordinates that a row does not belong to ignore it.
+
+    Attributes
+    ----------
+    start : ndarray of uint64, shape (m + 1,)
+        Row i has the entries start[i] to start[i + 1].
+    column : ndarray of uint32, shape (entries,)
+    value : ndarray, shape (entries,)
+        float32 for the iteration, float64 for the certificate and the repair.
+    radius : ndarray, shape (m,)
+        r, in the precision of `value`.
+    step : ndarray, shape (m,)
+        sigma for the iteration, lambda/||a||^2 for the repair, in the precision of `value`.
+    groups : ndarray of int64, shape (groups + 1,)
+        Group g has the rows groups[g] to groups[g + 1].
+    member : ndarray, shape (groups, 8)
+        One in the lanes that a group's rows belong to, zero elsewhere; in the precision of `value`.
+    """
+
+    start: Integers
+    column: Integers
+    value: Floats
+    radius: Floats
+    step: Floats
+    groups: Integers
+    member: Floats
+
+
+class Columns(NamedTuple):
+    """What belongs to the variables of each coordinate, each of shape (N, 8) and of one precision.
+
+    Attributes
+    ----------
+    objective : ndarray
+        b.
+    box : ndarray
+        u.
+    step : ndarray
+        tau.
+    """
+
+    objective: Floats
+    box: Floats
+    step: Floats
+
+
+class State(NamedTuple):
+    """Where the iteration is; float32.
+
+    Attributes
+    ----------
+    y, anchor_y, ahead : ndarray, shape (N, 8)
+        Variables, those of the last restart, and 2 y+ - y.
+    p, anchor_p : ndarray, shape (m, 8)
+        Multipliers, and those of the last restart.
+    pull : ndarray, shape (N, 8)
+        A'p.
+    """
+
+    y: Floats
+    anchor_y: Floats
+    ahead: Floats
+    p: Floats
+    anchor_p: Floats
+    pull: Floats
+
+
+@kernel
+def _product(rows, i, y):  # type: ignore[no-untyped-def]
+    """Row i of A y."""
+    begin, end = rows.start[i], rows.start[i + 1]
+    if end - begin == _PAIR:
+        second = end - _ONE
+        return rows.value[begin] * load(y, rows.column[begin]) + rows.value[second] * load(y, rows.column[second])
+    v = zeros(y)
+    for k in range(begin, end):
+        v = v + rows.value[k] * load(y, rows.column[k])
+    return v
+
+
+@kernel
+def _spread(rows, i, p, pull):  # type: ignore[no-untyped-def]
+    """Add row i's share p a_i to A'p."""
+    begin, end = rows.start[i], rows.start[i + 1]
+    if end - begin == _PAIR:
+        _add(pull, rows.column[begin], rows.value[begin] * p)
+        _add(pull, rows.column[end - _ONE], rows.value[end - _ONE] * p)
+    else:
+        for k in range(begin, end):
+            _add(pull, rows.column[k], rows.value[k] * p)
+
+
+@kernel
+def _add(array, i, lanes):  # type: ignore[no-untyped-def]
+    """Add lanes to a row of an array."""
+    store(array, i, load(array, i) + lanes)
+
+
+@kernel
+def _stepped_variables(columns, i, y, pull, step):  # type: ignore[no-untyped-def]
+    """y+ = clip(y + tau (b - A'p), -u, u)."""
+    box = load(columns.box, i)
+    moved = y + step * load(columns.step, i) * (load(columns.objective, i) - pull)
+    return least(greatest(moved, -1.0 * box), box)
+
+
+@kernel
+def _stepped_multipliers(rows, i, p, product, member, step):  # type: ignore[no-untyped-def]
+    """p+ = soft(p + sigma A(2 y+ - y), sigma r), soft(t, c) = t - clip(t, -c, c)."""
+    sigma = rows.step[i] * step
+    threshold = rows.radius[i] * sigma
+    moved = p + sigma * product
+    return member * (moved - least(greatest(moved, -1.0 * threshold), threshold))
+
+
+@kernel
+def halpern_steps(rows, columns, state, steps, weights):  # type: ignore[no-untyped-def]
+    """Take reflected Halpern steps z <- w (2 z+ - z) + (1 - w) z_0, z = (y, p).
+
+    Parameters
+    ----------
+    rows : Rows
+    columns : Columns
+    state : State
+        Changed in place.
+    steps : ndarray of float32, shape (2, 8)
+        Factors of tau and of sigma.
+    weights : ndarray of float32, shape (count, 8)
+        w of each of the steps: k/(k + 1) in the k-th after a restart.
+    """
+    primal, dual = load(steps, 0), load(steps, 1)
+    for iteration in range(len(weights)):
+        weight = load(weights, iteration)
+        rest = 1.0 - weight
+        for i in range(len(columns.box)):
+            y, pull = load(state.y, i), load(state.pull, i)
+            ahead = 2.0 * _stepped_variables(columns, i, y, pull, primal) - y
+            store(state.ahead, i, ahead)
+            store(state.y, i, weight * ahead + rest * load(state.anchor_y, i))
+            store(state.pull, i, zeros(state.pull))
+        for group in range(len(rows.member)):
+            member = load(rows.member, group)
+            for i in range(rows.groups[group], rows.groups[group + 1]):
+                p = load(state.p, i)
+                stepped = _stepped_multipliers(rows, i, p, _product(rows, i, state.ahead), member, dual)
+                p = weight * (2.0 * stepped - p) + rest * load(state.anchor_p, i)
+                store(state.p, i, p)
+                _spread(rows, i, p, state.pull)
+
+
+@kernel
+def plain_step(rows, columns, state, steps, y_next, p_next, lengths):  # type: ignore[no-untyped-def]
+    """Set (y+, p+), the point that the iteration judges, and how far it lies from z and from z_0.
+
+    Parameters
+    ----------
+    rows, columns, state, steps
+        As in `halpern_steps`; of the state only `ahead` is changed.
+    y_next, p_next : ndarray of float32, shapes (N, 8), (m, 8)
+        Set to y+ and p+.
+    lengths : ndarray of float64, shape (4, 8)
+        Set to |y+ - y|^2/tau, |p+ - p|^2/sigma, |y+ - y_0|^2/tau, |p+ - p_0|^2/sigma, with tau, sigma not yet
+        multiplied by `steps`.
+    """
+    primal, dual = load(steps, 0), load(steps, 1)
+    moved, away = zeros(lengths), zeros(lengths)
+    for i in range(len(columns.box)):
+        y = load(state.y, i)
+        stepped = _stepped_variables(columns, i, y, load(state.pull, i), primal)
+        store(y_next, i, stepped)
+        store(state.ahead, i, 2.0 * stepped - y)
+        tau = widen(load(columns.step, i))
+        change, distance = widen(stepped - y), widen(stepped - load(state.anchor_y, i))
+        moved = moved + change * change / tau
+        away = away + distance * distance / tau
+    store(lengths, 0, moved)
+    store(lengths, 2, away)
+    moved, away = zeros(lengths), zeros(lengths)
+    for group in range(len(rows.member)):
+        member = load(rows.member, group)
+        for i in range(rows.groups[group], rows.groups[group + 1]):
+            p = load(state.p, i)
+            stepped = _stepped_multipliers(rows, i, p, _product(rows, i, state.ahead), member, dual)
+            store(p_next, i, stepped)
+            change, distance = widen(stepped - p), widen(stepped - load(state.anchor_p, i))
+            moved = moved + change * change / rows.step[i]
+            away = away + distance * distance / rows.step[i]
+    store(lengths, 1, moved)
+    store(lengths, 3, away)
+
+
+@kernel
+def restart(rows, state, restarted, y_next, p_next):  # type: ignore[no-untyped-def]
+    """Move z and z_0 to (y+, p+) in the lanes where `restarted`, shape (1, 8), is one, not zero; set A'p anew."""
+    chosen = load(restarted, 0)
+    for i in range(len(state.y)):
+        y, y_new = load(state.y, i), load(y_next, i)
+        store(state.y, i, y + chosen * (y_new - y))
+        y = load(state.anchor_y, i)
+        store(state.anchor_y, i, y + chosen * (y_new - y))
+        store(state.pull, i, zeros(state.pull))
+    for i in range(len(state.p)):
+        p, p_new = load(state.p, i), load(p_next, i)
+        anchor = load(state.anchor_p, i)
+        store(state.anchor_p, i, anchor + chosen * (p_new - anchor))
+        p = p + chosen * (p_new - p)
+        store(state.p, i, p)
+        _spread(rows, i, p, state.pull)
+
+
+@kernel
+def repair(rows, columns, y, margin, tolerance, sweeps):  # type: ignore[no-untyped-def]
+    """Move y into the rows by relaxed Kaczmarz sweeps, each followed by a clip to the box.
+
+    A row with |a'y| > R = (1 - margin) r changes y by -lambda (a'y -+ R) a/||a||^2 with 0 < lambda < 2; lambda = 1 is
+    the projection on |a'y| <= R.
+
+    Parameters
+    ----------
+    rows : Rows
+        With float64 values, and steps lambda/||a||^2.
+    columns : Columns
+        With float64 values.
+    y : ndarray of float64, shape (N, 8)
+        Changed in place.
+    margin : float
+    tolerance : float
+        Sweeps end when no row exceeds (1 + tolerance) r.
+    sweeps : int
+        Most sweeps.
+
+    Returns
+    -------
+    int
+        Sweeps taken.
+    """
+    for sweep in range(sweeps):
+        worst = zeros(y)
+        for group in range(len(rows.member)):
+            member = load(rows.member, group)
+            for i in range(rows.groups[group], rows.groups[group + 1]):
+                v = member * _product(rows, i, y)
+                excess = magnitude(v) - (1.0 - margin) * rows.radius[i]
+                if any_positive(excess):
+                    worst = greatest(worst, magnitude(v) - (1.0 + tolerance) * rows.radius[i])
+                    limit = (1.0 - margin) * rows.radius[i]
+                    _spread(rows, i, rows.step[i] * (least(greatest(v, -limit), limit) - v), y)
+        for i in range(len(columns.box)):
+            box = load(columns.box, i)
+            store(y, i, least(greatest(load(y, i), -1.0 * box), box))
+        if not any_positive(worst):
+            return sweep + 1
+    return sweeps
+
+
+@kernel
+def bounds(rows, columns, y, p, pull, found):  # type: ignore[no-untyped-def]
+    """Set what y and p prove in each lane, up to rounding.
+
+    Parameters
+    ----------
+    rows, columns
+        With float64 values.
+    y : ndarray of float64, shape (N, 8)
+        Within the box.
+    p : ndarray of float32, shape (m, 8)
+    pull : ndarray of float64, shape (N, 8)
+        Work space.
+    found : ndarray of float64, shape (3, 8)
+        Set to r'|p| + u'|b - A'p|, b'y, and the largest |a'y|/r.
+    """
+    upper, value, largest = zeros(found), zeros(found), zeros(found)
+    for i in range(len(pull)):
+        store(pull, i, zeros(pull))
+    for group in range(len(rows.member)):
+        member = load(rows.member, group)
+        for i in range(rows.groups[group], rows.groups[group + 1]):
+            multiplier = widen(load(p, i))
+            upper = upper + rows.radius[i] * magnitude(multiplier)
+            largest = greatest(largest, magnitude(member * _product(rows, i, y)) / rows.radius[i])
+            _spread(rows, i, multiplier, pull)
+    for i in range(len(columns.box)):
+        objective = load(columns.objective, i)
+        upper = upper + load(columns.box, i) * magnitude(objective - load(pull, i))
+        value = value + objective * load(y, i)
+    store(found, 0, upper)
+    store(found, 1, value)
+    store(found, 2, largest)

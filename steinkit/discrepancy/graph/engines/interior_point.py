@@ -1,0 +1,184 @@
+"""Mehrotra's predictor-corrector interior point method for Stein programs, shared by the engines `chain` and `block`.
+
+A program is seen through its rows, all scaled to |B x| <= 1, boxes included:
+
+    maximise b'x   subject to   -1 <= B x <= 1,
+    minimise 1'(z+ + z-)   subject to   B'(z+ - z-) = b,   z+, z- >= 0.
+
+x = 0 is strictly feasible, and so is the dual from the start, because the boxes can balance any b. With slacks
+s+ = 1 - B x, s- = 1 + B x the central path is s z = omega mu in every row, omega being weights of mean one. A Newton
+step with targets c for the products solves
+
+    (B' W B) dx = b + B'(c-/s- - c+/s+),      W = z+/s+ + z-/s-,
+
+and is all that is asked of the program's linear algebra (`NewtonSystem`). An iteration is [1]_ a predictor (c = 0), a
+corrector (c = sigma mu omega plus the predictor's second-order term, sigma = (mu_affine/mu)^3), and while the step
+stays short a few of Gondzio's correctors [2]_, which pull products far from the path back towards it.
+
+Every iteration bounds the optimum from both sides, so the method stops as soon as the bracket is narrow enough. The
+bounds that count are the certificate's; these only decide when to stop.
+
+References
+----------
+.. [1] S. Mehrotra, "On the implementation of a primal-dual interior point method", SIAM J. Optim. 2 (1992).
+.. [2] J. Gondzio, "Multiple centrality corrections in a primal-dual method for linear programming", Comput. Optim.
+   Appl. 6 (1996).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from steinkit.discrepancy.graph.engines import barrier_kernels as barrier
+from steinkit.discrepancy.graph.engines.base import Settings
+from steinkit.discrepancy.graph.programs.certificate import relative_width
+from steinkit.sample import Floats
+
+_FIRST_MU = 0.3
+_LEAST_SIGMA, _MOST_SIGMA = 1e-6, 0.5
+_STEP_FRACTION = 0.995
+_LONG_STEP = 0.9  # a step as long needs no further corrector
+_WORTHWHILE = 0.02  # what a corrector must add to the steps' lengths
+_LOWEST, _HIGHEST = 0.1, 10.0  # products aimed at by a corrector, in units of sigma mu
+_SHORTEST_STEP = 1e-5
+_MOST_ITERATIONS = 100
+_SHARE_OF_TOLERANCE = 0.8  # leaves room for the certificate's rounding allowance
+
+
+class NewtonSystem(Protocol):
+    """Linear algebra of a program's rows.
+
+    Attributes
+    ----------
+    start : ndarray, shape (rows,)
+        Multipliers p of the rows, of largest size about one, with B'p = b.
+    omega : ndarray, shape (rows,)
+        Weights of the rows in the barrier, positive, of mean one.
+    """
+
+    start: Floats
+    omega: Floats
+
+    def factorise(self, weights: Floats, /) -> None:
+        """Factorise H = B' diag(weights) B."""
+
+    def step(self, force: Floats, change: Floats, /) -> None:
+        """Set `change` to B dx, where H dx = b + B'force."""
+
+    def bounds(self, rows: Floats, multipliers: Floats, /) -> tuple[float, float]:
+        """Return a lower and an upper bound of the optimum from row values B x and any multipliers of the rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Where the interior point method stopped.
+
+    Attributes
+    ----------
+    rows : ndarray, shape (rows,)
+        Row values B x that gave the best lower bound.
+    multipliers : ndarray, shape (rows,)
+        Multipliers z+ - z- that gave the best upper bound.
+    lower, upper : float
+        Those bounds, in the system's units.
+    iterations : int
+    """
+
+    rows: Floats
+    multipliers: Floats
+    lower: float
+    upper: float
+    iterations: int
+
+
+def solve(system: NewtonSystem, settings: Settings, correctors: int = 2) -> Solution:
+    """Follow the central path until the bracket is as narrow as asked for, or nothing is gained.
+
+    Parameters
+    ----------
+    system : NewtonSystem
+    settings : Settings
+    correctors : int
+        Most of Gondzio's correctors an iteration; they pay where a factorisation costs many solves.
+    """
+    state = _State(system)
+    best_rows, best_multipliers = state.rows.copy(), system.start.copy()
+    lower, upper = system.bounds(best_rows, best_multipliers)
+    iteration = 0
+    while relative_width(lower, upper) > _SHARE_OF_TOLERANCE * settings.tolerance and iteration < _MOST_ITERATIONS:
+        if settings.stopped or not state.iterate(correctors):
+            break
+        iteration += 1
+        multipliers = state.z_up - state.z_low
+        new_lower, new_upper = system.bounds(state.rows, multipliers)
+        if new_lower > lower:
+            lower, best_rows = new_lower, state.rows.copy()
+        if new_upper < upper:
+            upper, best_multipliers = new_upper, multipliers
+    return Solution(best_rows, best_multipliers, lower, upper, iteration)
+
+
+class _State:
+    """Row values, slacks and multipliers, and the work space of an iteration."""
+
+    def __init__(self, system: NewtonSystem) -> None:
+        self.system = system
+        start, omega = system.start, system.omega
+        n = len(start)
+        self.rows = np.zeros(n)
+        self.s_up, self.s_low = np.ones(n), np.ones(n)
+        self.z_up = _FIRST_MU * omega + np.maximum(start, 0.0)
+        self.z_low = _FIRST_MU * omega + np.maximum(-start, 0.0)
+        self.weights, self.force, self.change = np.empty(n), np.empty(n), np.empty(n)
+        self.trial = np.empty(n)
+        self.targets = np.empty(n), np.empty(n)
+        self.trial_targets = np.empty(n), np.empty(n)
+
+    def iterate(self, correctors: int) -> bool:
+        """Take one predictor-corrector step; false if there is none to take."""
+        interior = self.s_up, self.s_low, self.z_up, self.z_low
+        mu = barrier.newton_weights(*interior, self.weights) / (2 * len(self.rows))
+        if not (math.isfinite(mu) and mu > 0.0):
+            return False
+        self.system.factorise(self.weights)
+        self.force[:] = 0.0
+        self.system.step(self.force, self.change)
+        if not barrier.is_finite(self.change):
+            return False
+        affine = barrier.affine_gap(*interior, self.change) / (2 * len(self.rows))
+        centre = min(max((affine / mu) ** 3, _LEAST_SIGMA), _MOST_SIGMA) * mu
+        barrier.mehrotra_targets(*interior, self.system.omega, self.change, centre, mu, *self.targets, self.force)
+        self.system.step(self.force, self.change)
+        if not barrier.is_finite(self.change):
+            return False
+        primal, dual = barrier.step_lengths(*interior, self.change, *self.targets)
+        primal, dual = self._correct(primal, dual, centre, correctors)
+        primal, dual = _STEP_FRACTION * primal, _STEP_FRACTION * dual
+        barrier.advance(self.rows, *interior, self.change, *self.targets, primal, dual)
+        return max(primal, dual) > _SHORTEST_STEP
+
+    def _correct(self, primal: float, dual: float, centre: float, correctors: int) -> tuple[float, float]:
+        """Lengthen a short step by correctors while each is worth its solve; returns the steps' lengths."""
+        interior = self.s_up, self.s_low, self.z_up, self.z_low
+        for _ in range(correctors):
+            if min(primal, dual) >= _LONG_STEP:
+                break
+            aim = (min(1.0, max(1.3 * length, length + 0.2)) for length in (primal, dual))
+            barrier.gondzio_targets(
+                *interior, self.system.omega, self.change, *self.targets, *aim, _LOWEST * centre, _HIGHEST * centre,
+                *self.trial_targets, self.force,
+            )  # fmt: skip
+            self.system.step(self.force, self.trial)
+            if not barrier.is_finite(self.trial):
+                break
+            longer = barrier.step_lengths(*interior, self.trial, *self.trial_targets)
+            if sum(longer) <= primal + dual + _WORTHWHILE:
+                break
+            primal, dual = longer
+            self.change, self.trial = self.trial, self.change
+            self.targets, self.trial_targets = self.trial_targets, self.targets
+        return primal, dual

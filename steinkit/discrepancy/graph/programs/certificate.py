@@ -1,0 +1,143 @@
+"""The proof of an answer: a bracket that holds whatever solver produced the candidate.
+
+A linear program can be written in several forms, whose variables and multipliers differ: the matrix form in the values
+and gradients of g, the same with near points expressed relative to one another, the chain form of one dimension. Each
+form turns any candidate (y, p) into bounds of its optimum: a lower one by making y feasible, an upper one by weak
+duality from p. Neither asks how y and p were found, so a solver that stops early, or lies, only widens the bracket.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from steinkit.sample import Floats
+
+
+class Form(Protocol):
+    """One coordinate's linear program in the variables of some form."""
+
+    def lower_bound(self, y: Floats, /) -> tuple[float, Floats]:
+        """Objective of y once made feasible, rounded down, and the feasible point; 0 and zeros if y proves nothing."""
+
+    def upper_bound(self, p: Floats, /) -> float:
+        """What the multipliers p prove of the optimum, rounded up; never more than is known without them."""
+
+    def stein_function(self, y: Floats, /) -> tuple[Floats, Floats]:
+        """Map variables back to g_j, shape (n,), and its gradient, shape (n, d)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """Proof that an optimum lies in [lower, upper].
+
+    Attributes
+    ----------
+    lower, upper : float
+    feasible : ndarray, shape (N,)
+        A feasible y whose objective is `lower`.
+    """
+
+    lower: float
+    upper: float
+    feasible: Floats
+
+    @property
+    def gap(self) -> float:
+        """Relative width of the bracket."""
+        return relative_width(self.lower, self.upper)
+
+
+def certify(program: Form, y: Floats, p: Floats) -> Certificate:
+    """Bracket the optimum of a program by any candidate.
+
+    Parameters
+    ----------
+    program : Form
+        With N variables and m multipliers.
+    y : ndarray, shape (N,)
+        Candidate solution, feasible or not.
+    p : ndarray, shape (m,)
+        Candidate multipliers.
+
+    Returns
+    -------
+    Certificate
+        Entries that are not finite count as zero.
+    """
+    lower, feasible = program.lower_bound(np.where(np.isfinite(y), y, 0.0))
+    upper = program.upper_bound(np.where(np.isfinite(p), p, 0.0))
+    return Certificate(lower, max(lower, upper), feasible)
+
+
+class Incumbent:
+    """The best y and the best p offered so far for one program; they need not come from the same source.
+
+    Parameters
+    ----------
+    program : Form
+    n_variables, n_multipliers : int
+        N and m.
+
+    Attributes
+    ----------
+    y : ndarray, shape (N,)
+    p : ndarray, shape (m,)
+    lower, upper : float
+        What they prove.
+    """
+
+    def __init__(self, program: Form, n_variables: int, n_multipliers: int) -> None:
+        self.program = program
+        self.y: Floats = np.zeros(n_variables)
+        self.p: Floats = np.zeros(n_multipliers)
+        self.lower = 0.0
+        self.upper = math.inf
+
+    def offer(self, y: Floats, p: Floats) -> Certificate:
+        """Judge a candidate, keep what is better in it, and return the candidate's own certificate."""
+        certificate = certify(self.program, y, p)
+        if certificate.lower > self.lower:
+            self.y, self.lower = y, certificate.lower
+        if certificate.upper < self.upper:
+            self.p, self.upper = p, certificate.upper
+        return certificate
+
+    @property
+    def gap(self) -> float:
+        """Relative width of the bracket that the best y and the best p prove together."""
+        return relative_width(self.lower, self.upper)
+
+
+class Bracketed:
+    """A number that is known to lie in [lower, upper]."""
+
+    lower: float
+    upper: float
+
+    @property
+    def value(self) -> float:
+        """Midpoint of the bracket."""
+        return 0.5 * self.lower + 0.5 * self.upper
+
+    @property
+    def gap(self) -> float:
+        """Relative width of the bracket, (upper - lower) / upper."""
+        return relative_width(self.lower, self.upper)
+
+    @property
+    def bracket(self) -> str:
+        """The bracket as text, rounded outwards to the digits that matter."""
+        from steinkit.discrepancy.graph.words import rounded_outwards
+
+        return "[{}, {}]".format(*rounded_outwards(self.lower, self.upper))
+
+
+def relative_width(lower: float, upper: float) -> float:
+    """(upper - lower) / upper; 0 for a bracket of width 0, 1 for one without end."""
+    if math.isinf(upper):
+        return 1.0
+    return 0.0 if upper <= lower else (upper - lower) / upper

@@ -1,0 +1,261 @@
+"""The Stein program of one dimension, in variables that keep their precision however near the points lie.
+
+On a line the graph joins neighbours, so the program is a chain. With h the length of an edge and (gamma, Gamma),
+(gamma', Gamma') the function and its derivative at the ends, let a and e be the residuals of the forward and the
+backward Taylor row in units of their radius c3 h^2/2. They are the edge's variables, and the ends are tied by
+
+    chord = Gamma + (c3 h/2) a,      gamma' = gamma + h chord,      Gamma' = chord - (c3 h/2) e,
+
+    |a| <= 1,  |e| <= 1   (the Taylor rows, which imply the Gamma-Lipschitz row |Gamma' - Gamma| <= c3 h),
+    |chord| <= c2         (the function-Lipschitz row, where h < 2 c1/c2),      |gamma| <= c1,   |Gamma| <= c2.
+
+Nothing is divided by h^2: at 10^4 points radii reach 1e-17, which rows in gamma and Gamma could not tell from rounding.
+Edges with h >= max(2 c1/c2, 4 c2/c3) bind nothing: the chain falls into segments there, each with a start of its own.
+
+**Bounds of the support.** Only the end sample, at distance t from the bound, needs rows: |gamma| <= c2 t and
+|gamma - t Gamma| <= c3 t^2/2 (Gamma inward) are those of an edge of length t that comes from a node with gamma = 0
+whose derivative is free: gamma = t chord, Gamma = chord - (c3 t/2) e. For the next sample, at distance t + h,
+
+    gamma' - (t + h) Gamma' = (gamma - t Gamma) + (c3 h/2) ((t + h) e - t a),
+
+of size at most (c3/2) (t^2 + h (2 t + h)) = (c3/2) (t + h)^2, and |gamma'| <= c2 t + c2 h: the bound's rows follow for
+all samples, by induction. Across an edge too long to bind, |gamma' - gamma| <= 2 c1 <= c2 h, and the bound's Taylor row
+binds nothing from a distance of 4 c2/c3 on. A segment is written so that its (nearer) bound comes first, by the
+reflection x -> -x, gamma -> -gamma if need be; only a single segment between two bounds has a far one, with the rows
+|gamma| <= c2 t and |gamma + t Gamma| <= c3 t^2/2 at its last node.
+
+**Layout.** Node i of the chain has two variables in [-1, 1]: (gamma/box, Gamma/c2) where a segment starts free,
+(chord/c2, e) where it starts from a bound, else (a, e). It has five rows, and as many multipliers: gamma/box, Gamma/c2,
+a, e, chord/c2; of a start from a bound the row of a serves the far bound. Rows that a node lacks are zero.
+
+**Proof.** Lower bound: the recursion in double-double arithmetic with a bound of its error, scaled by its worst row. At
+a far bound a residual of 1e-16 in gamma may exceed c3 t^2/2 by far. It is mended exactly: kappa added to every a and e
+adds kappa c3 sum h^2/2 to the last gamma and nothing to its Gamma. Upper bound: with T the force on an edge's rise
+gamma' - gamma, phi = h times the forward row's and kappa = h times the backward row's multiplier, a dual point obeys
+
+    T' = T + (box force) - b_gamma,      phi' = (box force) - b_Gamma - kappa,      kappa = h T - (chord's) - phi,
+
+so the boxes' and chords' multipliers determine the edges', and it costs sum |p| + sum (c3 h/2) (|phi| + |kappa|).
+
+References
+----------
+J. Gorham and L. Mackey (2015). Measuring sample quality with Stein's method. NeurIPS. Algorithm 2.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from steinkit.discrepancy.graph.programs.chain_form_kernels import (
+    BOUNDED,
+    EDGE,
+    FREE,
+    LIPSCHITZ_EDGE,
+    Chain,
+    Trace,
+    costate_bound,
+    trace,
+    two_product,
+)
+from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
+from steinkit.errors import UsageError
+from steinkit.sample import Floats
+
+_OUTWARD = 1.0 + 2.0**-48  # covers the rounding of a few operations
+_MENDING_SWEEPS = 10  # one or two do for a solver's answer; for a bad one the rows' scale changes with the shift
+_NEGLIGIBLE = 1e-12  # excess of the far bound's rows that scaling may mend
+
+
+class ChainProgram:
+    """The program of a sample on the line, as a chain.
+
+    Lengths h and t, radii c3 h^2/2 and objective weights, as rounded in double precision, are the program's data.
+
+    Parameters
+    ----------
+    program : SteinProgram
+        Of dimension 1, with distinct points in any order.
+
+    Attributes
+    ----------
+    chain : Chain
+    order : ndarray of int, shape (n,)
+        Index in the sample of each node of the chain.
+    sign : ndarray, shape (n,)
+        -1 for nodes of a reflected segment, else 1.
+    trivial : float
+        What the boxes alone prove of the optimum, rounded up.
+
+    Raises
+    ------
+    UsageError
+        If the program is not one-dimensional.
+    """
+
+    def __init__(self, program: SteinProgram) -> None:
+        if program.dim != 1:
+            raise UsageError(
+                f"engine chain is for one dimension, but the sample has {program.dim}; choose auto, block, "
+                "first_order, highs or cvxpy"
+            )
+        c = program.factors
+        points = program.points[:, 0]
+        lower, upper = (-math.inf, math.inf) if program.bounds is None else map(float, program.bounds[0])
+        order = np.argsort(points, kind="stable")
+        lengths = np.diff(points[order])
+        cuts = 1 + np.flatnonzero(lengths >= max(c.value_reach, c.taylor_reach))
+        ends = float(points[order[0]] - lower), float(upper - points[order[-1]])
+        sign = np.ones(len(points))
+        first = int(cuts[-1]) if len(cuts) else 0
+        if ends[1] < (math.inf if len(cuts) else ends[0]):  # the last segment has its (nearer) bound at its end
+            order[first:] = order[first:][::-1].copy()
+            lengths[first:] = lengths[first:][::-1].copy()
+            sign[first:] = -1.0
+            if not len(cuts):
+                ends = ends[1], ends[0]
+        self.order, self.sign = order, sign
+
+        kind = np.full(len(points), EDGE)
+        step = np.concatenate([[0.0], lengths])
+        kind[step < c.value_reach] = LIPSCHITZ_EDGE
+        starts = np.concatenate([[0], cuts]).astype(np.int64)
+        kind[starts], step[starts] = FREE, 0.0
+        box = np.minimum(c.value, c.gradient * np.minimum(points - lower, upper - points))[order]
+        value, slope = (part[order] for part in program.objective(0).reshape(2, -1))
+        value = sign * value  # a reflection leaves the derivative as it is
+        self.trivial = _sum_up(box * np.abs(value) + c.gradient * np.abs(slope))
+        near = [(0, ends[0])] if not len(cuts) else [(0, ends[0]), (first, ends[1])]
+        for start, distance in near:
+            if distance < c.taylor_reach:
+                kind[start], step[start], box[start] = BOUNDED, distance, c.value
+        far, far_radius = -1.0, 0.0
+        if not len(cuts) and ends[1] < c.taylor_reach:
+            far, far_radius = ends[1], 0.5 * c.smoothness * ends[1] ** 2
+        self.chain = Chain(
+            kind.astype(np.int64), step, box, value, slope,
+            c.value, c.gradient, c.smoothness, far, far_radius,
+        )  # fmt: skip
+
+    @property
+    def n_points(self) -> int:
+        """Number of points n; there are 2n variables and 5n multipliers."""
+        return len(self.order)
+
+    def lower_bound(self, y: Floats) -> tuple[float, Floats]:
+        """Objective of y made feasible, rounded down, and the feasible point; 0 and zeros if y proves nothing.
+
+        Parameters
+        ----------
+        y : ndarray, shape (2n,)
+
+        Returns
+        -------
+        float
+            Lower bound of the optimum. It allows for every rounding error of the recursion, of the products with the
+            weights and of their sum.
+        ndarray, shape (2n,)
+            The point that attains it, up to one rounding of each variable; at a far bound up to a common shift of the
+            residuals too, for there the exact shift is proved to exist and need not be a double.
+        """
+        values, slopes = np.empty(self.n_points), np.empty(self.n_points)
+        largest = float(np.abs(y).max())
+        if largest > 1.0:  # so that nothing below overflows
+            y = y / largest
+        found = trace(self.chain, y, values, slopes)
+        slack, loss = 0.0, 0.0
+        if self.chain.far >= 0.0:
+            y, found, slack, loss = self._mend(y, found, values, slopes)
+        scale = max(1.0, found.worst * _OUTWARD) + slack * _OUTWARD
+        value = (found.objective - (found.allowance + loss) * _OUTWARD) / (scale * _OUTWARD)
+        if not (0.0 < value < math.inf and scale < math.inf):
+            return 0.0, np.zeros_like(y)
+        return value, y if scale == 1.0 else y / scale
+
+    def upper_bound(self, p: Floats) -> float:
+        """Cost of the dual point that multipliers p, shape (5n,), determine, rounded up, or the boxes' if less."""
+        bound = float(costate_bound(self.chain, p))
+        return self.trivial if math.isnan(bound) else min(self.trivial, bound)
+
+    def stein_function(self, y: Floats) -> tuple[Floats, Floats]:
+        """Map variables to g, shape (n,), and its derivative, shape (n, 1), in the order of the sample."""
+        values, slopes = np.empty(self.n_points), np.empty(self.n_points)
+        trace(self.chain, y, values, slopes)
+        g, gradient = np.empty(self.n_points), np.empty((self.n_points, 1))
+        g[self.order] = self.sign * values
+        gradient[self.order, 0] = slopes
+        return g, gradient
+
+    def _mend(self, y: Floats, found: Trace, values: Floats, slopes: Floats) -> tuple[Floats, Trace, float, float]:
+        """Make the far bound's rows hold by a shift of all residuals, or by scaling where that takes less.
+
+        Returns
+        -------
+        y, trace
+            After shifts by doubles.
+        float, float
+            What a last shift, by a real number, may add to the largest row and take from the objective.
+        """
+        chain = self.chain
+        excess = self._far_excess(found)
+        edges = chain.kind >= EDGE
+        gains = 0.5 * chain.c3 * np.cumsum(np.where(edges, chain.step, 0.0) ** 2)  # of each gamma, by a shift of one
+        gain = float(gains[-1])
+        if not excess > _NEGLIGIBLE or not gain > 0.0:
+            return y, found, excess, 0.0
+        mended, shifted, total = y, found, 0.0
+        for _ in range(_MENDING_SWEEPS):
+            shift, _ = self._far_shift(shifted)
+            total += abs(shift) / gain
+            if shift == 0.0 or not total < excess:
+                break
+            mended = np.where(np.repeat(edges, 2), mended + shift / gain, mended)
+            shifted = trace(chain, mended, values, slopes)
+        shift, error = self._far_shift(shifted)
+        kappa = (abs(shift) + error) / gain * (1.0 + 2.0 * self.n_points * 2.0**-53) * _OUTWARD
+        if not total + kappa < excess:
+            return y, found, excess, 0.0
+        widest = 0.5 * chain.c3 * float(chain.step[edges].max())
+        slack = kappa * max(1.0, gain / chain.c1, widest / chain.c2)
+        return mended, shifted, slack, kappa * _sum_up(gains * np.abs(chain.value))
+
+    def _far_shift(self, found: Trace) -> tuple[float, float]:
+        """What the last gamma lacks to satisfy the far bound's rows, and an error bound.
+
+        A shift that makes them hold exactly lies within the error; both rows move with gamma. They may be exceeded as
+        much as others are, for all will be scaled.
+        """
+        chain, scale = self.chain, max(1.0, found.worst)
+        row, row_error = self._far_row(found)
+        value = sum(found.end_value)
+        error = 2.0 * (row_error + found.end_value_error + 2.0**-52 * scale * chain.far_radius)
+        error += 2.0**-51 * (abs(value) if chain.box[-1] > 0.0 else 0.0)
+        below = max(-scale * chain.far_radius - row, -scale * chain.box[-1] - value) + error
+        above = min(scale * chain.far_radius - row, scale * chain.box[-1] - value) - error
+        if below > above:
+            return 0.5 * (below + above), 0.5 * (below - above) + error
+        return min(max(0.0, below), above), error
+
+    def _far_row(self, found: Trace) -> tuple[float, float]:
+        """The far bound's row gamma + t Gamma at the last node, and its error."""
+        far, (slope, slope_low) = self.chain.far, found.end_slope
+        turn, turn_low = two_product(far, slope)
+        row = math.fsum([*found.end_value, turn, turn_low, far * slope_low])
+        error = found.end_value_error + far * found.end_slope_error + 2.0**-100 * abs(turn) + 2.0**-52 * abs(row)
+        return row, error
+
+    def _far_excess(self, found: Trace) -> float:
+        """Amount by which the far bound's rows exceed one, in units of their radii."""
+        row, row_error = self._far_row(found)
+        value = abs(found.end_value[0]) * _OUTWARD + found.end_value_error
+        limits = (abs(row) + row_error, self.chain.far_radius), (value, float(self.chain.box[-1]))
+        return max(0.0, *((size / limit if limit > 0.0 else math.inf) * _OUTWARD - 1.0 for size, limit in limits))
+
+
+def _sum_up(terms: Floats) -> float:
+    """Upper bound of a sum of non-negative numbers that were each rounded a few times."""
+    try:
+        return math.fsum(terms) * _OUTWARD
+    except (OverflowError, ValueError):
+        return math.inf

@@ -1,0 +1,299 @@
+"""Kernels of the chain form: the recursion in double-double arithmetic, and the costate bound.
+
+A double-double is an unevaluated sum of two doubles, good to about 2^-104 [1]_. Sums and products of doubles are split
+into result and exact rounding error by Knuth's TwoSum and Dekker's TwoProduct.
+
+References
+----------
+.. [1] T. J. Dekker, "A floating-point technique for extending the available precision", Numer. Math. 18 (1971);
+   M. Joldes, J.-M. Muller and V. Popescu, "Tight and rigorous error bounds for basic building blocks of double-word
+   arithmetic", ACM Trans. Math. Softw. 44 (2017): the operations below err by less than 2^-102 relatively.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from steinkit.runtime.compilation import array_kernel
+from steinkit.sample import Floats, Integers
+
+FREE, BOUNDED, EDGE, LIPSCHITZ_EDGE = 0, 1, 2, 3
+"""Kinds of nodes by what leads to them: nothing, a bound, an edge, an edge with a function-Lipschitz row."""
+
+ROWS = 5
+"""Rows of a node: value box, slope box, forward residual a, backward residual e, chord."""
+
+_SPLITTER = 134217729.0  # 2^27 + 1
+_DOUBLE_DOUBLE = 2.0**-100  # relative error of a double-double operation, with room for its own rounding
+_UNIT_ROUNDOFF = 2.0**-53
+_UNDERFLOW = 1e-300  # covers what underflows in one step
+
+DoubleDouble = tuple[float, float]
+
+
+class Chain(NamedTuple):
+    """A chain of n nodes; see `steinkit.discrepancy.graph.programs.chain_form`.
+
+    Attributes
+    ----------
+    kind : ndarray of int, shape (n,)
+        What leads to each node: FREE, BOUNDED, EDGE or LIPSCHITZ_EDGE.
+    step : ndarray, shape (n,)
+        Length h of the edge into the node, or distance of a BOUNDED node from its bound; 0 for FREE nodes.
+    box : ndarray, shape (n,)
+        Largest |gamma|: c1, or less near a bound (except for BOUNDED nodes, whose chord is bounded instead). Only a
+        FREE start's and the last node's are needed; elsewhere they follow along the chain.
+    value, slope : ndarray, shape (n,)
+        Weights of gamma and of Gamma in the objective.
+    c1, c2, c3 : float
+        Stein factors of the function, of its gradient and of the gradient's Lipschitz constant.
+    far : float
+        Distance t of the last node from a second bound, which asks |gamma + t Gamma| <= far_radius; -1 for none.
+    far_radius : float
+    """
+
+    kind: Integers
+    step: Floats
+    box: Floats
+    value: Floats
+    slope: Floats
+    c1: float
+    c2: float
+    c3: float
+    far: float
+    far_radius: float
+
+
+@array_kernel
+def two_sum(a: float, b: float) -> DoubleDouble:
+    """The rounded sum and its rounding error."""
+    total = a + b
+    shadow = total - a
+    return total, (a - (total - shadow)) + (b - shadow)
+
+
+@array_kernel
+def _split(a: float) -> DoubleDouble:
+    """Two halves of 26 bits whose sum is a."""
+    scaled = _SPLITTER * a
+    high = scaled - (scaled - a)
+    return high, a - high
+
+
+@array_kernel
+def two_product(a: float, b: float) -> DoubleDouble:
+    """The rounded product and its rounding error."""
+    product = a * b
+    a_high, a_low = _split(a)
+    b_high, b_low = _split(b)
+    return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+@array_kernel
+def _add(a: DoubleDouble, b: DoubleDouble) -> DoubleDouble:
+    """Sum of two double-doubles; errs by less than 2^-104 times the sum of their sizes."""
+    high, error = two_sum(a[0], b[0])
+    total, rest = two_sum(high, error + (a[1] + b[1]))
+    return total, rest
+
+
+@array_kernel
+def _times(a: DoubleDouble, b: float) -> DoubleDouble:
+    """Product of a double-double and a double."""
+    high, error = two_product(a[0], b)
+    product, rest = two_sum(high, error + a[1] * b)
+    return product, rest
+
+
+class Trace(NamedTuple):
+    """What the recursion found.
+
+    Attributes
+    ----------
+    worst : float
+        Upper bound of the largest scaled row; the far bound's rows are left out.
+    objective : float
+        Objective, up to `allowance`.
+    allowance : float
+    end_value, end_slope : tuple of two floats
+        gamma and Gamma of the last node, as double-doubles.
+    end_value_error, end_slope_error : float
+    """
+
+    worst: float
+    objective: float
+    allowance: float
+    end_value: DoubleDouble
+    end_slope: DoubleDouble
+    end_value_error: float
+    end_slope_error: float
+
+
+@array_kernel
+def trace(chain: Chain, y: Floats, values: Floats, slopes: Floats) -> Trace:
+    """Follow the recursion from variables y, shape (2n,), and set `values` to gamma and `slopes` to Gamma, rounded.
+
+    Every quantity carries a bound of its accumulated error.
+    """
+    worst, magnitude, carried = 0.0, 0.0, 0.0
+    objective = (0.0, 0.0)
+    value, slope = (0.0, 0.0), (0.0, 0.0)
+    value_error, slope_error = 0.0, 0.0
+    last = chain.kind.size - 1
+    for i in range(chain.kind.size):
+        kind, h = chain.kind[i], chain.step[i]
+        first, second = y[2 * i], y[2 * i + 1]
+        worst = max(worst, abs(first), abs(second))
+        if kind == FREE:
+            value, slope = two_product(chain.box[i], first), two_product(chain.c2, second)
+            value_error = slope_error = _UNDERFLOW
+        else:
+            half = two_product(0.5 * chain.c3, h)
+            if kind == BOUNDED:
+                value, chord = (0.0, 0.0), two_product(chain.c2, first)
+                value_error = slope_error = _UNDERFLOW
+            else:
+                push = _times(half, first)
+                chord = _add(slope, push)
+                slope_error += _DOUBLE_DOUBLE * (abs(slope[0]) + abs(push[0])) + _UNDERFLOW
+            if kind == LIPSCHITZ_EDGE:
+                worst = max(worst, (abs(chord[0]) * (1.0 + 2.0 * _UNIT_ROUNDOFF) + slope_error) / chain.c2)
+            rise, pull = _times(chord, h), _times(half, -second)
+            value_error += h * slope_error + _DOUBLE_DOUBLE * (abs(value[0]) + abs(rise[0])) + _UNDERFLOW
+            slope_error += _DOUBLE_DOUBLE * (abs(chord[0]) + abs(pull[0])) + _UNDERFLOW
+            value, slope = _add(value, rise), _add(chord, pull)
+        if i < last or chain.far < 0.0:
+            limit = chain.c1 if i < last else chain.box[i]
+            worst = max(worst, (abs(value[0]) * (1.0 + 2.0 * _UNIT_ROUNDOFF) + value_error) / limit)
+        worst = max(worst, (abs(slope[0]) * (1.0 + 2.0 * _UNIT_ROUNDOFF) + slope_error) / chain.c2)
+        by_value, by_slope = chain.value[i] * value[0], chain.slope[i] * slope[0]
+        objective = _add(objective, two_sum(by_value, by_slope))
+        magnitude += abs(by_value) + abs(by_slope)
+        carried += abs(chain.value[i]) * value_error + abs(chain.slope[i]) * slope_error + _UNDERFLOW
+        values[i], slopes[i] = value[0], slope[0]
+    # products round once and leave the low parts out; the sum is exact enough to go under
+    allowance = 8.0 * _UNIT_ROUNDOFF * magnitude + 2.0 * carried
+    return Trace(worst, objective[0], allowance, value, slope, value_error, slope_error)
+
+
+@array_kernel
+def costate_bound(chain: Chain, p: Floats) -> float:
+    """Upper bound of the optimum from row multipliers p, shape (5n,): the cost of a dual point, rounded up.
+
+    The dual point is the double-doubles T and the doubles phi and kappa computed here; what their rounding leaves in
+    the equations of gamma and Gamma is charged to the boxes.
+    """
+    n = chain.kind.size
+    force, force_low = np.empty(n + 1), np.empty(n + 1)  # T on the edge into each node, and behind the last
+    total = 0.0
+    start = 0
+    while start < n:
+        end = _segment_end(chain, start)
+        _balance_forces(chain, p, start, end, force, force_low)
+        forward = 0.0  # phi of the edge into the node
+        for k in range(start, end):
+            half = 0.5 * chain.c3 * chain.step[k]
+            at_value, at_slope = _box_force(chain, p, k), p[ROWS * k + 1] / chain.c2
+            cost = abs(at_value) * chain.box[k] + abs(at_slope) * chain.c2
+            backward, error, reach = 0.0, 0.0, chain.box[k]
+            if chain.kind[k] == BOUNDED:
+                reach = min(reach, chain.c2 * chain.step[k])
+            if chain.kind[k] != FREE:
+                chord = p[ROWS * k + 4] / chain.c2 if chain.kind[k] != EDGE else 0.0
+                lift = chain.step[k] * force[k]
+                backward = lift - chord - forward
+                error = abs(lift) + abs(chord) + abs(forward) + abs(backward)
+                cost += half * (abs(forward) + abs(backward)) + chain.c2 * abs(chord)
+            size = abs(force[k]) + abs(force[k + 1]) + abs(at_value) + abs(chain.value[k])
+            cost += reach * _DOUBLE_DOUBLE * size
+            forward = at_slope - chain.slope[k] - backward
+            error += abs(at_slope) + abs(chain.slope[k]) + abs(backward) + abs(forward)
+            total += cost + 4.0 * _UNIT_ROUNDOFF * (chain.c2 + half) * error + _UNDERFLOW
+        total += _cost_behind(chain, end, force[end], forward)
+        start = end
+    rounded_up: float = total * (1.0 + 2.0 * (n + 16) * _UNIT_ROUNDOFF)
+    return rounded_up
+
+
+@array_kernel
+def _segment_end(chain: Chain, start: int) -> int:
+    """Index after the last node of the segment that begins at `start`."""
+    end = start + 1
+    while end < chain.kind.size and chain.kind[end] >= EDGE:
+        end += 1
+    return end
+
+
+@array_kernel
+def _cost_behind(chain: Chain, end: int, force: float, forward: float) -> float:
+    """Cost of what T and phi are left behind a segment's last node: a far bound's row, or its boxes, take them."""
+    remainder = abs(force) * (1.0 + 2.0 * _UNIT_ROUNDOFF)
+    if end < chain.kind.size or chain.far < 0.0:
+        cost: float = chain.box[end - 1] * remainder + chain.c2 * abs(forward)
+        return cost
+    lift = chain.far * force
+    rounding = 4.0 * _UNIT_ROUNDOFF * (abs(lift) + abs(forward))
+    return chain.far_radius * remainder + chain.c2 * (abs(forward - lift) + rounding)
+
+
+@array_kernel
+def _box_force(chain: Chain, p: Floats, k: int) -> float:
+    """Force of a node's value box; none where the box holds gamma at zero."""
+    return p[ROWS * k] / chain.box[k] if chain.box[k] > 0.0 else 0.0
+
+
+@array_kernel
+def _balance_forces(chain: Chain, p: Floats, start: int, end: int, force: Floats, force_low: Floats) -> None:
+    """Set T on the edges into the nodes of a segment, and behind its last one.
+
+    T' - T is given by the boxes, so one T is free where a bound can take it, at a cost of T c3 t^2/2 only: T is zero
+    behind the last node if the segment is free there. Between two bounds the slopes must balance, which gives T on the
+    longest edge. Sums run outwards from the T that is known: near a bound forces may be larger by many orders.
+    """
+    known = start
+    if chain.kind[start] == BOUNDED:
+        known = end
+        if end == chain.kind.size and chain.far >= 0.0:
+            known = _longest_edge(chain)
+    force[known] = force_low[known] = 0.0
+    _sum_outwards(chain, p, start, end, known, force, force_low)
+    if chain.kind[start] == BOUNDED and known < end:
+        force[known] = _balancing_force(chain, p, start, end, force)
+        _sum_outwards(chain, p, start, end, known, force, force_low)
+
+
+@array_kernel
+def _longest_edge(chain: Chain) -> int:
+    """Node into which the longest edge leads."""
+    longest = 0
+    for k in range(chain.step.size):
+        if chain.step[k] > chain.step[longest]:
+            longest = k
+    return longest
+
+
+@array_kernel
+def _sum_outwards(chain: Chain, p: Floats, start: int, end: int, known: int, force: Floats, force_low: Floats) -> None:
+    """Set T from its value at `known`, by T' = T + box force - weight."""
+    for k in range(known, end):
+        jump = two_sum(_box_force(chain, p, k), -chain.value[k])
+        force[k + 1], force_low[k + 1] = _add((force[k], force_low[k]), jump)
+    for k in range(known - 1, start - 1, -1):
+        jump = two_sum(-_box_force(chain, p, k), chain.value[k])
+        force[k], force_low[k] = _add((force[k + 1], force_low[k + 1]), jump)
+
+
+@array_kernel
+def _balancing_force(chain: Chain, p: Floats, start: int, end: int, force: Floats) -> float:
+    """What to add to T between two bounds, so that phi and kappa balance the slopes."""
+    turn, torque, length = 0.0, chain.far * force[end], chain.far
+    for k in range(start, end):
+        torque += chain.step[k] * force[k]
+        length += chain.step[k]
+        turn += p[ROWS * k + 1] / chain.c2 - chain.slope[k]
+        if chain.kind[k] != EDGE:
+            turn += p[ROWS * k + 4] / chain.c2
+    balancing: float = (turn - torque) / length
+    return balancing

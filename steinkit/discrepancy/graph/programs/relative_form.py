@@ -1,0 +1,362 @@
+"""The Stein programs in relative variables, which hold points together however close they are.
+
+The rows of an edge of length D allow gamma an error of c3 D^2/2. Where D is 1e-6 that is lost in the rounding of gamma
+itself, and no method that works with gamma can close its bracket. So a point i close to another, its parent k, is
+given the difference of two affine functions instead. With
+
+    F_i(x) = gamma_i + <Gamma_i, x - x_i>,      F_i(x) = F_k(x) + w_i + <V_i, x - x_i>,
+
+the variables of i are w_i and V_i = Gamma_i - Gamma_k. A point without parent, a root, has w_i = gamma_i, V_i =
+Gamma_i. Parents form a forest, so that F_i is the sum of w_a + <V_a, x - x_a> over i and its ancestors a, and in
+
+    gamma_i - gamma_l = F_i(x_i) - F_l(x_l),
+    gamma_i - gamma_l - <Gamma_l, x_i - x_l> = F_i(x_i) - F_l(x_i),
+    gamma_i - gamma_l - <Gamma_i, x_i - x_l> = F_i(x_l) - F_l(x_l)
+
+the w of common ancestors, and in the last two their V too, cancel: they are left out of the rows, which lose nothing.
+Along a path of length L in the graph from i to k the rows add up to
+
+    |V_i| <= c3 L,      |w_i| <= c3 L^2 / 2,
+
+redundant boxes that tell a solver the size of the variables. The program is the same as before, in other variables.
+Rows and variables are then scaled by powers of two, which is exact, so that radii and boxes lie between 1 and 2.
+
+A root close to a finite bound of the coordinate, at a distance s, is taken relative to its projection onto the bound:
+x_i above becomes that projection, gamma_i = w_i + s_i Gamma_ij with the signed distance s_i, and the bound's last row
+is the box |w_i| <= c3 s^2/2. The others stay rows, or boxes of V_i.
+
+The forest follows the scales of the sample: at each of five levels, from 1e-3 down by factors of 1000, points joined by
+shorter edges are a cluster with a representative, and a point's parent is the representative of the finest cluster in
+which it is not the representative itself. Nearness is measured in units of sqrt(c1/c3), the distance at which c3 D^2/2
+compares with c1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components, dijkstra
+
+from steinkit.discrepancy.graph.programs.matrix_form import UNIT_ROUNDOFF, CoordinateProgram, power_of_two
+from steinkit.discrepancy.graph.programs.stein_program import Rows, SteinFactors, SteinProgram
+from steinkit.sample import Floats, Integers
+
+NEAR = 1e-3
+_FINER = 1e-3
+_LEVELS = 5
+_ROUNDING = 1.0 + 1e-12  # keeps redundant boxes redundant
+
+Terms = list[tuple[Integers, float | Floats]]
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """Which point each point is expressed relative to.
+
+    Attributes
+    ----------
+    parent : ndarray of int, shape (n,)
+        -1 for roots.
+    reach : ndarray, shape (n,)
+        Length of a path in the graph to the parent; 0 for roots.
+    origin : ndarray, shape (n, d)
+        Where w is the value of F - F_parent: the point itself, or its projection onto a bound.
+    """
+
+    parent: Integers
+    reach: Floats
+    origin: Floats
+
+    @cached_property
+    def lineage(self) -> Integers:
+        """Each point, its parent, the parent's parent, ..., and -1 after the root, shape (n, depth)."""
+        columns = [np.arange(len(self.parent))]
+        while (columns[-1] >= 0).any():
+            columns.append(np.where(columns[-1] >= 0, self.parent[columns[-1]], -1))
+        return np.column_stack(columns[:-1])
+
+
+@dataclass(frozen=True, eq=False)
+class RelativeProgram(CoordinateProgram):
+    """One coordinate's program in relative variables.
+
+    Attributes
+    ----------
+    units : ndarray, shape (N,)
+        Powers of two: the variables y stand for y * units, which are w (n), V_1 (n), ..., V_d (n).
+    points : ndarray, shape (n, d)
+    forest : Forest
+    """
+
+    units: Floats
+    points: Floats
+    forest: Forest
+
+    def stein_function(self, y: Floats) -> tuple[Floats, Floats]:
+        """Map variables back to g_j, shape (n,), and its gradient, shape (n, d), each rounded to double precision."""
+        w, *V = (y * self.units).reshape(-1, self.n_points)
+        slopes = np.column_stack(V)
+        value, gradient = np.zeros(self.n_points), np.zeros_like(self.points)
+        for ancestor in self.forest.lineage.T[::-1]:
+            i = np.flatnonzero(ancestor >= 0)
+            a = ancestor[i]
+            gradient[i] += slopes[a]
+            value[i] += w[a] + (slopes[a] * (self.points[i] - self.forest.origin[a])).sum(axis=1)
+        return value, gradient
+
+
+@dataclass(frozen=True, eq=False)
+class RelativeForm:
+    """Programs of the coordinates that share a forest."""
+
+    program: SteinProgram
+    forest: Forest
+
+    @cached_property
+    def edge_rows(self) -> tuple[sparse.csr_array, Floats]:
+        """Matrix and radii of the rows shared by all coordinates: the edges', and |gamma| <= c1, |Gamma| <= c2."""
+        program, c = self.program, self.program.factors
+        rows = Rows(program.n_points * (program.dim + 1))
+        i, k = program.graph.edges.T
+        distance = _edge_lengths(program)
+        self._add_edges(rows, i, k, distance)
+        i = np.flatnonzero(self.forest.parent >= 0)
+        rows.add(np.full(len(i), c.value), self._affine(i, program.points[i]))
+        for coordinate in range(program.dim):
+            rows.add(np.full(len(i), c.gradient), self._slope(i, coordinate))
+        return rows.assemble()
+
+    def coordinate(self, j: int) -> RelativeProgram:
+        """The linear program of coordinate j."""
+        program = self.program
+        matrix, radius = self.edge_rows
+        box = self._boxes()
+        if program.bounds is not None and np.isfinite(program.bounds[j]).any():
+            rows = Rows(box.size)
+            for bound in program.bounds[j][np.isfinite(program.bounds[j])]:
+                self._add_bound(j, float(bound), box, rows)
+            extra, extra_radius = rows.assemble()
+            matrix = sparse.csr_array(sparse.vstack([matrix, extra], format="csr"))
+            radius = np.concatenate([radius, extra_radius])
+        units, row_units = power_of_two(box.ravel()), power_of_two(radius)
+        objective, error = self._objective(j)
+        values = matrix.data * units[matrix.indices] / np.repeat(row_units, np.diff(matrix.indptr))
+        return RelativeProgram(
+            sparse.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape),
+            radius / row_units,
+            box.ravel() / units,
+            objective * units,
+            program.n_points,
+            units,
+            program.points,
+            self.forest,
+            objective_error=error * units,
+        )
+
+    def _boxes(self) -> Floats:
+        """Boxes without the support's bounds, shape (d + 1, n)."""
+        c, child, reach = self.program.factors, self.forest.parent >= 0, _ROUNDING * self.forest.reach
+        box = np.empty((self.program.dim + 1, self.program.n_points))
+        box[0] = np.where(child, np.minimum(2.0 * c.value + c.gradient * reach, 0.5 * c.smoothness * reach**2), c.value)
+        box[1:] = np.where(child, np.minimum(2.0 * c.gradient, c.smoothness * reach), c.gradient)
+        return box
+
+    def _objective(self, j: int) -> tuple[Floats, Floats]:
+        """Weights of the variables and bounds of their rounding errors, each of shape (n (d + 1),).
+
+        Those of a point go to it and to all its ancestors.
+        """
+        on_value, *on_slope = self.program.objective(j).reshape(-1, self.program.n_points)
+        total = np.zeros((self.program.dim + 1, self.program.n_points))
+        size, terms = np.zeros_like(total), np.zeros_like(total)
+        for ancestor in self.forest.lineage.T:
+            i = np.flatnonzero(ancestor >= 0)
+            a = ancestor[i]
+            step = self.program.points[i] - self.forest.origin[a]
+            weights = [on_value[i], *(on_value[i] * step[:, k] + slope[i] for k, slope in enumerate(on_slope))]
+            sizes = [np.abs(on_value[i])]
+            sizes += [np.abs(on_value[i] * step[:, k]) + np.abs(slope[i]) for k, slope in enumerate(on_slope)]
+            for k, (weight, most) in enumerate(zip(weights, sizes, strict=True)):
+                np.add.at(total[k], a, weight)
+                np.add.at(size[k], a, most)
+                np.add.at(terms[k], a, 1.0)
+        error = np.where(terms > 1.0, (terms + 4.0) * UNIT_ROUNDOFF * size, 0.0)
+        error[1:] = np.maximum(error[1:], 5.0 * UNIT_ROUNDOFF * size[1:])
+        return total.ravel(), error.ravel()
+
+    def _add_edges(self, rows: Rows, i: Integers, k: Integers, distance: Floats) -> None:
+        """Add the rows of edges (i, k) that can bind."""
+        points, c = self.program.points, self.program.factors
+        near = np.flatnonzero(distance < c.value_reach)
+        rows.add(c.gradient * distance[near], self._value_difference(i[near], k[near]))
+        near = np.flatnonzero(distance < c.gradient_reach)
+        for coordinate in range(self.program.dim):
+            above, below = self._apart(i[near], k[near])
+            terms = _slopes(above, coordinate, self.program.n_points, 1.0)
+            terms += _slopes(below, coordinate, self.program.n_points, -1.0)
+            rows.add(c.smoothness * distance[near], terms)
+        near = np.flatnonzero(distance < c.taylor_reach)
+        for end in (i, k):
+            above, below = self._apart(i[near], k[near])
+            at = points[end[near]]
+            terms = self._sum(above, at, 1.0) + self._sum(below, at, -1.0)
+            rows.add(0.5 * c.smoothness * distance[near] ** 2, terms)
+
+    def _add_bound(self, j: int, bound: float, box: Floats, rows: Rows) -> None:
+        """Hold the function to what a finite bound of coordinate j asks of it, by boxes where they can."""
+        points, forest, c = self.program.points, self.forest, self.program.factors
+        inward = points[:, j] - bound
+        distance = np.abs(inward)
+        root = forest.parent < 0
+        moved = forest.origin[:, j] != points[:, j]
+        here = root & (moved | (distance == 0.0)) & (forest.origin[:, j] == bound)
+        allowed = c.gradient * distance
+
+        plain = root & ~moved
+        box[0, plain] = np.minimum(box[0, plain], allowed[plain])
+        i = np.flatnonzero(~plain & ((allowed < c.value) | here) & (distance > 0.0))
+        rows.add(np.minimum(c.value, allowed[i]), self._affine(i, points[i]))
+
+        slope = c.smoothness * distance
+        for k in range(self.program.dim):
+            if k != j:
+                box[k + 1, root] = np.minimum(box[k + 1, root], slope[root])
+                i = np.flatnonzero(~root & (slope < c.gradient))
+                rows.add(slope[i], self._slope(i, k))
+
+        taylor = 0.5 * c.smoothness * distance**2
+        box[0, here] = np.minimum(2.0 * allowed[here], taylor[here])
+        i = np.flatnonzero(~here & (distance < c.taylor_reach))
+        projection = points[i].copy()
+        projection[:, j] = bound
+        rows.add(taylor[i], self._affine(i, projection))
+
+    def _apart(self, i: Integers, k: Integers) -> tuple[Integers, Integers]:
+        """Lineages of i and of k without what they have in common, -1 in its place."""
+        of_i, of_k = self.forest.lineage[i], self.forest.lineage[k]
+        same = (of_i[:, :, None] == of_k[:, None, :]) & (of_i >= 0)[:, :, None]
+        return np.where(same.any(axis=2), -1, of_i), np.where(same.any(axis=1), -1, of_k)
+
+    def _value_difference(self, i: Integers, k: Integers) -> Terms:
+        """Terms of gamma_i - gamma_k."""
+        points, n = self.program.points, self.program.n_points
+        above, below = self._apart(i, k)
+        terms = self._sum(above, points[i], 1.0) + self._sum(below, points[k], -1.0)
+        common = np.where(above < 0, self.forest.lineage[i], -1)
+        for coordinate in range(self.program.dim):
+            terms += _slopes(common, coordinate, n, (points[i] - points[k])[:, coordinate])
+        return terms
+
+    def _affine(self, i: Integers, at: Floats) -> Terms:
+        """Terms of F_i at points."""
+        return self._sum(self.forest.lineage[i], at, 1.0)
+
+    def _slope(self, i: Integers, coordinate: int) -> Terms:
+        """Terms of Gamma_i in a coordinate."""
+        return _slopes(self.forest.lineage[i], coordinate, self.program.n_points, 1.0)
+
+    def _sum(self, ancestors: Integers, at: Floats, sign: float) -> Terms:
+        """Terms of sign times the sum of w_a + <V_a, at - x_a> over ancestors."""
+        n, terms = self.program.n_points, Terms()
+        for a in ancestors.T:
+            present = np.where(a >= 0, sign, 0.0)
+            a = np.maximum(a, 0)
+            terms.append((a, present))
+            step = at - self.forest.origin[a]
+            terms += [(n * (k + 1) + a, present * step[:, k]) for k in range(self.program.dim)]
+        return terms
+
+
+def suitable_forms(program: SteinProgram, near: float | None = None) -> list[SteinProgram | RelativeForm]:
+    """Form of each coordinate's program: relative where points lie close together or close to a bound, else plain.
+
+    Close is less than `near`, `NEAR` if not given, in units of sqrt(c1/c3). Coordinates that share their edges' rows
+    share the object; `edge_rows` and `coordinate(j)` are what matters of it.
+    """
+    nearness = (NEAR if near is None else near) * _unit(program.factors)
+    forest = find_forest(program, nearness)
+    shared: SteinProgram | RelativeForm = program if (forest.parent < 0).all() else RelativeForm(program, forest)
+    forms: list[SteinProgram | RelativeForm] = []
+    for j in range(program.dim):
+        moved = move_to_bounds(forest, program, j, nearness)
+        forms.append(shared if moved is forest else RelativeForm(program, moved))
+    return forms
+
+
+def suitable_programs(program: SteinProgram) -> list[CoordinateProgram]:
+    """Every coordinate's program in its suitable form."""
+    return [form.coordinate(j) for j, form in enumerate(suitable_forms(program))]
+
+
+def find_forest(program: SteinProgram, nearness: float) -> Forest:
+    """Join points closer than `nearness` into trees, level by level."""
+    points, edges, n = program.points, program.graph.edges, program.n_points
+    lengths = _edge_lengths(program)
+    parent, reach = np.full(n, -1), np.zeros(n)
+    representative = np.full(n, -1)
+    for level in range(_LEVELS):
+        short = lengths < nearness * _FINER**level
+        if not short.any():
+            break
+        i, k = edges[short].T
+        links = sparse.csr_array((lengths[short], (i, k)), shape=(n, n))
+        label = np.asarray(connected_components(links, directed=False)[1], dtype=np.int64)
+        members = np.flatnonzero(np.bincount(label)[label] > 1)
+        chosen = _central_points(points, label, members, representative)
+        path = dijkstra(links, directed=False, indices=np.unique(chosen), min_only=True)
+        others = members != chosen
+        parent[members[others]] = chosen[others]
+        reach[members[others]] = path[members[others]]
+        representative[members] = chosen
+    return Forest(parent, reach, points)
+
+
+def _central_points(points: Floats, label: Integers, members: Integers, representative: Integers) -> Integers:
+    """For each member of a cluster its representative.
+
+    It is that of the coarser cluster if it belongs to this one, or else the point closest to the mean.
+    """
+    cluster = label[members]
+    size = np.bincount(cluster)
+    x = points[members]
+    mean = np.column_stack([np.bincount(cluster, column) for column in x.T])[cluster] / size[cluster][:, None]
+    away = np.abs(x - mean).sum(axis=1)
+    away[representative[members] == members] = -1.0
+    order = np.lexsort((members, away, cluster))
+    first = np.searchsorted(cluster[order], cluster)
+    return np.asarray(members[order[first]])
+
+
+def move_to_bounds(forest: Forest, program: SteinProgram, j: int, nearness: float) -> Forest:
+    """Take points closer to a finite bound of coordinate j than to their parent relative to their projection."""
+    if program.bounds is None:
+        return forest
+    distance = np.abs(program.points[:, [j]] - program.bounds[j])
+    closest = distance.argmin(axis=1)
+    distance = distance.min(axis=1)
+    to_parent = np.abs(program.points - program.points[forest.parent]).sum(axis=1)
+    moved = (distance < nearness) & ((forest.parent < 0) | (distance <= to_parent))
+    if not moved.any():
+        return forest
+    origin = forest.origin.copy()
+    origin[moved, j] = program.bounds[j][closest[moved]]
+    return Forest(np.where(moved, -1, forest.parent), np.where(moved, 0.0, forest.reach), origin)
+
+
+def _slopes(ancestors: Integers, coordinate: int, n: int, factor: float | Floats) -> Terms:
+    """Terms of a factor times the sum of V_a in a coordinate over ancestors."""
+    return [(n * (coordinate + 1) + np.maximum(a, 0), np.where(a >= 0, factor, 0.0)) for a in ancestors.T]
+
+
+def _edge_lengths(program: SteinProgram) -> Floats:
+    """L1 lengths of the edges."""
+    i, k = program.graph.edges.T
+    return np.asarray(np.abs(program.points[i] - program.points[k]).sum(axis=1))
+
+
+def _unit(c: SteinFactors) -> float:
+    """Distance at which a Taylor row's radius compares with the box of gamma."""
+    return float(np.sqrt(c.value / c.smoothness))

@@ -1,0 +1,219 @@
+"""The Stein programs: one linear program for each coordinate of the target.
+
+The graph Stein discrepancy of a weighted sample (x_i, q_i), i = 1..n, with scores s is a supremum over functions g and
+their gradients, known at the sample's points only. The L1 norm on points decouples it into one program a coordinate j,
+in gamma_i = g_j(x_i) and Gamma_ik = d_k g_j(x_i) [1]_:
+
+    maximise   sum_i q_i (s_j(x_i) gamma_i + Gamma_ij)
+    subject to |gamma_i| <= c1,   |Gamma_ik| <= c2,   and for every edge (i, l) of the graph, D = ||x_i - x_l||_1:
+               |gamma_i - gamma_l| <= c2 D                                   unless D >= 2 c1/c2
+               |Gamma_ik - Gamma_lk| <= c3 D   for every k                   unless D >= 2 c2/c3
+               |gamma_i - gamma_l - <Gamma_i, x_i - x_l>| <= c3 D^2 / 2      unless D >= 4 c2/c3
+               |gamma_i - gamma_l - <Gamma_l, x_i - x_l>| <= c3 D^2 / 2      unless D >= 4 c2/c3
+
+The rows left out cannot bind: the boxes imply the first two kinds, and |gamma_i - gamma_l| <= c2 D, which holds by row
+or by box, with |<Gamma, x_i - x_l>| <= c2 D the last. A finite bound b of coordinate j adds, with a = |x_ij - b|,
+
+               |gamma_i| <= c2 a,   |Gamma_ik| <= c3 a (k != j),   |gamma_i - Gamma_ij (x_ij - b)| <= c3 a^2 / 2,
+
+the last only for 0 < a < 4 c2/c3. The rows of the edges are the same for all coordinates and are built once.
+
+Another diffusion operator than Langevin's, T g = <drift, g> + <a, grad g>, changes the objective only, which becomes
+
+               sum_i q_i (drift_j(x_i) gamma_i + sum_k a_jk(x_i) Gamma_ik).
+
+References
+----------
+.. [1] J. Gorham and L. Mackey, "Measuring sample quality with Stein's method", NeurIPS 2015, section 4, equations
+   (6)-(8), and section 3.4 for the Stein factors (c1, c2, c3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
+from steinkit.discrepancy.graph.spanner.geometry import Graph
+from steinkit.discrepancy.operators import Coefficients
+from steinkit.errors import UsageError
+from steinkit.sample import Floats, Integers
+
+
+@dataclass(frozen=True)
+class SteinFactors:
+    """Bounds on g, on its gradient, and on the gradient's Lipschitz constant."""
+
+    value: float = 1.0
+    gradient: float = 1.0
+    smoothness: float = 1.0
+
+    @classmethod
+    def of(cls, factors: tuple[float, float, float]) -> SteinFactors:
+        """Check three numbers (c1, c2, c3)."""
+        try:
+            c = np.asarray(factors, dtype=np.float64)
+        except (TypeError, ValueError):
+            c = np.empty(0)
+        if c.shape != (3,) or not (np.isfinite(c).all() and (c > 0).all()):
+            raise UsageError(f"stein_factors must be three positive numbers (c1, c2, c3); received {factors}")
+        return cls(*map(float, c))
+
+    @property
+    def value_reach(self) -> float:
+        """Distance from which on two values of g cannot differ too much: 2 c1/c2."""
+        return 2.0 * self.value / self.gradient
+
+    @property
+    def gradient_reach(self) -> float:
+        """Distance from which on two gradients cannot differ too much: 2 c2/c3."""
+        return 2.0 * self.gradient / self.smoothness
+
+    @property
+    def taylor_reach(self) -> float:
+        """Distance from which on the Taylor rows cannot bind: 4 c2/c3."""
+        return 4.0 * self.gradient / self.smoothness
+
+
+@dataclass(frozen=True, eq=False)
+class SteinProgram:
+    """The d linear programs of a sample.
+
+    Parameters
+    ----------
+    points, scores : ndarray, shape (n, d)
+    weights : ndarray, shape (n,)
+        Positive, summing to one.
+    graph : Graph
+        Pairs of points whose values are held together.
+    factors : SteinFactors
+    bounds : ndarray, shape (d, 2), or None
+    coefficients : Coefficients, optional
+        Of a diffusion operator at the points; the Langevin operator's if not given.
+    """
+
+    points: Floats
+    scores: Floats
+    weights: Floats
+    graph: Graph
+    factors: SteinFactors = SteinFactors()
+    bounds: Floats | None = None
+    coefficients: Coefficients | None = None
+
+    @property
+    def n_points(self) -> int:
+        """Number of points n."""
+        return len(self.points)
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates d, which is the number of programs."""
+        return int(self.points.shape[1])
+
+    @cached_property
+    def edge_rows(self) -> tuple[sparse.csr_array, Floats]:
+        """Matrix A and radii r of the edges' rows, shared by all coordinates."""
+        c = self.factors
+        i, k = self.graph.edges.T
+        step = self.points[i] - self.points[k]
+        distance = np.abs(step).sum(axis=1)
+        rows = Rows(self.n_points * (self.dim + 1))
+
+        near = np.flatnonzero(distance < c.value_reach)
+        rows.add(c.gradient * distance[near], [(i[near], 1.0), (k[near], -1.0)])
+
+        near = np.flatnonzero(distance < c.gradient_reach)
+        for coordinate in range(self.dim):
+            block = self.n_points * (coordinate + 1)
+            radii = c.smoothness * distance[near]
+            rows.add(radii, [(block + i[near], 1.0), (block + k[near], -1.0)])
+
+        near = np.flatnonzero(distance < c.taylor_reach)
+        radii = 0.5 * c.smoothness * distance[near] ** 2
+        for end in (i, k):
+            slopes = [
+                (self.n_points * (coordinate + 1) + end[near], -step[near, coordinate])
+                for coordinate in range(self.dim)
+            ]
+            rows.add(radii, [(i[near], 1.0), (k[near], -1.0), *slopes])
+        return rows.assemble()
+
+    def objective(self, j: int) -> Floats:
+        """Weights of coordinate j's variables, shape (n (d + 1),).
+
+        q_i s_ij on gamma_i and q_i on Gamma_ij, or q_i drift_ij on gamma_i and q_i a_jk(x_i) on every Gamma_ik.
+        """
+        b = np.zeros((self.dim + 1, self.n_points))
+        if self.coefficients is None:
+            b[0] = self.weights * self.scores[:, j]
+            b[j + 1] = self.weights
+        else:
+            b[0] = self.weights * self.coefficients.drift[:, j]
+            b[1:] = self.weights * self.coefficients.covariance[:, j].T
+        return b.ravel()
+
+    def coordinate(self, j: int) -> CoordinateProgram:
+        """The linear program of coordinate j."""
+        matrix, radius = self.edge_rows
+        box = np.full((self.dim + 1, self.n_points), self.factors.gradient)
+        box[0] = self.factors.value
+        if self.bounds is not None and np.isfinite(self.bounds[j]).any():
+            rows = Rows(box.size)
+            for bound in self.bounds[j][np.isfinite(self.bounds[j])]:
+                self._add_bound(j, float(bound), box, rows)
+            extra, extra_radius = rows.assemble()
+            matrix = sparse.csr_array(sparse.vstack([matrix, extra], format="csr"))
+            radius = np.concatenate([radius, extra_radius])
+        return CoordinateProgram(matrix, radius, box.ravel(), self.objective(j), self.n_points)
+
+    def coordinates(self) -> Iterator[CoordinateProgram]:
+        """All d programs, in order."""
+        return (self.coordinate(j) for j in range(self.dim))
+
+    def _add_bound(self, j: int, bound: float, box: Floats, rows: Rows) -> None:
+        """Hold coordinate j's function to what a finite bound of its support asks of it."""
+        c = self.factors
+        inward = self.points[:, j] - bound
+        distance = np.abs(inward)
+        box[0] = np.minimum(box[0], c.gradient * distance)
+        for k in range(self.dim):
+            if k != j:
+                box[k + 1] = np.minimum(box[k + 1], c.smoothness * distance)
+        near = np.flatnonzero((distance > 0.0) & (distance < c.taylor_reach))
+        slope = self.n_points * (j + 1) + near
+        rows.add(0.5 * c.smoothness * distance[near] ** 2, [(near, 1.0), (slope, -inward[near])])
+
+
+class Rows:
+    """Collects rows of a sparse matrix a block at a time."""
+
+    def __init__(self, columns: int) -> None:
+        self.columns = columns
+        self.count = 0
+        self.radii: list[Floats] = []
+        self.row: list[Integers] = []
+        self.column: list[Integers] = []
+        self.value: list[Floats] = []
+
+    def add(self, radii: Floats, terms: list[tuple[Integers, float | Floats]]) -> None:
+        """Add a row for each radius; a term is the columns and the coefficients of one entry in each row."""
+        rows = self.count + np.arange(len(radii))
+        for columns, values in terms:
+            self.row.append(rows)
+            self.column.append(columns)
+            self.value.append(np.broadcast_to(np.asarray(values, dtype=np.float64), rows.shape))
+        self.radii.append(radii)
+        self.count += len(radii)
+
+    def assemble(self) -> tuple[sparse.csr_array, Floats]:
+        """The matrix, without explicit zeros, and the radii."""
+        if not self.count:
+            return sparse.csr_array((0, self.columns)), np.empty(0)
+        entries = np.concatenate(self.value), (np.concatenate(self.row), np.concatenate(self.column))
+        matrix = sparse.csr_array(sparse.coo_array(entries, shape=(self.count, self.columns)))
+        matrix.eliminate_zeros()
+        return matrix, np.concatenate(self.radii)

@@ -1,0 +1,128 @@
+"""The graph Stein discrepancy of a sample: the number, its proof, and the function that attains it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from steinkit.discrepancy.graph.programs.certificate import Bracketed
+from steinkit.discrepancy.graph.spanner.geometry import Graph
+from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
+from steinkit.sample import DistinctSample, Floats
+
+if TYPE_CHECKING:
+    from steinkit.discrepancy.reference import Reference
+
+
+@dataclass(frozen=True, eq=False)
+class GraphSteinDiscrepancy(Bracketed):
+    """A graph Stein discrepancy with its certificate.
+
+    The n points are the sample's distinct points in order of first appearance; ``sample.inverse`` maps draws to them.
+
+    Attributes
+    ----------
+    lower, upper : float
+        The discrepancy lies in [lower, upper], whatever solver found it.
+    coordinate_lower, coordinate_upper : ndarray, shape (d,)
+        The same for each coordinate; they sum to `lower` and `upper`.
+    g : ndarray, shape (n, d)
+        A Stein function that attains `lower`.
+    grad_g : ndarray, shape (n, d, d)
+        Its gradient: ``grad_g[i, j, k]`` is the derivative of g_j in direction k at point i.
+    scores : ndarray, shape (n, d)
+        Score of the target at the points.
+    sample : DistinctSample
+        Points, weights, counts, names.
+    graph : Graph
+        The graph whose edges hold g together.
+    dilation : float
+        The spanner's stretch; 1 where the graph is complete.
+    stein_factors : tuple of float
+    engine : str
+        The engines that had a part in the answer, joined by " + " in the order of their hand-overs.
+    tolerance : float
+        The relative width of the bracket that was asked for.
+    seconds : dict
+        Wall time spent on "scores", "graph", "program" and "solve".
+    warnings : tuple of str
+        What was merged, dropped, handed over, or not reached.
+    operator : RiemannianLangevin, or None
+        The diffusion operator T_P; None for Langevin's.
+    coefficients : Coefficients, or None
+        That operator at the points: drift and covariance; None for Langevin's, which are `scores` and the identity.
+    """
+
+    lower: float
+    upper: float
+    coordinate_lower: Floats
+    coordinate_upper: Floats
+    g: Floats
+    grad_g: Floats
+    scores: Floats
+    sample: DistinctSample
+    graph: Graph
+    dilation: float
+    stein_factors: tuple[float, float, float]
+    engine: str
+    tolerance: float
+    seconds: dict[str, float]
+    warnings: tuple[str, ...]
+    operator: RiemannianLangevin | None = None
+    coefficients: Coefficients | None = None
+
+    @property
+    def saturation(self) -> float:
+        """Share of the ceiling, sum q (c1 |s| + c2) over points and coordinates, that the discrepancy reaches.
+
+        With a diffusion operator the ceiling is sum q (c1 |drift| + c2 sum |a|). Near 1 the points lie so far apart,
+        for their number and dimension, that no edge holds g back: the number then says how large the scores are, and
+        little of the sample's quality.
+        """
+        c1, c2, _ = self.stein_factors
+        slopes = 1.0 if self.coefficients is None else np.abs(self.coefficients.covariance).sum(axis=2)
+        ceiling = float(self.sample.weights @ (c1 * np.abs(self.drift) + c2 * slopes).sum(axis=1))
+        return self.lower / ceiling
+
+    @property
+    def drift(self) -> Floats:
+        """What multiplies g in T_P g at the points, shape (n, d): the scores, or the diffusion operator's drift."""
+        return self.scores if self.coefficients is None else self.coefficients.drift
+
+    @property
+    def coordinate_values(self) -> Floats:
+        """Midpoints of the coordinates' brackets, shape (d,)."""
+        return 0.5 * (self.coordinate_lower + self.coordinate_upper)
+
+    @property
+    def test_function(self) -> Floats:
+        """H = T_P g at the points, shape (n,): <g, score> + div g, or a diffusion's <g, drift> + <a, grad g>.
+
+        Its mean is zero under the target and `lower` under the sample: h tends to be large where the sample has
+        too many draws, and negative where it has too few.
+        """
+        if self.coefficients is None:
+            spread = self.grad_g.trace(axis1=1, axis2=2)
+        else:
+            spread = (self.coefficients.covariance * self.grad_g).sum(axis=(1, 2))
+        return np.asarray((self.g * self.drift).sum(axis=1) + spread)
+
+    def summary(self, reference: Reference | None = None) -> str:
+        """Say in words what the number means, where the sample goes wrong, and what the number does not prove.
+
+        Parameters
+        ----------
+        reference : Reference, optional
+            Discrepancies of independent samples of the same size, from `steinkit.reference_discrepancy`.
+        """
+        from steinkit.discrepancy.graph.words import summarise
+
+        return summarise(self, reference)
+
+    def __repr__(self) -> str:
+        return (
+            f"<GraphSteinDiscrepancy {self.value:.6g} in {self.bracket}, "
+            f"{len(self.sample)} points in {self.sample.dim} dimensions, engine {self.engine}>"
+        )

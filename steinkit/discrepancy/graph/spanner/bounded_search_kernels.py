@@ -1,0 +1,207 @@
+"""Shortest-path searches that stop at a bound: the questions that the greedy spanner asks of the graph built so far.
+
+All are Dijkstra's algorithm. The rows of the adjacency are sorted by length, so that a scan stops at the first link
+that leads beyond the bound. A search leaves its labels in a `Frontier`, which `clear` returns to its blank state in
+time proportional to what was touched.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steinkit.discrepancy.graph.spanner.binary_heap_kernels import heap_pop, heap_push
+from steinkit.runtime.compilation import kernel
+from steinkit.sample import Floats, Integers
+
+Flags = NDArray[np.bool_]
+
+APART, TIED, JOINED, EXHAUSTED = 0, 1, 2, 3
+HEAP_SIZE, N_TOUCHED = 0, 1
+
+
+class Adjacency(NamedTuple):
+    """Links of a growing graph: those of x are entries start[x], ..., start[x] + degree[x] - 1, shortest first.
+
+    Rows have room for the links still to come, so that adding one moves nothing.
+    """
+
+    start: Integers
+    degree: Integers
+    to: Integers
+    length: Floats
+
+
+class Frontier(NamedTuple):
+    """Labels and heap of one search.
+
+    ``distance`` is infinite except at the nodes listed in ``touched``; ``counts`` holds the sizes of heap and list.
+    """
+
+    distance: Floats
+    touched: Integers
+    keys: Floats
+    nodes: Integers
+    counts: Integers
+
+
+@kernel
+def new_frontier(graph: Adjacency) -> Frontier:
+    """Make a blank frontier; every link is relaxed at most once in a search, which bounds the heap."""
+    n = len(graph.start)
+    room = len(graph.to) + 2
+    distance = np.empty(n)
+    distance[:] = np.inf
+    counts = np.zeros(2, np.int64)
+    return Frontier(distance, np.empty(n, np.int64), np.empty(room), np.empty(room, np.int64), counts)
+
+
+@kernel
+def label(frontier: Frontier, node: int, distance: float) -> None:
+    """Give a node a shorter distance and queue it."""
+    if frontier.distance[node] == np.inf:
+        frontier.touched[frontier.counts[N_TOUCHED]] = node
+        frontier.counts[N_TOUCHED] += 1
+    frontier.distance[node] = distance
+    size = frontier.counts[HEAP_SIZE]
+    frontier.counts[HEAP_SIZE] = heap_push(frontier.keys, frontier.nodes, size, distance, node)
+
+
+@kernel
+def take_nearest(frontier: Frontier) -> int:
+    """Take the nearest node off the heap; -1 if the entry is outdated because a shorter path was found since."""
+    distance = frontier.keys[0]
+    node = frontier.nodes[0]
+    frontier.counts[HEAP_SIZE] = heap_pop(frontier.keys, frontier.nodes, frontier.counts[HEAP_SIZE])
+    return node if distance <= frontier.distance[node] else -1
+
+
+@kernel
+def clear(frontier: Frontier) -> None:
+    """Return a frontier to its blank state."""
+    distance, touched, counts = frontier.distance, frontier.touched, frontier.counts
+    for k in range(counts[N_TOUCHED]):
+        distance[touched[k]] = np.inf
+    counts[HEAP_SIZE] = 0
+    counts[N_TOUCHED] = 0
+
+
+@kernel
+def search_within(graph: Adjacency, source: int, reach: float, goal: int, frontier: Frontier) -> None:
+    """Label all nodes within ``reach`` of ``source`` with their distance, or stop once ``goal`` is settled.
+
+    There is no goal if it equals the source.
+    """
+    start, degree, to, length = graph
+    label(frontier, source, 0.0)
+    distance, counts = frontier.distance, frontier.counts
+    while counts[HEAP_SIZE] > 0:
+        node = take_nearest(frontier)
+        if node < 0:
+            continue
+        if node == goal and node != source:
+            return
+        for k in range(start[node], start[node] + degree[node]):
+            through = distance[node] + length[k]
+            if through > reach:
+                break
+            if through < distance[to[k]]:
+                label(frontier, to[k], through)
+
+
+@kernel
+def search_targets(
+    graph: Adjacency,
+    source: int,
+    limit: Floats,
+    reach: float,
+    is_open: Flags,
+    n_open: int,
+    patience: int,
+    frontier: Frontier,
+) -> int:
+    """Close every open target y that is found within ``limit[y]`` of ``source``; return how many stay open.
+
+    The search ends at ``reach``, or when no more than ``patience`` targets are left open.
+    """
+    start, degree, to, length = graph
+    label(frontier, source, 0.0)
+    distance, counts = frontier.distance, frontier.counts
+    while counts[HEAP_SIZE] > 0 and n_open > patience:
+        node = take_nearest(frontier)
+        if node < 0:
+            continue
+        for k in range(start[node], start[node] + degree[node]):
+            through = distance[node] + length[k]
+            if through > reach:
+                break
+            other = to[k]
+            if through < distance[other]:
+                label(frontier, other, through)
+                if is_open[other] and through <= limit[other]:
+                    is_open[other] = False
+                    n_open -= 1
+    return n_open
+
+
+@kernel
+def search_both_ways(
+    graph: Adjacency,
+    u: int,
+    v: int,
+    reach: float,
+    margin: float,
+    budget: int,
+    forward: Frontier,
+    backward: Frontier,
+) -> int:
+    """Compare the distance of u and v with ``reach``, by a search from both.
+
+    The two halves of a path are summed apart, so that the sum can be off by rounding. The answer is therefore JOINED
+    or APART only if the relative difference exceeds ``margin``, and TIED otherwise; it is EXHAUSTED if ``budget``
+    nodes have been settled without an answer.
+
+    A node that the other side has not labelled is at least as far from there as the nearest node that is still to be
+    settled there, ``from_u`` or ``from_v`` away; it is left alone if even that is too far.
+    """
+    start, degree, to, length = graph
+    label(forward, u, 0.0)
+    label(backward, v, 0.0)
+    ahead, behind = forward.distance, backward.distance
+    certain, furthest = reach * (1.0 - margin), reach * (1.0 + margin)
+    shortest = np.inf
+    for _ in range(budget):
+        if forward.counts[HEAP_SIZE] == 0 or backward.counts[HEAP_SIZE] == 0:
+            return TIED if shortest <= furthest else APART
+        from_u, from_v = forward.keys[0], backward.keys[0]
+        if from_u + from_v > furthest:
+            return TIED if shortest <= furthest else APART
+        if from_u <= from_v:
+            node = take_nearest(forward)
+            if node < 0:
+                continue
+            for k in range(start[node], start[node] + degree[node]):
+                through, other = from_u + length[k], to[k]
+                if through > furthest:
+                    break
+                if through < ahead[other]:
+                    shortest = min(shortest, through + behind[other])
+                    if through + from_v <= furthest:
+                        label(forward, other, through)
+        else:  # the same from the other side
+            node = take_nearest(backward)
+            if node < 0:
+                continue
+            for k in range(start[node], start[node] + degree[node]):
+                through, other = from_v + length[k], to[k]
+                if through > furthest:
+                    break
+                if through < behind[other]:
+                    shortest = min(shortest, through + ahead[other])
+                    if through + from_u <= furthest:
+                        label(backward, other, through)
+        if shortest <= certain:
+            return JOINED
+    return EXHAUSTED

@@ -1,0 +1,247 @@
+"""The greedy spanner: the sparsest t-spanner in use, computed exactly in memory proportional to its size."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from functools import partial
+from threading import Event
+
+import joblib
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from tqdm import tqdm
+
+from steinkit.discrepancy.graph.spanner.bounded_search_kernels import Adjacency
+from steinkit.discrepancy.graph.spanner.geometry import Graph, checked_order, edge_lengths
+from steinkit.discrepancy.graph.spanner.greedy_kernels import Problem, filter_block, insert_in_order
+from steinkit.errors import InputError, UsageError
+from steinkit.runtime.compilation import announced_compilation
+from steinkit.runtime.threads import interruptible, thread_count
+from steinkit.sample import Floats, Integers, Sample, as_sample
+
+NEAREST = 6.0  # pairs at a point, on average, in the first bucket: enough to connect most points
+GROWTH = 4.0  # of the number of pairs from one bucket to the next
+ROOM = 64  # pairs a point that the filter of a bucket may leave open
+POINTS_PER_BLOCK = 750  # large enough to hold clusters, small enough to share out among threads
+CLUSTER_RADIUS = 0.45  # in units of (t - 1) times the shortest length: a way through the centre must stay below t
+
+
+def greedy_spanner(
+    points: Sample | ArrayLike, dilation: float = 2.0, *, p: float = 1.0, n_jobs: int = 1, progress: bool = False
+) -> Graph:
+    r"""Build the greedy t-spanner of points under the l_p norm.
+
+    A t-spanner of n points is a graph in which every pair (i, j) is joined by a path of length at most t d(i, j),
+    d(i, j) = ||x_i - x_j||_p. The greedy one is defined by its construction:
+
+        for all pairs i < j in the order of (d(i, j), i, j):
+            add the edge (i, j) if its endpoints' distance in the graph built so far exceeds t d(i, j).
+
+    It is unique, and among the sparsest and lightest spanners known.
+
+    Parameters
+    ----------
+    points : Sample or array_like, shape (n,) or (n, d)
+        The points; they may repeat. Each repeat is joined to its first occurrence by an edge of length 0, as the
+        definition has it; merge equal points first (`Sample.distinct`) if such edges are not wanted.
+    dilation : float, default 2
+        The t above, greater than 1.
+    p : float, default 1
+        Order of the norm, from 1 to infinity.
+    n_jobs : int, default 1
+        Threads that filter pairs, in joblib's convention (-1: all cores). The edges do not depend on it.
+    progress : bool, default False
+        Show progress on standard error once a second has passed.
+
+    Returns
+    -------
+    Graph
+        The edges i < j in the order in which they were added: by (length, i, j).
+
+    Raises
+    ------
+    InputError
+        If the points are not finite, or so far apart or so close that their distances overflow or vanish.
+    UsageError
+        If ``dilation`` is not a finite number above 1, p < 1, or ``n_jobs`` is 0.
+
+    Notes
+    -----
+    Pairs are handled in buckets of increasing length, cut at quantiles of a sample of distances: about 3 n pairs in
+    the first and four times as many in each next. For each bucket,
+
+    1. *filter*: most pairs are found to be joined already by the graph of the shorter edges, which is frozen
+       meanwhile. Sources that lie close together in the graph share one search from their centre; what that leaves
+       open is tried by all paths of two edges and then by one search, from each source, for all its pairs;
+    2. *insert*: the few pairs that are left are sorted, and go through the definition one at a time, with a search
+       from both ends that stops at t d(i, j). Where such a search grows long, one search from an endpoint settles all
+       pairs of the bucket at that endpoint.
+
+    Every pair is measured once a bucket, in time O(n^2 d) for each of about log_4 n buckets; the searches are local,
+    and take a few times as long. The closer t is to 1 the more edges there are, up to all pairs, and the longer it
+    takes. Memory is O(n d + m) for m edges, and 64 n pairs; a bucket with more pairs than that is cut short, but pairs
+    of one and the same length are never parted.
+
+    *Rounding.* The distance of i and j in the graph, i < j, is the least floating-point sum of edge lengths along a
+    path, added up from i to j. Whatever else is used to find it certifies a pair only with a relative margin of more
+    than 4 n machine epsilons; pairs closer to a tie are decided by that sum itself. The edges are thus the same on
+    every machine that rounds distances alike, for any number of threads.
+
+    References
+    ----------
+    I. Althöfer, G. Das, D. Dobkin, D. Joseph and J. Soares (1993). On sparse spanners of weighted graphs. Discrete &
+    Computational Geometry 9, 81-100.
+    J. Gorham and L. Mackey (2015). Measuring sample quality with Stein's method. NeurIPS. Section 4.
+    """
+    coordinates = as_sample(points).points
+    _check_settings(coordinates, dilation, p)
+    n = len(coordinates)
+    margin = (4 * n + 16) * np.finfo(np.float64).eps
+    problem = Problem(np.ascontiguousarray(coordinates.T), checked_order(p), float(dilation), margin)
+    edges, lengths = np.empty((0, 2), dtype=np.int64), np.empty(0)
+    if n > 1:
+        pace = _Pace(progress)
+        with (
+            announced_compilation(),
+            pace.bar,
+            joblib.Parallel(n_jobs=thread_count(n_jobs), prefer="threads") as parallel,
+        ):
+            work = partial(_insert_buckets, problem, coordinates, parallel, pace)
+            edges, lengths = interruptible(work, pace.interrupted)
+    _check_short_edges(coordinates, edges, lengths)
+    return Graph(n, edges, lengths, problem.order)
+
+
+class _Pace:
+    """How far the construction has come, and whether it should go on."""
+
+    def __init__(self, progress: bool) -> None:
+        self.interrupted = Event()
+        self.bar = tqdm(desc="spanner", unit="", delay=1.0, file=sys.stderr, disable=not progress, leave=False)
+
+    def steps(self, blocks: list[Integers]) -> Iterator[Integers]:
+        """The blocks of a pass over the points, one after another."""
+        for block in blocks:
+            if self.interrupted.is_set():
+                raise KeyboardInterrupt
+            yield block
+            self.bar.update()
+
+
+def _insert_buckets(
+    problem: Problem, coordinates: Floats, parallel: joblib.Parallel, pace: _Pace
+) -> tuple[Integers, Floats]:
+    """Filter and insert bucket after bucket; a bucket that was cut short is taken up again where it was cut."""
+    blocks = _blocks(coordinates)
+    edges, lengths = np.empty((0, 2), dtype=np.int64), np.empty(0)
+    lower = -1.0  # so that distances of 0 are in the first bucket
+    limits = _bucket_limits(coordinates, problem.order)
+    for k, limit in enumerate(limits):
+        pace.bar.total = pace.bar.n + (len(limits) - k) * len(blocks)
+        while lower < limit:
+            pairs, distances, lower = _open_pairs(problem, edges, lengths, blocks, lower, limit, parallel, pace)
+            chosen = _chosen(problem, edges, lengths, pairs, distances)
+            edges = np.concatenate([edges, pairs[chosen]])
+            lengths = np.concatenate([lengths, distances[chosen]])
+    return edges, lengths
+
+
+def _open_pairs(
+    problem: Problem,
+    edges: Integers,
+    lengths: Floats,
+    blocks: list[Integers],
+    lower: float,
+    upper: float,
+    parallel: joblib.Parallel,
+    pace: _Pace,
+) -> tuple[Integers, Floats, float]:
+    """Pairs of the bucket (lower, upper] that the filter leaves open, in order, and the limit it kept to."""
+    dim, n = problem.columns.shape
+    graph = _adjacency(n, edges, lengths, np.zeros(n, dtype=np.int64))
+    radius = CLUSTER_RADIUS * min(problem.dilation - 1.0, 1.0) * max(lower, 0.0)
+    patience = 1 if dim <= 4 else 6  # the last few open pairs of a source are cheaper to settle one by one
+    room = ROOM * n // len(blocks)
+    found = parallel(
+        joblib.delayed(filter_block)(problem, graph, block, lower, upper, radius, patience, room)
+        for block in pace.steps(blocks)
+    )
+    pairs = np.concatenate([part[0] for part in found])
+    distances = np.concatenate([part[1] for part in found])
+    upper = min(part[2] for part in found)
+    rank = np.lexsort((pairs[:, 1], pairs[:, 0], distances))
+    rank = rank[: np.searchsorted(distances[rank], upper, side="right")]
+    return pairs[rank], distances[rank], upper
+
+
+def _chosen(
+    problem: Problem, edges: Integers, lengths: Floats, pairs: Integers, distances: Floats
+) -> NDArray[np.bool_]:
+    """Which of the pairs, given in order, the greedy rule adds to the graph."""
+    n = problem.columns.shape[1]
+    pending = np.bincount(pairs.ravel(), minlength=n)
+    graph = _adjacency(n, edges, lengths, pending)
+    first = np.append(0, np.cumsum(pending))
+    incident = np.argsort(pairs.ravel(), kind="stable") // 2
+    linked: NDArray[np.bool_] = insert_in_order(problem, graph, pairs, distances, first, incident)
+    return linked
+
+
+def _adjacency(n: int, edges: Integers, lengths: Floats, spare: Integers) -> Adjacency:
+    """Lay out links by node, shortest first, with ``spare[x]`` free places at the end of the row of x."""
+    ends = edges.ravel()
+    degree = np.bincount(ends, minlength=n)
+    start = np.append(0, np.cumsum(degree + spare))
+    rank = np.argsort(ends, kind="stable")  # edges come in order of length
+    shift = np.repeat(start[:-1] - np.append(0, np.cumsum(degree)[:-1]), degree)
+    place = np.arange(len(ends)) + shift
+    to = np.empty(start[-1], dtype=np.int64)
+    length = np.empty(start[-1])
+    to[place] = edges[:, ::-1].ravel()[rank]
+    length[place] = np.repeat(lengths, 2)[rank]
+    return Adjacency(start[:-1], degree, to, length)
+
+
+def _bucket_limits(coordinates: Floats, p: float) -> list[float]:
+    """Upper limits of the buckets, the last infinite: quantiles of the distances of random pairs.
+
+    The seed is fixed, and no matter: limits decide what is done when, never which edges result.
+    """
+    n = len(coordinates)
+    rng = np.random.default_rng(0)
+    size = min(200_000, 50 * n + 1000)
+    i = rng.integers(n, size=size)
+    j = (i + rng.integers(1, n, size=size)) % n
+    levels = NEAREST / n * GROWTH ** np.arange(32)
+    distances = edge_lengths(coordinates, np.column_stack([i, j]), p)
+    return [*np.unique(np.quantile(distances, levels[levels < 1.0])).tolist(), np.inf]
+
+
+def _blocks(coordinates: Floats) -> list[Integers]:
+    """Sources of the filter in slabs across the widest coordinate, so that a block holds whole clusters of them."""
+    widest = int(np.argmax(np.ptp(coordinates, axis=0)))
+    rank = np.argsort(coordinates[:, widest], kind="stable")
+    return np.array_split(rank, max(1, len(rank) // POINTS_PER_BLOCK))
+
+
+def _check_settings(coordinates: Floats, dilation: float, p: float) -> None:
+    if not 1.0 < dilation < np.inf:  # so that NaN fails too
+        raise UsageError(f"dilation must be a finite number above 1; received {dilation}")
+    corners = np.vstack([coordinates.min(axis=0), coordinates.max(axis=0)])
+    diameter = edge_lengths(corners, [[0, 1]], p)[0]
+    if diameter > np.finfo(np.float64).max / (4.0 * dilation):
+        raise InputError(
+            f"paths of dilation {dilation:g} between points {diameter:g} apart overflow; rescale the coordinates"
+        )
+
+
+def _check_short_edges(coordinates: Floats, edges: Integers, lengths: Floats) -> None:
+    """Different points at a computed distance of 0 have had their differences vanish when raised to a power."""
+    i, j = edges[lengths == 0.0].T
+    vanished = np.flatnonzero((coordinates[i] != coordinates[j]).any(axis=1))
+    if vanished.size:
+        raise InputError(
+            f"points {i[vanished[0]] + 1} and {j[vanished[0]] + 1} differ but lie so close that their distance "
+            "vanishes; rescale the coordinates, or use p=1"
+        )

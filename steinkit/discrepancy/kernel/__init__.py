@@ -1,0 +1,1 @@
+"""The kernel Stein discrepancy, its test, and Stein thinning."""

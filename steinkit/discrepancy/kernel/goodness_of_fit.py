@@ -1,0 +1,366 @@
+r"""Kernel test of goodness of fit: whether a sample is further from its target than a right chain of draws would be.
+
+For draws x_1, ..., x_n in the order of time and a Stein kernel k0 (see `stein_form`), the statistic and its wild
+bootstrap [1]_ are
+
+.. math:: n V = \frac1n \sum_{ij} k_0(x_i, x_j), \qquad n B = \frac1n \sum_{ij} W_i W_j k_0(x_i, x_j),
+
+where W is a Markov chain of signs that flips with probability a at each step, so that E[W_i W_j] = r^|i - j| with
+r = 1 - 2a. It starts anew at the start of every chain of the sample. The p-value is the share of B at or above V.
+
+**The probability of a flip.** Where the draws are right, the mean of n V is the sum over lags t of the autocovariance
+c_t = E[k0(x_i, x_(i+t))] of the draws' features, and the mean of n B is the sum of c_t r^|t|. Signs that flip too often
+make B too small, and the test rejects too much; signs that hardly flip make every B nearly equal to V. This is the
+choice of a lag window in estimating a long-run variance: the best window r^|t| leaves out a share of the variance of
+order (n / tau)^(-1/3), where tau is the features' integrated autocorrelation time. We leave out the share
+
+.. math:: \delta = 0.4 \, d^{-1/2} (n / \tau)^{-1/3}.
+
+The factor d^(-1/2) is there because n V adds up about one slow feature a coordinate, so that its standard deviation
+relative to its mean falls so. For autocorrelations rho^t, with rho = (tau - 1) / (tau + 1), the sum with the window is
+(1 + rho r) / (1 - rho r). It equals (1 - delta) tau for the r used here; for independent draws r = 0, a = 1/2.
+
+tau is estimated from rows of the matrix k0(x_i, x_j), at most 200 evenly spaced i: each row is a time series in j. The
+autocovariances of the centred rows are added up, and their sum is cut off where Geyer's initial monotone sequence ends
+[2]_. A row's autocovariance weighs the features by the squares of their variances, so that those that dominate V
+dominate tau. The constant 0.4 is from simulation, `benchmarks/measures.py --test-size`.
+
+References
+----------
+.. [1] K. Chwialkowski, H. Strathmann and A. Gretton, "A kernel test of goodness of fit", ICML (2016), section 3.
+.. [2] C. J. Geyer, "Practical Markov chain Monte Carlo", Statistical Science 7 (1992), section 3.3.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Event
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from threadpoolctl import threadpool_limits
+
+from steinkit.chains import split_chains
+from steinkit.discrepancy.kernel.base_kernels import BaseKernel, fitted
+from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, stein_kernel_for
+from steinkit.discrepancy.operators import RiemannianLangevin
+from steinkit.discrepancy.preparation import prepare
+from steinkit.errors import InputError, UsageError
+from steinkit.runtime.compilation import announced_compilation
+from steinkit.runtime.threads import interruptible, thread_count
+from steinkit.sample import DistinctSample, Floats, Integers, Sample, as_sample
+from steinkit.target import Seed, Target
+
+_SHARE = 0.4  # of delta above
+_LARGEST_SHARE = 0.5
+_SERIES = 200  # rows of the kernel matrix that tau is estimated from
+_SERIES_AT_ONCE = 20
+_FEWEST = 20  # draws in units of tau, below which the level is not kept
+_ROWS = 256
+_REPLICATES = 128
+
+
+@dataclass(frozen=True, eq=False)
+class KernelSteinTest:
+    """A kernel test of goodness of fit.
+
+    Attributes
+    ----------
+    p_value : float
+        (1 + number of bootstrap values at or above the statistic) / (1 + n_bootstrap).
+    statistic : float
+        n times the squared V-statistic of `kernel_stein_discrepancy`, for n draws.
+    bootstrap : ndarray, shape (n_bootstrap,)
+        What the statistic might have been were the draws' distribution the target.
+    flip_probability : float
+        Of the signs, at each draw.
+    autocorrelation_time : float
+        tau, in draws; NaN if the flip probability was given.
+    kernel : IMQ, GaussianKernel or MaternKernel
+        The base kernel with its parameters, the scale filled in.
+    operator : RiemannianLangevin, or None
+        None for Langevin's.
+    bounds : ndarray, shape (d, 2), or None
+        Bounds of the support that were respected.
+    sample : DistinctSample
+        Points, counts, names.
+    scores : ndarray, shape (n_points, d)
+        Score of the target at the distinct points.
+    seconds : dict
+        Wall time spent on "scores", "autocorrelation" and "bootstrap".
+    warnings : tuple of str
+        What a reader should know before the number.
+    """
+
+    p_value: float
+    statistic: float
+    bootstrap: Floats
+    flip_probability: float
+    autocorrelation_time: float
+    kernel: BaseKernel
+    operator: RiemannianLangevin | None
+    bounds: Floats | None
+    sample: DistinctSample
+    scores: Floats
+    seconds: dict[str, float]
+    warnings: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return (
+            f"<KernelSteinTest p = {self.p_value:.4g} from {len(self.bootstrap)} replicates, statistic "
+            f"{self.statistic:.6g}, flip probability {self.flip_probability:.4g}>"
+        )
+
+
+def kernel_stein_test(
+    draws: Sample | ArrayLike,
+    target: Target | None = None,
+    *,
+    scores: ArrayLike | None = None,
+    bounds: ArrayLike | None = None,
+    kernel: str | BaseKernel = "imq",
+    operator: RiemannianLangevin | None = None,
+    flip_probability: float | None = None,
+    n_bootstrap: int = 1000,
+    rng: Seed = 0,
+    n_jobs: int = 1,
+) -> KernelSteinTest:
+    """Test whether draws come from the target, in whatever way they depend on their predecessors.
+
+    Time O(n^2 (d + n_bootstrap)), memory O(n n_bootstrap). The order of the draws matters: chain labels split the
+    sample, draw numbers order each chain; without them it is one chain in the order given.
+
+    A large p-value is no proof: the score does not know the shares of modes far apart, so a chain that missed a mode
+    passes. A small one says that the draws are not from the target, not that the bias matters. Samples of every biased
+    sampler are rejected once they are long enough.
+
+    Parameters
+    ----------
+    draws : Sample or array_like, shape (n,), (n, d) or (chains, draws, d)
+        Equally weighted, stationary: without burn-in, and not chosen by `thin`. Repeats of a chain that rejects
+        belong to it.
+    target : Target, optional
+    scores : array_like, shape (n, d), optional
+        Scores at the draws in place of a target.
+    bounds : array_like, shape (d, 2), optional
+        Bounds of the support; the target's own if not given.
+    kernel : {"imq", "gaussian", "matern"} or IMQ, GaussianKernel, MaternKernel
+        As in `kernel_stein_discrepancy`.
+    operator : RiemannianLangevin, optional
+        Another Stein operator than Langevin's.
+    flip_probability : float, optional
+        Above 0, at most 1/2, which is for independent draws. If not given, it is set from the draws' autocorrelation
+        by the rule above.
+    n_bootstrap : int
+        Replicates. Replicate b is the same however many are asked for.
+    rng : int, numpy.random.Generator or None
+        Seed.
+    n_jobs : int
+        Threads; -1 for all processors. The result does not depend on it.
+
+    Returns
+    -------
+    KernelSteinTest
+
+    Raises
+    ------
+    UsageError
+        If a setting cannot be honoured.
+    InputError
+        If sample, scores, bounds and operator do not fit together, the draws carry unequal weights or are all the same
+        point, or the numbers overflow.
+    """
+    _require_settings(flip_probability, n_bootstrap)
+    threads = thread_count(n_jobs)
+    began = time.perf_counter()
+    _require_equal_weights(as_sample(draws))
+    prepared = prepare(draws, target, scores=scores, weights=None, bounds=bounds)
+    points = prepared.points
+    if len(points) == 1:
+        raise InputError(
+            "all draws are the same point: a chain that has not moved cannot be tested; give a sample of more draws"
+        )
+    base, notes = fitted(kernel, points.points)
+    stein = stein_kernel_for(base, prepared, operator)
+    chains, disorder = split_chains(as_sample(draws))
+    series = [points.inverse[rows] for rows in chains]
+    seen = time.perf_counter()
+    size = _size(stein, points)
+    tau = math.nan
+    if flip_probability is None:
+        tau = _autocorrelation_time(stein, series)
+        flip_probability = _flip_probability(tau, len(points.inverse), points.dim)
+        notes += _doubts(tau, len(points.inverse))
+    correlated = time.perf_counter()
+    signs = _sign_sums(series, len(points), flip_probability, n_bootstrap, np.random.default_rng(rng))
+    sums = _pair_sums(stein, np.vstack([points.counts.astype(np.float32), signs]), threads) / len(points.inverse)
+    statistic, bootstrap = max(float(sums[0]), 0.0), sums[1:]
+    # signs that never flip give the statistic itself, up to the rounding of either: a tie
+    reached = int((bootstrap >= statistic - 2.0**-52 * len(points) * size).sum())
+    return KernelSteinTest(
+        p_value=(1 + reached) / (1 + n_bootstrap),
+        statistic=statistic,
+        bootstrap=bootstrap,
+        flip_probability=float(flip_probability),
+        autocorrelation_time=tau,
+        kernel=base,
+        operator=operator,
+        bounds=prepared.bounds,
+        sample=points,
+        scores=prepared.scores,
+        seconds={
+            "scores": seen - began,
+            "autocorrelation": correlated - seen,
+            "bootstrap": time.perf_counter() - correlated,
+        },
+        warnings=tuple(disorder) + notes,
+    )
+
+
+def _require_settings(flip_probability: float | None, n_bootstrap: int) -> None:
+    if flip_probability is not None and not 0.0 < flip_probability <= 0.5:
+        raise UsageError(f"flip_probability must be above 0 and at most 0.5; received {flip_probability}")
+    if isinstance(n_bootstrap, bool) or not isinstance(n_bootstrap, int | np.integer) or n_bootstrap < 1:
+        raise UsageError(f"n_bootstrap must be a positive whole number of replicates; received {n_bootstrap!r}")
+
+
+def _require_equal_weights(sample: Sample) -> None:
+    weights = sample.weights
+    if weights is not None and (weights != weights[0]).any():
+        raise InputError(
+            f"the draws carry unequal weights, from {weights.min():g} to {weights.max():g}; the test knows how draws "
+            "of equal weight scatter: drop the weights, or test the draws before they were weighted"
+        )
+
+
+def _size(stein: SteinKernel, points: DistinctSample) -> float:
+    """At least the statistic and every replicate: (sum_i sqrt(k0(x_i, x_i)))^2 / n over draws i."""
+    with announced_compilation(), np.errstate(over="ignore", invalid="ignore"):
+        diagonal = stein.diagonal()
+        size = float(points.counts @ np.sqrt(diagonal)) ** 2 / len(points.inverse)
+    if not math.isfinite(size):
+        raise InputError("the Stein kernel overflows: draws or scores are too large; rescale them")
+    return size
+
+
+def _doubts(tau: float, draws: int) -> tuple[str, ...]:
+    if draws >= _FEWEST * tau:
+        return ()
+    return (
+        f"the {draws} draws are worth about {draws / tau:.2g} independent ones (autocorrelation time {tau:.3g}); below "
+        f"{_FEWEST} the test rejects right samples more often than it should: run the chain for longer",
+    )
+
+
+def _autocorrelation_time(stein: SteinKernel, series: list[Integers]) -> float:
+    """Integrated autocorrelation time tau of the features, at least 1; `series` holds the point of each draw."""
+    whole = np.concatenate(series)
+    picked = whole[np.unique(np.linspace(0, len(whole) - 1, _SERIES).astype(np.int64))]
+    ends = np.cumsum([len(chain) for chain in series])[:-1]
+    longest = max(len(chain) for chain in series)
+    covariance = np.zeros(longest)
+    interrupted = Event()
+
+    def work() -> None:
+        for start in range(0, len(picked), _SERIES_AT_ONCE):
+            if interrupted.is_set():
+                return
+            rows = picked[start : start + _SERIES_AT_ONCE]
+            values = stein.block(rows)[:, whole]
+            own = whole == rows[:, None]  # k0(x, x) is no draw of k0(x, .), and large
+            others = np.maximum((~own).sum(axis=1, keepdims=True), 1)
+            values -= np.where(own, 0.0, values).sum(axis=1, keepdims=True) / others
+            values[own] = 0.0
+            for part in np.split(values, ends, axis=1):
+                covariance[: part.shape[1]] += _autocovariance(part)
+
+    with announced_compilation():
+        interruptible(work, interrupted)
+    if not covariance[0] > 0.0:
+        return 1.0
+    pairs = covariance[: longest // 2 * 2].reshape(-1, 2).sum(axis=1)  # of lags 2m, 2m + 1
+    negative = np.flatnonzero(pairs <= 0.0)
+    initial = pairs[: negative[0]] if negative.size else pairs
+    total = 2.0 * float(np.minimum.accumulate(initial).sum()) - covariance[0]
+    return float(max(total / covariance[0], 1.0))
+
+
+def _autocovariance(values: Floats) -> Floats:
+    """sum_j v_j v_(j+t) at each lag t, added up over the rows of `values`, (rows, n); shape (n,)."""
+    from scipy.fft import irfft, next_fast_len, rfft
+
+    n = values.shape[1]
+    length = next_fast_len(2 * n, real=True)  # so that the ends do not meet
+    power = np.abs(rfft(values, length, axis=1)) ** 2
+    return np.asarray(irfft(power.sum(axis=0), length)[:n])
+
+
+def _flip_probability(tau: float, draws: int, dim: int) -> float:
+    """The probability a at which the signs leave out a share delta of the variance, from 0 (not reached) to 1/2."""
+    share = min(_SHARE / math.sqrt(dim) * (tau / draws) ** (1.0 / 3.0), _LARGEST_SHARE)
+    left = (1.0 - share) * tau
+    if left <= 1.0:
+        return 0.5
+    rho = (tau - 1.0) / (tau + 1.0)
+    return float(0.5 * (1.0 - (left - 1.0) / (left + 1.0) / rho))
+
+
+def _sign_sums(
+    series: list[Integers], n_points: int, flip_probability: float, n_bootstrap: int, rng: np.random.Generator
+) -> NDArray[np.float32]:
+    """Sum of the signs of the draws at each point, for each replicate, shape (n_bootstrap, n_points)."""
+    whole = np.concatenate(series)
+    flips = np.full(len(whole), flip_probability)
+    flips[np.cumsum([0] + [len(chain) for chain in series[:-1]])] = 0.5
+    grouped = np.argsort(whole, kind="stable")
+    starts = np.searchsorted(whole[grouped], np.arange(n_points))
+    sums = np.empty((n_bootstrap, n_points), dtype=np.float32)  # whole numbers: exact
+    for first in range(0, n_bootstrap, _REPLICATES):
+        last = min(first + _REPLICATES, n_bootstrap)
+        flipped = rng.random((last - first, len(whole))) < flips
+        signs = 1.0 - 2.0 * np.logical_xor.accumulate(flipped, axis=1).astype(np.float32)
+        sums[first:last] = np.add.reduceat(signs[:, grouped], starts, axis=1)
+    return sums
+
+
+def _pair_sums(stein: SteinKernel, signs: NDArray[np.float32], threads: int) -> Floats:
+    """sum_ij q_i q_j k0(x_i, x_j) for each row q of `signs`, (replicates, n); shape (replicates,).
+
+    Rows of the kernel matrix come in blocks, from the diagonal on; what lies right of the diagonal block counts twice.
+    """
+    n = len(stein)
+    blocks = range(0, n, _ROWS)
+    sums = np.zeros((len(blocks), len(signs)))
+    interrupted = Event()
+
+    def fill(number: int) -> None:
+        if interrupted.is_set():
+            return
+        first = blocks[number]
+        last = min(first + _ROWS, n)
+        rows = np.empty((last - first, n))
+        for place, i in enumerate(range(first, last)):
+            stein.row(i, first, rows[place])
+        rows = rows[:, first:]
+        rows[:, last - first :] *= 2.0
+        for start in range(0, len(signs), _REPLICATES):
+            if interrupted.is_set():
+                return
+            some = signs[start : start + _REPLICATES, first:].astype(np.float64)
+            sums[number, start : start + len(some)] = ((some @ rows.T) * some[:, : last - first]).sum(axis=1)
+
+    def work() -> None:
+        with threadpool_limits(limits=1, user_api="blas"):  # ours are the threads
+            if threads == 1:
+                for number in range(len(blocks)):
+                    fill(number)
+                return
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(fill, range(len(blocks))))
+
+    with announced_compilation():
+        interruptible(work, interrupted)
+    return np.asarray(sums.sum(axis=0))

@@ -1,0 +1,199 @@
+"""The Stein kernel of an operator at the points of a sample, in whichever compiled form is fastest.
+
+For an operator T g = <b, g> + <a, grad g> and a base kernel k on R^d, the same for each coordinate of g,
+
+    k0(x, y) = <b(x), b(y)> k + <b(x), a(y) grad_y k> + <b(y), a(x) grad_x k> + tr(a(x) (grad_x grad_y' k) a(y)'),
+
+a positive semi-definite kernel whose mean under the target is zero in either argument. Langevin's operator has a = I
+and b = s. Finite bounds of the support change b and a, and nothing else (see `boundary`).
+
+Three forms: a = I takes time O(d) a pair, as does a diagonal a with more to add up; any other a takes O(d^2). The form
+is chosen by the numbers, so that an operator that happens to be Langevin's gives Langevin's result to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Event
+
+import numpy as np
+
+from steinkit.discrepancy.kernel.base_kernels import BaseKernel, compiled_form
+from steinkit.discrepancy.kernel.boundary import boundary_factor
+from steinkit.discrepancy.kernel.diffusion_kernels import add_diffusion_rows, diffusion_row
+from steinkit.discrepancy.kernel.langevin_kernels import IMQ_FAMILY, add_rows, stein_row
+from steinkit.discrepancy.operators import RiemannianLangevin
+from steinkit.discrepancy.preparation import Prepared
+from steinkit.errors import UsageError
+from steinkit.runtime.compilation import announced_compilation
+from steinkit.runtime.threads import interruptible
+from steinkit.sample import Floats, Integers
+
+_STRIPES = 16  # fixed, so that sums are added in the same order whatever the number of threads
+_ROWS_A_CALL = 64
+
+
+@dataclass(frozen=True, eq=False)
+class SteinKernel:
+    """k0 at n points.
+
+    Attributes
+    ----------
+    base : IMQ, GaussianKernel or MaternKernel
+        With its scale filled in.
+    points, drift : ndarray, shape (d, n)
+        Transposed, as the compiled kernels take them.
+    covariance : ndarray, shape (d, n) or (d d, n), or None
+        a at each point: its diagonal if no point has anything beside it, all of it row by row if one has; None for
+        the identity at every point.
+    drift_size : ndarray, shape (n,)
+        At least |b|: what the rounding error of b is in proportion to.
+    """
+
+    base: BaseKernel
+    points: Floats
+    drift: Floats
+    covariance: Floats | None
+    drift_size: Floats
+
+    def __len__(self) -> int:
+        return int(self.points.shape[1])
+
+    def row(self, i: int, start: int, out: Floats) -> None:
+        """Set out[j] = k0(x_i, x_j) for j >= start; out has shape (n,)."""
+        form = compiled_form(self.base)
+        if self.covariance is None:
+            stein_row(*form, self.points, self.drift, i, start, out)
+        else:
+            diffusion_row(*form, self.points, self.drift, self.covariance, i, start, out)
+
+    def block(self, rows: Iterable[int]) -> Floats:
+        """k0(x_i, x_j) for some rows i and every j, shape (rows, n)."""
+        chosen = [int(i) for i in rows]
+        values = np.empty((len(chosen), len(self)))
+        for place, i in enumerate(chosen):
+            self.row(i, 0, values[place])
+        return values
+
+    def diagonal(self) -> Floats:
+        """k0(x_i, x_i) = phi(0) |b|^2 - 2 phi'(0) |a|_F^2 at each point, shape (n,)."""
+        family, scale, exponent = compiled_form(self.base)
+        nowhere, steepness = np.zeros((1, 1)), np.empty(1)
+        stein_row(family, scale, exponent, nowhere, nowhere, 0, 0, steepness)
+        with np.errstate(over="ignore"):  # the callers refuse what is not finite
+            height = np.power(scale, 2.0 * exponent) if family == IMQ_FAMILY else 1.0
+            # row by row, as the sum over the d columns of an array in C order is rounded by its layout
+            drift = np.ascontiguousarray(self.drift.T)
+            return np.asarray(steepness[0] * self.squared_covariance() + height * (drift**2).sum(axis=1))
+
+    def squared_covariance(self) -> Floats:
+        """Squared Frobenius norm of a at each point, shape (n,)."""
+        if self.covariance is None:
+            return np.full(len(self), float(len(self.points)))
+        return np.asarray((self.covariance**2).sum(axis=0))
+
+    def sums_over_others(self, weights: Floats, threads: int) -> Floats:
+        """sum_{j != i} w_j k0(x_i, x_j) at each point i, shape (n,); control-C ends it."""
+        n = len(self)
+        stripes = min(_STRIPES, n)
+        sums = np.zeros((stripes, n))
+        interrupted = Event()
+
+        def fill(stripe: int) -> None:
+            reach = _ROWS_A_CALL * stripes
+            for first in range(stripe, n, reach):
+                if interrupted.is_set():
+                    return
+                self._add_rows(weights, first, min(first + reach, n), stripes, sums[stripe])
+
+        def work() -> None:
+            if threads == 1:
+                for stripe in range(stripes):
+                    fill(stripe)
+                return
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(fill, range(stripes)))
+
+        with announced_compilation():
+            interruptible(work, interrupted)
+        return np.asarray(sums.sum(axis=0))
+
+    def _add_rows(self, weights: Floats, first: int, last: int, step: int, sums: Floats) -> None:
+        form = compiled_form(self.base)
+        if self.covariance is None:
+            add_rows(*form, self.points, self.drift, weights, first, last, step, sums)
+        else:
+            add_diffusion_rows(*form, self.points, self.drift, self.covariance, weights, first, last, step, sums)
+
+
+def stein_kernel_for(base: BaseKernel, prepared: Prepared, operator: RiemannianLangevin | None = None) -> SteinKernel:
+    """The Stein kernel at a sample's distinct points; its bounds are respected."""
+    points = prepared.points
+    return stein_kernel_at(
+        base, points.points, prepared.scores, prepared.bounds, operator, names=points.names, first=points.first
+    )
+
+
+def stein_kernel_at(
+    base: BaseKernel,
+    points: Floats,
+    scores: Floats,
+    bounds: Floats | None,
+    operator: RiemannianLangevin | None,
+    *,
+    names: tuple[str, ...],
+    first: Integers | None = None,
+) -> SteinKernel:
+    """The Stein kernel at given points.
+
+    Parameters
+    ----------
+    base : IMQ, GaussianKernel or MaternKernel
+        With its scale filled in.
+    points, scores : ndarray, shape (n, d)
+        Points within the bounds.
+    bounds : ndarray, shape (d, 2), or None
+    operator : RiemannianLangevin, optional
+        Langevin's if not given.
+    names : tuple of str
+        What error messages call the coordinates.
+    first : ndarray of int, shape (n,), optional
+        Which draw each point is, for error messages.
+    """
+    if operator is not None and not isinstance(operator, RiemannianLangevin):
+        raise UsageError(f"operator must be a RiemannianLangevin, or None; received {type(operator).__name__}")
+    drift, size, covariance = scores, np.abs(scores), None
+    with np.errstate(over="ignore", invalid="ignore"):  # the callers refuse what is not finite
+        if operator is not None:
+            coefficients = operator.coefficients(points, scores, bounds=bounds, names=names, first=first)
+            drift, size, covariance = coefficients.drift, np.abs(coefficients.drift), coefficients.covariance
+        if bounds is not None and np.isfinite(bounds).any():
+            assert base.scale is not None
+            factor, slope, slope_size = boundary_factor(points, bounds, base.scale)
+            if covariance is None:
+                drift, size, covariance = factor * drift + slope, factor * size + slope_size, factor
+            else:
+                own = np.diagonal(covariance, axis1=1, axis2=2)
+                drift, size = factor * drift + own * slope, factor * size + np.abs(own) * slope_size
+                covariance = factor[:, :, None] * covariance
+        lengths = np.linalg.norm(size, axis=1)
+    return SteinKernel(
+        base=base,
+        points=np.ascontiguousarray(points.T),
+        drift=np.ascontiguousarray(drift.T),
+        covariance=None if covariance is None else _compact(covariance),
+        drift_size=lengths,
+    )
+
+
+def _compact(covariance: Floats) -> Floats | None:
+    """The shortest of the forms of `SteinKernel.covariance` for diagonals (n, d) or matrices (n, d, d)."""
+    diagonal = covariance
+    if covariance.ndim == 3:
+        n, dim, _ = covariance.shape
+        diagonal = np.diagonal(covariance, axis1=1, axis2=2)
+        if np.count_nonzero(covariance) > np.count_nonzero(diagonal):
+            return np.ascontiguousarray(covariance.reshape(n, dim * dim).T)
+    return None if (diagonal == 1.0).all() else np.ascontiguousarray(diagonal.T)

@@ -1,0 +1,1 @@
+"""The Wasserstein distance, from a target's cdf or between samples."""

@@ -1,0 +1,1 @@
+"""How anything long runs: compilation, threads, progress."""

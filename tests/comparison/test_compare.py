@@ -1,0 +1,196 @@
+"""Comparison of samples: ranks that brackets prove, failures that end nothing, references, words."""
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import steinkit as sk
+from steinkit.comparison import compare, rank_groups
+from steinkit.errors import SolverError, UsageError
+
+NORMAL = sk.targets.Normal(dim=2)
+
+
+@pytest.fixture(scope="module")
+def points():
+    return np.random.default_rng(0).standard_normal((80, 2))
+
+
+class TestRankGroups:
+    def test_overlap_joins_and_touching_is_overlap(self):
+        assert rank_groups({"c": (5, 6), "b": (2, 4), "a": (1, 2)}) == (("a", "b"), ("c",))
+
+    def test_a_chain_of_overlaps_is_one_tie(self):
+        """The ends of the chain do not overlap; a rank between them could not be proved for the middle."""
+        assert rank_groups({"a": (1, 2), "b": (1.9, 3), "c": (2.5, 4), "d": (5, 6)}) == (("a", "b", "c"), ("d",))
+
+    def test_a_wide_bracket_ties_all_within(self):
+        assert rank_groups({"a": (1, 1), "wide": (0, 10), "b": (9, 9)}) == (("a", "wide", "b"),)
+
+    def test_larger_is_better(self):
+        ranks = rank_groups({"a": (10, 10), "b": (20, 20), "c": (20, 20)}, smaller_is_better=False)
+        assert [set(group) for group in ranks] == [{"b", "c"}, {"a"}]
+
+    def test_nothing(self):
+        assert rank_groups({}) == ()
+
+    @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 5)), min_size=1, max_size=12), st.booleans())
+    def test_groups_are_the_components_of_overlap(self, drawn, smaller):
+        """Against components grown pair by pair."""
+        brackets = {f"s{k}": (float(low), float(low + width)) for k, (low, width) in enumerate(drawn)}
+        component = {name: {name} for name in brackets}
+        for a, (low_a, up_a) in brackets.items():
+            for b, (low_b, up_b) in brackets.items():
+                if low_a <= up_b and low_b <= up_a:
+                    joined = component[a] | component[b]
+                    for name in joined:
+                        component[name] = joined
+        groups = rank_groups(brackets, smaller_is_better=smaller)
+        assert {frozenset(group) for group in groups} == {frozenset(each) for each in component.values()}
+        for better, worse in itertools.pairwise(groups):
+            for a in better:
+                for b in worse:
+                    assert brackets[a][1] < brackets[b][0] if smaller else brackets[a][0] > brackets[b][1]
+
+
+class TestCompare:
+    def test_ranks_by_what_each_scores_alone(self, points):
+        samples = {"wide": 1.5 * points, "right": points, "again": points.copy()}
+        found = compare(samples, NORMAL)
+        assert found.ranking == {"graph": (("right", "again"), ("wide",))}
+        assert [found.rank(name, "graph") for name in samples] == [3, 1, 1]
+        for each in found.samples:
+            alone = sk.graph_stein_discrepancy(samples[each.name], NORMAL)
+            assert (each.measurements["graph"].lower, each.measurements["graph"].upper) == (alone.lower, alone.upper)
+
+    def test_brackets_that_overlap_tie_what_narrow_ones_tell_apart(self, points):
+        samples = {"a": points, "b": 1.02 * points}
+        narrow = compare(samples, NORMAL)
+        wide = compare(samples, NORMAL, engine="first_order", tolerance=0.09)
+        assert [len(group) for group in narrow.ranking["graph"]] == [1, 1]
+        assert [len(group) for group in wide.ranking["graph"]] == [2]
+        assert "a and b cannot be told apart" in wide.table()
+        assert "1=" in wide.table()
+
+    def test_one_bad_sample_does_not_end_it(self, points):
+        samples = {"nan": [[math.nan, 0.0]], "three": np.zeros((5, 3)), "right": points}
+        found = compare(samples, NORMAL, measures=("graph", "ess"))
+        assert found.ranking["graph"] == (("right",),)
+        nan, three, right = found.samples
+        assert "nan" in str(nan.errors["graph"])
+        assert set(nan.errors) == {"graph", "ess"}
+        assert "2 coordinates" in str(three.errors["graph"])
+        assert set(three.measurements) == {"ess"}
+        assert right.errors == {}
+        assert "nan was not measured: points: row 1" in found.table()
+        entries = found.document["samples"]
+        assert [entry["error"] is None for entry in entries] == [False, False, True]
+        assert [entry["draws"] for entry in entries] == [None, 5, 80]
+        assert "graph" not in entries[1]["rank"]
+
+    def test_no_answer_for_one_is_reported(self, points, monkeypatch):
+        compute = sk.graph_stein_discrepancy
+
+        def sometimes(sample, *args, **kwargs):
+            if sample.points[0, 0] > 50.0:
+                raise SolverError("no certified answer", 1.0, 2.0)
+            return compute(sample, *args, **kwargs)
+
+        monkeypatch.setattr("steinkit.discrepancy.graph.discrepancy.graph_stein_discrepancy", sometimes)
+        found = compare({"far": points + 100.0, "right": points}, NORMAL)
+        assert isinstance(found.samples[0].errors["graph"], SolverError)
+        assert found.rank("far", "graph") is None
+        assert found.rank("right", "graph") == 1
+
+    def test_effective_size_ranks_large_first_and_leaves_out_what_has_none(self):
+        rng = np.random.default_rng(1)
+        steps = np.cumsum(rng.standard_normal(200))
+        found = compare({"walk": steps, "free": rng.standard_normal(200), "still": np.zeros(200)}, measures="ess")
+        assert found.ranking["ess"] == (("free",), ("walk",))
+        assert found.rank("still", "ess") is None
+        assert "blind to bias" in found.table()
+        assert json.loads(json.dumps(found.document, allow_nan=False))["samples"][2]["rank"] == {}
+
+    def test_independent_samples_give_the_scale(self, points):
+        found = compare({"a": points, "b": points[:40], "c": points[40:]}, NORMAL, reference=3, rng=5)
+        assert [each.n for each in found.references["graph"]] == [40, 80]
+        alone = sk.reference_discrepancy(NORMAL, 80, 3, rng=5, tolerance=1e-3)
+        assert found.references["graph"][1].median == pytest.approx(alone.median, rel=1e-3)
+        assert "(3 independent samples)" in found.table()
+        assert found.document["reference"]["graph"][0]["draws"] == 40
+        small, large = found.references["graph"]
+        assert large.median < small.median
+
+    def test_samples_of_different_sizes_are_compared_with_a_warning(self, points):
+        found = compare({"a": points, "b": points[:40]}, NORMAL, measures=("ksd",))
+        assert found.warnings == (
+            "the samples have from 40 to 80 draws: every measure depends on their number as well as on their quality; "
+            "compare the first draws of each, as many as the smallest has, to compare samplers",
+        )
+        assert compare({"a": points, "b": points + 1.0}, NORMAL, measures=("ksd",)).warnings == ()
+
+    def test_warnings_name_their_sample(self, points):
+        found = compare({"twice": np.vstack([points, points])}, NORMAL)
+        assert found.warnings[0].startswith("twice: 80 of 160 draws repeat an earlier draw")
+
+    def test_stored_scores_need_no_target(self, points):
+        stored = sk.Sample(points, scores=-points)
+        found = compare({"stored": stored, "none": points})
+        assert found.rank("stored", "graph") == 1
+        assert "needs the target's score" in str(found.samples[1].errors["graph"])
+
+    def test_many_coordinates_show_the_worst(self):
+        rng = np.random.default_rng(2)
+        draws = rng.standard_normal((30, 7))
+        draws[:, 4] += 3.0
+        found = compare({"a": draws}, sk.targets.Normal(dim=7), tolerance=0.05)
+        assert "worst coordinate" in found.table()
+        assert "x5 " in found.table()
+
+    def test_the_same_seed_gives_the_same_document(self, points):
+        def document():
+            found = compare({"a": points, "b": points + 0.1}, NORMAL, measures=("ksd",), reference=2).document
+            for entry in found["samples"]:
+                entry["results"][0].pop("seconds")
+            return found
+
+        assert document() == document()
+
+    def test_the_document_is_the_contract(self, points):
+        document = compare({"a": points}, NORMAL, measures=("graph", "ess"), reference=2).document
+        assert list(document) == ["samples", "ranking", "reference", "warnings", "version"]
+        assert list(document["samples"][0]) == ["file", "draws", "distinct", "dim", "results", "rank", "error"]
+        assert document["ranking"] == {"graph": [["a"]], "ess": [["a"]]}
+        assert list(document["reference"]) == ["graph"]
+        assert list(document["reference"]["graph"][0]) == ["draws", "median", "lower", "upper", "values"]
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("settings", "message"),
+        [
+            ({"measures": ("grahp",)}, 'did you mean "graph"'),
+            ({"measures": ()}, "no measure"),
+            ({"reference": -1}, "not be negative"),
+            ({"engine": "nosuch"}, "nosuch"),
+            ({"reference": 2, "bounds": (-9.0, 9.0)}, "cut off by bounds"),
+        ],
+    )
+    def test_wrong_settings_are_refused(self, points, settings, message):
+        with pytest.raises(UsageError, match=message):
+            compare({"a": points, "b": points}, NORMAL, **settings)
+
+    def test_no_sample_and_no_mapping_are_refused(self, points):
+        with pytest.raises(UsageError, match="no sample"):
+            compare({}, NORMAL)
+        with pytest.raises(UsageError, match="mapping"):
+            compare([points], NORMAL)
+
+    def test_a_reference_needs_a_target_that_can_be_drawn_from(self, points):
+        with pytest.raises(UsageError, match="stored scores cannot be drawn from"):
+            compare({"a": sk.Sample(points, scores=-points)}, reference=2)

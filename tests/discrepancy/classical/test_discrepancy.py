@@ -1,0 +1,344 @@
+"""The classical discrepancy against the Wasserstein distance, a discretised function space, and lying solvers."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse, special
+from scipy.optimize import linprog
+
+import steinkit as sk
+from steinkit.discrepancy.classical.cone_program import ClassicalProgram, solve_cone
+from steinkit.discrepancy.classical.discrepancy import classical_stein_discrepancy, prove
+from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
+
+UNIFORM = {"target": sk.targets.Uniform(), "stein_factors": (0.5, 0.5, 1.0)}
+NORMAL = {"target": sk.targets.Normal(), "stein_factors": (1.0, 4.0, 2.0)}
+
+
+def program_of(draws, score=np.negative, factors=(1.0, 1.0, 1.0), bounds=(-np.inf, np.inf)):
+    x = np.sort(np.asarray(draws, dtype=float))
+    return ClassicalProgram(x, np.full(len(x), 1.0 / len(x)), score(x), SteinFactors(*factors), bounds)
+
+
+def wasserstein_to_uniform(draws):
+    """Integral of |F_Q - t| over [0, 1], from the antiderivative of |c - t|."""
+    x = np.concatenate([[0.0], np.sort(draws), [1.0]])
+    level = np.arange(len(draws) + 1) / len(draws)
+    antiderivative = lambda t: 0.5 * (t - level) * np.abs(t - level)  # noqa: E731
+    return float((antiderivative(x[1:]) - antiderivative(x[:-1])).sum())
+
+
+def wasserstein_to_normal(draws):
+    """Integral of |F_Q - Phi|, whose pieces end at the draws and at the quantiles of the levels."""
+    x, n = np.sort(draws), len(draws)
+    integral = lambda z: z * special.ndtr(z) + np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)  # noqa: E731
+    level = np.arange(1, n) / n
+    turn = np.clip(special.ndtri(level), x[:-1], x[1:])
+    before = level * (turn - x[:-1]) - integral(turn) + integral(x[:-1])
+    after = integral(x[1:]) - integral(turn) - level * (x[1:] - turn)
+    return float((np.abs(before) + np.abs(after)).sum() + integral(x[0]) + integral(-x[-1]))
+
+
+@pytest.mark.parametrize("n", [1, 2, 100, 1000, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_uniform_equals_the_wasserstein_distance(n):
+    draws = np.random.default_rng(7).random(n)
+    result = classical_stein_discrepancy(draws, **UNIFORM)
+    distance = wasserstein_to_uniform(draws)
+    assert result.lower <= distance * (1 + 1e-12)
+    assert result.upper >= distance * (1 - 1e-12)
+    assert result.value == pytest.approx(distance, rel=1e-7)
+
+
+def test_reference_values():
+    """Computed once in another implementation, and by another solver."""
+    uniform = classical_stein_discrepancy(np.random.default_rng(7).random(1000), **UNIFORM)
+    assert uniform.value == pytest.approx(0.0060622892, abs=1e-10)
+    draws = np.random.default_rng(1).standard_normal(1000)
+    normal = classical_stein_discrepancy(draws, scores=-draws)
+    assert normal.lower <= 0.07434882205
+    assert normal.upper >= 0.07434882195
+    assert normal.gap < 1e-6
+
+
+@pytest.mark.parametrize("seed", [7, 8, 9])
+def test_normal_is_no_less_than_the_wasserstein_distance(seed):
+    draws = np.random.default_rng(seed).standard_normal(300)
+    result = classical_stein_discrepancy(draws, **NORMAL)
+    distance = wasserstein_to_normal(draws)
+    assert distance < result.lower
+    assert result.upper < 10.0 * distance
+
+
+@pytest.mark.parametrize("seed", [7, 8, 9])
+@pytest.mark.parametrize(("case", "ratio"), [(UNIFORM, 1.01), (NORMAL, 1.05)], ids=["uniform", "normal"])
+def test_the_graph_discrepancy_is_close(seed, case, ratio):
+    rng = np.random.default_rng(seed)
+    draws = rng.random(1000) if case is UNIFORM else rng.standard_normal(1000)
+    classical = classical_stein_discrepancy(draws, **case)
+    graph = sk.graph_stein_discrepancy(draws, **case)
+    assert classical.lower <= graph.upper
+    assert graph.lower <= ratio * classical.upper
+
+
+FACTORS = [(1.0, 1.0, 1.0), (0.5, 0.5, 1.0), (1.0, 4.0, 2.0), (1.0, 0.2, 3.0), (0.3, 2.0, 0.5), (10.0, 1.0, 1.0)]
+SUPPORTS = [(-np.inf, np.inf), (-4.0, np.inf), (-np.inf, 4.0), (-4.0, 4.0), (-4.0, 50.0)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(1, 40),
+    factors=st.sampled_from(FACTORS),
+    bounds=st.sampled_from(SUPPORTS),
+    spread=st.sampled_from([1e-3, 1.0, 3.9]),
+)
+def test_the_graph_discrepancy_is_no_smaller(seed, n, factors, bounds, spread):
+    rng = np.random.default_rng(seed)
+    draws, scores = spread * rng.uniform(-1.0, 1.0, n), rng.standard_normal(n)
+    arguments = {"scores": scores, "bounds": bounds, "stein_factors": factors}
+    classical = classical_stein_discrepancy(draws, **arguments)
+    graph = sk.graph_stein_discrepancy(draws, **arguments)
+    assert classical.lower <= graph.upper
+    assert classical.gap < 1e-6
+
+
+def discretised(x, weights, scores, factors, bounds, step):
+    """Optima of two linear programs on a fine grid, below and above the classical discrepancy.
+
+    Below: functions whose second derivative is constant between grid points, with |g| held off c1 by what it can gain
+    between them. Above: values and slopes at grid points that only obey Taylor's inequalities between neighbours.
+    """
+    c1, c2, c3 = factors
+    low, high = max(bounds[0], x.min() - 4.0), min(bounds[1], x.max() + 4.0)
+    grid = np.unique(np.concatenate([np.arange(low, high, step), [high], x]))
+    grid = grid[np.concatenate([[True], np.diff(grid) > 1e-9])]
+    at = np.array([np.abs(grid - value).argmin() for value in x])
+    h, k = np.diff(grid), len(grid)
+    objective = np.zeros(2 * k)
+    np.add.at(objective, at, weights * scores)
+    np.add.at(objective, k + at, weights)
+    e, eye = np.arange(k - 1), sparse.eye_array(k, format="csr")
+    difference, mean = eye[e + 1] - eye[e], 0.5 * (eye[e + 1] + eye[e])
+    zero, H = sparse.csr_array((k - 1, k)), sparse.diags_array(h)
+    turning = sparse.hstack([zero, difference])
+    rise = sparse.hstack([difference, -(H @ mean)])
+    forward, backward = (sparse.hstack([difference, -(H @ eye[i])]) for i in (e, e + 1))
+
+    def optimum(rows, radii, equal, height):
+        box = np.column_stack([-np.r_[height, np.full(k, c2)], np.r_[height, np.full(k, c2)]])
+        solved = linprog(
+            -objective,
+            A_ub=sparse.vstack([rows, -rows]),
+            b_ub=np.tile(radii, 2),
+            A_eq=equal,
+            b_eq=None if equal is None else np.zeros(equal.shape[0]),
+            bounds=box,
+        )
+        return -solved.fun
+
+    height = np.full(k, c1)
+    height[0], height[-1] = (0.0 if np.isfinite(b) else c1 for b in bounds)
+    inner = optimum(turning, c3 * h, rise, np.maximum(height - c3 * step**2 / 8.0, 0.0))
+    rows = sparse.vstack([turning, forward, backward, sparse.hstack([difference, zero])])
+    outer = optimum(rows, np.concatenate([c3 * h, 0.5 * c3 * h**2, 0.5 * c3 * h**2, c2 * h]), None, height)
+    return inner, outer
+
+
+@pytest.mark.parametrize("factors", FACTORS[:5], ids=str)
+@pytest.mark.parametrize("bounds", [(-np.inf, np.inf), (-1.2, np.inf), (-1.2, 1.5)], ids=str)
+def test_it_is_that_of_a_discretised_function_space(factors, bounds):
+    """From the definition, with no word on what values and slopes a function can have at the points."""
+    rng = np.random.default_rng(5)
+    x, q, s = np.sort(rng.uniform(-1.1, 1.4, 6)), rng.random(6) + 0.1, 1.5 * rng.standard_normal(6)
+    q = q / q.sum()
+    below, above = discretised(x, q, s, factors, bounds, 0.02)
+    result = classical_stein_discrepancy(x, scores=s, weights=q, bounds=bounds, stein_factors=factors)
+    assert below <= result.upper * (1 + 1e-7)
+    assert above >= result.lower * (1 - 1e-7)
+    assert above - below < 0.03 * above
+    assert result.gap < 1e-6
+
+
+def test_the_function_returned_is_admitted_and_attains_the_lower_bound():
+    rng = np.random.default_rng(3)
+    draws = np.sort(rng.gamma(2.0, size=200))
+    c1, c2, c3 = 0.7, 0.9, 1.3
+    target = sk.targets.Gamma(2.0)
+    result = classical_stein_discrepancy(draws, target, stein_factors=(c1, c2, c3))
+    assert result.sample.weights @ result.test_function == pytest.approx(result.lower, rel=1e-9)
+    g, slope, h = result.g, result.grad_g, np.diff(draws)
+    assert (np.abs(g) + slope**2 / (2 * c3) <= c1 * (1 + 1e-12)).all()
+    assert (np.abs(slope) <= c2).all()
+    for k in range(len(h)):  # integral of the highest and lowest course of g', numerically
+        t = np.linspace(0.0, h[k], 2001)
+        high = np.minimum(c2, np.minimum(slope[k] + c3 * t, slope[k + 1] + c3 * (h[k] - t)))
+        low = np.maximum(-c2, np.maximum(slope[k] - c3 * t, slope[k + 1] - c3 * (h[k] - t)))
+        rise = g[k + 1] - g[k]
+        noise = 1e-6 * c3 * h[k] ** 2 + 1e-14
+        assert np.trapezoid(low, t) - noise <= rise <= np.trapezoid(high, t) + noise
+
+
+LIES = {
+    "noise": lambda rng, a: a + 0.1 * rng.standard_normal(a.shape),
+    "a little noise": lambda rng, a: a * (1 + 1e-4 * rng.standard_normal(a.shape)),
+    "scaled up": lambda rng, a: 3.0 * a,
+    "scaled down": lambda rng, a: 0.3 * a,
+    "signs turned": lambda rng, a: -a,
+    "nothing": lambda rng, a: 0.0 * a,
+    "not numbers": lambda rng, a: np.full_like(a, np.nan),
+    "huge": lambda rng, a: 1e300 * a,
+    "shuffled": lambda rng, a: rng.permutation(a.ravel()).reshape(a.shape),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+@pytest.mark.parametrize("bounds", [(-np.inf, np.inf), (-5.0, np.inf), (-5.0, 5.0)], ids=str)
+def test_a_lying_solver_only_widens_the_bracket(lie, bounds):
+    rng = np.random.default_rng(11)
+    program = program_of(rng.standard_normal(60), bounds=bounds)
+    answer = solve_cone(program)
+    lower, upper, _, _ = prove(program, answer)
+    assert upper - lower < 1e-7 * upper
+    names = [name for name in vars(answer) if name != "status"]
+    for told in (names, names[:4], names[4:], *([name] for name in names)):
+        lied = replace(answer, **{name: LIES[lie](rng, getattr(answer, name)) for name in told})
+        wide_lower, wide_upper, value, slope = prove(program, lied)
+        assert 0.0 <= wide_lower <= upper
+        assert lower <= wide_upper < np.inf
+        assert program.weights @ (program.scores * value + slope) >= wide_lower
+    if lie != "a little noise":
+        all_lies = replace(answer, **{name: LIES[lie](rng, getattr(answer, name)) for name in names})
+        wide_lower, wide_upper, _, _ = prove(program, all_lies)
+        assert wide_upper - wide_lower > 1e-3 * upper
+
+
+def test_proofs_that_contradict_each_other_are_no_answer(monkeypatch):
+    def contradiction(program, answer):
+        lower, upper, value, slope = prove(program, answer)
+        return upper, lower, value, slope
+
+    monkeypatch.setattr("steinkit.discrepancy.classical.discrepancy.prove", contradiction)
+    with pytest.raises(sk.SolverError, match="contradict"):
+        classical_stein_discrepancy([0.8, 1.1], scores=[-2.0, -1.0])
+
+
+def test_a_stale_answer_does_not_certify_another_sample():
+    first, second = (program_of(np.random.default_rng(seed).standard_normal(50)) for seed in (1, 2))
+    truth = prove(second, solve_cone(second))
+    stale = prove(second, solve_cone(first))
+    assert stale[0] < truth[0]
+    assert stale[1] > truth[1]
+
+
+def test_one_draw_reaches_the_ceiling_of_a_point():
+    """Alone, gamma = c1 - Gamma^2/2 and s gamma + Gamma has its largest value at Gamma = min(c2, 1/|s|)."""
+    result = classical_stein_discrepancy([0.8], scores=[-2.0])
+    assert result.value == pytest.approx(2.0 * (1.0 - 0.125) + 0.5, rel=1e-12)
+    equal = classical_stein_discrepancy(np.full(9, 0.8), scores=np.full(9, -2.0))
+    assert equal.value == pytest.approx(result.value, rel=1e-12)
+    assert any("same point" in note for note in equal.warnings)
+
+
+def test_points_on_and_near_a_bound():
+    rng = np.random.default_rng(2)
+    draws = np.concatenate([[0.0, 1.0, 1e-13, 1e-7, 1.0 - 1e-12], rng.random(200)])
+    result = classical_stein_discrepancy(draws, **UNIFORM)
+    assert result.value == pytest.approx(wasserstein_to_uniform(draws), rel=1e-6)
+    assert result.gap < 1e-6
+    assert abs(result.g[0]) < 1e-14
+    assert abs(result.g[1]) < 1e-14
+
+
+def test_coincident_points_count_like_one():
+    draws = np.random.default_rng(4).standard_normal(200)
+    doubled = classical_stein_discrepancy(np.concatenate([draws, draws + 1e-12]), **NORMAL)
+    single = classical_stein_discrepancy(draws, **NORMAL)
+    assert doubled.gap < 1e-6
+    assert doubled.value == pytest.approx(single.value, rel=1e-6)
+
+
+def test_outliers_add_what_they_are_worth():
+    """Points 1e9 away are free: each adds its own ceiling, |s| (c1 - Gamma^2/2) + Gamma at Gamma = 1/|s|."""
+    draws = np.random.default_rng(4).standard_normal(300)
+    far = np.array([1e9, -1e9])
+    both = classical_stein_discrepancy(np.concatenate([draws, far]), sk.targets.Normal())
+    near = classical_stein_discrepancy(draws, sk.targets.Normal())
+    assert both.gap < 1e-6
+    ceiling = 1e9 * (1.0 - 0.5e-18) + 1e-9
+    assert both.value == pytest.approx((300 * near.value + 2.0 * ceiling) / 302, rel=1e-12)
+
+
+def test_order_and_splitting_of_weights_do_not_matter():
+    rng = np.random.default_rng(6)
+    draws, weights = rng.gamma(2.0, size=150), rng.random(150)
+    target = sk.targets.Gamma(2.0)
+    result = classical_stein_discrepancy(draws, target, weights=weights)
+    order = rng.permutation(150)
+    shuffled = classical_stein_discrepancy(draws[order], target, weights=weights[order])
+    assert shuffled.value == pytest.approx(result.value, rel=1e-9)
+    np.testing.assert_allclose(shuffled.test_function, result.test_function[order], atol=1e-4)
+    split = classical_stein_discrepancy(
+        np.concatenate([draws, draws]), target, weights=np.concatenate([0.3 * weights, 0.7 * weights])
+    )
+    assert split.value == pytest.approx(result.value, rel=1e-9)
+    assert any("repeat an earlier draw" in note for note in split.warnings)
+
+
+@pytest.mark.parametrize("unit", [1e-4, 1e4])
+def test_units(unit):
+    """With x in other units the same functions are those of Stein factors (c1 unit, c2, c3 / unit), up to the unit."""
+    draws = np.random.default_rng(9).standard_normal(100)
+    plain = classical_stein_discrepancy(draws, scores=-draws)
+    scaled = classical_stein_discrepancy(unit * draws, scores=-draws / unit, stein_factors=(unit, 1.0, 1.0 / unit))
+    assert scaled.value == pytest.approx(plain.value, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_wrong_samples_score_worse(seed):
+    draws = np.random.default_rng(seed).standard_normal(300)
+    right = classical_stein_discrepancy(draws, **NORMAL).upper
+    for wrong in (draws + 0.5, 1.5 * draws, 0.6 * draws):
+        assert classical_stein_discrepancy(wrong, **NORMAL).lower > 1.2 * right
+
+
+def test_what_is_refused():
+    draws = np.random.default_rng(1).standard_normal((20, 2))
+    with pytest.raises(sk.UsageError, match="use graph_stein_discrepancy"):
+        classical_stein_discrepancy(draws, sk.targets.Normal(dim=2))
+    for argument in ({"tolerance": 0.0}, {"tolerance": 1.0}, {"max_seconds": 0.0}, {"stein_factors": (1.0, 1.0)}):
+        with pytest.raises(sk.UsageError, match=next(iter(argument))):
+            classical_stein_discrepancy(draws[:, 0], sk.targets.Normal(), **argument)
+    with pytest.raises(sk.InputError, match="outside the support"):
+        classical_stein_discrepancy([0.5, 1.5], sk.targets.Uniform())
+    with pytest.raises(sk.InputError, match="rescale"):
+        classical_stein_discrepancy([0.0, 1.0], scores=[1e305, 0.0])
+
+
+def test_an_open_bracket_is_warned_of_or_raised():
+    draws = np.random.default_rng(1).standard_normal(200)
+    with pytest.warns(sk.SteinkitWarning, match="relative width"):
+        result = classical_stein_discrepancy(draws, sk.targets.Normal(), tolerance=1e-15)
+    assert "relative width" in result.warnings[-1]
+    many = np.random.default_rng(1).random(5000)
+    with pytest.raises(sk.SolverError, match="more time") as caught:
+        classical_stein_discrepancy(many, max_seconds=0.05, **UNIFORM)
+    assert caught.value.lower <= wasserstein_to_uniform(many) <= caught.value.upper
+
+
+@pytest.mark.parametrize("factors", [(0.05, 1.0, 10.0), (0.2, 1.0, 30.0), (0.2, 4.0, 40.0), (1.0, 5.0, 100.0)], ids=str)
+@pytest.mark.parametrize("bounds", [(-np.inf, np.inf), (-4.0, 4.0)], ids=str)
+def test_long_gaps_restrict_nothing(monkeypatch, factors, bounds):
+    """Points from dense to sparse; the value is the same when every gap is kept."""
+    draws = np.sort(np.random.default_rng(12).uniform(-1.0, 1.0, 60)) ** 3 * 3.5
+    program = program_of(draws, lambda x: -3.0 * x, factors, bounds)
+    parts = len(program.starts)
+    lower, upper, _, _ = prove(program, solve_cone(program))
+    monkeypatch.setattr(ClassicalProgram, "reach", property(lambda self: np.inf))
+    whole = program_of(draws, lambda x: -3.0 * x, factors, bounds)
+    assert len(whole.starts) == 2 < parts
+    whole_lower, whole_upper, _, _ = prove(whole, solve_cone(whole))
+    assert max(upper, whole_upper) - min(lower, whole_lower) < 1e-5 * upper
+    assert max(lower, whole_lower) <= min(upper, whole_upper)

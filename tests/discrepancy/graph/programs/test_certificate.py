@@ -1,0 +1,170 @@
+"""The bracket holds whatever the candidate; checked against scipy's linprog and in rational arithmetic."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.optimize import linprog
+
+from steinkit.discrepancy.graph.programs.certificate import Incumbent, certify, relative_width
+from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
+
+
+def random_program(rng, m=12, n=8):
+    matrix = sparse.csr_array(rng.standard_normal((m, n)) * (rng.random((m, n)) < 0.5))
+    radius = rng.uniform(0.01, 1.0, m)
+    return CoordinateProgram(matrix, radius, rng.uniform(0.1, 1.0, n), rng.standard_normal(n), n)
+
+
+def optimum(program):
+    """Value, y and p by scipy's linprog, rows as inequalities."""
+    rows = sparse.vstack([program.matrix, -program.matrix])
+    solved = linprog(
+        -program.objective,
+        A_ub=rows,
+        b_ub=np.tile(program.radius, 2),
+        bounds=np.column_stack([-program.box, program.box]),
+    )
+    m = len(program.radius)
+    return -solved.fun, solved.x, solved.ineqlin.marginals[m:] - solved.ineqlin.marginals[:m]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_right_answer_is_certified(seed):
+    program = random_program(np.random.default_rng(seed))
+    value, y, p = optimum(program)
+    certificate = certify(program, y, p)
+    assert certificate.lower <= value * (1 + 1e-12)
+    assert certificate.upper >= value * (1 - 1e-12)
+    assert certificate.gap < 1e-9
+
+
+LIES = {
+    "noise": lambda rng, y, p: (rng.standard_normal(y.shape), rng.standard_normal(p.shape)),
+    "scaled up": lambda rng, y, p: (1.7 * y, 1.7 * p),
+    "scaled down": lambda rng, y, p: (0.3 * y, 0.3 * p),
+    "signs turned": lambda rng, y, p: (-y, -p),
+    "nothing": lambda rng, y, p: (0 * y, 0 * p),
+    "not numbers": lambda rng, y, p: (np.full_like(y, np.nan), np.full_like(p, np.inf)),
+    "huge": lambda rng, y, p: (1e300 * y, 1e300 * p),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+@pytest.mark.parametrize("seed", range(5))
+def test_a_lying_solver_only_widens_the_bracket(lie, seed):
+    rng = np.random.default_rng(seed)
+    program = random_program(rng)
+    value, y, p = optimum(program)
+    certificate = certify(program, *LIES[lie](rng, y, p))
+    assert certificate.lower <= value * (1 + 1e-9)
+    assert value * (1 - 1e-9) <= certificate.upper <= program.box @ np.abs(program.objective) * (1 + 1e-9)
+    assert certificate.gap > 1e-3
+
+
+def test_a_stale_answer_does_not_certify_another_program():
+    first, second = (random_program(np.random.default_rng(seed)) for seed in (1, 2))
+    _, y, p = optimum(first)
+    value = optimum(second)[0]
+    certificate = certify(second, y, p)
+    assert certificate.lower < value < certificate.upper
+    assert certificate.gap > 0.1
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), exponent=st.integers(-12, 3))
+def test_the_bracket_holds_in_rational_arithmetic(seed, exponent):
+    """The feasible y is feasible, and both bounds hold, with no rounding at all."""
+    rng = np.random.default_rng(seed)
+    program = random_program(rng, m=6, n=5)
+    _, y, p = optimum(program)
+    program.radius[:] *= 10.0**exponent  # no longer the optimum, and far from feasible where the radii are small
+    certificate = certify(program, y + 1e-9 * rng.standard_normal(5), p)
+    matrix = [[Fraction(value) for value in row] for row in program.matrix.toarray()]
+    radius, box, objective = (list(map(Fraction, v)) for v in (program.radius, program.box, program.objective))
+    feasible, multipliers = list(map(Fraction, certificate.feasible)), list(map(Fraction, p))
+
+    activity = [sum(a * b for a, b in zip(row, feasible, strict=True)) for row in matrix]
+    slack = Fraction(1, 10**15)  # the division that scales y rounds each entry once
+    assert all(
+        abs(a) <= r * (1 + slack) + slack * sum(map(abs, row))
+        for a, r, row in zip(activity, radius, matrix, strict=True)
+    )
+    assert all(abs(v) <= u for v, u in zip(feasible, box, strict=True))
+    value = sum(b * v for b, v in zip(objective, feasible, strict=True))
+    assert Fraction(certificate.lower) <= value * (1 + slack) + slack
+    residual = [b - sum(matrix[i][k] * multipliers[i] for i in range(6)) for k, b in enumerate(objective)]
+    upper = sum(r * abs(v) for r, v in zip(radius, multipliers, strict=True))
+    upper += sum(u * abs(v) for u, v in zip(box, residual, strict=True))
+    trivial = sum(u * abs(b) for u, b in zip(box, objective, strict=True))
+    assert min(upper, trivial) <= Fraction(certificate.upper)
+
+
+def test_a_radius_or_box_of_zero_counts_only_where_it_is_exceeded():
+    matrix = sparse.csr_array([[1.0, 0.0], [0.0, 1.0]])
+    program = CoordinateProgram(matrix, np.array([0.0, 1.0]), np.array([1.0, 1.0]), np.array([1.0, 1.0]), 2)
+    assert certify(program, np.array([0.0, 1.0]), np.zeros(2)).lower == pytest.approx(1.0)
+    assert certify(program, np.array([1e-300, 1.0]), np.zeros(2)).lower == 0.0
+    pinned = CoordinateProgram(sparse.csr_array((0, 2)), np.empty(0), np.array([0.0, 1.0]), np.array([5.0, 1.0]), 2)
+    certificate = certify(pinned, np.array([0.0, 1.0]), np.empty(0))
+    assert (certificate.lower, certificate.upper) == pytest.approx((1.0, 1.0))
+
+
+def test_what_overflows_proves_nothing():
+    """Values near the largest number, whose activities are inf - inf: the optimum is far below what they claim."""
+    matrix = sparse.csr_array([[1.0, 1.0, -1.0, -1.0]])
+    program = CoordinateProgram(matrix, np.array([0.1]), np.full(4, 1.0), np.array([1.0, 1.0, -1.0, -1.0]), 4)
+    for y in (np.array([1.0, 1.0, -1.0, -1.0]), np.array([1.0, 1.0, 1.0, -1.0])):
+        certificate = certify(program, 1e308 * y, np.zeros(1))
+        assert certificate.lower <= 0.1
+    huge = CoordinateProgram(matrix, np.array([0.1]), np.full(4, 1.0), np.full(4, 1.7e308), 4)
+    certificate = certify(huge, np.array([1.0, 0.0, 1.0, 0.0]), np.full(1, 1.7e308))
+    assert certificate.lower <= certificate.upper
+    assert certificate.gap > 0.0
+
+
+def test_rounding_of_the_activity_is_allowed_for():
+    """In floating point 1 + 2^-54 - 1 is 0, within any radius; exactly it is 2^-54, 64 times the radius 2^-60."""
+    matrix = sparse.csr_array([[1.0, 1.0, -1.0]])
+    program = CoordinateProgram(matrix, np.array([2.0**-60]), np.full(3, 1.0), np.array([1.0, 1.0, -1.0]), 3)
+    assert certify(program, np.array([1.0, 2.0**-54, 1.0]), np.zeros(1)).lower <= 2.0**-60
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_rounding_of_the_residual_is_allowed_for(seed):
+    """Huge multipliers that cancel in A'p: the bound computed is not below the bound in rational arithmetic."""
+    rng = np.random.default_rng(seed)
+    row = rng.standard_normal((1, 4))
+    matrix = sparse.csr_array(np.vstack([row, row * 3.0, rng.standard_normal((2, 4))]))
+    program = CoordinateProgram(matrix, np.full(4, 1e-20), np.full(4, 1.0), rng.standard_normal(4), 4)
+    p = np.array([3e6 * rng.random(), 0.0, *rng.standard_normal(2)])
+    p[1] = -p[0] / 3.0
+    exact = sum(Fraction(r) * abs(Fraction(v)) for r, v in zip(program.radius, p, strict=True))
+    dense = matrix.toarray()
+    for k in range(4):
+        residual = Fraction(program.objective[k]) - sum(Fraction(dense[i, k]) * Fraction(p[i]) for i in range(4))
+        exact += abs(residual)
+    bound = program.upper_bound(p)
+    trivial = sum(abs(Fraction(b)) for b in program.objective)
+    assert Fraction(bound) >= min(exact, trivial)
+
+
+def test_incumbent_keeps_the_best_of_both_sides():
+    program = random_program(np.random.default_rng(3))
+    value, y, p = optimum(program)
+    incumbent = Incumbent(program, len(y), len(p))
+    incumbent.offer(y, np.zeros_like(p))
+    assert incumbent.gap > 1e-3
+    incumbent.offer(np.zeros_like(y), p)
+    assert incumbent.gap < 1e-9
+    assert incumbent.lower <= value <= incumbent.upper
+    incumbent.offer(0.5 * y, 0.5 * p)
+    np.testing.assert_array_equal(incumbent.y, y)
+
+
+def test_relative_width():
+    assert relative_width(1.0, 2.0) == 0.5
+    assert relative_width(0.0, 0.0) == 0.0

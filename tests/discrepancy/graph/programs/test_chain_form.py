@@ -1,0 +1,323 @@
+"""The chain form's proofs: against the program as the paper states it, and in rational arithmetic."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.optimize import linprog
+
+import steinkit as sk
+from steinkit.discrepancy.graph.engines import Settings
+from steinkit.discrepancy.graph.engines.chain import engine as chain
+from steinkit.discrepancy.graph.programs.certificate import certify
+from steinkit.discrepancy.graph.programs.chain_form import ChainProgram
+from steinkit.discrepancy.graph.programs.chain_form_kernels import BOUNDED, EDGE, FREE, ROWS, two_product, two_sum
+from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
+from steinkit.discrepancy.graph.spanner.geometry import complete_graph, sorted_graph
+
+SETTINGS = settings(max_examples=60, deadline=None)
+
+
+def line(points, scores, bounds=None, c=(1.0, 1.0, 1.0), weights=None):
+    points = np.asarray(points, dtype=float)
+    n = len(points)
+    weights = np.full(n, 1.0 / n) if weights is None else weights
+    limits = None if bounds is None else np.array([bounds], dtype=float)
+    scores = np.asarray(scores, dtype=float)[:, None]
+    return SteinProgram(points[:, None], scores, weights, sorted_graph(points), SteinFactors.of(c), limits)
+
+
+def random_line(seed):
+    """A program whose points, distances and radii are exact in double precision, with segments of any kind."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 9))
+    cells = np.sort(rng.choice(2**10, n, replace=False)) * 2.0**-10
+    points = rng.permutation(np.sort(cells) * rng.choice([0.25, 1.0, 4.0, 32.0]))
+    below, above = points.min() - rng.choice([0.0, 0.25, 8.0]), points.max() + rng.choice([2.0**-6, 0.25, 8.0])
+    bounds = [None, (below, np.inf), (-np.inf, above), (below, above)][rng.integers(4)]
+    c = tuple(rng.choice([0.25, 0.5, 1.0, 2.0], 3))
+    return line(points, rng.standard_normal(n) * rng.choice([0.1, 1.0, 10.0]), bounds, c, rng.dirichlet(np.ones(n)))
+
+
+def solved(program, tolerance=1e-9):
+    (answer,) = chain.solve(program, Settings(tolerance=tolerance))
+    return answer
+
+
+def exact_function(form, y):
+    """Map variables to (gamma, Gamma) in the sample's order without rounding, by the module docstring's recursion."""
+    data, y = form.chain, [Fraction(v) for v in y]
+    c2, c3 = Fraction(data.c2), Fraction(data.c3)
+    gamma, slope = [Fraction(0)] * form.n_points, [Fraction(0)] * form.n_points
+    value = derivative = Fraction(0)
+    for i in range(form.n_points):
+        h, first, second = Fraction(data.step[i]), y[2 * i], y[2 * i + 1]
+        if data.kind[i] == FREE:
+            value, derivative = Fraction(data.box[i]) * first, c2 * second
+        else:
+            chord = c2 * first if data.kind[i] == BOUNDED else derivative + c3 * h / 2 * first
+            value = (Fraction(0) if data.kind[i] == BOUNDED else value) + h * chord
+            derivative = chord - c3 * h / 2 * second
+        gamma[form.order[i]], slope[form.order[i]] = int(form.sign[i]) * value, derivative
+    return gamma, slope
+
+
+def worst_row(program, gamma, slope):
+    """Largest excess over one of any row or box of the original program on the complete graph, exactly.
+
+    At the bounds gamma, a sum over the steps that lead there, may miss its place by the rounding of each step's
+    variables, as `ChainProgram.lower_bound` says; the bound that it returns pays for that.
+    """
+    c1, c2, c3 = (Fraction(v) for v in (program.factors.value, program.factors.gradient, program.factors.smoothness))
+    x = [Fraction(v) for v in program.points[:, 0]]
+    rounding = len(x) * c1 * Fraction(1, 2**53)
+    rows = [(g, c1) for g in gamma] + [(s, c2) for s in slope]
+    for i in range(len(x)):
+        for k in range(len(x)):
+            if i != k:
+                step = x[i] - x[k]
+                rows.append((gamma[i] - gamma[k], c2 * abs(step)))
+                rows.append((slope[i] - slope[k], c3 * abs(step)))
+                rows.append((gamma[i] - gamma[k] - slope[i] * step, c3 * step**2 / 2))
+        for bound in () if program.bounds is None else program.bounds[0][np.isfinite(program.bounds[0])]:
+            inward = x[i] - Fraction(bound)
+            for v, r in ((gamma[i], c2 * abs(inward)), (gamma[i] - slope[i] * inward, c3 * inward**2 / 2)):
+                if inward:
+                    rows.append((max(abs(v) - rounding, 0), r))
+                else:
+                    rows.append((v, Fraction(0)))
+    return max((abs(v) / r - 1 if r else abs(v)) for v, r in rows)
+
+
+def exact_objective(program, gamma, slope):
+    weights = [Fraction(w) for w in program.weights]
+    pulls = [Fraction(w * s) for w, s in zip(program.weights, program.scores[:, 0], strict=True)]
+    return sum(b * g + w * s for b, w, g, s in zip(pulls, weights, gamma, slope, strict=True))
+
+
+@SETTINGS
+@given(seed=st.integers(0, 2**32 - 1))
+def test_the_feasible_point_is_feasible_for_the_paper_s_program_in_rational_arithmetic(seed):
+    """All rows of the complete graph, and all rows of the bounds at every point."""
+    program = random_line(seed)
+    answer = solved(program)
+    value, feasible = answer.program.lower_bound(answer.y)
+    gamma, slope = exact_function(answer.program, feasible)
+    assert worst_row(program, gamma, slope) <= Fraction(1, 10**12)
+    assert value <= exact_objective(program, gamma, slope) * (1 + Fraction(1, 10**14)) + Fraction(1, 10**15)
+    g, gradient = answer.program.stein_function(feasible)
+    np.testing.assert_allclose(g, [float(v) for v in gamma], atol=1e-14)
+    np.testing.assert_allclose(gradient[:, 0], [float(v) for v in slope], atol=1e-14)
+
+
+@SETTINGS
+@given(seed=st.integers(0, 2**32 - 1), far=st.booleans())
+def test_a_noisy_point_is_scaled_into_the_program_in_rational_arithmetic(seed, far):
+    """Noise breaks rows of every kind; what comes back is feasible, and no worse than claimed."""
+    rng = np.random.default_rng(seed)
+    program = random_line(seed)
+    form = ChainProgram(program)
+    y = rng.uniform(-1.0, 1.0, 2 * form.n_points) * (10.0 if far else 1.0)
+    value, feasible = form.lower_bound(y)
+    if value == 0.0:
+        value, feasible = form.lower_bound(-y)
+    gamma, slope = exact_function(form, feasible)
+    assert worst_row(program, gamma, slope) <= Fraction(1, 10**12)
+    assert Fraction(value) <= exact_objective(program, gamma, slope) * (1 + Fraction(1, 10**14)) + Fraction(1, 10**15)
+
+
+def optimum_on_the_complete_graph(program):
+    """By scipy's linprog, with all pairs of points and all rows of the bounds."""
+    reference = SteinProgram(
+        program.points, program.scores, program.weights, complete_graph(program.points), program.factors, program.bounds
+    ).coordinate(0)
+    if not len(reference.radius):
+        return float(reference.box @ np.abs(reference.objective))
+    rows = sparse.vstack([reference.matrix, -reference.matrix])
+    box = np.column_stack([-reference.box, reference.box])
+    return -linprog(-reference.objective, A_ub=rows, b_ub=np.tile(reference.radius, 2), bounds=box).fun
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_optimum_is_that_of_the_complete_graph(seed):
+    program = random_line(seed)
+    answer = solved(program)
+    proof = certify(answer.program, answer.y, answer.p)
+    optimum = optimum_on_the_complete_graph(program)
+    assert proof.gap < 2e-9
+    assert proof.lower <= optimum * (1 + 1e-7) + 1e-9
+    assert proof.upper >= optimum * (1 - 1e-7) - 1e-9
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), size=st.sampled_from([1e-6, 1e-2, 1.0]))
+def test_noisy_multipliers_prove_no_less_than_the_optimum(seed, size):
+    program = random_line(seed)
+    answer = solved(program)
+    noise = size * np.random.default_rng(seed).standard_normal(len(answer.p))
+    assert answer.program.upper_bound(answer.p + noise) >= optimum_on_the_complete_graph(program) * (1 - 1e-7) - 1e-9
+
+
+def exact_costate_cost(form, p):
+    """Cost of the dual point that p determines, with no rounding, by the module docstring's recursion.
+
+    Only for chains that start free or from one bound, where T vanishes behind the last node.
+    """
+    data, p = form.chain, [Fraction(v) for v in p]
+    c2, c3, n = Fraction(data.c2), Fraction(data.c3), form.n_points
+    box = [Fraction(v) for v in data.box]
+    at_value = [Fraction(float(p[ROWS * k] / box[k])) if box[k] else Fraction(0) for k in range(n)]
+    cost, end = Fraction(0), n
+    while end:
+        start = end - 1
+        while data.kind[start] >= EDGE:
+            start -= 1
+        excess = sum(at_value[k] - Fraction(data.value[k]) for k in range(start, end))
+        force = -excess if data.kind[start] == BOUNDED else Fraction(0)
+        forward = Fraction(0)
+        for k in range(start, end):
+            h, backward = Fraction(data.step[k]), Fraction(0)
+            at_slope = p[ROWS * k + 1] / c2
+            if data.kind[k] != FREE:
+                chord = p[ROWS * k + 4] / c2 if data.kind[k] != EDGE else Fraction(0)
+                backward = h * force - chord - forward
+                cost += c3 * h / 2 * (abs(forward) + abs(backward)) + c2 * abs(chord)
+            cost += box[k] * abs(at_value[k]) + c2 * abs(at_slope)
+            force += at_value[k] - Fraction(data.value[k])
+            forward = at_slope - Fraction(data.slope[k]) - backward
+        cost += box[end - 1] * abs(force) + c2 * abs(forward)
+        end = start
+    return cost
+
+
+@SETTINGS
+@given(seed=st.integers(0, 2**32 - 1), size=st.sampled_from([0.0, 1e-9, 1.0, 1e6]))
+def test_upper_bound_is_not_below_the_exact_cost_of_its_dual_point(seed, size):
+    program = random_line(seed)
+    if program.bounds is not None and np.isfinite(program.bounds).all():
+        program = line(program.points[:, 0], program.scores[:, 0], (program.bounds[0, 0], np.inf))
+    answer = solved(program)
+    form = answer.program
+    p = answer.p + size * np.random.default_rng(seed).standard_normal(len(answer.p))
+    exact = exact_costate_cost(form, p)
+    bound = Fraction(form.upper_bound(p))
+    assert min(exact, Fraction(form.trivial) / (1 + Fraction(1, 10**13))) <= bound
+    assert bound <= exact * (1 + Fraction(1, 10**12)) + Fraction(1, 10**13) * (1 + Fraction(size))
+
+
+LIES = {
+    "noise": lambda rng, y, p: (rng.standard_normal(y.shape), rng.standard_normal(p.shape)),
+    "scaled up": lambda rng, y, p: (1.7 * y, 1.7 * p),
+    "scaled down": lambda rng, y, p: (0.3 * y, 0.3 * p),
+    "signs turned": lambda rng, y, p: (-y, -p),
+    "nothing": lambda rng, y, p: (0 * y, 0 * p),
+    "not numbers": lambda rng, y, p: (np.full_like(y, np.nan), np.full_like(p, np.inf)),
+    "huge": lambda rng, y, p: (1e300 * y, 1e300 * p),
+    "stale": lambda rng, y, p: (np.roll(y, 6), np.roll(p, 15)),
+}
+SUPPORTS = {"line": None, "half line": (0.0, np.inf), "other half": (-np.inf, 1.0), "interval": (0.0, 1.0)}
+
+
+@pytest.mark.parametrize("lie", LIES)
+@pytest.mark.parametrize("support", SUPPORTS)
+def test_a_lying_solver_only_widens_the_bracket(lie, support):
+    rng = np.random.default_rng(4)
+    points = rng.uniform(0.01, 0.99, 40)
+    program = line(points, 20.0 * np.sin(7.0 * points), SUPPORTS[support])
+    answer = solved(program)
+    honest = certify(answer.program, answer.y, answer.p)
+    assert honest.gap < 1e-8
+    proof = certify(answer.program, *LIES[lie](rng, answer.y, answer.p))
+    assert proof.lower <= honest.upper
+    assert honest.lower <= proof.upper <= answer.program.trivial
+    if lie == "scaled up":  # scaling takes it back; multipliers of boxes may all be zero
+        assert proof.lower == pytest.approx(honest.lower, rel=1e-6)
+    else:
+        assert proof.gap > 1e-3
+
+
+@pytest.mark.parametrize("distance", [2.0**-20, 2.0**-30, 2.0**-40, 2.0**-50, 0.0])
+def test_a_far_bound_is_met_exactly_by_a_shift(distance):
+    """A residual of 1e-16 in gamma is far outside c3 t^2/2; the proof takes a shift of all residuals, not a scaling."""
+    points = np.append(np.random.default_rng(0).integers(2**8, 2**19, 50) * 2.0**-20, 1.0 - distance)
+    answer = solved(line(points, np.cos(3.0 * points), (0.0, 1.0)), 1e-6)
+    form = answer.program
+    if distance:  # the nearer bound comes first
+        assert form.chain.far == pytest.approx(points.min())
+    y = answer.y.copy()
+    y[-2] += 1e-13
+    proof = certify(form, y, answer.p)
+    assert proof.gap < 1e-6
+
+
+def test_beside_a_far_bound_an_exact_shift_makes_the_point_feasible():
+    """Both bounds at a distance where c3 t^2/2 = 2^-59 is below what doubles resolve of gamma."""
+    cells = np.random.default_rng(0).choice(np.arange(100, 900), 30, replace=False) / 1024.0
+    points = np.concatenate([[2.0**-30], cells, [1.0 - 2.0**-29]])
+    program = line(points, np.cos(3.0 * points), (0.0, 1.0))
+    answer = solved(program, 1e-6)
+    form, far = answer.program, Fraction(2) ** -29
+    assert form.chain.far == far
+    assert certify(form, answer.y, answer.p).gap < 1e-6
+    value, feasible = form.lower_bound(answer.y)
+    gamma, slope = exact_function(form, feasible)
+    row, last = gamma[-1] + far * slope[-1], gamma[-1]
+    below, above = max(-(far**2) / 2 - row, -far - last), min(far**2 / 2 - row, far - last)
+    gain = sum(Fraction(h) ** 2 for h in form.chain.step[1:]) / 2
+    kappa = min(max(Fraction(0), below), above) / gain
+    assert abs(kappa) < Fraction(1, 10**14)
+    shifted = [Fraction(v) + (kappa if i >= 2 else 0) for i, v in enumerate(feasible)]
+    gamma, slope = exact_function(form, shifted)
+    assert worst_row(program, gamma, slope) <= Fraction(1, 10**12)
+    assert Fraction(value) <= exact_objective(program, gamma, slope) * (1 + Fraction(1, 10**14))
+
+
+def test_reflection_only_turns_the_sign_of_g():
+    points = np.random.default_rng(3).gamma(2.0, size=60)
+    there = solved(line(points, 1.0 / points - 1.0, (0.0, np.inf)))
+    back = solved(line(-points, 1.0 - 1.0 / points, (-np.inf, 0.0)))
+    first, second = (certify(answer.program, answer.y, answer.p) for answer in (there, back))
+    assert first.lower == second.lower
+    g, gradient = there.program.stein_function(first.feasible)
+    mirrored, same = back.program.stein_function(second.feasible)
+    np.testing.assert_allclose(mirrored, -g, atol=1e-15)
+    np.testing.assert_allclose(same, gradient, atol=1e-15)
+
+
+def test_segments_bounds_and_order():
+    """Gaps of 4 c2/c3 and more part the chain; the last segment is reflected to start from its bound."""
+    program = line([7.5, 0.5, 9.0, 1.0, 8.0], np.zeros(5), (0.0, 9.5))
+    form = ChainProgram(program)
+    np.testing.assert_array_equal(form.order, [1, 3, 2, 4, 0])
+    np.testing.assert_array_equal(form.sign, [1, 1, -1, -1, -1])
+    np.testing.assert_array_equal(form.chain.kind[[0, 2]], [BOUNDED, BOUNDED])
+    np.testing.assert_array_equal(form.chain.step, [0.5, 0.5, 0.5, 1.0, 0.5])
+    assert form.chain.far == -1.0
+
+
+def test_trivial_bound_is_that_of_the_matrix_form():
+    for seed in range(20):
+        program = random_line(seed)
+        reference = program.coordinate(0)
+        expected = reference.box @ np.abs(reference.objective)
+        assert ChainProgram(program).trivial == pytest.approx(expected, rel=1e-12)
+
+
+def test_more_dimensions_are_refused():
+    points = np.zeros((2, 2)) + np.arange(2.0)[:, None]
+    with pytest.raises(sk.UsageError, match="one dimension"):
+        ChainProgram(SteinProgram(points, points, np.full(2, 0.5), complete_graph(points)))
+
+
+@SETTINGS
+@given(a=st.floats(-1e100, 1e100), b=st.floats(-1e100, 1e100))
+def test_error_free_transformations(a, b):
+    total, error = two_sum(a, b)
+    assert Fraction(total) + Fraction(error) == Fraction(a) + Fraction(b)
+    product, error = two_product(a, b)
+    if a * b == 0.0 or abs(a * b) > 1e-250:  # else the error underflows
+        assert Fraction(product) + Fraction(error) == Fraction(a) * Fraction(b) or a * b == 0.0

@@ -1,0 +1,328 @@
+"""Properties of the discrepancy, negative controls, and what is refused."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.instances import instance
+
+import steinkit as sk
+from steinkit.discrepancy.graph import discrepancy as graph_module
+
+NORMAL = sk.targets.Normal(0.0, dim=2)
+SMALL = settings(max_examples=12, deadline=None)
+samples = st.builds(
+    lambda seed, n, dim: np.random.default_rng(seed).standard_normal((n, dim)),
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(2, 20),
+    dim=st.integers(2, 3),
+)
+
+
+def scored(points, **arguments):
+    return sk.graph_stein_discrepancy(points, scores=-np.asarray(points), **arguments)
+
+
+def certainly_at_most(first, second):
+    """Whether brackets allow first <= second."""
+    return first.lower <= second.upper
+
+
+def same(first, second):
+    """Whether brackets overlap: no proof that two numbers differ."""
+    return certainly_at_most(first, second) and certainly_at_most(second, first)
+
+
+@SMALL
+@given(samples, st.integers(0, 2**32 - 1))
+def test_order_of_the_draws_does_not_matter(points, seed):
+    shuffled = np.random.default_rng(seed).permutation(points)
+    assert same(scored(points), scored(shuffled))
+
+
+@SMALL
+@given(samples)
+def test_splitting_the_weight_of_a_point_does_not_matter(points):
+    whole = np.arange(1.0, len(points) + 1)
+    halves = np.concatenate([0.25 * whole, 0.75 * whole])
+    twice = np.concatenate([points, points])
+    assert same(scored(points, weights=whole), scored(twice, weights=halves))
+
+
+@SMALL
+@given(samples)
+def test_complete_and_spanner_bound_each_other(points):
+    """Proposition 6: complete <= spanner <= 2 t^2 complete."""
+    complete = scored(points, graph="complete")
+    for t in (1.2, 2.0, 3.0):
+        spanner = scored(points, dilation=t)
+        assert certainly_at_most(complete, spanner)
+        assert spanner.lower <= 2 * t**2 * complete.upper
+
+
+@SMALL
+@given(samples)
+def test_more_edges_never_raise_the_value(points):
+    values = [scored(points, dilation=t) for t in (3.0, 2.0, 1.2)]
+    edges = [set(map(tuple, result.graph.edges)) for result in values]
+    for (few, looser), (many, tighter) in itertools.pairwise(zip(edges, values, strict=True)):
+        if few <= many:
+            assert certainly_at_most(tighter, looser)
+    complete = scored(points, graph="complete")
+    assert all(certainly_at_most(complete, result) for result in values)
+
+
+@SMALL
+@given(samples, st.tuples(*[st.floats(0.2, 5.0)] * 3))
+def test_stein_factors_scale_the_value_between_their_least_and_greatest(points, c):
+    classical, scaled = scored(points, graph="complete"), scored(points, graph="complete", stein_factors=c)
+    assert min(c) * classical.lower <= scaled.upper
+    assert scaled.lower <= max(c) * classical.upper
+
+
+@SMALL
+@given(samples, st.floats(-1e6, 1e6))
+def test_a_constant_added_to_the_log_density_does_not_matter(points, constant):
+    pytest.importorskip("jax")
+    plain, raised = (
+        sk.Target.from_jax(lambda x, shift=shift: shift - 0.5 * (x**2).sum(), points.shape[1])
+        for shift in (0.0, constant)
+    )
+    first, second = (sk.graph_stein_discrepancy(points, target) for target in (plain, raised))
+    assert (first.lower, first.upper) == (second.lower, second.upper)
+
+
+@SMALL
+@given(samples)
+def test_bounds_far_away_do_not_matter_and_near_ones_never_raise_the_value(points):
+    free = scored(points)
+    assert same(free, scored(points, bounds=(-1e3, 1e3)))
+    assert certainly_at_most(scored(points, bounds=(points.min() - 0.1, points.max() + 0.1)), free)
+
+
+def test_the_stein_function_attains_the_lower_bound_and_obeys_every_constraint():
+    points = instance("normal 300x2")[0][:100]
+    result = scored(points)
+    q, g, gradient = result.sample.weights, result.g, result.grad_g
+    assert q @ result.test_function == pytest.approx(result.lower, rel=1e-12)
+    assert (q @ (g * -points + np.einsum("ijj->ij", gradient))).sum() == pytest.approx(result.lower, rel=1e-12)
+    assert result.coordinate_lower.sum() == pytest.approx(result.lower, rel=1e-12)
+    slack = 1 + 1e-12
+    assert np.abs(g).max() <= slack
+    assert np.abs(gradient).max() <= slack
+    for i, k in result.graph.edges:
+        step = points[i] - points[k]
+        distance = np.abs(step).sum()
+        assert np.abs(g[i] - g[k]).max() <= slack * distance
+        assert np.abs(gradient[i] - gradient[k]).max() <= slack * distance
+        for end in (i, k):
+            assert np.abs(g[i] - g[k] - gradient[end] @ step).max() <= slack * distance**2 / 2 + 1e-15
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_wrong_samples_score_worse_than_right_ones(seed):
+    """Negative controls: shifted, scaled, heavy-tailed and truncated samples."""
+    rng = np.random.default_rng(seed)
+    right = rng.standard_normal((200, 2))
+    wrong = {
+        "shifted": right + 0.4,
+        "too wide": 1.4 * right,
+        "too narrow": 0.6 * right,
+        "heavy tails": rng.standard_t(3, (200, 2)),
+        "truncated": np.abs(right),
+    }
+    good = sk.graph_stein_discrepancy(right, NORMAL, tolerance=1e-3)
+    for name, points in wrong.items():
+        bad = sk.graph_stein_discrepancy(points, NORMAL, tolerance=1e-3)
+        assert bad.lower > 1.1 * good.upper, name
+
+
+def test_an_unvisited_mode_is_not_seen():
+    """What the number does not prove, shown: one mode of two far apart scores like the whole."""
+    means = np.array([[0.0, 0.0], [40.0, 0.0]])
+    both = sk.targets.GaussianMixture(means, 1.0)
+    one_mode = np.random.default_rng(0).standard_normal((100, 2))
+    alone = sk.graph_stein_discrepancy(one_mode, sk.targets.Normal(0.0, dim=2))
+    assert sk.graph_stein_discrepancy(one_mode, both).value == pytest.approx(alone.value, rel=1e-6)
+
+
+def test_repeated_draws_are_merged_and_counted():
+    points = np.random.default_rng(0).standard_normal((20, 2))
+    repeated = np.repeat(points, 3, axis=0)
+    result, plain = scored(repeated), scored(points)
+    assert len(result.sample) == 20
+    assert (result.lower, result.upper) == pytest.approx((plain.lower, plain.upper), rel=1e-9)
+    assert "40 of 60 draws repeat an earlier draw" in result.warnings[0]
+    np.testing.assert_array_equal(result.sample.inverse, np.repeat(np.arange(20), 3))
+
+
+def test_draws_without_weight_are_left_out_and_counted():
+    points = np.random.default_rng(0).standard_normal((20, 2))
+    weights = np.where(np.arange(20) < 15, 1.0, 0.0)
+    result = scored(points, weights=weights)
+    assert (result.lower, result.upper) == pytest.approx((scored(points[:15]).lower, scored(points[:15]).upper))
+    assert "5 of 20 draws have weight zero" in result.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("draws", "words"), [([[0.5, 2.0]], "the sample is one draw"), ([[0.5, 2.0]] * 4, "all 4 draws are the same point")]
+)
+def test_a_single_point_is_scored_in_closed_form_and_named(draws, words):
+    """One point x: maximise gamma s_j + Gamma_jj over boxes, |s_j| + 1 for each coordinate."""
+    result = sk.graph_stein_discrepancy(draws, NORMAL)
+    assert result.value == pytest.approx(0.5 + 1 + 2.0 + 1)
+    assert result.gap < 1e-12
+    assert any(words in note for note in result.warnings)
+
+
+def test_two_far_points_in_closed_form():
+    """Beyond the reach of every row only the boxes are left: q (|s| + 1) a point and coordinate."""
+    points = np.array([[0.0, 0.0], [10.0, 0.0]])
+    result = scored(points)
+    assert result.coordinate_values == pytest.approx([0.5 * (0 + 1) + 0.5 * (10 + 1), 1.0])
+
+
+def test_outliers_of_1e9_are_scored_with_proof():
+    points = np.random.default_rng(0).standard_normal((50, 2))
+    points[7] = 1e9, -1e9
+    result = scored(points)
+    assert result.gap <= 1e-6
+    assert result.value == pytest.approx(2 * 1e9 / 50, rel=1e-3)
+    assert int(np.argmax(np.abs(result.test_function))) == 7
+
+
+def test_a_bracket_wider_than_asked_for_comes_with_a_warning():
+    points = np.random.default_rng(1).standard_normal((300, 1))
+    with pytest.warns(sk.SteinkitWarning, match="relative width"):
+        result = scored(points, tolerance=1e-15)
+    assert result.lower < result.upper
+    assert 1e-15 < result.gap <= graph_module.WIDEST_BRACKET
+    assert len(result.graph.edges) == 299
+    assert any("relative width" in note for note in result.warnings)
+
+
+def test_one_dimension_brackets_the_value_found_elsewhere():
+    """g(1).standard_normal(1000): 0.0754980932 by an interior point method in scaled edge variables."""
+    points = np.random.default_rng(1).standard_normal((1000, 1))
+    result = scored(points)
+    assert result.lower <= 0.0754980932 + 1e-10
+    assert result.upper >= 0.0754980932 - 1e-10
+    assert result.gap <= 1e-6
+
+
+def test_dimensions_above_three_accept_a_wider_bracket():
+    points = np.random.default_rng(0).standard_normal((30, 4))
+    assert scored(points).tolerance == 1e-3
+    assert scored(points, tolerance=1e-7).tolerance == 1e-7
+
+
+def test_a_sample_that_stores_scores_needs_no_target():
+    points = np.random.default_rng(0).standard_normal((20, 2))
+    stored = sk.graph_stein_discrepancy(sk.Sample(points, scores=-points))
+    assert (stored.lower, stored.upper) == (scored(points).lower, scored(points).upper)
+    assert any(
+        "stored scores" in note
+        for note in sk.graph_stein_discrepancy(sk.Sample(points, scores=points), NORMAL).warnings
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({}, sk.UsageError, "needs the target's score"),
+        ({"target": NORMAL, "scores": np.zeros((3, 2))}, sk.UsageError, "a target was given too"),
+        ({"target": "normal"}, sk.UsageError, "must be a steinkit Target; received str"),
+        ({"target": sk.targets.Normal(0.0, dim=3)}, sk.InputError, "3 coordinates, the draws have 2"),
+        ({"scores": np.zeros((3, 1))}, sk.InputError, r"shape of the points, \(3, 2\); received \(3, 1\)"),
+        ({"target": NORMAL, "weights": [1.0, 2.0]}, sk.InputError, "one number a draw, 3 in all"),
+        ({"target": NORMAL, "dilation": 1.0}, sk.UsageError, "above 1; received 1"),
+        ({"target": NORMAL, "dilation": np.nan}, sk.UsageError, "above 1; received nan"),
+        ({"target": NORMAL, "graph": "knn"}, sk.UsageError, "'spanner' or 'complete'"),
+        ({"target": NORMAL, "tolerance": 0.0}, sk.UsageError, "between 0 and 1"),
+        ({"target": NORMAL, "max_seconds": -1.0}, sk.UsageError, "must be positive; received -1"),
+        ({"target": NORMAL, "n_jobs": 0}, sk.UsageError, "n_jobs"),
+        ({"target": NORMAL, "stein_factors": (1, 1, 0)}, sk.UsageError, "three positive numbers"),
+        ({"target": NORMAL, "bounds": (0.5, 3.0)}, sk.InputError, r"draw 1 lies outside the support: x1 = 0"),
+        ({"target": NORMAL, "bounds": (3.0, 0.5)}, sk.UsageError, "lower must be below upper"),
+        ({"target": sk.targets.Uniform([0, 0], [1, 1]), "bounds": (-9, 9)}, sk.UsageError, "they differ"),
+    ],
+)
+def test_what_cannot_be_honoured_is_refused(arguments, error, message):
+    with pytest.raises(error, match=message):
+        sk.graph_stein_discrepancy([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]], **arguments)
+
+
+def test_weights_given_twice_are_refused():
+    with pytest.raises(sk.UsageError, match="carries its own"):
+        sk.graph_stein_discrepancy(sk.Sample([[0.0, 0.0]], weights=[1.0]), NORMAL, weights=[1.0])
+
+
+def test_errors_name_the_draw_not_the_distinct_point():
+    draws = np.array([[0.5, 0.5], [0.5, 0.5], [2.0, 0.5]])
+    with pytest.raises(sk.InputError, match="draw 3 lies outside"):
+        sk.graph_stein_discrepancy(draws, sk.targets.Uniform([0.0, 0.0], [1.0, 1.0]))
+    broken = sk.Target(lambda x: np.where(x > 1.0, np.nan, -x), dim=2)
+    with pytest.raises(sk.InputError, match="score at draw 3 is nan"):
+        sk.graph_stein_discrepancy(draws, broken)
+
+
+def test_names_in_another_order_are_refused_and_other_names_noted():
+    target = sk.Target(lambda x: -x, names=("a", "b"))
+    points = np.random.default_rng(0).standard_normal((80, 2))
+    with pytest.raises(sk.InputError, match="not in the target's order a, b"):
+        sk.graph_stein_discrepancy(sk.Sample(points, names=("b", "a")), target)
+    other = sk.graph_stein_discrepancy(sk.Sample(points, names=("u", "v")), target)
+    assert any("the columns u, v were taken" in note for note in other.warnings)
+    assert not sk.graph_stein_discrepancy(points, target).warnings
+
+
+def test_a_wide_bracket_is_raised_with_the_bracket_in_it(monkeypatch):
+    points = np.random.default_rng(0).standard_normal((40, 2))
+    honest = scored(points)
+    monkeypatch.setattr(graph_module, "WIDEST_BRACKET", 1e-15)
+    with pytest.raises(sk.SolverError, match="no certified answer") as caught:
+        scored(points, tolerance=1e-15)
+    assert caught.value.lower <= honest.upper
+    assert caught.value.upper >= honest.lower
+
+
+@pytest.mark.parametrize("apart", [1e-8, 1e-10, 1e-14])
+def test_draws_that_nearly_coincide_are_scored_with_proof(apart):
+    """By every engine of ours; one that has only g and its gradient for variables names the draws."""
+    points = np.random.default_rng(0).standard_normal((20, 2))
+    points[13] = points[5] + [apart, 0.0]
+    for engine in ("auto", "highs"):
+        assert scored(points, engine=engine).gap <= 1e-6
+    with pytest.raises(sk.SolverError, match="Draws 6 and 14 lie only"):
+        scored(points, engine="cvxpy")
+
+
+def test_names_of_the_target_serve_a_sample_without_any():
+    target = sk.Target(lambda x: -x, names=("alpha", "beta"))
+    assert sk.graph_stein_discrepancy([[0.0, 1.0], [1.0, 0.0]], target).sample.names == ("alpha", "beta")
+
+
+def test_a_draw_that_nearly_lies_on_a_bound_is_scored_with_proof():
+    """Right draws of a gamma distribution that piles up at 0."""
+    points, target = np.random.default_rng(0).gamma([0.1, 2.0], size=(100, 2)), sk.targets.Gamma([0.1, 2.0], [1.0, 1.0])
+    assert sk.graph_stein_discrepancy(points, target).gap <= 1e-6
+    nearest = int(points[:, 0].argmin()) + 1
+    with pytest.raises(sk.SolverError, match=rf"Draw {nearest} lies only \S+ from a bound of x1"):
+        sk.graph_stein_discrepancy(points, target, engine="cvxpy")
+
+
+def test_a_saturated_discrepancy_says_so():
+    """Independent draws of N(0, I) in five dimensions lie so far apart that halving them lowers the value."""
+    target = sk.targets.Normal(0.0, dim=5)
+    draws = np.random.default_rng(0).standard_normal((100, 5))
+    right, wrong = (sk.graph_stein_discrepancy(points, target) for points in (draws, 0.5 * draws))
+    ceiling = (np.abs(draws) + 1.0).mean(axis=0).sum()
+    assert right.saturation == pytest.approx(right.lower / ceiling)
+    assert right.saturation > 0.9
+    assert wrong.upper < right.lower
+    assert any("of its ceiling" in note for note in right.warnings)
+    plain = sk.graph_stein_discrepancy(np.random.default_rng(0).standard_normal((200, 2)), NORMAL)
+    assert plain.saturation < 0.5
+    assert not plain.warnings

@@ -1,0 +1,239 @@
+"""The goodness-of-fit test against plain matrices, its level and power, and what is refused."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.signal import lfilter
+
+import steinkit as sk
+from steinkit.discrepancy.kernel import goodness_of_fit
+from steinkit.discrepancy.kernel.base_kernels import IMQ
+from steinkit.discrepancy.kernel.stein_kernel import stein_kernel_at
+
+NORMAL = sk.targets.Normal([0.0])
+
+
+def autoregressive(n, phi, rng):
+    """A stationary chain of N(0, 1) draws."""
+    noise = rng.standard_normal(n)
+    noise[1:] *= math.sqrt(1.0 - phi**2)
+    return lfilter([1.0], [1.0, -phi], noise)
+
+
+def rejecting(n, rng):
+    """A Metropolis chain on N(0, 1): half its draws repeat the one before."""
+    draws = np.zeros(n)
+    for i in range(1, n):
+        proposal = draws[i - 1] + 3.0 * rng.standard_normal()
+        accepted = math.log(rng.random()) < 0.5 * (draws[i - 1] ** 2 - proposal**2)
+        draws[i] = proposal if accepted else draws[i - 1]
+    return draws
+
+
+def stein_matrix(x):
+    """k0(x_i, x_j) for N(0, 1) and the kernel (1 + (x - y)^2)^(-1/2), from its derivatives in one dimension."""
+    r = x[:, None] - x[None, :]
+    base = 1.0 + r**2
+    towards_x = -r * base**-1.5
+    mixed = base**-1.5 - 3.0 * r**2 * base**-2.5
+    return mixed - towards_x * x[None, :] + towards_x * x[:, None] + x[:, None] * x[None, :] * base**-0.5
+
+
+def integrated_time(matrix):
+    """Integrated autocorrelation time of the rows of a matrix, by sums over every lag."""
+    n = len(matrix)
+    covariance = np.zeros(n)
+    for i, row in enumerate(matrix):
+        others = row != row[i]  # no two different points have the same k0 here
+        centred = np.where(others, row - row[others].mean(), 0.0)
+        covariance += [centred[: n - lag] @ centred[lag:] for lag in range(n)]
+    total, smallest = -covariance[0], math.inf
+    for lag in range(0, n - 1, 2):
+        smallest = min(smallest, covariance[lag] + covariance[lag + 1])
+        if smallest <= 0.0:
+            break
+        total += 2.0 * smallest
+    return max(total / covariance[0], 1.0)
+
+
+@pytest.mark.parametrize("make", [rejecting, lambda n, rng: autoregressive(n, 0.6, rng)], ids=["rejecting", "smooth"])
+def test_statistic_and_bootstrap_mean_are_those_of_the_whole_matrix(make):
+    draws = make(300, np.random.default_rng(1))
+    matrix, lags = stein_matrix(draws), np.abs(np.subtract.outer(np.arange(300), np.arange(300)))
+    test = sk.kernel_stein_test(draws, NORMAL, flip_probability=0.15, n_bootstrap=4000)
+    assert test.statistic == pytest.approx(matrix.sum() / 300, rel=1e-11)
+    mean = (0.7**lags * matrix).sum() / 300
+    assert test.bootstrap.mean() == pytest.approx(mean, abs=4.0 * test.bootstrap.std() / math.sqrt(4000))
+    reached = (test.bootstrap >= test.statistic).sum()
+    assert test.p_value == (1 + reached) / 4001
+
+
+def test_bootstrap_of_independent_signs_has_the_variance_that_theory_gives():
+    draws = np.random.default_rng(2).standard_normal(200)
+    matrix = stein_matrix(draws) / 200
+    test = sk.kernel_stein_test(draws, NORMAL, flip_probability=0.5, n_bootstrap=8000)
+    variance = 2.0 * ((matrix**2).sum() - (np.diag(matrix) ** 2).sum())  # of sum_ij W_i W_j m_ij, Rademacher signs
+    assert test.bootstrap.var() == pytest.approx(variance, rel=0.15)
+
+
+def test_signs_keep_their_correlation_within_a_chain_and_have_none_across():
+    series = [np.array([0, 1, 2, 3]), np.array([4, 5, 5])]
+    sums = goodness_of_fit._sign_sums(series, 6, 0.1, 40_000, np.random.default_rng(0)).astype(float)
+    found = sums.T @ sums / 40_000
+    wanted = np.zeros((6, 6))
+    wanted[:4, :4] = 0.8 ** np.abs(np.subtract.outer(np.arange(4), np.arange(4)))
+    wanted[4, 4], wanted[4, 5], wanted[5, 4], wanted[5, 5] = 1.0, 0.8 + 0.64, 0.8 + 0.64, 2.0 + 2.0 * 0.8
+    np.testing.assert_allclose(found, wanted, atol=4.0 * 4.0 / math.sqrt(40_000))
+
+
+def test_pair_sums_over_several_blocks_are_those_of_the_whole_matrix():
+    rng = np.random.default_rng(0)
+    points, signs = rng.standard_normal((600, 3)), rng.integers(-2, 3, (150, 600)).astype(np.float32)
+    stein = stein_kernel_at(IMQ(), points, -points, None, None, names=("a", "b", "c"))
+    whole = stein.block(range(600))
+    found = goodness_of_fit._pair_sums(stein, signs, 1)
+    np.testing.assert_allclose(
+        found, np.einsum("bi,ij,bj->b", signs, whole, signs, optimize=True), rtol=1e-9, atol=1e-7
+    )
+
+
+@pytest.mark.parametrize("make", [rejecting, lambda n, rng: autoregressive(n, 0.8, rng)], ids=["rejecting", "smooth"])
+def test_autocorrelation_time_is_that_of_the_rows(make):
+    draws = make(150, np.random.default_rng(3))
+    test = sk.kernel_stein_test(draws, NORMAL, n_bootstrap=1)
+    assert test.autocorrelation_time == pytest.approx(integrated_time(stein_matrix(draws)), rel=1e-9)
+    assert 1.5 < test.autocorrelation_time < 12.0
+
+
+def test_autocorrelation_time_grows_with_the_chains():
+    times = [
+        sk.kernel_stein_test(autoregressive(3000, phi, np.random.default_rng(0)), NORMAL, n_bootstrap=1)
+        for phi in (0.0, 0.5, 0.9)
+    ]
+    independent, short, long = (test.autocorrelation_time for test in times)
+    assert 1.0 <= independent < 1.2
+    assert 2.0 < short < 3.0  # 3 for the score; less for the features that vary faster
+    assert 9.0 < long < 19.0  # 19 for the score
+    assert times[0].flip_probability > 0.3
+
+
+@pytest.mark.parametrize(("tau", "n", "dim"), [(3.0, 500, 1), (40.0, 1000, 5), (1.2, 10_000, 2)])
+def test_flip_probability_leaves_out_the_share_that_the_rule_says(tau, n, dim):
+    a = goodness_of_fit._flip_probability(tau, n, dim)
+    rho, r = (tau - 1.0) / (tau + 1.0), 1.0 - 2.0 * a
+    share = 0.4 * dim**-0.5 * (tau / n) ** (1.0 / 3.0)
+    assert (1.0 + rho * r) / (1.0 - rho * r) == pytest.approx((1.0 - share) * tau, rel=1e-12)
+
+
+def test_flip_probability_is_a_half_for_independent_draws_and_falls_from_there():
+    taus = [1.0, 1.01, 1.3, 2.0, 5.0, 50.0, 500.0]
+    flips = [goodness_of_fit._flip_probability(tau, 1000, 1) for tau in taus]
+    assert flips[0] == flips[1] == 0.5
+    assert all(later < earlier for earlier, later in itertools.pairwise(flips[1:]))
+    assert flips[-1] > 0.0
+
+
+def rejections(repetitions, make, **arguments):
+    tests = (
+        sk.kernel_stein_test(make(np.random.default_rng([7, k])), NORMAL, n_bootstrap=99, rng=k, **arguments)
+        for k in range(repetitions)
+    )
+    return sum(test.p_value <= 0.05 for test in tests)
+
+
+@pytest.mark.slow
+def test_level_and_power_on_a_chain():
+    """A right test rejects 15 of 300 with standard deviation 3.8; one that takes draws for independent, many more."""
+    right = rejections(300, lambda rng: autoregressive(400, 0.5, rng))
+    assert 4 <= right <= 28
+    assert rejections(300, lambda rng: autoregressive(400, 0.5, rng), flip_probability=0.5) > 45
+    assert rejections(100, lambda rng: autoregressive(500, 0.5, rng) + 0.3) > 85
+
+
+def test_level_of_independent_draws_in_two_chains():
+    right = rejections(200, lambda rng: rng.standard_normal((2, 60, 1)))
+    assert 2 <= right <= 20  # 10 with standard deviation 3.1
+
+
+def test_chains_and_their_order_are_read_from_the_labels():
+    chains = np.stack([autoregressive(100, 0.7, np.random.default_rng(k)) for k in range(3)])[:, :, None]
+    test = sk.kernel_stein_test(chains, NORMAL, n_bootstrap=50)
+    sample = sk.Sample(chains)
+    shuffled = sample[np.random.default_rng(9).permutation(300)]
+    again = sk.kernel_stein_test(shuffled, NORMAL, n_bootstrap=50)
+    assert again.autocorrelation_time == pytest.approx(test.autocorrelation_time, rel=0.2)  # other rows are picked
+    fixed = {"flip_probability": test.flip_probability, "n_bootstrap": 50}
+    np.testing.assert_allclose(
+        sk.kernel_stein_test(shuffled, NORMAL, **fixed).bootstrap, test.bootstrap, rtol=1e-9, atol=1e-10
+    )
+    unlabelled = sk.kernel_stein_test(shuffled.points, NORMAL, n_bootstrap=50)
+    assert unlabelled.autocorrelation_time < 1.3 < test.autocorrelation_time
+
+
+def test_threads_and_number_of_replicates_change_nothing():
+    draws = np.random.default_rng(0).standard_normal((700, 2))
+    first, second, more = (
+        sk.kernel_stein_test(draws, scores=-draws, n_bootstrap=b, n_jobs=j, rng=3)
+        for b, j in ((200, 1), (200, 2), (300, 1))
+    )
+    np.testing.assert_array_equal(first.bootstrap, second.bootstrap)
+    np.testing.assert_allclose(more.bootstrap[:200], first.bootstrap, rtol=1e-10)
+    assert first.p_value == second.p_value
+    other = sk.kernel_stein_test(draws, scores=-draws, n_bootstrap=200, rng=4)
+    assert (other.bootstrap != first.bootstrap).any()
+
+
+def test_signs_that_never_flip_are_ties():
+    draws = autoregressive(20, 0.5, np.random.default_rng(0))
+    test = sk.kernel_stein_test(draws, NORMAL, flip_probability=1e-9, n_bootstrap=99)
+    assert test.p_value == 1.0
+
+
+def test_bounds_are_respected():
+    rng = np.random.default_rng(0)
+    uniform = sk.targets.Uniform()
+    right = [sk.kernel_stein_test(rng.random(100), uniform, n_bootstrap=99).p_value <= 0.05 for _ in range(60)]
+    assert sum(right) <= 9  # 3 with standard deviation 1.7
+    assert sk.kernel_stein_test(rng.beta(3.0, 3.0, 400), uniform).p_value < 0.01
+    given = sk.kernel_stein_test(rng.random(50), scores=np.zeros((50, 1)), bounds=[(0.0, 1.0)])
+    assert given.bounds.tolist() == [[0.0, 1.0]]
+
+
+def test_an_operator_that_is_langevins_changes_nothing():
+    draws = np.random.default_rng(0).standard_normal((80, 2))
+    identity = sk.RiemannianLangevin(lambda x: np.tile(np.eye(2), (len(x), 1, 1)), np.zeros_like)
+    plain, same = (sk.kernel_stein_test(draws, scores=-draws, operator=operator) for operator in (None, identity))
+    np.testing.assert_array_equal(plain.bootstrap, same.bootstrap)
+    assert same.operator is identity
+
+
+def test_says_that_a_chain_is_short():
+    walk = autoregressive(100, 0.97, np.random.default_rng(0))
+    assert "independent" in sk.kernel_stein_test(walk, NORMAL, n_bootstrap=9).warnings[0]
+    assert sk.kernel_stein_test(walk[::50], NORMAL, flip_probability=0.5, n_bootstrap=9).warnings == ()
+
+
+@pytest.mark.parametrize("flip_probability", [0.0, -0.1, 0.6, math.nan])
+def test_flip_probability_must_be_one(flip_probability):
+    with pytest.raises(sk.UsageError, match="flip_probability"):
+        sk.kernel_stein_test([0.0, 1.0], NORMAL, flip_probability=flip_probability)
+
+
+@pytest.mark.parametrize("n_bootstrap", [0, -1, 2.5, True])
+def test_number_of_replicates_must_be_one(n_bootstrap):
+    with pytest.raises(sk.UsageError, match="n_bootstrap"):
+        sk.kernel_stein_test([0.0, 1.0], NORMAL, n_bootstrap=n_bootstrap)
+
+
+def test_what_cannot_be_tested_is_refused():
+    with pytest.raises(sk.InputError, match="unequal weights, from 1 to 2"):
+        sk.kernel_stein_test(sk.Sample([0.0, 1.0], weights=[1.0, 2.0]), NORMAL)
+    assert sk.kernel_stein_test(sk.Sample([0.0, 1.0], weights=[2.0, 2.0]), NORMAL, n_bootstrap=9).p_value > 0.0
+    with pytest.raises(sk.InputError, match="same point"):
+        sk.kernel_stein_test([0.3, 0.3, 0.3], NORMAL)
+    with pytest.raises(sk.InputError, match="overflow"):
+        sk.kernel_stein_test([[0.0], [1.0]], scores=[[1e200], [1.0]])
+    with pytest.raises(sk.UsageError, match="score"):
+        sk.kernel_stein_test([0.0, 1.0])

@@ -1,0 +1,307 @@
+"""The Wasserstein distance against closed forms, quadrature, huge samples of quantiles, and brute force."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import integrate, special, stats
+
+import steinkit as sk
+from steinkit.discrepancy.wasserstein.distance import wasserstein_distance
+from steinkit.targets import Beta, Gamma, GaussianMixture, IndependentStudentT, Normal, StudentT, Uniform
+
+
+class Mixture:
+    """0.25 N(-2, 1) + 0.75 N(3, 0.5^2) in scipy's terms."""
+
+    support = staticmethod(lambda: (-np.inf, np.inf))
+
+    @staticmethod
+    def cdf(x):
+        return 0.25 * stats.norm.cdf(x, -2.0, 1.0) + 0.75 * stats.norm.cdf(x, 3.0, 0.5)
+
+    @staticmethod
+    def sf(x):
+        return 0.25 * stats.norm.sf(x, -2.0, 1.0) + 0.75 * stats.norm.sf(x, 3.0, 0.5)
+
+
+FAMILIES = {
+    "normal": (Normal(1.0, 4.0), stats.norm(1.0, 2.0)),
+    "mixture": (GaussianMixture([-2.0, 3.0], [1.0, 0.25], [1.0, 3.0]), Mixture),
+    "student": (StudentT(5.0, 1.0, 4.0), stats.t(5.0, 1.0, 2.0)),
+    "independent student": (IndependentStudentT(3.0, 1.0, 2.0), stats.t(3.0, 1.0, 2.0)),
+    "uniform": (Uniform(-1.0, 3.0), stats.uniform(-1.0, 4.0)),
+    "gamma": (Gamma(2.5, 3.0), stats.gamma(2.5, scale=1.0 / 3.0)),
+    "gamma below 1": (Gamma(0.3, 2.0), stats.gamma(0.3, scale=0.5)),
+    "beta": (Beta(2.0, 0.7), stats.beta(2.0, 0.7)),
+}
+by_family = pytest.mark.parametrize(("target", "reference"), FAMILIES.values(), ids=FAMILIES)
+
+
+def integral(function, a, b):
+    """Gauss's rule on panels that shrink towards 0 and 1, where densities may be infinite; quadrature beyond +-60."""
+    near = np.concatenate([-np.logspace(-12, 0, 49), [0.0], np.logspace(-12, 0, 49)])
+    edges = np.unique(
+        np.concatenate([near, 1.0 + near, np.linspace(-60.0, 60.0, 481), [a, b]]).clip(max(a, -60), min(b, 60))
+    )
+    nodes, weights = np.polynomial.legendre.leggauss(12)
+    half = 0.5 * np.diff(edges)[:, None]
+    inside = (half * weights * function(half * nodes + half + edges[:-1, None])).sum()
+    tails = [(low, high) for low, high in ((a, -60.0), (60.0, b)) if low < high]
+    return inside + sum(integrate.quad(function, *tail, epsabs=1e-12)[0] for tail in tails)
+
+
+@by_family
+def test_tail_integrals_match_quadrature(target, reference):
+    low, high = reference.support()
+    for x in (-3.0, -0.2, 0.1, 0.9, 2.0, 6.0):
+        below, above = target.tail_integrals([x])[0]
+        inside = min(max(x, low), high)
+        wanted_below = integral(reference.cdf, low, inside) if inside > low else 0.0
+        wanted_above = integral(reference.sf, inside, high) if inside < high else 0.0
+        assert below == pytest.approx(wanted_below + max(x - high, 0.0), rel=1e-7, abs=1e-9)
+        assert above == pytest.approx(wanted_above + max(low - x, 0.0), rel=1e-7, abs=1e-9)
+
+
+def without_integrals(target):
+    return sk.Target(score=target.score, cdf=target.cdf, bounds=target.bounds, dim=1)
+
+
+@by_family
+def test_distance_matches_a_huge_sample_of_quantiles(target, reference):
+    """scipy's distance to the quantiles at (k + 1/2)/m; its error is known from the tails and the largest gap."""
+    draws = target.sample(200, 1)[:, 0] * 1.1 + 0.1
+    distance = wasserstein_distance(draws, target)
+    assert distance.gap < 1e-9
+    if reference is not Mixture:
+        quantiles = reference.ppf((np.arange(100_000) + 0.5) / 100_000)
+        assert stats.wasserstein_distance(draws, quantiles) == pytest.approx(distance.value, abs=1e-2 * distance.value)
+    bracketed = wasserstein_distance(draws, without_integrals(target))
+    assert bracketed.lower <= distance.upper
+    assert distance.lower <= bracketed.upper
+    assert bracketed.gap <= 1e-3
+    assert bool(bracketed.warnings) == (target.bounds is None or not np.isfinite(target.bounds).all())
+
+
+def test_closed_forms():
+    """To a point mass the distance is E|X - a|."""
+    assert wasserstein_distance([0.3], Normal()).value == pytest.approx(
+        0.3 * (2 * special.ndtr(0.3) - 1) + 2 * stats.norm.pdf(0.3), rel=1e-12
+    )
+    assert wasserstein_distance([0.25], Uniform()).value == pytest.approx(0.25**2 / 2 + 0.75**2 / 2, rel=1e-12)
+    assert wasserstein_distance(np.full(5, 2.0), Uniform()).value == pytest.approx(1.5, rel=1e-12)
+    grid = (np.arange(50) + 0.5) / 50
+    assert wasserstein_distance(grid, Uniform()).value == pytest.approx(1 / 200, rel=1e-10)
+    uniform = wasserstein_distance(np.random.default_rng(7).random(1000), Uniform())
+    assert uniform.value == pytest.approx(0.0060622892, abs=1e-10)
+
+
+def test_many_draws_are_bracketed_as_well():
+    draws = np.random.default_rng(1).standard_normal(100_000)
+    assert wasserstein_distance(draws, Normal()).gap < 1e-7
+
+
+@pytest.mark.parametrize("generic", [False, True])
+def test_narrow_components_are_not_missed(generic):
+    """A tenth of the target within 1e-6 of 5, between or beyond the draws."""
+    target = GaussianMixture([0.0, 5.0], [1.0, 1e-12], [9.0, 1.0])
+    draws = np.random.default_rng(3).standard_normal(300)
+    plain = 0.9 * wasserstein_distance(draws, Normal()).value
+    chosen = without_integrals(target) if generic else target
+    for sample in (draws, np.append(draws, 400.0)):
+        result = wasserstein_distance(sample, chosen)
+        # E max(X - x, 0) from the largest standard normal draw on is at least a tenth of the way to 5
+        assert result.lower > 0.1 * (5.0 - draws.max()) - plain
+        exact = wasserstein_distance(sample, target)
+        assert result.lower <= exact.upper
+        assert exact.lower <= result.upper
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 30), spread=st.sampled_from([1e-6, 1.0, 1e6]))
+def test_the_bracket_by_the_cdf_holds_the_exact_distance(seed, n, spread):
+    draws = spread * np.random.default_rng(seed).standard_t(2.0, n)
+    exact = wasserstein_distance(draws, Normal())
+    bracketed = wasserstein_distance(draws, without_integrals(Normal()))
+    assert bracketed.lower <= exact.upper
+    assert exact.lower <= bracketed.upper
+
+
+def test_targets_without_a_mean_are_infinitely_far():
+    for target in (StudentT(1.0), IndependentStudentT(0.7), without_integrals(StudentT(1.0))):
+        with pytest.raises(sk.InputError, match="has no mean"):
+            wasserstein_distance([0.0, 1.0], target)
+    heavy = wasserstein_distance([0.0, 1.0], StudentT(1.1))
+    assert np.isfinite(heavy.upper)
+
+
+BAD_CDFS = {
+    "falls": (lambda x: special.ndtr(-x), "never decreases"),
+    "dips between": (lambda x: special.ndtr(x) - 0.3 * (np.abs(x - 0.75) < 0.2), "never decreases"),
+    "beyond 1": (lambda x: 1.2 * special.ndtr(x), "between 0 and 1"),
+    "negative": (lambda x: special.ndtr(x) - 0.5, "between 0 and 1"),
+    "not a number": (lambda x: np.where(x > 0.3, np.nan, special.ndtr(x)), "between 0 and 1"),
+}
+
+
+@pytest.mark.parametrize(("cdf", "message"), BAD_CDFS.values(), ids=BAD_CDFS)
+def test_what_is_no_cdf_is_refused(cdf, message):
+    target = sk.Target(score=np.negative, cdf=cdf, dim=1)
+    with pytest.raises(sk.InputError, match=message):
+        wasserstein_distance([-1.0, 0.1, 0.5, 1.0], target)
+
+
+def test_integrals_that_do_not_fit_the_cdf_are_refused():
+    other = Normal(0.5)
+    target = sk.Target(score=np.negative, cdf=Normal().cdf, tail_integrals=other.tail_integrals, dim=1)
+    with pytest.raises(sk.InputError, match="do not fit its cdf"):
+        wasserstein_distance(np.linspace(-1.0, 1.0, 200), target)
+    with pytest.raises(sk.UsageError, match="pass cdf= too"):
+        sk.Target(score=np.negative, tail_integrals=other.tail_integrals, dim=1)
+    with pytest.raises(sk.UsageError, match="no tail integrals"):
+        sk.Target(score=np.negative, dim=1).tail_integrals([0.0])
+
+
+@pytest.mark.parametrize("wrong", [np.nan, -1.0])
+def test_integrals_that_are_none_are_refused(wrong):
+    target = sk.Target(score=np.negative, cdf=special.ndtr, tail_integrals=lambda x: np.full((len(x), 2), wrong), dim=1)
+    with pytest.raises(sk.InputError, match="not negative"):
+        wasserstein_distance([0.3], target)
+
+
+@pytest.mark.parametrize(("draws", "exact"), [([0.3], 0.0), ([0.3, 1.0], 0.35), ([-1.0, 0.0, 2.0], 3.3 / 3)])
+def test_a_cdf_that_jumps_is_no_endless_search(draws, exact):
+    target = sk.Target(score=np.negative, cdf=lambda x: 1.0 * (x >= 0.3), dim=1)
+    result = wasserstein_distance(draws, target)
+    assert result.lower <= exact + 1e-15
+    assert exact <= result.upper + 1e-15
+
+
+def fractions(weights):
+    exact = [Fraction(float(weight)) for weight in weights]
+    return [weight / sum(exact) for weight in exact]
+
+
+@pytest.mark.parametrize("far", [1e3, 1e9, 1e12])
+def test_rounded_weights_of_far_points_are_within_the_bracket(far):
+    """Both samples have about a hundredth of their mass far off: what rounding makes of the shares is moved so far."""
+    rng = np.random.default_rng(0)
+    x, p = np.append(rng.standard_normal(300), far), np.append(np.ones(300), 3.0)
+    y, q = np.append(rng.standard_normal(150), far), np.append(np.ones(150), 1.5)
+    result = wasserstein_distance(x, y, weights=p, other_weights=q, tolerance=0.05)
+    moves = sorted([*zip(x, fractions(p), strict=True), *((b, -v) for b, v in zip(y, fractions(q), strict=True))])
+    exact, above = Fraction(0), Fraction(0)
+    for (place, mass), (following, _) in itertools.pairwise(moves):
+        above += mass
+        exact += abs(above) * (Fraction(float(following)) - Fraction(float(place)))
+    assert result.lower <= exact <= result.upper
+    assert result.gap < 3e-14 * far + 1e-12
+
+
+@pytest.mark.parametrize("n", [30, 600])
+def test_rounded_levels_before_a_far_point_are_within_the_bracket(n):
+    """On [0, 1] below the points, and up to the far one, the distance to the uniform distribution is rational."""
+    rng = np.random.default_rng(n)
+    x, w = np.append(np.sort(rng.random(n)), 1e9), np.append(rng.random(n), 2.0**-20)
+    result = wasserstein_distance(x, Uniform(), weights=w, tolerance=0.01)
+    level, exact, places = Fraction(0), Fraction(0), [Fraction(0), *map(Fraction, x.tolist())]
+    for a, b, mass in zip(places, places[1:], [Fraction(0), *fractions(w)], strict=False):
+        level += mass
+        end = min(b, Fraction(1))
+        middle = min(max(level, a), end)
+        exact += ((middle - a) * (2 * level - a - middle) + (end - middle) * (end + middle - 2 * level)) / 2
+        exact += (1 - level) * (b - end)
+    assert result.lower <= exact <= result.upper
+    assert result.gap < 1e-3
+
+
+def test_draws_whose_squares_overflow():
+    draws = 1e200 * np.random.default_rng(0).standard_normal(20)
+    assert wasserstein_distance(draws, Normal()).value == pytest.approx(np.abs(draws).mean(), rel=1e-9)
+
+
+def test_what_cannot_be_measured_is_refused():
+    draws = np.random.default_rng(1).standard_normal((10, 2))
+    with pytest.raises(sk.UsageError, match="one dimension"):
+        wasserstein_distance(draws, Normal(dim=2))
+    with pytest.raises(sk.UsageError, match="has none"):
+        wasserstein_distance(draws[:, 0], sk.Target(score=np.negative, dim=1))
+    with pytest.raises(sk.UsageError, match="other_weights"):
+        wasserstein_distance(draws[:, 0], Normal(), other_weights=np.ones(10))
+    with pytest.raises(sk.UsageError, match="tolerance"):
+        wasserstein_distance(draws[:, 0], Normal(), tolerance=2.0)
+    with pytest.raises(sk.UsageError, match="carries its own"):
+        wasserstein_distance(sk.Sample(draws[:, 0], weights=np.ones(10)), Normal(), weights=np.ones(10))
+    with pytest.raises(sk.InputError, match="2 coordinates"):
+        wasserstein_distance(draws, draws[:, 0])
+    with pytest.raises(sk.UsageError, match="thin the samples"):
+        wasserstein_distance(np.random.default_rng(1).random((600, 2)), np.random.default_rng(1).random((700, 2)))
+
+
+def test_a_bracket_wider_than_asked_for_is_warned_of(monkeypatch):
+    monkeypatch.setattr("steinkit.discrepancy.wasserstein.from_cdf._MOST_PIECES", 20_000)
+    target = without_integrals(Normal())
+    with pytest.warns(sk.SteinkitWarning, match="relative width"):
+        result = wasserstein_distance(np.random.default_rng(1).standard_normal(100), target, tolerance=1e-6)
+    assert 1e-6 < result.gap < 1e-2
+    assert "relative width" in result.warnings[-1]
+
+
+def test_weights_order_and_repeats():
+    rng = np.random.default_rng(5)
+    draws, weights = rng.standard_normal(100), rng.integers(0, 4, 100)
+    repeated = wasserstein_distance(np.repeat(draws, weights), Normal())
+    weighted = wasserstein_distance(draws, Normal(), weights=weights)
+    assert weighted.value == pytest.approx(repeated.value, rel=1e-10)
+    assert any("weight zero" in note for note in weighted.warnings)
+    order = rng.permutation(100)
+    shuffled = wasserstein_distance(draws[order], Normal(), weights=weights[order])
+    assert shuffled.value == pytest.approx(weighted.value, rel=1e-12)
+    between = wasserstein_distance(draws, rng.standard_normal(50), weights=weights)
+    assert between.value > 0.0
+
+
+def test_between_samples_of_one_dimension():
+    a, b = np.array([0.0, 1.0, 3.0]), np.array([5.0, 6.0, 8.0])
+    assert wasserstein_distance(a, b).value == pytest.approx(5.0, rel=1e-11)
+    assert wasserstein_distance(a, a).value == 0.0
+    nearly = np.append(a, 1e9)
+    assert wasserstein_distance(nearly, nearly + 2.0**-20).value == pytest.approx(2.0**-20, rel=1e-11)
+    shares = wasserstein_distance([0.0, 1.0], [0.0, 1.0], weights=[3.0, 1.0], other_weights=[1.0, 1.0])
+    assert shares.value == pytest.approx(0.25, rel=1e-11)
+
+
+def test_between_samples_of_several_dimensions():
+    rng = np.random.default_rng(2)
+    a, b = rng.standard_normal((6, 2)), rng.standard_normal((6, 2))
+    best = min(np.linalg.norm(a - b[list(order)], axis=1).mean() for order in itertools.permutations(range(6)))
+    matched = wasserstein_distance(a, b)
+    assert matched.lower <= best <= matched.upper
+    ones = np.ones(6)
+    ones[0] += 1e-9  # no longer equal, so by linear programming
+    planned = wasserstein_distance(a, b, weights=ones)
+    assert planned.value == pytest.approx(best, rel=1e-7)
+    assert planned.gap < 1e-9
+    twice = wasserstein_distance(np.concatenate([a, a]), b)
+    assert twice.value == pytest.approx(best, rel=1e-9)
+    assert wasserstein_distance(a + np.array([3.0, 4.0]), a).value == pytest.approx(5.0, rel=1e-9)
+    assert wasserstein_distance(np.concatenate([a, a]), a).upper < 1e-10
+
+
+def test_transport_matches_scipy():
+    rng = np.random.default_rng(8)
+    a, b, p, q = rng.random((15, 3)), rng.random((25, 3)), rng.random(15), rng.random(25)
+    result = wasserstein_distance(a, b, weights=p, other_weights=q)
+    assert result.value == pytest.approx(stats.wasserstein_distance_nd(a, b, p, q), rel=1e-8)
+    assert result.gap < 1e-8
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_wrong_samples_lie_further(seed):
+    draws = np.random.default_rng(seed).standard_normal(500)
+    right = wasserstein_distance(draws, Normal()).upper
+    for wrong in (draws + 0.4, 1.5 * draws, 0.6 * draws):
+        assert wasserstein_distance(wrong, Normal()).lower > 1.5 * right

@@ -1,0 +1,1 @@
+"""What several tests share: instances, twins, Monte Carlo limits, checks of pages."""

@@ -1,0 +1,105 @@
+"""Numerical gradients: right where they claim to be, and honest where they are not."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from steinkit.finite_differences import length_scales, numerical_gradient
+from steinkit.targets import Beta, Gamma, GaussianMixture, Normal, StudentT
+
+FAMILIES = [
+    Normal(0.0, 1e-12, dim=2),
+    Normal(1e6, 1.0, dim=2),
+    Normal([0.0, 3.0], [1e-6, 1e6]),
+    GaussianMixture([[-5.0, 0.0], [5.0, 1.0]], sd=1e-3),
+    GaussianMixture([-2.0, 0.0, 7.0], [0.1, 1.0, 4.0], [1.0, 2.0, 3.0]),
+    Gamma([0.05, 3.0], 1e3),
+    Beta(0.5, 2.0, dim=2),
+    StudentT(1.0, dim=3),
+]
+
+
+@pytest.mark.parametrize("target", FAMILIES, ids=repr)
+def test_error_stays_within_ten_times_the_stated_uncertainty(target):
+    points = target.sample(40, 5)
+    gradient, uncertainty = numerical_gradient(target.log_density, points, target.bounds)
+    score = target.score(points)
+    known = np.isfinite(uncertainty)
+    assert known.mean() > 0.7
+    slack = 1e-9 * np.abs(score).max(axis=0)
+    assert (np.abs(gradient - score) <= 10.0 * uncertainty + slack)[known].all()
+
+
+def test_matches_scipys_logpdf_of_a_correlated_normal():
+    covariance = np.array([[2.0, 0.7], [0.7, 0.5]])
+    points = np.random.default_rng(1).normal(size=(20, 2))
+    gradient, uncertainty = numerical_gradient(
+        lambda x: stats.multivariate_normal(cov=covariance).logpdf(x), points, None
+    )
+    np.testing.assert_allclose(gradient, -np.linalg.solve(covariance, points.T).T, rtol=1e-7, atol=1e-9)
+    assert (uncertainty < 1e-6).all()
+
+
+def test_never_evaluates_on_or_beyond_a_bound_and_gives_up_on_it():
+    bounds = np.array([[0.0, 1.0], [-np.inf, 2.0]])
+    points = np.array([[1e-9, 0.0], [0.5, 2.0 - 1e-6], [0.0, 2.0], [1.0, -5.0]])
+    visited = []
+
+    def log_density(x):
+        visited.append(x.copy())
+        return x.sum(axis=1)
+
+    gradient, uncertainty = numerical_gradient(log_density, points, bounds)
+    moved = np.concatenate(visited[1:])
+    for column, (lower, upper) in enumerate(bounds):
+        values = moved[:, column][~np.isin(moved[:, column], points[:, column])]
+        assert (values > lower).all()
+        assert (values < upper).all()
+    on_bound = np.array([[False, False], [False, False], [True, True], [True, False]])
+    np.testing.assert_array_equal(np.isinf(uncertainty), on_bound)
+    np.testing.assert_allclose(gradient[~on_bound], 1.0, rtol=1e-3)
+
+
+@pytest.mark.parametrize("outside", [-np.inf, np.nan])
+def test_tolerates_a_log_density_undefined_off_an_undeclared_support(outside):
+    def log_density(x):
+        return np.where(x[:, 0] > 0.0, np.log(np.abs(x[:, 0])), outside)
+
+    points = np.array([[1e-6], [1e-3], [1.0], [30.0]])
+    gradient, uncertainty = numerical_gradient(log_density, points, None)
+    np.testing.assert_allclose(gradient, 1.0 / points, rtol=1e-5)
+    assert (uncertainty < 1e-5 / points).all()
+
+
+@pytest.mark.parametrize("constant", [1e8, 1e12, 1e18])
+def test_uncertainty_covers_the_rounding_of_a_huge_constant(constant):
+    points = np.random.default_rng(2).normal(size=(30, 2))
+    gradient, uncertainty = numerical_gradient(lambda x: constant - 0.5 * (x**2).sum(axis=1), points, None)
+    assert (np.abs(gradient + points) <= uncertainty + 1e-9).all()
+
+
+def test_uncertainty_covers_single_precision():
+    points = np.random.default_rng(3).normal(size=(30, 2))
+    gradient, uncertainty = numerical_gradient(
+        lambda x: (-0.5 * (x.astype(np.float32) ** 2).sum(axis=1)).astype(np.float64), points, None
+    )
+    assert (np.abs(gradient + points) <= 10.0 * uncertainty + 1e-6).all()
+
+
+def test_one_point_at_the_origin_has_a_step_too():
+    gradient, uncertainty = numerical_gradient(lambda x: np.sin(x[:, 0]), np.zeros((1, 1)), None)
+    assert gradient[0, 0] == pytest.approx(1.0, rel=1e-6)
+    assert uncertainty[0, 0] < 1e-6
+
+
+def test_length_scales_fall_back_to_size_and_to_one():
+    points = np.array([[0.0, 3.0, 0.0], [1.0, 3.0, 0.0], [2.0, 3.0, 0.0], [900.0, 3.0, 0.0]])
+    np.testing.assert_array_equal(length_scales(points), [1.0, 3.0, 1.0])
+
+
+def test_blocks_do_not_change_the_answer(monkeypatch):
+    target, points = StudentT(3.0, dim=4), np.random.default_rng(4).normal(size=(9, 4))
+    whole = numerical_gradient(target.log_density, points, None)
+    monkeypatch.setattr("steinkit.finite_differences._BLOCK_FLOATS", 40)
+    parts = numerical_gradient(target.log_density, points, None)
+    np.testing.assert_array_equal(whole, parts)

@@ -1,0 +1,29 @@
+"""Progress of long work: a bar on standard error, once a second has passed, gone when the work is done."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from tqdm import tqdm
+
+
+def progress_bar(
+    description: str, total: int | None = None, *, shown: bool, unit: str = "", steps: Iterable[Any] | None = None
+) -> Any:
+    """A bar to update, as a context manager; or, given `steps`, an iterator over them that updates itself.
+
+    Parameters
+    ----------
+    description : str
+        What is going on, in the plural of what is counted: "coordinates", "reference samples".
+    total : int, optional
+        Steps expected, where they are known.
+    shown : bool
+        Whether the user wants to see it; nothing is printed otherwise.
+    unit : str
+        What follows the count.
+    steps : iterable, optional
+    """
+    return tqdm(steps, description, total, unit=unit, delay=1.0, file=sys.stderr, disable=not shown, leave=False)

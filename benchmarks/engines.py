@@ -32,9 +32,10 @@ from instances import (
     walk,
 )
 
+from steinkit.discrepancy.bracket import relative_width
 from steinkit.discrepancy.graph.engines import Candidate, Settings, engine_named, highs
 from steinkit.discrepancy.graph.engines import cvxpy as modelling
-from steinkit.discrepancy.graph.programs.certificate import certify, relative_width
+from steinkit.discrepancy.graph.programs.certificate import certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 
 Make = Callable[[], Instance]

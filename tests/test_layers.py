@@ -17,12 +17,25 @@ PACKAGES = {
     "steinkit.samplers": Path(steinkit.samplers.__file__).resolve().parent,
 }
 
-# errors < runtime, sample < target, posterior < files, datasets, chains < targets < discrepancy < measures
-# < samplers | describe < plots | comparison, curves, sweeps < report < cli
+# errors, describe < runtime, sample < target, posterior < files, datasets, chains < targets < discrepancy < measures
+# < samplers < comparison, curves, sweeps < plots < report < cli. What describes results knows their documents only, so
+# that it stands at the bottom and every result can say what it means.
 BASE = {"errors", "sample", "user_functions", "target", "finite_differences", "posterior"}
-ALL_MEASURED = BASE | {"discrepancy", "chains", "measures", "samplers", "targets", "sweeps", "comparison", "curves"}
+ALL_MEASURED = BASE | {
+    "discrepancy",
+    "chains",
+    "measures",
+    "samplers",
+    "targets",
+    "sweeps",
+    "comparison",
+    "curves",
+    "describe",
+    "runtime",
+}
 MAY_IMPORT = {
     "errors": set(),
+    "describe": {"errors"},
     "runtime": {"errors"},
     "sample": {"errors"},
     "finite_differences": {"errors", "sample"},
@@ -33,12 +46,12 @@ MAY_IMPORT = {
     "datasets": BASE | {"files"},
     "targets": BASE | {"files", "datasets", "runtime"},
     "chains": {"errors", "sample"},
-    "discrepancy": BASE | {"runtime", "chains"},
-    "measures": BASE | {"discrepancy", "chains"},
+    "discrepancy": BASE | {"runtime", "chains", "describe"},
+    "measures": BASE | {"discrepancy", "chains", "describe"},
     "samplers": BASE | {"targets", "datasets", "runtime"},
-    "curves": BASE | {"discrepancy", "measures", "chains"},
-    "comparison": BASE | {"discrepancy", "measures"},
-    "sweeps": BASE | {"discrepancy", "chains", "measures", "files", "targets", "samplers"},
+    "curves": BASE | {"discrepancy", "measures", "chains", "describe", "runtime"},
+    "comparison": BASE | {"discrepancy", "measures", "describe", "runtime"},
+    "sweeps": BASE | {"discrepancy", "chains", "measures", "files", "targets", "samplers", "describe", "runtime"},
     "plots": ALL_MEASURED,
     "report": ALL_MEASURED | {"plots", "files"},
     "cli": ALL_MEASURED | {"plots", "report", "files", "datasets"},

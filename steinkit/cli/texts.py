@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from steinkit.describe.numbers import midpoint, rounded_outwards
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
-from steinkit.discrepancy.graph.words import midpoint, rounded_outwards
 from steinkit.discrepancy.reference import Reference
 from steinkit.measures import Measurement, find_measure
 

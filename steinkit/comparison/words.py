@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from steinkit.discrepancy.graph.words import rounded_outwards
+from steinkit.describe.numbers import rounded_outwards
 from steinkit.measures import Measurement, find_measure
 
 if TYPE_CHECKING:

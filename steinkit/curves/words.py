@@ -6,7 +6,7 @@ import math
 import textwrap
 from typing import TYPE_CHECKING
 
-from steinkit.discrepancy.graph.words import rounded_outwards
+from steinkit.describe.numbers import rounded_outwards
 from steinkit.measures import find_measure
 
 if TYPE_CHECKING:

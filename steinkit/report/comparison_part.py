@@ -9,6 +9,7 @@ import numpy as np
 
 from steinkit import plots
 from steinkit.comparison import ComparedSample, Comparison
+from steinkit.describe.numbers import bracket, count, listed, number, sentence
 from steinkit.discrepancy.reference import Reference
 from steinkit.measures import Measurement, find_measure
 from steinkit.report.coordinate_bars import BRACKETS_CAPTION, bars_pictures
@@ -16,7 +17,7 @@ from steinkit.report.parts import Part, Picture, Table
 from steinkit.report.pictures import NARROW, WIDE, on_axes
 from steinkit.report.reproduction import command_listings
 from steinkit.report.sources import Found
-from steinkit.report.wording import bracket, count, listed, number, paragraphs, sentence
+from steinkit.report.wording import paragraphs
 
 _MOST_BAR_SAMPLES = 6
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from steinkit.describe.numbers import number, sentence
 from steinkit.report.parts import Picture
 from steinkit.report.pictures import NARROW, WIDE, label, on_axes
-from steinkit.report.wording import number, sentence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

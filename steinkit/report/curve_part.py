@@ -12,12 +12,12 @@ import numpy as np
 
 from steinkit import plots
 from steinkit.curves import Curve
+from steinkit.describe.numbers import bracket, count, listed, number, sentence
 from steinkit.measures import find_measure
 from steinkit.report.parts import Part, Picture, Table
 from steinkit.report.pictures import NARROW, WIDE, label, on_axes
 from steinkit.report.reproduction import command_listings
 from steinkit.report.sources import Found
-from steinkit.report.wording import bracket, count, listed, number, sentence
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#000000")
 _INDEPENDENT = -0.5  # rate of independent draws

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-UNDEFINED = "undefined"
+from steinkit.describe.numbers import UNDEFINED
+
 _LONG = 36  # letters, beyond which a cell may be broken into lines
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steinkit.discrepancy.graph.words import rounded_outwards
+from steinkit.describe.numbers import bracket, count, number, rounded_outwards, sentence
 from steinkit.measures import find_measure
 from steinkit.report.coordinate_bars import BRACKETS_CAPTION, bars_pictures
 from steinkit.report.parts import Part, Table
 from steinkit.report.reproduction import command_listings
 from steinkit.report.sources import Found
-from steinkit.report.wording import bracket, count, number, sentence
 
 _CHAIN_COLUMNS = ("mean", "sd", "mcse_mean", "bulk_ess", "tail_ess", "r_hat")
 

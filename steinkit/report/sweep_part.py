@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from steinkit import plots
+from steinkit.describe.numbers import bracket, count, number, sentence
 from steinkit.errors import SteinkitError
 from steinkit.measures import find_measure
 from steinkit.report import sweep_draws, sweep_words
@@ -17,7 +18,7 @@ from steinkit.report.parts import Part, Picture, Table
 from steinkit.report.pictures import NARROW, WIDE, drawing, on_axes
 from steinkit.report.reproduction import sweep_listings
 from steinkit.report.sources import Found
-from steinkit.report.wording import bracket, count, number, seeds_words, sentence, setting_words, value_words
+from steinkit.report.wording import seeds_words, setting_words, value_words
 from steinkit.sweeps.choice import Choice, SettingSummary
 from steinkit.target import Target
 

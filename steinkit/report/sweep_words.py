@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from steinkit.describe.numbers import bracket, count, listed, number, sentence
 from steinkit.measures import Measure, find_measure
-from steinkit.report.wording import bracket, count, listed, number, paragraphs, seeds_words, sentence, setting_words
+from steinkit.report.wording import paragraphs, seeds_words, setting_words
 from steinkit.sweeps.choice import Choice, SettingSummary
 
 _FAILURES_NAMED = 4

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-
-from steinkit.discrepancy.graph.words import rounded_outwards
-from steinkit.report.parts import UNDEFINED
-
-_NAMED = 3  # of a list, in a sentence
 
 
 def setting_words(settings: Mapping[str, Any]) -> str:
@@ -26,37 +20,6 @@ def value_words(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def number(value: float | None, digits: int = 4) -> str:
-    """A number to so many significant digits; whole numbers that need fewer have no decimal point."""
-    if value is None or not math.isfinite(value):
-        return UNDEFINED
-    if value == int(value):
-        return f"{value:.{digits}g}"
-    return f"{value:#.{digits}g}".rstrip(".")
-
-
-def bracket(lower: float, upper: float) -> str:
-    """A certified bracket, rounded outwards."""
-    return " to ".join(rounded_outwards(lower, upper)) if math.isfinite(lower) and math.isfinite(upper) else UNDEFINED
-
-
-def listed(names: Sequence[str], *, most: int = _NAMED, of: str = "others") -> str:
-    """Names in a sentence: "a, b and c", or "a, b, c and 4 others"."""
-    if len(names) > most + 1:
-        return f"{', '.join(names[:most])} and {len(names) - most} {of}"
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def count(n: int, what: str) -> str:
-    """A number of things."""
-    return f"{n} {what}{'' if n == 1 else 's'}"
-
-
-def sentence(text: str) -> str:
-    """Text that begins with a capital letter."""
-    return text[:1].upper() + text[1:]
 
 
 def seeds_words(seeds: Sequence[int]) -> str:

@@ -11,11 +11,11 @@ from threading import Event
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.discrepancy.bracket import Bracketed
 from steinkit.discrepancy.classical.cone_program import ClassicalProgram, ConeAnswer, solve_cone
 from steinkit.discrepancy.classical.lower_bound import lower_bound
 from steinkit.discrepancy.classical.upper_bound import upper_bound
 from steinkit.discrepancy.graph.discrepancy import WIDEST_BRACKET
-from steinkit.discrepancy.graph.programs.certificate import Bracketed
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.errors import InputError, SolverError, SteinkitWarning, UsageError

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from steinkit.discrepancy.graph.programs.certificate import Bracketed
+from steinkit.discrepancy.bracket import Bracketed
 from steinkit.discrepancy.graph.spanner.geometry import Graph
 from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
 from steinkit.sample import DistinctSample, Floats

@@ -13,14 +13,12 @@ References
 
 from __future__ import annotations
 
-import math
 import textwrap
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from steinkit.discrepancy.graph.programs.certificate import relative_width
+from steinkit.describe.numbers import count, midpoint, rounded_outwards
 
 if TYPE_CHECKING:
     from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
@@ -49,8 +47,8 @@ def summarise(result: GraphSteinDiscrepancy, reference: Reference | None = None)
 def _the_number(result: GraphSteinDiscrepancy) -> str:
     points = result.sample
     draws = len(points.inverse)
-    distinct = "" if draws == len(points) else f", {_count(len(points), 'distinct point')}"
-    what = f"({_count(draws, 'draw')}{distinct}, {_count(points.dim, 'coordinate')})"
+    distinct = "" if draws == len(points) else f", {count(len(points), 'distinct point')}"
+    what = f"({count(draws, 'draw')}{distinct}, {count(points.dim, 'coordinate')})"
     proof = " and ".join(rounded_outwards(result.lower, result.upper))
     if result.gap > result.tolerance:
         return (
@@ -166,29 +164,3 @@ def _draw(result: GraphSteinDiscrepancy, i: int, h: float) -> str:
     coordinates = ", ".join(f"{value:.4g}" for value in points.points[i][:4]) + (", ..." if points.dim > 4 else "")
     repeats = f" ({points.counts[i]} times)" if points.counts[i] > 1 else ""
     return f"draw {points.first[i] + 1}{repeats} at ({coordinates}), h = {h:+.3g}"
-
-
-def rounded_outwards(lower: float, upper: float) -> tuple[str, str]:
-    """Both ends of a bracket to the digits that matter: one more than they share, within six and eight."""
-    digits = _digits(lower, upper)
-    return _rounded(lower, digits, ROUND_FLOOR), _rounded(upper, digits, ROUND_CEILING)
-
-
-def midpoint(lower: float, upper: float) -> str:
-    """The middle of a bracket to the digits of its ends, so that it does not look to lie outside."""
-    return _rounded(0.5 * (lower + upper), _digits(lower, upper), ROUND_HALF_EVEN)
-
-
-def _digits(lower: float, upper: float) -> int:
-    sizes = sorted((abs(lower), abs(upper)))  # a U-statistic can be negative
-    gap = 1.0 if lower < 0.0 < upper else relative_width(*sizes)
-    return 6 if gap == 0.0 else min(max(6, 1 - math.floor(math.log10(gap))), 8)
-
-
-def _rounded(value: float, digits: int, direction: str) -> str:
-    """A number to so many significant digits, rounded down or up."""
-    return f"{Context(prec=digits, rounding=direction).create_decimal_from_float(value):g}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" + ("" if number == 1 else "s")

@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.discrepancy.bracket import Bracketed
 from steinkit.discrepancy.graph.discrepancy import WIDEST_BRACKET
-from steinkit.discrepancy.graph.programs.certificate import Bracketed
 from steinkit.errors import InputError, SolverError, SteinkitWarning, UsageError
 from steinkit.sample import DistinctSample, Floats, Sample, as_sample
 from steinkit.target import Target

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.graph.words import midpoint, rounded_outwards
+from steinkit.describe.numbers import midpoint, rounded_outwards
 
 TARGET = sk.targets.Normal(0.0, dim=2)
 

@@ -33,9 +33,9 @@ from typing import Protocol
 
 import numpy as np
 
+from steinkit.discrepancy.bracket import relative_width
 from steinkit.discrepancy.graph.engines import barrier_kernels as barrier
 from steinkit.discrepancy.graph.engines.base import Settings
-from steinkit.discrepancy.graph.programs.certificate import relative_width
 from steinkit.sample import Floats
 
 _FIRST_MU = 0.3

@@ -14,6 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
+from steinkit.discrepancy.bracket import relative_width
 from steinkit.sample import Floats
 
 
@@ -110,34 +111,3 @@ class Incumbent:
     def gap(self) -> float:
         """Relative width of the bracket that the best y and the best p prove together."""
         return relative_width(self.lower, self.upper)
-
-
-class Bracketed:
-    """A number that is known to lie in [lower, upper]."""
-
-    lower: float
-    upper: float
-
-    @property
-    def value(self) -> float:
-        """Midpoint of the bracket."""
-        return 0.5 * self.lower + 0.5 * self.upper
-
-    @property
-    def gap(self) -> float:
-        """Relative width of the bracket, (upper - lower) / upper."""
-        return relative_width(self.lower, self.upper)
-
-    @property
-    def bracket(self) -> str:
-        """The bracket as text, rounded outwards to the digits that matter."""
-        from steinkit.discrepancy.graph.words import rounded_outwards
-
-        return "[{}, {}]".format(*rounded_outwards(self.lower, self.upper))
-
-
-def relative_width(lower: float, upper: float) -> float:
-    """(upper - lower) / upper; 0 for a bracket of width 0, 1 for one without end."""
-    if math.isinf(upper):
-        return 1.0
-    return 0.0 if upper <= lower else (upper - lower) / upper

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import linprog
 
-from steinkit.discrepancy.graph.programs.certificate import Incumbent, certify, relative_width
+from steinkit.discrepancy.bracket import relative_width
+from steinkit.discrepancy.graph.programs.certificate import Incumbent, certify
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
 
 

@@ -17,12 +17,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from steinkit.discrepancy.bracket import relative_width
 from steinkit.discrepancy.graph.engines import interior_point
 from steinkit.discrepancy.graph.engines import rows_kernels as kernels
 from steinkit.discrepancy.graph.engines.base import Candidate, Settings, closed_form, each_coordinate
 from steinkit.discrepancy.graph.engines.block import cholesky
 from steinkit.discrepancy.graph.engines.rows_kernels import Rows
-from steinkit.discrepancy.graph.programs.certificate import relative_width
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
 from steinkit.discrepancy.graph.programs.relative_form import RelativeForm, suitable_forms
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram

@@ -13,10 +13,11 @@ import sys
 import numpy as np
 from tqdm import tqdm
 
+from steinkit.discrepancy.bracket import relative_width
 from steinkit.discrepancy.graph.engines import interior_point
 from steinkit.discrepancy.graph.engines.base import Candidate, Settings
 from steinkit.discrepancy.graph.engines.chain.riccati_kernels import GAINS, riccati_factorise, riccati_solve
-from steinkit.discrepancy.graph.programs.certificate import certify, relative_width
+from steinkit.discrepancy.graph.programs.certificate import certify
 from steinkit.discrepancy.graph.programs.chain_form import ChainProgram
 from steinkit.discrepancy.graph.programs.chain_form_kernels import BOUNDED, FREE, ROWS, Chain, costate_bound
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram

@@ -1,0 +1,64 @@
+"""How numbers, brackets, counts and lists are written, everywhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
+
+UNDEFINED = "undefined"
+_NAMED = 3  # of a list, in a sentence
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A number to so many significant digits; whole numbers that need fewer have no decimal point."""
+    if value is None or not math.isfinite(value):
+        return UNDEFINED
+    if value == int(value):
+        return f"{value:.{digits}g}"
+    return f"{value:#.{digits}g}".rstrip(".")
+
+
+def rounded_outwards(lower: float, upper: float) -> tuple[str, str]:
+    """Both ends of a bracket to the digits that matter: one more than they share, within six and eight."""
+    digits = _digits(lower, upper)
+    return _rounded(lower, digits, ROUND_FLOOR), _rounded(upper, digits, ROUND_CEILING)
+
+
+def midpoint(lower: float, upper: float) -> str:
+    """The middle of a bracket to the digits of its ends, so that it does not look to lie outside."""
+    return _rounded(0.5 * (lower + upper), _digits(lower, upper), ROUND_HALF_EVEN)
+
+
+def bracket(lower: float, upper: float) -> str:
+    """A certified bracket, rounded outwards, as "LOWER to UPPER"."""
+    return " to ".join(rounded_outwards(lower, upper)) if math.isfinite(lower) and math.isfinite(upper) else UNDEFINED
+
+
+def count(n: int, what: str) -> str:
+    """A number of things."""
+    return f"{n} {what}{'' if n == 1 else 's'}"
+
+
+def listed(names: Sequence[str], *, most: int = _NAMED, of: str = "others") -> str:
+    """Names in a sentence: "a, b and c", or "a, b, c and 4 others"."""
+    if len(names) > most + 1:
+        return f"{', '.join(names[:most])} and {len(names) - most} {of}"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def sentence(text: str) -> str:
+    """Text that begins with a capital letter."""
+    return text[:1].upper() + text[1:]
+
+
+def _digits(lower: float, upper: float) -> int:
+    low, high = sorted((abs(lower), abs(upper)))  # a U-statistic can be negative
+    if lower < 0.0 < upper or math.isinf(high):
+        return 6
+    return 6 if low == high else min(max(6, 1 - math.floor(math.log10((high - low) / high))), 8)
+
+
+def _rounded(value: float, digits: int, direction: str) -> str:
+    """A number to so many significant digits, rounded down or up."""
+    return f"{Context(prec=digits, rounding=direction).create_decimal_from_float(value):g}"

@@ -1,0 +1,28 @@
+"""A statement: one thing that is said of a result, whoever renders it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["number", "comparison", "blame", "draws", "choice", "limits", "method"]
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One thing that is said of a result.
+
+    Attributes
+    ----------
+    kind : str
+        "number" with its proof, "comparison" with others, "blame" of coordinates, "draws" that weigh most, "choice"
+        among settings, "limits" of what was shown, "method".
+    question : str
+        What a reader would ask to be told this; the heading of a page's answer.
+    text : str
+        Whole sentences.
+    """
+
+    kind: Kind
+    question: str
+    text: str

@@ -3,7 +3,7 @@
 The layers, lowest first: `result` is what is found, `ranking` the order, `comparing` finds both, `words` tells it.
 """
 
-from steinkit.comparison.compare import compare
+from steinkit.comparison.comparing import compare
 from steinkit.comparison.ranking import rank_groups
 from steinkit.comparison.result import ComparedSample, Comparison
 

@@ -4,7 +4,7 @@ The layers, lowest first: `rates` fits a line, `result` is what is found, `begin
 measures them, `words` tells it.
 """
 
-from steinkit.curves.curve import curve
+from steinkit.curves.convergence import curve
 from steinkit.curves.prefixes import first_draws, within_budget
 from steinkit.curves.rates import Rate, fit_rate
 from steinkit.curves.result import Curve

@@ -134,6 +134,6 @@ def test_no_choice():
     ("value", "shown"), [(31.2, "31.20"), (5.0, "5"), (None, "undefined"), (math.inf, "undefined")]
 )
 def test_numbers(value, shown):
-    from steinkit.report.wording import number
+    from steinkit.describe.numbers import number
 
     assert number(value) == shown

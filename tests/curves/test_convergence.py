@@ -253,7 +253,7 @@ class TestReports:
         def interrupted(*args, **kwargs):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("steinkit.curves.curve.take_measure", interrupted)
+        monkeypatch.setattr("steinkit.curves.convergence.take_measure", interrupted)
         with pytest.raises(KeyboardInterrupt):
             curve(draws, PLANE)
 

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from steinkit.describe.claims import Claim
 from steinkit.errors import UsageError, did_you_mean
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
@@ -105,8 +106,8 @@ class Measure:
     smaller_is_better : bool
     needs_target : bool
         Whether the score alone, stored in the sample, is not enough.
-    proves : bool
-        Whether its values come with a bracket.
+    claim : {"proved", "found", "estimated"}
+        What its values claim: a bracket that is proved, one of which a part is extrapolated, none.
     """
 
     name: str
@@ -114,7 +115,12 @@ class Measure:
     take: Callable[[Sample, Target | None, MeasureSettings], Measurement]
     smaller_is_better: bool = True
     needs_target: bool = False
-    proves: bool = True
+    claim: Claim = "proved"
+
+    @property
+    def has_bracket(self) -> bool:
+        """Whether its values come with a bracket."""
+        return self.claim != "estimated"
 
 
 def measure_names() -> tuple[str, ...]:
@@ -291,9 +297,9 @@ _MEASURES = {
     for measure in (
         Measure("graph", "graph Stein discrepancy", _graph),
         Measure("classical", "classical Stein discrepancy", _classical),
-        Measure("wasserstein", "Wasserstein distance", _wasserstein, needs_target=True),
+        Measure("wasserstein", "Wasserstein distance", _wasserstein, needs_target=True, claim="found"),
         Measure("ksd", "kernel Stein discrepancy", _kernel),
-        Measure("ess", "effective sample size", _effective_sample_size, smaller_is_better=False, proves=False),
+        Measure("ess", "effective sample size", _effective_sample_size, smaller_is_better=False, claim="estimated"),
     )
 }
 

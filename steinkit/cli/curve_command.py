@@ -106,7 +106,7 @@ def curve(files: tuple[str, ...], **settings: Any) -> int:
     finally:
         for note in (*doubts, *found.warnings):
             warn(note)
-    unproved = find_measure(measure).proves and not np.isfinite(found.values).any()
+    unproved = find_measure(measure).has_bracket and not np.isfinite(found.values).any()
     return SolverError.exit_code if unproved else 0
 
 

@@ -134,7 +134,7 @@ def _take(sample: Sample, target: Target | None, settings: dict[str, Any]) -> _S
     notes = [note for measurement in measurements for note in measurement.warnings]
     references: dict[str, Reference] = {}
     for measurement in measurements if repeats else ():
-        if not find_measure(measurement.measure).proves:
+        if not find_measure(measurement.measure).has_bracket:
             continue
         assert target is not None  # reference_samples saw to it
         try:

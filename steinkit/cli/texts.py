@@ -38,7 +38,7 @@ def _side_by_side(measurements: Sequence[Measurement], references: Mapping[str, 
     rows = [("measure", "value", "between", "independent samples" if references else "")]
     for measurement in measurements:
         proof = "an estimate"
-        if find_measure(measurement.measure).proves:
+        if find_measure(measurement.measure).has_bracket:
             proof = " and ".join(rounded_outwards(measurement.lower, measurement.upper))
         reference = references.get(measurement.measure)
         others = "" if reference is None else f"{reference.lower.min():.4g} to {reference.upper.max():.4g}"

@@ -170,7 +170,7 @@ def _references(
     references: dict[str, tuple[Reference, ...]] = {}
     missed: list[str] = []
     for measure in measures if repeats else ():
-        if not find_measure(measure).proves:
+        if not find_measure(measure).has_bracket:
             continue
         assert target is not None  # _require_sensible saw to it
         measured = [each for each in found if measure in each.measurements]

@@ -34,7 +34,7 @@ def _table(comparison: Comparison, measure: str) -> list[str]:
     rows += [_reference_row(reference) for reference in comparison.references.get(measure, ())]
     if not rows:
         return [f"{known.title}: no sample could be measured"]
-    columns = ["rank", "sample", "draws", "value", "proved between" if known.proves else ""]
+    columns = ["rank", "sample", "draws", "value", "proved between" if known.has_bracket else ""]
     coordinates = list(dict.fromkeys(name for row in rows for name in row if name not in columns))
     return [f"{known.title}, {order}", *_aligned([*columns, *coordinates], rows)]
 
@@ -50,7 +50,7 @@ def _row(comparison: Comparison, each: ComparedSample, measure: str) -> dict[str
         "draws": str(len(each.sample)),
         "value": "undefined" if rank is None else f"{measurement.value:.6g}",
     }
-    if find_measure(measure).proves:
+    if find_measure(measure).has_bracket:
         row["proved between"] = " and ".join(rounded_outwards(measurement.lower, measurement.upper))
     return row | _coordinates(measurement)
 
@@ -102,14 +102,14 @@ def _sentences(comparison: Comparison, measure: str) -> list[str]:
     sentences = []
     for group in groups:
         if len(group) > 1:
-            joined = "their brackets overlap" if known.proves else "they are equal"
+            joined = "their brackets overlap" if known.has_bracket else "they are equal"
             sentences.append(f"{_listed(group)} cannot be told apart: {joined}.")
-    if len(groups) > 1 and known.proves:
+    if len(groups) > 1 and known.has_bracket:
         sentences.append(
             "Of two samples of different rank the difference is proved, for these draws: how far their samplers differ "
             "takes several samples of each to say."
         )
-    if not known.proves:
+    if not known.has_bracket:
         sentences.append(
             "Effective sample size is an estimate and blind to bias: it does not know the target, so that its order is "
             "one of mixing, not of quality."

@@ -24,12 +24,12 @@ def describe(curve: Curve) -> str:
 def _table(curve: Curve) -> list[str]:
     known = find_measure(curve.measure)
     header = ["draws", *(["cost"] if curve.cost is not None else []), "value"]
-    header += ["proved between"] if known.proves else []
+    header += ["proved between"] if known.has_bracket else []
     header += [f"{curve.level:.0%} interval of the median"] if curve.interval is not None else []
     rows = [header]
     for k in range(len(curve.n)):
         row = [f"{curve.n[k]:g}", *([f"{curve.cost[k]:g}"] if curve.cost is not None else []), _shown(curve.values[k])]
-        if known.proves:
+        if known.has_bracket:
             row.append(" and ".join(rounded_outwards(curve.lower[k], curve.upper[k])))
         if curve.interval is not None:
             row.append(" to ".join(_shown(end) for end in curve.interval[k]))

@@ -73,7 +73,7 @@ def _headline(comparison: Comparison) -> str:
     if not groups:
         return f"None of {count(len(comparison.samples), 'sample')} could be ranked by {title}"
     best, others = groups[0], sum(map(len, groups[1:]))
-    proof = "proved better than" if find_measure(measure).proves else "better than"
+    proof = "proved better than" if find_measure(measure).has_bracket else "better than"
     if len(best) > 1:
         rest = f", and {proof} the other {others}" if others else ""
         return f"{listed(best)} are tied for best by {title}{rest}"
@@ -120,7 +120,7 @@ def _which(comparison: Comparison, measure: str) -> str:
         parts.append(listed(values, most=6) + (", tied" if len(group) > 1 else ""))
     order = "smaller is better" if known.smaller_is_better else "larger is better"
     first = f"Best first ({order}): {'; then '.join(parts)}."
-    if known.proves:
+    if known.has_bracket:
         return f"{first} Samples of different rank have certified brackets that do not overlap."
     return f"{first} This is an estimate, and blind to bias: an order of mixing, not of quality."
 
@@ -157,7 +157,7 @@ def _ranks(comparison: Comparison, document: Mapping[str, Any], measure: str) ->
         f"rank {comparison.rank(name, measure)}, {name}: {number(by_name[name].value)}" for name in ranked
     )
     band = " The grey band holds independent samples from the target." if comparison.references.get(measure) else ""
-    bars = " Bars are certified brackets: samples whose bars overlap share a rank (=)." if known.proves else ""
+    bars = " Bars are certified brackets: samples whose bars overlap share a rank (=)." if known.has_bracket else ""
     return Picture(
         title=f"{sentence(known.title)}, best first",
         caption=f"One line a sample, with its rank beside its name.{bars}{band}",
@@ -186,19 +186,19 @@ def _table(comparison: Comparison, document: Mapping[str, Any], measure: str) ->
     for name in [*ranked, *(each for each in by_name if each not in ranked)]:
         entry = by_name[name]
         value = next((each for each in entry["results"] if each["measure"] == measure), None)
-        proof = bracket(value["lower"], value["upper"]) if value is not None and known.proves else ""
+        proof = bracket(value["lower"], value["upper"]) if value is not None and known.has_bracket else ""
         rows.append(
             (
                 name,
                 str(comparison.rank(name, measure) or ""),
                 "" if entry["draws"] is None else str(entry["draws"]),
                 number(None if value is None else value["value"], 6),
-                *([proof] if known.proves else []),
+                *([proof] if known.has_bracket else []),
             )
         )
     for reference in comparison.references.get(measure, ()):
         values = reference.values
         spread = f"{number(float(values.min()))} to {number(float(values.max()))}"
         rows.append((f"{len(values)} independent samples", "", str(reference.n), number(reference.median), spread))
-    columns = ("sample", "rank", "draws", "value", *(["certified between"] if known.proves else []))
+    columns = ("sample", "rank", "draws", "value", *(["certified between"] if known.has_bracket else []))
     return Table(sentence(known.title), columns, tuple(rows))

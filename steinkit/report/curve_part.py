@@ -197,7 +197,7 @@ def _against_cost(curves: Mapping[str, Curve]) -> list[Picture]:
 
 
 def _table(name: str, curve: Curve) -> Table:
-    proves = find_measure(curve.measure).proves
+    proves = find_measure(curve.measure).has_bracket
     columns = ["draws", *(["cost"] if curve.cost is not None else []), "value"]
     columns += ["certified between"] if proves else []
     columns += [f"{curve.level:.0%} interval"] if curve.interval is not None else []

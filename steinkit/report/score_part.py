@@ -61,7 +61,7 @@ def _answers(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     found = []
     for entry in document["results"]:
         known = find_measure(entry["measure"])
-        if not known.proves:
+        if not known.has_bracket:
             words = f"{number(entry['value'])}, that of the worst coordinate. It is an estimate, and blind to bias."
         else:
             ends = " and ".join(rounded_outwards(entry["lower"], entry["upper"]))
@@ -94,7 +94,7 @@ def _compared(entry: Mapping[str, Any], reference: Mapping[str, Any]) -> str:
 def _measures(document: Mapping[str, Any]) -> Table:
     rows = []
     for entry in document["results"]:
-        proves = find_measure(entry["measure"]).proves
+        proves = find_measure(entry["measure"]).has_bracket
         reference = document["references"].get(entry["measure"])
         rows.append(
             (

@@ -215,9 +215,9 @@ def _table(choice: Choice) -> Table:
     measure = find_measure(choice.measure)
     better = "smaller is better" if measure.smaller_is_better else "larger is better"
     columns = ["setting", "verdict", "median", f"{choice.level:.0%} interval"]
-    columns += ["certified median"] if measure.proves else []
+    columns += ["certified median"] if measure.has_bracket else []
     columns += ["scored", "failed", "cost a draw"]
-    rows = tuple(_setting_row(choice, row, measure.proves) for row in choice.rows)
+    rows = tuple(_setting_row(choice, row, measure.has_bracket) for row in choice.rows)
     marked = next(k for k, row in enumerate(choice.rows) if row.settings == choice.best)
     return Table(f"{sentence(measure.title)} over the seeds, {better}", tuple(columns), rows, marked)
 

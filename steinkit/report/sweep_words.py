@@ -123,7 +123,7 @@ def _how_sure(choice: Choice) -> str:
             f"open, is {ends}."
         )
     solver = ""
-    if measure.proves and math.isfinite(best.upper):
+    if measure.has_bracket and math.isfinite(best.upper):
         solver = f"The solver, for these very draws, certifies it within {bracket(best.lower, best.upper)}."
     hold = ""
     if len(choice.rows) > 1:

@@ -232,7 +232,7 @@ def _ends(interval: tuple[float, float]) -> str:
 
 def _agreement(criteria: Mapping[str, Choice]) -> list[str]:
     """What effective sample size, which does not see bias, would have chosen instead."""
-    others = [choice for name, choice in criteria.items() if find_measure(name).proves]
+    others = [choice for name, choice in criteria.items() if find_measure(name).has_bracket]
     if "ess" not in criteria or not others:
         return []
     chosen, blind = others[0], criteria["ess"]

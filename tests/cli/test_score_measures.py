@@ -31,7 +31,7 @@ class TestJson:
         assert [entry["measure"] for entry in document["results"]] == list(measure_names())
         for entry in document["results"]:
             assert set(entry) > {"measure", "value"}
-            if find_measure(entry["measure"]).proves:
+            if find_measure(entry["measure"]).has_bracket:
                 assert entry["lower"] <= entry["value"] <= entry["upper"]
                 assert all(seconds >= 0.0 for seconds in entry["seconds"].values())
 

@@ -10,6 +10,7 @@ import click
 
 from steinkit.cli.documents import as_json
 from steinkit.cli.outputs import say, warn
+from steinkit.sweeps.backends import backend_names
 
 _NOTHING_SCORED = 4
 
@@ -61,7 +62,7 @@ nothing twice. Exit code 4 if no cell could be scored.
 )
 @click.option(
     "--backend",
-    type=click.Choice(["loky", "dask", "ray"]),
+    type=click.Choice(backend_names()),
     default="loky",
     show_default=True,
     help="loky: processes of this machine; dask, ray: a cluster, one of this machine if no --scheduler is given.",

@@ -10,7 +10,13 @@ from tqdm import tqdm
 
 
 def progress_bar(
-    description: str, total: int | None = None, *, shown: bool, unit: str = "", steps: Iterable[Any] | None = None
+    description: str,
+    total: int | None = None,
+    *,
+    shown: bool,
+    unit: str = "",
+    initial: int = 0,
+    steps: Iterable[Any] | None = None,
 ) -> Any:
     """A bar to update, as a context manager; or, given `steps`, an iterator over them that updates itself.
 
@@ -24,6 +30,18 @@ def progress_bar(
         Whether the user wants to see it; nothing is printed otherwise.
     unit : str
         What follows the count.
+    initial : int
+        Steps that were done before.
     steps : iterable, optional
     """
-    return tqdm(steps, description, total, unit=unit, delay=1.0, file=sys.stderr, disable=not shown, leave=False)
+    return tqdm(
+        steps,
+        description,
+        total,
+        unit=unit,
+        initial=initial,
+        delay=1.0,
+        file=sys.stderr,
+        disable=not shown,
+        leave=False,
+    )

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import math
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tqdm import tqdm
-
+from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Sample
+from steinkit.sweeps.backends import Workers
 from steinkit.sweeps.plan import Plan
 from steinkit.sweeps.store import Store
 from steinkit.sweeps.tasks import Run, Scores, run_chains_of_setting, score_chain
-from steinkit.sweeps.workers import Workers
 
 Cell = tuple[int, int]
 Record = dict[str, Any]
@@ -42,15 +40,8 @@ class Execution:
         known = self._store.records
         missing = [cell for cell in cells if names[cell] not in known]
         self._used |= self._before & set(names.values())
-        with tqdm(
-            desc="sweep",
-            total=len(cells),
-            initial=len(cells) - len(missing),
-            unit=" cells",
-            delay=1.0,
-            file=sys.stderr,
-            disable=not self._progress,
-            leave=False,
+        with progress_bar(
+            "sweep", len(cells), initial=len(cells) - len(missing), unit=" cells", shown=self._progress
         ) as bar:
             for record in self._computed(missing, tolerance):
                 self._store.append(record)

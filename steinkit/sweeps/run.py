@@ -14,12 +14,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from steinkit.errors import UsageError, did_you_mean
 from steinkit.measures import MeasureSettings, find_measure
+from steinkit.sweeps.backends import open_workers
 from steinkit.sweeps.execution import Execution, other_records
 from steinkit.sweeps.identity import plain, target_fingerprint
 from steinkit.sweeps.plan import Plan, TargetIdentity, grid_settings, seed_list
@@ -27,7 +28,6 @@ from steinkit.sweeps.race_rounds import race_rounds
 from steinkit.sweeps.result import SweepResult, make_result
 from steinkit.sweeps.store import CONFIGURATION, RESULT, Store
 from steinkit.sweeps.swept_sampler import SweptSampler, swept_sampler
-from steinkit.sweeps.workers import open_workers
 from steinkit.target import Target, as_bounds
 
 DEFAULT_SEEDS = 20
@@ -51,7 +51,7 @@ def sweep(
     max_seconds: float | None = None,
     directory: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
-    backend: Literal["loky", "dask", "ray"] = "loky",
+    backend: str = "loky",
     scheduler: str | None = None,
     racing: bool = False,
     progress: bool = False,
@@ -89,7 +89,7 @@ def sweep(
         there. Without one nothing is kept but the result.
     n_jobs : int, optional
         Workers; by default 1 with backend loky, all of the cluster's with the others.
-    backend : {"loky", "dask", "ray"}
+    backend : str
         loky: processes of this machine. dask, ray: a cluster, through joblib.
     scheduler : str, optional
         Address of the cluster; without one the cluster in use, or one started on this machine.

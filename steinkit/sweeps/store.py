@@ -5,6 +5,7 @@
     samples/         draws of the first seed of every setting: CELL.npz
     result.json      what the sweep found
     lock             held while a sweep is at work in the folder
+    owner            number of the process that holds it, or held it last
 
 A line that was being written when its process was killed is recognised by its missing end, and dropped.
 """
@@ -14,10 +15,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import sys
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
+
+from filelock import FileLock, Timeout
 
 from steinkit.errors import InputError, OutputError, UsageError
 from steinkit.files import write_sample
@@ -29,6 +31,7 @@ CONFIGURATION = "sweep.json"
 RESULT = "result.json"
 _SAMPLES = "samples"
 _LOCK = "lock"
+_OWNER = "owner"
 
 
 class Store:
@@ -60,7 +63,7 @@ class Store:
         self.directory = directory
         self.records: dict[str, dict[str, Any]] = {}
         self.notes: list[str] = []
-        self._lock: IO[str] | None = None
+        self._lock: FileLock | None = None
         self._stream: IO[bytes] | None = None
         if directory is None:
             return
@@ -86,10 +89,11 @@ class Store:
 
     def close(self) -> None:
         """Let go of the folder."""
-        for stream in (self._stream, self._lock):
-            if stream is not None:
-                with contextlib.suppress(OSError):  # of a full disk, which `append` has reported
-                    stream.close()
+        if self._stream is not None:
+            with contextlib.suppress(OSError):  # of a full disk, which `append` has reported
+                self._stream.close()
+        if self._lock is not None:
+            self._lock.release()
 
     def append(self, record: dict[str, Any]) -> None:
         """Keep a record for good: it is on the disk when this returns."""
@@ -161,35 +165,15 @@ def draws_file(directory: Path, cell: str) -> Path:
     return directory / _SAMPLES / f"{cell}.npz"
 
 
-def _locked(directory: Path) -> IO[str]:
-    """The lock file, held; the system lets go of it when its process ends, however it ends."""
-    stream = open(directory / _LOCK, "a+", encoding="ascii")  # noqa: SIM115 (held as long as the store)
+def _locked(directory: Path) -> FileLock:
+    """The lock, held; the system lets go of it when its process ends, however it ends."""
+    lock, owner = FileLock(directory / _LOCK, blocking=False), directory / _OWNER
     try:
-        _hold(stream)
-    except OSError:
-        stream.seek(0)
-        owner = stream.read().strip() or "unknown"
-        stream.close()
+        lock.acquire()
+    except Timeout:
+        process = owner.read_text(encoding="ascii").strip() if owner.exists() else "unknown"
         raise UsageError(
-            f"another sweep (process {owner}) is at work in {directory}; wait for it, or name another folder"
+            f"another sweep (process {process}) is at work in {directory}; wait for it, or name another folder"
         ) from None
-    stream.seek(0)
-    stream.truncate()
-    stream.write(f"{os.getpid()}\n")
-    stream.flush()
-    return stream
-
-
-if sys.platform == "win32":  # pragma: no cover
-    import msvcrt
-
-    _FAR = 1 << 30  # beyond the process number, which others are to read
-
-    def _hold(stream: IO[str]) -> None:
-        stream.seek(_FAR)
-        msvcrt.locking(stream.fileno(), msvcrt.LK_NBLCK, 1)
-else:
-    import fcntl
-
-    def _hold(stream: IO[str]) -> None:
-        fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    owner.write_text(f"{os.getpid()}\n", encoding="ascii")
+    return lock

@@ -10,14 +10,36 @@ from typing import Any
 
 from steinkit.errors import MissingDependencyError, SteinkitError, UsageError, did_you_mean
 
-BACKENDS = ("loky", "dask", "ray")
+Opening = Callable[[int | None, str | None, object], contextlib.AbstractContextManager[int]]
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A way to spread work.
+
+    Attributes
+    ----------
+    name : str
+    open : callable
+        Takes the number of jobs, a scheduler's address and the argument that all tasks share; a context manager that
+        sets joblib up and gives the number of jobs that joblib is to be told.
+    is_cluster : bool
+        Whether it takes a scheduler's address.
+    streams : bool
+        Whether results come back one by one, not only after the last.
+    """
+
+    name: str
+    open: Opening
+    is_cluster: bool = True
+    streams: bool = True
 
 
 @dataclass(frozen=True)
 class Workers:
     """Workers at hand, inside `open_workers`."""
 
-    backend: str
+    backend: Backend
     n_jobs: int
 
     @property
@@ -41,17 +63,13 @@ class Workers:
         """
         import joblib
 
-        parallel = {"n_jobs": self.n_jobs, "batch_size": 1}
         tasks = [joblib.delayed(work)(*each) for each in arguments]
-        if self.backend == "ray":  # which returns no results before the last one
-            width = 4 * self.count
-            groups = [tasks[begin : begin + width] for begin in range(0, len(tasks), width)]
-            pool = joblib.Parallel(**parallel)
-        else:
-            groups, pool = [tasks], joblib.Parallel(**parallel, return_as="generator_unordered")
-        for group in groups:
+        width = max(len(tasks), 1) if self.backend.streams else 4 * self.count
+        returned = {"return_as": "generator_unordered"} if self.backend.streams else {}
+        pool = joblib.Parallel(n_jobs=self.n_jobs, batch_size=1, **returned)
+        for begin in range(0, len(tasks), width):
             try:
-                yield from pool(group)
+                yield from pool(tasks[begin : begin + width])
             except (SteinkitError, GeneratorExit):
                 raise
             except pickle.PicklingError as error:
@@ -62,19 +80,19 @@ class Workers:
             except Exception as error:
                 what = " ".join(f"{type(error).__name__}: {error}".split())
                 raise SteinkitError(
-                    f"the workers of backend {self.backend} failed; if one was killed for want of memory, take fewer "
-                    f"jobs; cells finished before are kept in the sweep's folder, if it has one ({what})"
+                    f"the workers of backend {self.backend.name} failed; if one was killed for want of memory, take "
+                    f"fewer jobs; cells finished before are kept in the sweep's folder, if it has one ({what})"
                 ) from error
 
 
 @contextlib.contextmanager
-def open_workers(backend: str, n_jobs: int | None, scheduler: str | None, shared: object) -> Iterator[Workers]:
+def open_workers(name: str, n_jobs: int | None, scheduler: str | None, shared: object) -> Iterator[Workers]:
     """Workers of a backend, for as long as the block lasts.
 
     Parameters
     ----------
-    backend : {"loky", "dask", "ray"}
-        loky: processes of this machine. dask, ray: a cluster.
+    name : str
+        One of `backend_names`. loky: processes of this machine. dask, ray: a cluster.
     n_jobs : int, optional
         Number of workers; by default 1 with loky, all of the cluster's with the others.
     scheduler : str, optional
@@ -85,21 +103,26 @@ def open_workers(backend: str, n_jobs: int | None, scheduler: str | None, shared
     Raises
     ------
     UsageError
-        If there is no such backend, n_jobs is 0, or loky is given a scheduler.
+        If there is no such backend, n_jobs is 0, or a backend that is no cluster is given a scheduler.
     MissingDependencyError
         If the backend's package is not installed.
     """
-    if backend not in BACKENDS:
-        raise UsageError(
-            f"no backend {backend!r}{did_you_mean(backend, BACKENDS)}; the backends are {', '.join(BACKENDS)}"
-        )
+    if name not in _BACKENDS:
+        known = backend_names()
+        raise UsageError(f"no backend {name!r}{did_you_mean(name, known)}; the backends are {', '.join(known)}")
     if n_jobs == 0:
         raise UsageError("n_jobs (--jobs) must be a positive number, or -1 for all processors; received 0")
-    if backend == "loky" and scheduler is not None:
-        raise UsageError(f"a scheduler ({scheduler}) is for backends dask and ray; name one of them")
-    opened = {"loky": _loky, "dask": _dask, "ray": _ray}[backend]
-    with opened(n_jobs, scheduler, shared) as jobs:
+    backend = _BACKENDS[name]
+    if scheduler is not None and not backend.is_cluster:
+        clusters = " and ".join(each.name for each in _BACKENDS.values() if each.is_cluster)
+        raise UsageError(f"a scheduler ({scheduler}) is for backends {clusters}; name one of them")
+    with backend.open(n_jobs, scheduler, shared) as jobs:
         yield Workers(backend, jobs)
+
+
+def backend_names() -> tuple[str, ...]:
+    """Names of the backends; the first needs nothing."""
+    return tuple(_BACKENDS)
 
 
 @contextlib.contextmanager
@@ -159,3 +182,13 @@ def _ray(n_jobs: int | None, scheduler: str | None, shared: object) -> Iterator[
     finally:
         if started:
             ray.shutdown()
+
+
+_BACKENDS = {
+    backend.name: backend
+    for backend in (
+        Backend("loky", _loky, is_cluster=False),
+        Backend("dask", _dask),
+        Backend("ray", _ray, streams=False),
+    )
+}

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.sample import Floats
-from steinkit.target import Target
+from steinkit.targets.family import Family
 from steinkit.targets.parameters import as_positive, as_vector, common_dim, show
 
 
-class Beta(Target):
+class Beta(Family):
     """Independent beta coordinates on (0, 1).
 
     Parameters
@@ -39,20 +39,7 @@ class Beta(Target):
         left, right = as_positive(a, "a"), as_positive(b, "b")
         d = common_dim(dim, a=left, b=right)
         self.a, self.b = as_vector(left, d, "a"), as_vector(right, d, "b")
-        self._parameters = f"a={show(left)}, b={show(right)}"
-        super().__init__(
-            score=self._evaluate_score,
-            log_density=self._evaluate_log_density,
-            bounds=np.tile([0.0, 1.0], (d, 1)),
-            cdf=self._evaluate_cdf if d == 1 else None,
-            tail_integrals=self._evaluate_tail_integrals if d == 1 else None,
-            sampler=self._draw,
-            dim=d,
-            label="beta",
-        )
-
-    def __repr__(self) -> str:
-        return f"Beta({self._parameters}, dim={self.dim})"
+        super().__init__("beta", d, f"a={show(left)}, b={show(right)}", np.tile([0.0, 1.0], (d, 1)))
 
     def _evaluate_score(self, points: Floats) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):

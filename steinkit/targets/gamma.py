@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.sample import Floats
-from steinkit.target import Target
+from steinkit.targets.family import Family
 from steinkit.targets.parameters import as_positive, as_vector, common_dim, show
 
 
-class Gamma(Target):
+class Gamma(Family):
     """Independent gamma coordinates on (0, inf).
 
     Parameters
@@ -38,20 +38,7 @@ class Gamma(Target):
         exponent, decay = as_positive(shape, "shape"), as_positive(rate, "rate")
         d = common_dim(dim, shape=exponent, rate=decay)
         self.shape, self.rate = as_vector(exponent, d, "shape"), as_vector(decay, d, "rate")
-        self._parameters = f"shape={show(exponent)}, rate={show(decay)}"
-        super().__init__(
-            score=self._evaluate_score,
-            log_density=self._evaluate_log_density,
-            bounds=np.tile([0.0, np.inf], (d, 1)),
-            cdf=self._evaluate_cdf if d == 1 else None,
-            tail_integrals=self._evaluate_tail_integrals if d == 1 else None,
-            sampler=self._draw,
-            dim=d,
-            label="gamma",
-        )
-
-    def __repr__(self) -> str:
-        return f"Gamma({self._parameters}, dim={self.dim})"
+        super().__init__("gamma", d, f"shape={show(exponent)}, rate={show(decay)}", np.tile([0.0, np.inf], (d, 1)))
 
     def _evaluate_score(self, points: Floats) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.sample import Floats
-from steinkit.target import Target
+from steinkit.targets.family import Family
 from steinkit.targets.parameters import as_finite, as_vector, common_dim, show
 from steinkit.targets.scatter import as_scatter
 
@@ -27,7 +27,7 @@ def normal_tail_integrals(values: Floats, mean: Floats, deviation: Floats) -> Fl
     return np.asarray(np.maximum(np.stack([below, above], axis=-1), 0.0) * np.asarray(deviation)[..., None])
 
 
-class Normal(Target):
+class Normal(Family):
     """Normal distribution N(mean, covariance) on R^d.
 
     Parameters
@@ -56,19 +56,7 @@ class Normal(Target):
         d = common_dim(dim, mean=centre, covariance=matrix)
         self.mean = as_vector(centre, d, "mean")
         self._scatter = as_scatter(matrix, d, "covariance")
-        self._parameters = f"mean={show(centre)}, covariance={show(matrix)}"
-        super().__init__(
-            score=self._evaluate_score,
-            log_density=self._evaluate_log_density,
-            cdf=self._evaluate_cdf if d == 1 else None,
-            tail_integrals=self._evaluate_tail_integrals if d == 1 else None,
-            sampler=self._draw,
-            dim=d,
-            label="normal",
-        )
-
-    def __repr__(self) -> str:
-        return f"Normal({self._parameters}, dim={self.dim})"
+        super().__init__("normal", d, f"mean={show(centre)}, covariance={show(matrix)}")
 
     def _evaluate_score(self, points: Floats) -> Floats:
         return -self._scatter.solve(points - self.mean)

@@ -14,13 +14,13 @@ from numpy.typing import ArrayLike
 
 from steinkit.errors import UsageError
 from steinkit.sample import Floats
-from steinkit.target import Target
+from steinkit.targets.family import Family
 from steinkit.targets.gaussian import normal_tail_integrals
 from steinkit.targets.parameters import as_finite, as_positive, show
 from steinkit.targets.scatter import Scatter, as_scatter
 
 
-class GaussianMixture(Target):
+class GaussianMixture(Family):
     """Mixture of k normal distributions on R^d.
 
     Parameters
@@ -59,16 +59,9 @@ class GaussianMixture(Target):
         self.means = centres
         self.weights = _as_weights(weights, len(centres))
         self._scatters = _component_scatters(spread, *centres.shape)
-        self._parameters = f"means={show(centres)}, covariances={show(spread)}, weights={show(self.weights)}"
         dim = centres.shape[1]
         super().__init__(
-            score=self._evaluate_score,
-            log_density=self._evaluate_log_density,
-            cdf=self._evaluate_cdf if dim == 1 else None,
-            tail_integrals=self._evaluate_tail_integrals if dim == 1 else None,
-            sampler=self._draw,
-            dim=dim,
-            label="gaussian-mixture",
+            "gaussian-mixture", dim, f"means={show(centres)}, covariances={show(spread)}, weights={show(self.weights)}"
         )
 
     def __repr__(self) -> str:

@@ -15,12 +15,12 @@ from numpy.typing import ArrayLike
 
 from steinkit.errors import UsageError
 from steinkit.sample import Floats
-from steinkit.target import Target
+from steinkit.targets.family import Family
 from steinkit.targets.parameters import as_finite, as_positive, as_vector, common_dim, show
 from steinkit.targets.scatter import as_scatter
 
 
-class StudentT(Target):
+class StudentT(Family):
     """Multivariate Student t distribution on R^d.
 
     Parameters
@@ -56,19 +56,7 @@ class StudentT(Target):
         self.df = float(freedom)
         self.location = as_vector(centre, d, "location")
         self._scatter = as_scatter(matrix, d, "scale_matrix")
-        self._parameters = f"df={self.df:g}, location={show(centre)}, scale_matrix={show(matrix)}"
-        super().__init__(
-            score=self._evaluate_score,
-            log_density=self._evaluate_log_density,
-            cdf=self._evaluate_cdf if d == 1 else None,
-            tail_integrals=self._evaluate_tail_integrals if d == 1 else None,
-            sampler=self._draw,
-            dim=d,
-            label="student-t",
-        )
-
-    def __repr__(self) -> str:
-        return f"StudentT({self._parameters}, dim={self.dim})"
+        super().__init__("student-t", d, f"df={self.df:g}, location={show(centre)}, scale_matrix={show(matrix)}")
 
     def _evaluate_score(self, points: Floats) -> Floats:
         residuals = points - self.location
@@ -104,7 +92,7 @@ class StudentT(Target):
         return self.location + noise * np.sqrt(self.df / rng.chisquare(self.df, size=(n, 1)))
 
 
-class IndependentStudentT(Target):
+class IndependentStudentT(Family):
     """Independent Student t coordinates: x_j = location_j + scale_j t_j, with t_j of df_j degrees of freedom.
 
     Parameters
@@ -132,19 +120,9 @@ class IndependentStudentT(Target):
         self.df = as_vector(freedom, d, "df")
         self.location = as_vector(centre, d, "location")
         self.scale = as_vector(width, d, "scale")
-        self._parameters = f"df={show(freedom)}, location={show(centre)}, scale={show(width)}"
         super().__init__(
-            score=self._evaluate_score,
-            log_density=self._evaluate_log_density,
-            cdf=self._evaluate_cdf if d == 1 else None,
-            tail_integrals=self._evaluate_tail_integrals if d == 1 else None,
-            sampler=self._draw,
-            dim=d,
-            label="independent-student-t",
+            "independent-student-t", d, f"df={show(freedom)}, location={show(centre)}, scale={show(width)}"
         )
-
-    def __repr__(self) -> str:
-        return f"IndependentStudentT({self._parameters}, dim={self.dim})"
 
     def _standardise(self, points: Floats) -> Floats:
         return np.asarray((points - self.location) / self.scale, dtype=np.float64)

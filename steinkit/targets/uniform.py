@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 
 from steinkit.errors import UsageError
 from steinkit.sample import Floats
-from steinkit.target import Target
+from steinkit.targets.family import Family
 from steinkit.targets.parameters import as_finite, as_vector, common_dim, show
 
 
-class Uniform(Target):
+class Uniform(Family):
     """Uniform distribution on the box [lower, upper].
 
     Parameters
@@ -35,20 +35,12 @@ class Uniform(Target):
         self.lower, self.upper = as_vector(low, d, "lower"), as_vector(high, d, "upper")
         if not (self.lower < self.upper).all():
             raise UsageError(f"lower must be below upper; received lower={show(low)}, upper={show(high)}")
-        self._parameters = f"lower={show(low)}, upper={show(high)}"
         super().__init__(
-            score=np.zeros_like,
-            log_density=self._evaluate_log_density,
-            bounds=np.column_stack([self.lower, self.upper]),
-            cdf=self._evaluate_cdf if d == 1 else None,
-            tail_integrals=self._evaluate_tail_integrals if d == 1 else None,
-            sampler=self._draw,
-            dim=d,
-            label="uniform",
+            "uniform", d, f"lower={show(low)}, upper={show(high)}", np.column_stack([self.lower, self.upper])
         )
 
-    def __repr__(self) -> str:
-        return f"Uniform({self._parameters}, dim={self.dim})"
+    def _evaluate_score(self, points: Floats) -> Floats:
+        return np.zeros_like(points)
 
     def _evaluate_log_density(self, points: Floats) -> Floats:
         inside = ((points >= self.lower) & (points <= self.upper)).all(axis=1)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.errors import InputError, UsageError, did_you_mean
-from steinkit.files.wording import listed
+from steinkit.files.messages import listed
 from steinkit.sample import Floats, Integers, Sample
 
 RESERVED = ("chain", "draw", "weight", "cost")
@@ -148,10 +148,10 @@ def sample_from_table(
     )
 
 
-def make_sample(source: str, **parts: Any) -> Sample:
-    """``Sample(**parts)``, whose complaints then name the file."""
+def make_sample(source: str, **fields: Any) -> Sample:
+    """``Sample(**fields)``, whose complaints then name the file."""
     try:
-        return Sample(**parts)
+        return Sample(**fields)
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from steinkit.errors import InputError, UsageError
 from steinkit.files.columns import Columns, columns_of, require_distinct, sample_from_table, sort_columns
+from steinkit.files.messages import listed, shortened
 from steinkit.files.streams import read_bytes
-from steinkit.files.wording import listed, shortened
 from steinkit.sample import Floats, Sample, default_names
 
 _ROWS_AT_A_TIME = 50_000

@@ -27,11 +27,11 @@ def rectangle(chain: Integers, draw: Integers) -> tuple[Integers, Integers] | No
     return None if (draw != np.tile(draws, len(chains))).any() else (chains, draws)
 
 
-def plain_rectangle(sample: Sample) -> tuple[int, int] | None:
+def array_layout(sample: Sample) -> tuple[int, int] | None:
     """(chains, draws) if the labels are those that an array (chains, draws, d) stands for, else None."""
     if sample.chain is None or sample.draw is None:
         return None
     labels = rectangle(sample.chain, sample.draw)
-    if labels is None or any((part != np.arange(len(part))).any() for part in labels):
+    if labels is None or any((axis != np.arange(len(axis))).any() for axis in labels):
         return None
     return len(labels[0]), len(labels[1])

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from steinkit.errors import InputError, MissingDependencyError, UsageError
 from steinkit.files.columns import columns_of, sample_from_table, sort_columns
 from steinkit.files.labels import rectangle
-from steinkit.files.wording import listed
+from steinkit.files.messages import listed
 from steinkit.sample import Floats, Integers, Sample
 
 _GROUP = "posterior"

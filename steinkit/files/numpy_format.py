@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from steinkit.errors import InputError, UsageError, did_you_mean
 from steinkit.files.columns import choose, make_sample
-from steinkit.files.labels import plain_rectangle
-from steinkit.files.wording import listed
+from steinkit.files.labels import array_layout
+from steinkit.files.messages import listed
 from steinkit.sample import Sample, default_names
 
-_PARTS = ("points", "weights", "scores", "cost", "names", "chain", "draw")
+_ENTRIES = ("points", "weights", "scores", "cost", "names", "chain", "draw")
 # All of these come out of np.load for a damaged file, depending on the byte that is wrong.
 _DAMAGE = (
     ValueError,
@@ -54,15 +54,15 @@ def read_npz(data: bytes, source: str, columns: Sequence[str] | None = None) -> 
     InputError
         If the archive is damaged, lacks ``points``, or holds arrays that do not fit together.
     """
-    parts = _unpack(data, source)
-    points = parts["points"]
-    _require_shapes(parts, source)
-    names = parts.get("names")
+    entries = _unpack(data, source)
+    points = entries["points"]
+    _require_shapes(entries, source)
+    names = entries.get("names")
     dim = points.shape[-1] if points.ndim > 1 else 1
-    parts["names"] = default_names(dim) if names is None else _names(names, dim, source)
+    entries["names"] = default_names(dim) if names is None else _names(names, dim, source)
     if columns is not None:
-        _select(parts, columns, source)
-    return make_sample(source, **parts)
+        _select(entries, columns, source)
+    return make_sample(source, **entries)
 
 
 def write_npz(sample: Sample, target: str) -> bytes:
@@ -73,15 +73,17 @@ def write_npz(sample: Sample, target: str) -> bytes:
     UsageError
         If a name ends in a null character, which NumPy would drop.
     """
-    lead = plain_rectangle(sample) or (len(sample),)
+    lead = array_layout(sample) or (len(sample),)
     arrays: dict[str, Any] = {"points": sample.points.reshape(*lead, sample.dim)}
     if sample.scores is not None:
         arrays["scores"] = sample.scores.reshape(*lead, sample.dim)
     arrays |= {
-        part: getattr(sample, part).reshape(lead) for part in ("weights", "cost") if getattr(sample, part) is not None
+        entry: getattr(sample, entry).reshape(lead)
+        for entry in ("weights", "cost")
+        if getattr(sample, entry) is not None
     }
     if len(lead) == 1:
-        arrays |= {part: getattr(sample, part) for part in ("chain", "draw") if getattr(sample, part) is not None}
+        arrays |= {entry: getattr(sample, entry) for entry in ("chain", "draw") if getattr(sample, entry) is not None}
     if not sample.has_default_names:
         arrays["names"] = np.array(sample.names)
         if tuple(arrays["names"].tolist()) != sample.names:
@@ -96,11 +98,11 @@ def read_npy(data: bytes, source: str, columns: Sequence[str] | None = None) -> 
     points = _load(data, source)
     if not isinstance(points, np.ndarray):
         raise InputError(f'{source} is an NPZ archive, not an NPY array; read it with format="npz" (--format npz)')
-    parts: dict[str, Any] = {"points": points}
+    entries: dict[str, Any] = {"points": points}
     if columns is not None:
-        parts["names"] = default_names(points.shape[-1] if points.ndim > 1 else 1)
-        _select(parts, columns, source)
-    return make_sample(source, **parts)
+        entries["names"] = default_names(points.shape[-1] if points.ndim > 1 else 1)
+        _select(entries, columns, source)
+    return make_sample(source, **entries)
 
 
 def write_npy(sample: Sample, target: str) -> bytes:
@@ -111,9 +113,9 @@ def write_npy(sample: Sample, target: str) -> bytes:
     UsageError
         If the sample holds anything that an array of points cannot: weights, scores, cost, names, odd labels.
     """
-    lead = plain_rectangle(sample) or (len(sample),)
-    parts = ("weights", "scores", "cost") + (("chain", "draw") if len(lead) == 1 else ())
-    lost = [part for part in parts if getattr(sample, part) is not None]
+    lead = array_layout(sample) or (len(sample),)
+    entries = ("weights", "scores", "cost") + (("chain", "draw") if len(lead) == 1 else ())
+    lost = [entry for entry in entries if getattr(sample, entry) is not None]
     if not sample.has_default_names:
         lost.append("names")
     if lost:
@@ -141,11 +143,11 @@ def _unpack(data: bytes, source: str) -> dict[str, Any]:
         )
     for name in archive.files:
         # An array of another name is left alone, unless it looks like a slip: "weight" for "weights".
-        hint = "" if name in _PARTS else did_you_mean(name, set(_PARTS) - set(archive.files), cutoff=0.8)
+        hint = "" if name in _ENTRIES else did_you_mean(name, set(_ENTRIES) - set(archive.files), cutoff=0.8)
         if hint:
             raise InputError(f'{source} holds an array "{name}" that nothing reads: rename or drop it{hint}')
     try:
-        return {part: archive[part] for part in _PARTS if part in archive.files}
+        return {entry: archive[entry] for entry in _ENTRIES if entry in archive.files}
     except _DAMAGE as error:
         raise _damaged(source, error) from None
 
@@ -159,16 +161,16 @@ def _damaged(source: str, error: BaseException) -> InputError:
     return InputError(f"{source} is damaged or no NumPy file ({error}); write it again")
 
 
-def _require_shapes(parts: dict[str, NDArray[Any]], source: str) -> None:
-    points = parts["points"]
+def _require_shapes(entries: dict[str, NDArray[Any]], source: str) -> None:
+    points = entries["points"]
     lead = points.shape[:-1] if points.ndim > 1 else points.shape
     n = int(np.prod(lead))
-    wanted = {part: {lead, (n,)} for part in ("weights", "cost", "chain", "draw")}
+    wanted = {entry: {lead, (n,)} for entry in ("weights", "cost", "chain", "draw")}
     wanted["scores"] = {points.shape, (n, points.shape[-1] if points.ndim > 1 else 1)}
-    for part, shapes in wanted.items():
-        if part in parts and parts[part].shape not in shapes:
+    for entry, shapes in wanted.items():
+        if entry in entries and entries[entry].shape not in shapes:
             raise InputError(
-                f'{source}: "{part}" has shape {parts[part].shape} beside points of shape {points.shape}; '
+                f'{source}: "{entry}" has shape {entries[entry].shape} beside points of shape {points.shape}; '
                 f"wanted: {' or '.join(map(str, sorted(shapes, key=len)))}"
             )
 
@@ -182,9 +184,9 @@ def _names(names: NDArray[Any], dim: int, source: str) -> tuple[str, ...]:
     return tuple(names.tolist())
 
 
-def _select(parts: dict[str, Any], columns: Sequence[str], source: str) -> None:
-    chosen = choose(parts["names"], columns, source)
-    for part in ("points", "scores"):
-        if part in parts and parts[part].ndim > 1:
-            parts[part] = parts[part][..., chosen]
-    parts["names"] = tuple(parts["names"][k] for k in chosen)
+def _select(entries: dict[str, Any], columns: Sequence[str], source: str) -> None:
+    chosen = choose(entries["names"], columns, source)
+    for entry in ("points", "scores"):
+        if entry in entries and entries[entry].ndim > 1:
+            entries[entry] = entries[entry][..., chosen]
+    entries["names"] = tuple(entries["names"][k] for k in chosen)

@@ -22,7 +22,7 @@ import numpy as np
 from steinkit.errors import InputError, MissingDependencyError
 from steinkit.files.columns import Columns, choose, sample_from_table
 from steinkit.files.csv_format import Table, read_cells
-from steinkit.files.wording import listed
+from steinkit.files.messages import listed
 from steinkit.sample import Sample
 
 _LEADING_COMMENTS = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s*#[^\n]*\n)+")

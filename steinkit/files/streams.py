@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from steinkit.errors import InputError, OutputError, UsageError, did_you_mean
-from steinkit.files.wording import listed
+from steinkit.files.messages import listed
 
 Place = str | os.PathLike[str] | IO[str] | IO[bytes]
 

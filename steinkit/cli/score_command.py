@@ -7,7 +7,6 @@ import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,15 +30,15 @@ from steinkit.cli.shared_options import (
 )
 from steinkit.cli.texts import as_text
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
-from steinkit.discrepancy.reference import Reference, reference_discrepancy
+from steinkit.discrepancy.reference import Reference
 from steinkit.errors import SolverError, SteinkitWarning, UsageError
 from steinkit.files import read_sample
 from steinkit.files.streams import write_bytes
-from steinkit.measures import Measurement, MeasureSettings, find_measure, take_measure
+from steinkit.measures import Measurement, find_measure, take_measure
+from steinkit.measures.independent_samples import measured_reference
 from steinkit.sample import Sample
 from steinkit.target import Target
 
-_REFERENCE_TOLERANCE = 1e-3  # they differ among themselves by far more
 _BOOTSTRAP = 1000
 
 
@@ -129,7 +128,7 @@ def _take(sample: Sample, target: Target | None, settings: dict[str, Any]) -> _S
     repeats = reference_samples(target, settings)
     shared = measure_settings(settings, sample)
     if settings["p_value"]:
-        shared = replace(shared, bootstrap=_BOOTSTRAP, seed=settings["seed"])
+        shared |= {"bootstrap": _BOOTSTRAP, "seed": settings["seed"]}
     measurements = tuple(take_measure(name, sample, target, shared) for name in measures_of(settings))
     notes = [note for measurement in measurements for note in measurement.warnings]
     references: dict[str, Reference] = {}
@@ -138,31 +137,18 @@ def _take(sample: Sample, target: Target | None, settings: dict[str, Any]) -> _S
             continue
         assert target is not None  # reference_samples saw to it
         try:
-            references[measurement.measure] = _reference(measurement, target, len(sample), repeats, shared, settings)
+            references[measurement.measure] = measured_reference(
+                [measurement],
+                target,
+                len(sample),
+                repeats,
+                rng=settings["seed"],
+                settings=shared,
+                progress=shared["progress"],
+            )
         except SolverError as error:  # the sample's own answer stands
             notes.append(f"the reference samples were not scored: {error}")
     return _Scores(measurements, references, tuple(notes))
-
-
-def _reference(
-    measurement: Measurement,
-    target: Target,
-    n: int,
-    repeats: int,
-    shared: MeasureSettings,
-    settings: dict[str, Any],
-) -> Reference:
-    """Independent samples by the same measure, as exactly as their spread deserves."""
-    tolerance = max(getattr(measurement.result, "tolerance", 0.0), _REFERENCE_TOLERANCE)
-    alike = replace(shared, tolerance=tolerance, bootstrap=0, progress=False)
-    return reference_discrepancy(
-        target,
-        n,
-        repeats,
-        rng=settings["seed"],
-        progress=shared.progress,
-        discrepancy=partial(take_measure, measurement.measure, settings=alike),
-    )
 
 
 def _draw(result: GraphSteinDiscrepancy, path: str, title: str) -> None:

@@ -10,7 +10,7 @@ import click
 
 from steinkit.cli.options import bounds_for, is_user_code, name_list, target_for, three_numbers
 from steinkit.errors import UsageError
-from steinkit.measures import MeasureSettings, measure_names
+from steinkit.measures import measure_names
 from steinkit.sample import Sample
 from steinkit.target import Target
 
@@ -183,23 +183,23 @@ def measures_of(settings: dict[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(settings["measures"]))
 
 
-def measure_settings(settings: dict[str, Any], sample: Sample) -> MeasureSettings:
+def measure_settings(settings: dict[str, Any], sample: Sample) -> dict[str, Any]:
     """What the options of `measure_options` say; bounds by name are those of the sample's coordinates."""
-    return MeasureSettings(
-        bounds=bounds_for(settings["bounds"], sample),
-        operator=None if settings["operator"] is None else _operator(settings["operator"]),
-        tolerance=settings["tolerance"],
-        max_seconds=settings["max_seconds"],
-        stein_factors=settings["stein_factors"],
-        dilation=settings["dilation"],
-        graph=settings["graph"],
-        engine=settings["engine"],
-        kernel=settings["kernel"],
-        statistic=settings["statistic"],
-        squared=settings["statistic"] == "u",
-        n_jobs=settings["jobs"],
-        progress=sys.stderr is not None and sys.stderr.isatty(),
-    )
+    return {
+        "bounds": bounds_for(settings["bounds"], sample),
+        "operator": None if settings["operator"] is None else _operator(settings["operator"]),
+        "tolerance": settings["tolerance"],
+        "max_seconds": settings["max_seconds"],
+        "stein_factors": settings["stein_factors"],
+        "dilation": settings["dilation"],
+        "graph": settings["graph"],
+        "engine": settings["engine"],
+        "kernel": settings["kernel"],
+        "statistic": settings["statistic"],
+        "squared": settings["statistic"] == "u",
+        "n_jobs": settings["jobs"],
+        "progress": sys.stderr is not None and sys.stderr.isatty(),
+    }
 
 
 def _operator(reference: str) -> RiemannianLangevin:

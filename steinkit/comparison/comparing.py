@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import math
-import sys
 import warnings as python_warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
-from tqdm import tqdm
 
 from steinkit.comparison.ranking import rank_groups
 from steinkit.comparison.result import ComparedSample, Comparison
 from steinkit.errors import SolverError, SteinkitError, SteinkitWarning, UsageError
-from steinkit.measures import Measurement, MeasureSettings, find_measure, take_measure
+from steinkit.measures import Measurement, find_measure, take_measure
+from steinkit.measures.independent_samples import measured_reference
+from steinkit.measures.registry import require_taken
+from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Sample, as_sample
 from steinkit.target import Seed, Target
 
 if TYPE_CHECKING:
     from steinkit.discrepancy.reference import Reference
-
-_REFERENCE_TOLERANCE = 1e-3  # independent samples differ among themselves by far more
 
 
 def compare(
@@ -34,7 +31,7 @@ def compare(
     reference: int = 0,
     rng: Seed = 0,
     progress: bool = False,
-    settings: MeasureSettings | None = None,
+    settings: Mapping[str, Any] | None = None,
     **changes: Any,
 ) -> Comparison:
     """Measure several samples alike, and order them by what is proved.
@@ -57,10 +54,10 @@ def compare(
         Seed of the reference.
     progress : bool
         Show progress on standard error.
-    settings : MeasureSettings, optional
-        How the measures are taken.
+    settings : mapping, optional
+        How the measures are taken, by the names of the settings; each measure reads its own.
     **changes
-        Attributes of `MeasureSettings` that differ from `settings`, such as ``tolerance=1e-3``.
+        Settings that differ, such as ``tolerance=1e-3``; at least one of the measures must read each.
 
     Returns
     -------
@@ -70,7 +67,7 @@ def compare(
     ------
     UsageError
         If there is no sample or measure, a measure is not known, a reference is wanted that cannot be had, or the
-        settings leave nothing to measure on any sample.
+        settings leave nothing to measure on any sample, or no measure reads one of them.
 
     Examples
     --------
@@ -82,12 +79,13 @@ def compare(
     {'graph': (('right',), ('shifted',))}
     """
     measures = tuple(dict.fromkeys([measures] if isinstance(measures, str) else measures))
-    shared = replace(settings or MeasureSettings(), **changes, progress=False)
     _require_sensible(samples, measures)
+    require_taken(changes, measures)
+    shared = {**(settings or {}), **changes, "progress": False}
     _require_reference(reference, target, shared)
     steps = len(samples) * len(measures)
     with (
-        tqdm(total=steps, desc="measures", delay=1.0, file=sys.stderr, disable=not progress, leave=False) as bar,
+        progress_bar("measures", steps, shown=progress) as bar,
         python_warnings.catch_warnings(),
     ):
         python_warnings.simplefilter("ignore", SteinkitWarning)  # what they say is in the measurements' warnings too
@@ -110,7 +108,7 @@ def _require_sensible(samples: Mapping[str, Any], measures: tuple[str, ...]) -> 
         find_measure(measure)
 
 
-def _require_reference(repeats: int, target: Target | None, settings: MeasureSettings) -> None:
+def _require_reference(repeats: int, target: Target | None, settings: Mapping[str, Any]) -> None:
     """Refuse a reference that cannot be had."""
     if repeats < 0:
         raise UsageError(f"reference must not be negative; received {repeats}")
@@ -119,7 +117,7 @@ def _require_reference(repeats: int, target: Target | None, settings: MeasureSet
     if target is None or not target.can_sample:
         what = "stored scores" if target is None else target.label
         raise UsageError(f"{what} cannot be drawn from, so that there is no reference; leave it out")
-    if settings.bounds is not None and target.bounds is None:
+    if settings.get("bounds") is not None and target.bounds is None:
         raise UsageError("a target cut off by bounds cannot be drawn from, so that there is no reference; leave it out")
 
 
@@ -135,7 +133,7 @@ def _measure(
     draws: Sample | ArrayLike,
     target: Target | None,
     measures: tuple[str, ...],
-    settings: MeasureSettings,
+    settings: Mapping[str, Any],
     bar: Any,
 ) -> ComparedSample:
     """All measures of one sample, or why they cannot be had."""
@@ -161,12 +159,10 @@ def _references(
     measures: tuple[str, ...],
     repeats: int,
     rng: Seed,
-    settings: MeasureSettings,
+    settings: Mapping[str, Any],
     progress: bool,
 ) -> tuple[dict[str, tuple[Reference, ...]], list[str]]:
     """What independent samples of each size score, and which could not be scored."""
-    from steinkit.discrepancy.reference import reference_discrepancy
-
     references: dict[str, tuple[Reference, ...]] = {}
     missed: list[str] = []
     for measure in measures if repeats else ():
@@ -174,12 +170,12 @@ def _references(
             continue
         assert target is not None  # _require_sensible saw to it
         measured = [each for each in found if measure in each.measurements]
-        reached = [getattr(each.measurements[measure].result, "tolerance", 0.0) for each in measured]
-        loose = replace(settings, tolerance=max([_REFERENCE_TOLERANCE, *reached]))
+        alike = [each.measurements[measure] for each in measured]
         for size in sorted({len(each.sample) for each in measured if each.sample is not None}):
-            take = partial(take_measure, measure, settings=loose)
             try:
-                reference = reference_discrepancy(target, size, repeats, rng=rng, progress=progress, discrepancy=take)
+                reference = measured_reference(
+                    alike, target, size, repeats, rng=rng, settings=settings, progress=progress
+                )
             except SolverError as error:  # the samples' own answers stand
                 missed.append(f"the reference of {size} draws was not measured by {measure}: {error}")
                 continue

@@ -10,9 +10,9 @@ bias, so that r tends to 0.
 
 Of several replicates of a sampler the curve is the median over them.
 
-The scores of all draws are evaluated once for the whole curve (for graph and ksd, which need nothing else of the
-target). Nothing else is carried from one n to the next: the greedy spanner of the first n draws is not part of that of
-more, since it takes pairs in the order of their distance.
+For measures that need nothing else of the target its scores of all draws are evaluated once for the whole curve.
+Nothing else is carried from one n to the next: the greedy spanner of the first n draws is not part of that of more,
+since it takes pairs in the order of their distance.
 
 References
 ----------
@@ -23,22 +23,22 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 import warnings as python_warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from tqdm import tqdm
 
 from steinkit.chains import split_chains
 from steinkit.curves.prefixes import first_draws, total_cost, within_budget
 from steinkit.curves.rates import FEWEST_POINTS, fit_rate, medians
 from steinkit.curves.result import Curve
 from steinkit.errors import InputError, SolverError, SteinkitWarning, UsageError
-from steinkit.measures import MeasureSettings, find_measure, take_measure
+from steinkit.measures import find_measure, take_measure
+from steinkit.measures.registry import require_taken
+from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Sample, as_sample
 from steinkit.target import Seed, Target
 
@@ -57,7 +57,7 @@ def curve(
     level: float = 0.95,
     rng: Seed = 0,
     progress: bool = False,
-    settings: MeasureSettings | None = None,
+    settings: Mapping[str, Any] | None = None,
     **changes: Any,
 ) -> Curve:
     """Measure the first n draws of a sample for several n, and fit the rate at which the measure falls.
@@ -87,10 +87,10 @@ def curve(
         Seed of the bootstrap over replicates.
     progress : bool
         Show progress on standard error.
-    settings : MeasureSettings, optional
-        How the measure is taken.
+    settings : mapping, optional
+        How the measure is taken, by the names of the settings; it may hold those of other measures.
     **changes
-        Attributes of `MeasureSettings` that differ from `settings`, such as ``tolerance=1e-3``.
+        Settings that differ, such as ``tolerance=1e-3``; the measure must have each.
 
     Returns
     -------
@@ -99,7 +99,7 @@ def curve(
     Raises
     ------
     UsageError
-        If a size or budget cannot be had, or the measure is not known.
+        If a size or budget cannot be had, the measure is not known, or it has no such setting.
     InputError
         If the draws cannot be measured.
 
@@ -114,13 +114,13 @@ def curve(
     True
     """
     samples = _as_samples(draws)
-    find_measure(measure)
+    require_taken(changes, (measure,))
     if not 0.0 < level < 1.0:
         raise UsageError(f"level must lie between 0 and 1; received {level}")
     if n is not None and budget is not None:
         raise UsageError("both n and budget were given; the grid is one of sizes or one of budgets")
     grid = _sizes(n, samples) if budget is None else _budgets(budget, samples)
-    shared = replace(settings or MeasureSettings(), **changes, progress=False)
+    shared = {**(settings or {}), **changes, "progress": False}
     points = _measured(samples, target, measure, grid, budget is not None, shared, progress)
     against = points.n if budget is None else points.cost
     assert against is not None  # samples without cost have no budget
@@ -227,7 +227,7 @@ def _measured(
     measure: str,
     grid: Floats,
     by_budget: bool,
-    settings: MeasureSettings,
+    settings: Mapping[str, Any],
     progress: bool,
 ) -> _Points:
     """Measure the beginnings of every sample, the shortest first."""
@@ -246,7 +246,7 @@ def _measured(
             bar.update()
 
     with (
-        tqdm(total=n.size, desc="sizes", delay=1.0, file=sys.stderr, disable=not progress, leave=False) as bar,
+        progress_bar("sizes", n.size, shown=progress) as bar,
         python_warnings.catch_warnings(),
     ):
         python_warnings.simplefilter("ignore", SteinkitWarning)  # what they say is in the warnings too
@@ -260,24 +260,24 @@ def _measured(
 
 
 def _prepared(
-    sample: Sample, target: Target | None, measure: str, settings: MeasureSettings
-) -> tuple[Sample, Target | None, MeasureSettings, Sequence[str]]:
+    sample: Sample, target: Target | None, measure: str, settings: Mapping[str, Any]
+) -> tuple[Sample, Target | None, Mapping[str, Any], Sequence[str]]:
     """The sample, its chains in order, with the score of every draw in place of the target where that suffices."""
     chains, notes = split_chains(sample)
     ordered = sample[np.concatenate(chains)]
-    if target is None or measure not in ("graph", "ksd"):
+    if target is None or not find_measure(measure).reuses_scores:
         return ordered, target, settings, notes
     from steinkit.discrepancy.preparation import prepare
 
-    ready = prepare(ordered, target, scores=None, weights=None, bounds=settings.bounds)
+    ready = prepare(ordered, target, scores=None, weights=None, bounds=settings.get("bounds"))
     # a draw without weight has no score, and no measure looks at it
     scores = np.where(ready.points.inverse[:, None] >= 0, ready.scores[ready.points.inverse], 0.0)
     scored = replace(ordered, scores=scores, names=ready.points.names)
-    return scored, None, replace(settings, bounds=ready.bounds), [*notes, *ready.notes]
+    return scored, None, {**settings, "bounds": ready.bounds}, [*notes, *ready.notes]
 
 
 def _take(
-    measure: str, sample: Sample, target: Target | None, settings: MeasureSettings
+    measure: str, sample: Sample, target: Target | None, settings: Mapping[str, Any]
 ) -> tuple[tuple[float, float, float], tuple[str, ...]]:
     """Value, lower and upper bound; without a value where no answer could be certified."""
     try:

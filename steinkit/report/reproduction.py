@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from steinkit.measures import MeasureSettings
+from steinkit.measures.registry import recorded_settings
 from steinkit.report.parts import Listing
 from steinkit.samplers.registry import sampler_names
 from steinkit.sweeps.run import measure_setting_names
@@ -84,10 +84,10 @@ def _run(configuration: Mapping[str, Any]) -> dict[str, Any]:
     }
     if settings["max_seconds"] is not None:
         run["max_seconds"] = settings["max_seconds"]
-    usual = vars(MeasureSettings())
+    usual = recorded_settings({})
     for name in measure_setting_names():
         value = settings.get(name)
-        if value is not None and value != (list(usual[name]) if isinstance(usual[name], tuple) else usual[name]):
+        if value is not None and value != usual[name]:
             run[name] = _bounds(value) if name == "bounds" else value
     return run | ({"label": configuration["label"]} if configuration["label"] else {})
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.errors import InputError, SteinkitWarning, UsageError
 from steinkit.files import read_sample
-from steinkit.measures import MeasureSettings, take_measure
+from steinkit.measures import take_measure
+from steinkit.measures.registry import restored_settings
 from steinkit.report.sources import Found
 from steinkit.sample import Sample
 from steinkit.sweeps.choice import Choice
@@ -66,7 +64,7 @@ def scored_draws(
     assert found.configuration is not None  # a folder has one
     assert found.sweep is not None
     assert found.folder is not None
-    measures = _measure_settings(found.configuration)
+    measures = restored_settings(found.configuration["measure_settings"], "graph")
     samples = {k: _kept(found.folder, found.sweep.records, setting) for k, setting in enumerate(settings)}
     there = {k: sample for k, sample in samples.items() if sample is not None}  # others failed before they had draws
     if not there:
@@ -96,26 +94,6 @@ def _sweep_target(configuration: Mapping[str, Any], target: Target | str | None,
             "have changed"
         )
     return target
-
-
-def _measure_settings(configuration: Mapping[str, Any]) -> MeasureSettings:
-    """The sweep's own settings, as far as the graph Stein discrepancy reads them."""
-    kept = {entry.name: configuration["measure_settings"].get(entry.name) for entry in fields(MeasureSettings)}
-    if kept["operator"] is not None:
-        raise UsageError("the diffusion operator of the sweep is an object of a Python program, not kept with it")
-    bounds = kept["bounds"]
-    if bounds is not None:
-        ends = [[np.nan if end is None else end for end in pair] for pair in bounds]
-        bounds = np.where(np.isnan(ends), [-np.inf, np.inf], ends)
-    return MeasureSettings(
-        bounds=bounds,
-        tolerance=kept["tolerance"],
-        max_seconds=kept["max_seconds"],
-        stein_factors=tuple(kept["stein_factors"]),
-        dilation=kept["dilation"],
-        graph=kept["graph"],
-        engine=kept["engine"],
-    )
 
 
 def _kept(folder: Path, records: Sequence[Mapping[str, Any]], setting: Setting) -> Sample | None:

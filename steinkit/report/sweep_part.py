@@ -23,12 +23,6 @@ from steinkit.sweeps.choice import Choice, SettingSummary
 from steinkit.target import Target
 
 _LEVEL = 0.95  # at which a sweep chooses
-_READ = {  # settings of the measures, by those that read them
-    "graph": ("bounds", "operator", "tolerance", "max_seconds", "stein_factors", "dilation", "graph", "engine"),
-    "classical": ("bounds", "tolerance", "max_seconds", "stein_factors"),
-    "wasserstein": ("tolerance",),
-    "ksd": ("bounds", "operator", "kernel", "statistic", "squared"),
-}
 _BARS_CAPTION = (
     "What each coordinate carries of the graph Stein discrepancy, medians over the seeds: where one bar stands out, "
     "that is the coordinate to mend."
@@ -290,7 +284,8 @@ def _facts(found: Found) -> list[tuple[str, str]]:
 
 def _measure_facts(configuration: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The settings that the sweep's measures read."""
-    read = {name for measure in configuration["measures"] for name in _READ.get(measure, ())}
+    options = [find_measure(measure).options for measure in configuration["measures"]]
+    read = {name for each in options for name, option in each.items() if not option.of_one_sample}
     settings = configuration["measure_settings"]
     return [
         (name.replace("_", " "), value_words(value))

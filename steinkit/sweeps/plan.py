@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,13 +12,11 @@ import numpy as np
 
 from steinkit import __version__
 from steinkit.errors import UsageError
-from steinkit.measures import MeasureSettings
+from steinkit.measures.registry import recorded_settings
 from steinkit.sweeps.identity import digest, operator_fingerprint, plain
 from steinkit.sweeps.swept_sampler import SweptSampler
 from steinkit.sweeps.tasks import Run, Scores
 from steinkit.target import Target
-
-_NOT_SETTINGS = ("n_jobs", "progress", "operator")  # no value depends on the first two
 
 
 @dataclass(frozen=True)
@@ -50,8 +48,8 @@ class Plan:
         Points of the grid, the last option varying fastest.
     seeds : tuple of int
     measures : tuple of str
-    measure_settings : MeasureSettings
-        With the final tolerance.
+    measure_settings : dict
+        By their names, with the final tolerance.
     label : str
         The user's own words, part of every fingerprint.
     """
@@ -63,7 +61,7 @@ class Plan:
     settings: tuple[dict[str, Any], ...]
     seeds: tuple[int, ...]
     measures: tuple[str, ...]
-    measure_settings: MeasureSettings
+    measure_settings: dict[str, Any]
     label: str
 
     def __post_init__(self) -> None:
@@ -80,9 +78,9 @@ class Plan:
         """Number of the setting and seed of every cell."""
         return list(itertools.product(range(len(self.settings)), self.seeds))
 
-    def at_tolerance(self, tolerance: float | None) -> MeasureSettings:
+    def at_tolerance(self, tolerance: float | None) -> dict[str, Any]:
         """The measures' settings at a tolerance; None is the final one."""
-        return self.measure_settings if tolerance is None else replace(self.measure_settings, tolerance=tolerance)
+        return self.measure_settings if tolerance is None else self.measure_settings | {"tolerance": tolerance}
 
     def description(self, setting: int, seed: int, tolerance: float | None = None) -> dict[str, Any]:
         """What is computed in a cell: all that its outcome depends on."""
@@ -124,11 +122,13 @@ class Plan:
         }
 
     def _described_settings(self, tolerance: float | None) -> dict[str, Any]:
-        return describe_measure_settings(self.at_tolerance(tolerance)) | {"operator": self._operator}
+        described = recorded_settings(self.at_tolerance(tolerance))
+        del described["operator"]
+        return described | {"operator": self._operator}
 
     @cached_property
     def _operator(self) -> str | None:
-        operator = self.measure_settings.operator
+        operator = self.measure_settings.get("operator")
         return None if operator is None else operator_fingerprint(operator, self.target)
 
     @property
@@ -145,19 +145,6 @@ class Plan:
             "label": self.label,
             "version": __version__,
         }
-
-
-def describe_measure_settings(settings: MeasureSettings) -> dict[str, Any]:
-    """The measures' settings as records keep them, but for the operator, which takes points of the target to tell."""
-    described = {name: value for name, value in vars(settings).items() if name not in _NOT_SETTINGS}
-    if settings.bounds is not None:  # infinities are no JSON
-        described["bounds"] = [
-            [float(x) if np.isfinite(x) else None for x in pair] for pair in np.atleast_2d(settings.bounds)
-        ]
-    described["stein_factors"] = [float(factor) for factor in settings.stein_factors]
-    if not isinstance(settings.kernel, str):
-        described["kernel"] = repr(settings.kernel)
-    return described
 
 
 def grid_settings(grid: Mapping[str, Sequence[Any]], options: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:

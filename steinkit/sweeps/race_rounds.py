@@ -19,7 +19,7 @@ _LOOSE = 1e-2
 
 def loose_tolerance(plan: Plan) -> float | None:
     """Tolerance of the early rounds; None where the final one is loose enough for them."""
-    final = plan.measure_settings.tolerance
+    final = plan.measure_settings["tolerance"]
     return None if final is not None and final >= _LOOSE else _LOOSE
 
 

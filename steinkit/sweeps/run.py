@@ -12,14 +12,14 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from steinkit.errors import UsageError, did_you_mean
-from steinkit.measures import MeasureSettings, find_measure
+from steinkit.measures import find_measure
+from steinkit.measures.registry import all_options, require_taken
 from steinkit.sweeps.backends import open_workers
 from steinkit.sweeps.execution import Execution, other_records
 from steinkit.sweeps.identity import plain, target_fingerprint
@@ -28,14 +28,11 @@ from steinkit.sweeps.race_rounds import race_rounds
 from steinkit.sweeps.result import SweepResult, make_result
 from steinkit.sweeps.store import CONFIGURATION, RESULT, Store
 from steinkit.sweeps.swept_sampler import SweptSampler, swept_sampler
-from steinkit.target import Target, as_bounds
+from steinkit.target import Target
 
 DEFAULT_SEEDS = 20
 DEFAULT_MEASURES = ("graph", "ess")
 DEFAULT_TOLERANCE = 1e-2
-
-_OBJECTS = ("bounds", "kernel", "operator")  # settings of the measures that may be more than numbers and words
-_NOT_OF_A_SWEEP = {"tolerance", "max_seconds", "n_jobs", "progress", "bootstrap", "seed"}
 
 
 def sweep(
@@ -102,7 +99,8 @@ def sweep(
         Words that join the fingerprint of every cell. Change them where something changed that steinkit cannot see,
         such as a helper that a sampler of your own calls.
     **measure_settings
-        bounds, operator, stein_factors, dilation, graph, engine, kernel, statistic, squared: see `MeasureSettings`.
+        Other settings of the measures, each read by at least one of them: bounds, operator, stein_factors, dilation,
+        graph and engine of graph; bounds, operator, kernel, statistic and squared of ksd; and so on.
 
     Returns
     -------
@@ -112,8 +110,8 @@ def sweep(
     Raises
     ------
     UsageError
-        If an option is not one of the sampler's, a setting cannot be honoured, another sweep is at work in the folder,
-        or records are to be kept of something that cannot be told from another.
+        If an option is not one of the sampler's, a setting cannot be honoured or is read by none of the measures,
+        another sweep is at work in the folder, or records are to be kept of something that cannot be told from another.
     MissingDependencyError
         If the backend's package is not installed.
 
@@ -142,6 +140,7 @@ def sweep(
         measure_settings=settings,
         label=label,
     )
+    require_taken(measure_settings, plan.measures)
     return run_plan(
         plan,
         directory=None if directory is None else Path(directory),
@@ -162,7 +161,7 @@ def make_plan(
     options: Mapping[str, Any],
     seeds: int | Sequence[int],
     measures: Sequence[str],
-    measure_settings: MeasureSettings,
+    measure_settings: dict[str, Any],
     label: str,
 ) -> Plan:
     """Hold what a user gave together, and lay out the cells.
@@ -292,11 +291,17 @@ def start_dimension(options: Mapping[str, Any]) -> int:
 
 def measure_setting_names() -> tuple[str, ...]:
     """Settings of the measures that a sweep takes beside tolerance and max_seconds."""
-    return tuple(sorted({entry.name for entry in fields(MeasureSettings)} - _NOT_OF_A_SWEEP))
+    return tuple(
+        sorted(
+            name
+            for name, option in all_options().items()
+            if option.changes_value and not option.of_one_sample and name not in ("tolerance", "max_seconds")
+        )
+    )
 
 
-def make_measure_settings(given: Mapping[str, Any], tolerance: float, max_seconds: float | None) -> MeasureSettings:
-    """The measures' settings.
+def make_measure_settings(given: Mapping[str, Any], tolerance: float, max_seconds: float | None) -> dict[str, Any]:
+    """The measures' settings by their names.
 
     Raises
     ------
@@ -313,20 +318,12 @@ def make_measure_settings(given: Mapping[str, Any], tolerance: float, max_second
     _require_range(tolerance, "tolerance", 1.0)
     if max_seconds is not None:
         _require_range(max_seconds, "max_seconds", math.inf)
-    changes = {name: value if name in _OBJECTS else plain(value, name) for name, value in given.items()}
-    if changes.get("bounds") is not None:
-        changes["bounds"] = as_bounds(changes["bounds"], None)
-    if "stein_factors" in changes:
-        changes["stein_factors"] = _stein_factors(changes["stein_factors"])
-    return replace(MeasureSettings(), **changes, tolerance=float(tolerance), max_seconds=max_seconds)
-
-
-def _stein_factors(given: Any) -> tuple[float, float, float]:
-    try:
-        value, gradient, smoothness = map(float, given)
-    except (TypeError, ValueError):
-        raise UsageError(f"stein_factors must be three numbers; received {given!r}") from None
-    return value, gradient, smoothness
+    options = all_options()
+    found = {
+        name: options[name].checked(value if options[name].may_be_object else plain(value, name))
+        for name, value in given.items()
+    }
+    return found | {"tolerance": float(tolerance), "max_seconds": max_seconds}
 
 
 def _require_range(value: Any, name: str, end: float) -> None:

@@ -18,7 +18,7 @@ import joblib
 from threadpoolctl import threadpool_limits
 
 from steinkit.errors import SteinkitError, SteinkitWarning
-from steinkit.measures import MeasureSettings, take_measure
+from steinkit.measures import take_measure
 from steinkit.sample import Sample
 from steinkit.sweeps.swept_sampler import SweptSampler
 from steinkit.target import Target
@@ -69,7 +69,7 @@ def run_chains_of_setting(
     return [Run(seed, chain.sample, chain.acceptance, None, share) for seed, chain in zip(seeds, chains, strict=True)]
 
 
-def score_chain(target: Target, sample: Sample, measures: Sequence[str], settings: MeasureSettings) -> Scores:
+def score_chain(target: Target, sample: Sample, measures: Sequence[str], settings: Mapping[str, Any]) -> Scores:
     """Take every measure of a sample; one that fails does not cost the others."""
     began = time.perf_counter()
     results, reasons, notes = [], [], []

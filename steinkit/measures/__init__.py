@@ -1,0 +1,19 @@
+"""The measures of a sample by their names, under one signature: what `score`, `compare`, `curve` and `sweep` take.
+
+    graph         graph Stein discrepancy          any dimension    certified bracket
+    classical     classical Stein discrepancy      one dimension    certified bracket
+    wasserstein   Wasserstein-1 distance           one dimension    bracket, needs the target's cdf
+    ksd           kernel Stein discrepancy         any dimension    closed form, bracket of rounding
+    ess           effective sample size            any dimension    blind to bias; needs no target
+
+All but the last are distances of the sample from its target: smaller is better. Effective sample size counts the
+independent draws that would estimate as well *the distribution the chains converge to*, whatever that is.
+
+A measure is an object in a file of its own, which holds all that is known of it, its settings and command-line options
+included; `registry` lists them.
+"""
+
+from steinkit.measures.base import Measure, Measurement
+from steinkit.measures.registry import find_measure, measure_names, take_measure
+
+__all__ = ["Measure", "Measurement", "find_measure", "measure_names", "take_measure"]

@@ -1,0 +1,129 @@
+"""What a measure is before it is taken, and what taking it gives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+from steinkit.describe.claims import Claim
+from steinkit.errors import UsageError
+from steinkit.measures.options import Option
+from steinkit.sample import Sample
+from steinkit.target import Target
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """A measure of a sample.
+
+    Attributes
+    ----------
+    measure : str
+        One of `measure_names`.
+    value : float
+    lower, upper : float
+        The bracket that proves the value; both are the value itself for ess, which is an estimate and proves nothing.
+    result : object
+        What the measure's own function returned.
+    document : dict
+        Its entry in JSON; the keys are part of the contract of ``steinkit score --json``.
+    warnings : tuple of str
+    """
+
+    measure: str
+    value: float
+    lower: float
+    upper: float
+    result: Any
+    document: dict[str, Any]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class NoSettings:
+    """The settings of a measure that has none."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """All that is known of a measure.
+
+    Attributes
+    ----------
+    name, title : str
+    take : callable
+        Takes the measure of a sample against a target, with the measure's own settings.
+    settings : type
+        Dataclass of what it can be told, each field an `Option`.
+    smaller_is_better : bool
+    claim : {"proved", "found", "estimated"}
+        What its values claim: a bracket that is proved, one of which a part is extrapolated, none.
+    needs : {"draws", "scores", "target"}
+        What it looks at. One that looks at the draws alone cannot see bias.
+    reuses_scores : bool
+        Whether scores of all draws, evaluated once, serve for the first n of them as well.
+    max_dim : int, optional
+        Largest dimension it takes.
+    has_picture : bool
+        Whether `steinkit.plots.picture` draws its results.
+    refuses : mapping of str to str
+        Settings of other measures that would make its value one of something else, and why.
+    statements : callable, optional
+        Says in words what its entry in JSON means.
+    """
+
+    name: str
+    title: str
+    take: Callable[[Sample, Target | None, Any], Measurement]
+    settings: type = NoSettings
+    smaller_is_better: bool = True
+    claim: Claim = "proved"
+    needs: Literal["draws", "scores", "target"] = "scores"
+    reuses_scores: bool = False
+    max_dim: int | None = None
+    has_picture: bool = False
+    refuses: Mapping[str, str] = field(default_factory=dict)
+    statements: Callable[..., Any] | None = None
+
+    @property
+    def has_bracket(self) -> bool:
+        """Whether its values come with a bracket."""
+        return self.claim != "estimated"
+
+    @property
+    def options(self) -> dict[str, Option]:
+        """Its settings by their names."""
+        return {entry.name: entry.metadata["option"] for entry in fields(self.settings)}
+
+    def settings_from(self, given: Mapping[str, Any]) -> Any:
+        """Its own settings among those given.
+
+        Raises
+        ------
+        UsageError
+            If there is one that it refuses.
+        """
+        for name, reason in self.refuses.items():
+            if given.get(name) is not None:
+                raise UsageError(reason)
+        return self.settings(**{name: given[name] for name in self.options if name in given})
+
+
+def bracketed(name: str, result: Any, **more: Any) -> Measurement:
+    """The measurement of a discrepancy; its document is the bracket, what else there is, and the time it took."""
+    document = {
+        "measure": name,
+        "value": result.value,
+        "lower": result.lower,
+        "upper": result.upper,
+        **more,
+        "seconds": result.seconds,
+    }
+    return Measurement(name, result.value, result.lower, result.upper, result, document, result.warnings)
+
+
+def finite(value: float | None) -> float | None:
+    """A number for JSON, which has no NaN: null where it is not defined."""
+    return None if value is None or not math.isfinite(value) else float(value)

@@ -1,0 +1,32 @@
+"""Effective sample size as a measure; it has no settings."""
+
+from __future__ import annotations
+
+from steinkit.measures.base import Measure, Measurement, NoSettings, finite
+from steinkit.sample import Sample
+from steinkit.target import Target
+
+_COLUMNS = ("mean", "sd", "mcse_mean", "bulk_ess", "tail_ess", "r_hat")
+
+
+def _take(sample: Sample, target: Target | None, settings: NoSettings) -> Measurement:
+    from steinkit.chains import chain_diagnostics
+
+    found = chain_diagnostics(sample)
+    value = found.min_ess
+    coordinates = [
+        {"name": name, **{key: finite(getattr(found, key)[j]) for key in _COLUMNS}}
+        for j, name in enumerate(found.names)
+    ]
+    document = {
+        "measure": "ess",
+        "value": finite(value),
+        "coordinates": coordinates,
+        "chains": found.n_chains,
+        "moved": finite(found.moved),
+        "cost_per_draw": finite(found.cost_per_draw),
+    }
+    return Measurement("ess", value, value, value, found, document, found.warnings)
+
+
+ESS = Measure("ess", "effective sample size", _take, smaller_is_better=False, claim="estimated", needs="draws")

@@ -1,0 +1,63 @@
+"""The graph Stein discrepancy as a measure."""
+
+# ruff: noqa: RUF009  (what an option's field() gives is a field of the dataclass)
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from steinkit.measures.base import Measure, Measurement, bracketed
+from steinkit.measures.options import BOUNDS, MAX_SECONDS, N_JOBS, OPERATOR, PROGRESS, STEIN_FACTORS, TOLERANCE, Option
+from steinkit.sample import Floats, Sample
+from steinkit.target import Target
+
+if TYPE_CHECKING:
+    from steinkit.discrepancy.operators import RiemannianLangevin
+
+
+@dataclass(frozen=True)
+class GraphSettings:
+    """See `graph_stein_discrepancy`."""
+
+    bounds: Floats | None = BOUNDS.field()
+    tolerance: float | None = TOLERANCE.field()
+    max_seconds: float | None = MAX_SECONDS.field()
+    stein_factors: tuple[float, float, float] = STEIN_FACTORS.field()
+    dilation: float = Option(default=2.0, help="Stretch of the spanner, above 1.").field()
+    graph: Literal["spanner", "complete"] = Option(
+        default="spanner", choices=lambda: ("spanner", "complete"), help="Pairs of draws that bound g."
+    ).field()
+    engine: str = Option(
+        default="auto",
+        read=str,
+        metavar="NAME",
+        help="auto, chain, block, first_order, highs, cvxpy or cvxpy:SOLVER; of graph.",
+    ).field()
+    operator: RiemannianLangevin | None = OPERATOR.field()
+    n_jobs: int = N_JOBS.field()
+    progress: bool = PROGRESS.field()
+
+
+def _take(sample: Sample, target: Target | None, settings: GraphSettings) -> Measurement:
+    from steinkit.discrepancy.graph.discrepancy import graph_stein_discrepancy
+
+    result = graph_stein_discrepancy(sample, target, **vars(settings))
+    brackets = zip(
+        result.sample.names,
+        result.coordinate_values.tolist(),
+        result.coordinate_lower.tolist(),
+        result.coordinate_upper.tolist(),
+        strict=True,
+    )
+    coordinates = [{"name": name, "value": value, "lower": low, "upper": up} for name, value, low, up in brackets]
+    return bracketed(
+        "graph",
+        result,
+        coordinates=coordinates,
+        edges=len(result.graph.edges),
+        dilation=result.dilation,
+        engine=result.engine,
+    )
+
+
+GRAPH = Measure("graph", "graph Stein discrepancy", _take, GraphSettings, reuses_scores=True, has_picture=True)

@@ -1,0 +1,169 @@
+"""Settings of measures as options: one declaration says what a setting is by default, and how it is written.
+
+A measure's settings are a dataclass whose fields come from `Option.field`. From them follow the options of the command
+line, the keys of a sweep's table [run], the arguments of `compare`, `curve` and `sweep`, and what records hold.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from steinkit.errors import UsageError
+from steinkit.target import as_bounds
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """What is known of a setting.
+
+    Attributes
+    ----------
+    default : object
+    help : str
+        What ``--help`` says of it; empty where the command line has no option for it.
+    read : callable
+        Reads a word of the command line: a type of Python's, or a function that raises ValueError with what is wanted.
+    choices : callable, optional
+        Gives the words allowed.
+    flag : str
+        Name on the command line, if it is not the setting's own.
+    switched_on : object, optional
+        The value that the option stands for where it takes no word.
+    metavar : str, optional
+        What the word is called in ``--help``.
+    implies : mapping
+        By words of the command line: other settings that go with them.
+    changes_value : bool
+        False of what costs or saves time only: no record holds it, and no sweep takes it.
+    of_one_sample : bool
+        True of what belongs to ``steinkit score``, and not to references, comparisons, curves and sweeps.
+    """
+
+    default: Any = None
+    help: str = ""
+    read: Callable[[str], Any] = float
+    choices: Callable[[], tuple[str, ...]] | None = None
+    flag: str = ""
+    switched_on: Any = None
+    metavar: str | None = None
+    implies: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
+    changes_value: bool = True
+    of_one_sample: bool = False
+
+    may_be_object: ClassVar[bool] = False
+    """Whether values may be more than numbers, words and lists of them."""
+
+    def field(self) -> Any:
+        """A dataclass's field for it."""
+        return dataclasses.field(default=self.default, metadata={"option": self})
+
+    def checked(self, value: Any) -> Any:
+        """The value in its usual form; UsageError if it has none."""
+        return value
+
+    def recorded(self, value: Any) -> Any:
+        """The value as JSON keeps it."""
+        return value
+
+    def restored(self, value: Any) -> Any:
+        """The value that a record keeps so."""
+        return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundsOption(Option):
+    """Bounds of the support, shape (d, 2); the command line gives them by coordinates' names as well."""
+
+    may_be_object: ClassVar[bool] = True
+
+    def checked(self, value: Any) -> Any:
+        """An array."""
+        return None if value is None else as_bounds(value, None)
+
+    def recorded(self, value: Any) -> Any:
+        """Pairs with null for an infinity, which JSON has not."""
+        pairs = [] if value is None else as_bounds(value, None).tolist()
+        return [[end if np.isfinite(end) else None for end in pair] for pair in pairs] or None
+
+    def restored(self, value: Any) -> Any:
+        """An array with infinities."""
+        if value is None:
+            return None
+        ends = [[np.nan if end is None else end for end in pair] for pair in value]
+        return np.where(np.isnan(ends), [-np.inf, np.inf], ends)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SteinFactorsOption(Option):
+    """Three numbers; on the command line between commas."""
+
+    def checked(self, value: Any) -> Any:
+        """A tuple of floats."""
+        try:
+            first, second, third = map(float, value)
+        except (TypeError, ValueError):
+            raise UsageError(f"stein_factors must be three numbers; received {value!r}") from None
+        return first, second, third
+
+    def recorded(self, value: Any) -> Any:
+        """A list of floats."""
+        return [float(factor) for factor in value]
+
+    def restored(self, value: Any) -> Any:
+        """A tuple of floats."""
+        return tuple(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperatorOption(Option):
+    """A diffusion operator; on the command line and in a file an attribute of a Python file."""
+
+    may_be_object: ClassVar[bool] = True
+
+    def restored(self, value: Any) -> Any:
+        """Nothing where there was none; what an operator does cannot be had from its fingerprint."""
+        if value is not None:
+            raise UsageError("the diffusion operator of the sweep is an object of a Python program, not kept with it")
+
+
+def _three_numbers(text: str) -> tuple[float, float, float]:
+    try:
+        value, gradient, smoothness = map(float, text.split(","))
+    except ValueError:
+        raise ValueError(f"three numbers c1,c2,c3 are wanted; received {text!r}") from None
+    return value, gradient, smoothness
+
+
+BOUNDS = BoundsOption(
+    help="Bounds of the support, for all coordinates, or repeated for each in order, or NAME=LOWER,UPPER; inf and -inf "
+    "are allowed.",
+    metavar="LOWER,UPPER",
+)
+TOLERANCE = Option(help="Widest relative bracket accepted; by default 1e-6, and 1e-3 for graph above three dimensions.")
+MAX_SECONDS = Option(
+    help="Stop after this time, spanner and a first compilation included, with the best bracket found."
+)
+STEIN_FACTORS = SteinFactorsOption(
+    default=(1.0, 1.0, 1.0),
+    read=_three_numbers,
+    metavar="C1,C2,C3",
+    help="Bounds on g, its gradient, and the gradient's Lipschitz constant; of graph and classical.",
+)
+OPERATOR = OperatorOption(
+    metavar="PATH.PY:ATTRIBUTE",
+    help="A RiemannianLangevin of a Python file, which is then run, in place of the Langevin operator; of graph and "
+    "ksd.",
+)
+N_JOBS = Option(
+    default=1,
+    read=int,
+    flag="jobs",
+    changes_value=False,
+    help="Coordinates solved, or stripes of ksd summed, side by side; -1 for all processors.",
+)
+PROGRESS = Option(default=False, read=bool, changes_value=False)

@@ -1,0 +1,41 @@
+"""The Wasserstein-1 distance as a measure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from steinkit.measures.base import Measure, Measurement, bracketed
+from steinkit.measures.options import TOLERANCE
+from steinkit.sample import Sample
+from steinkit.target import Target
+
+
+@dataclass(frozen=True)
+class WassersteinSettings:
+    """See `wasserstein_distance`."""
+
+    tolerance: float | None = TOLERANCE.field()
+
+
+def _take(sample: Sample, target: Target | None, settings: WassersteinSettings) -> Measurement:
+    from steinkit.discrepancy.wasserstein.distance import wasserstein_distance
+
+    assert target is not None  # take_measure saw to it
+    tolerance = {} if settings.tolerance is None else {"tolerance": settings.tolerance}
+    return bracketed("wasserstein", wasserstein_distance(sample, target, **tolerance))
+
+
+WASSERSTEIN = Measure(
+    "wasserstein",
+    "Wasserstein distance",
+    _take,
+    WassersteinSettings,
+    claim="found",
+    needs="target",
+    max_dim=1,
+    refuses={
+        "operator": "measure wasserstein knows the Langevin operator only; operator= is for graph and ksd",
+        "bounds": "measure wasserstein takes the target as its cdf gives it, not cut off by bounds; leave out one of "
+        "the two",
+    },
+)

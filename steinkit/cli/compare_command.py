@@ -4,32 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from steinkit.cli.documents import as_json, command_line
-from steinkit.cli.figures import save_figure
-from steinkit.cli.outputs import deliver, require_places, say, warn
-from steinkit.cli.shared_options import (
-    against,
-    file_options,
-    measure_options,
-    measure_settings,
-    measures_of,
-    output_options,
-    reference_options,
-    reference_samples,
-    target_of,
-    target_options,
-)
+from steinkit.cli.delivery import deliver
+from steinkit.cli.documents import command_line
+from steinkit.cli.request import Request, on_terminal
+from steinkit.cli.shared_options import file_options, measure_options, output_options, reference_options, target_options
 from steinkit.comparison import ComparedSample, Comparison
 from steinkit.comparison import compare as compare_samples
-from steinkit.errors import SteinkitError, UsageError
-from steinkit.files import read_sample
-from steinkit.files.streams import write_bytes
+from steinkit.describe.numbers import count
+from steinkit.errors import SteinkitError
 from steinkit.sample import Sample
 
 if TYPE_CHECKING:
@@ -53,53 +40,40 @@ the comparison. A built-in target takes its dimension from the first FILE that c
 @measure_options
 @reference_options
 @output_options
-def compare(files: tuple[str, ...], **settings: Any) -> int:
+def compare(files: tuple[str, ...], **options: Any) -> int:
     """Compare samples; exits with 0 if at least one could be measured."""
-    _require_different(files)
-    for file in files:
-        require_places(file, settings["output"], settings["plot"])
+    request = Request.of(files, options, "a comparison takes each file once")
     with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no result
-        samples, unread = _read(files, settings)
-        lead = _lead(samples, settings)
-        target, doubts = target_of(lead, samples[lead], settings)
+        samples, unread = _read(request)
+        lead = _lead(samples, options)
+        task = request.task(lead, samples[lead])
         found = compare_samples(
             samples,
-            target,
-            measures=measures_of(settings),
-            reference=reference_samples(target, settings),
-            rng=settings["seed"],
-            progress=sys.stderr is not None and sys.stderr.isatty(),
-            settings=measure_settings(settings, samples[lead]),
+            task.target,
+            measures=[measure.name for measure in request.measures],
+            reference=task.repeats,
+            rng=options["seed"],
+            progress=on_terminal(),
+            settings=task.settings,
         )
-        found = _with_unread(found, files, unread, doubts)
-    json_text = as_json({**found.document, "command": command_line()})
-    text = f"{_count(len(files), 'sample')} against {against(settings)}\n\n{found.table()}"
-    deliveries: list[Callable[[], None]] = [lambda: say(json_text if settings["json_output"] else text)]
-    if settings["output"]:
-        deliveries.append(lambda: write_bytes(settings["output"], f"{json_text}\n".encode(), binary=True))
-    if settings["plot"]:
-        deliveries.append(lambda: save_figure(lambda: _figure(found), settings["plot"]))
-    try:
-        deliver(deliveries)
-    finally:
-        for note in found.warnings:
-            warn(note)
+        found = _with_unread(found, files, unread, task.doubts)
+    deliver(
+        options,
+        {**found.document, "command": command_line()},
+        lambda: f"{count(len(files), 'sample')} against {request.against}\n\n{found.table()}",
+        lambda: _figure(found),
+        found.warnings,
+    )
     return _code(found)
 
 
-def _require_different(files: tuple[str, ...]) -> None:
-    twice = [file for file in files if files.count(file) > 1]
-    if twice:
-        raise UsageError(f"{twice[0]} is named twice; a comparison takes each file once")
-
-
-def _read(files: tuple[str, ...], settings: dict[str, Any]) -> tuple[dict[str, Sample], dict[str, SteinkitError]]:
+def _read(request: Request) -> tuple[dict[str, Sample], dict[str, SteinkitError]]:
     """The samples that can be read, and why the others cannot."""
     samples: dict[str, Sample] = {}
     unread: dict[str, SteinkitError] = {}
-    for file in files:
+    for file in request.files:
         try:
-            samples[file] = read_sample(file, format=settings["file_format"], columns=settings["columns"])
+            samples[file] = request.read(file)
         except SteinkitError as error:
             unread[file] = error
     if not samples:
@@ -107,9 +81,9 @@ def _read(files: tuple[str, ...], settings: dict[str, Any]) -> tuple[dict[str, S
     return samples, unread
 
 
-def _lead(samples: dict[str, Sample], settings: dict[str, Any]) -> str:
+def _lead(samples: dict[str, Sample], options: dict[str, Any]) -> str:
     """The file that the target is fitted to: the first, or the first with scores where these take its place."""
-    if settings["target"] is None:
+    if options["target"] is None:
         for file, sample in samples.items():
             if sample.scores is not None:
                 return file
@@ -132,9 +106,9 @@ def _figure(found: Comparison) -> Figure:
 
     from steinkit.plots import comparison
 
-    count = len(found.measures)
-    figure = Figure(figsize=(6.5, count * (1.6 + 0.45 * len(found.samples))), layout="constrained")
-    for ax, measure in zip(figure.subplots(count, 1, squeeze=False)[:, 0], found.measures, strict=True):
+    rows = len(found.measures)
+    figure = Figure(figsize=(6.5, rows * (1.6 + 0.45 * len(found.samples))), layout="constrained")
+    for ax, measure in zip(figure.subplots(rows, 1, squeeze=False)[:, 0], found.measures, strict=True):
         comparison(found, ax, measure=measure)
     return figure
 
@@ -144,7 +118,3 @@ def _code(found: Comparison) -> int:
     if any(each.measurements for each in found.samples):
         return 0
     return next(error.exit_code for each in found.samples for error in each.errors.values())
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"

@@ -4,31 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
-from steinkit.cli.documents import as_json, command_line
-from steinkit.cli.figures import save_figure
-from steinkit.cli.outputs import deliver, require_places, say, warn
-from steinkit.cli.shared_options import (
-    against,
-    file_options,
-    measure_options,
-    measure_settings,
-    measures_of,
-    output_options,
-    target_of,
-    target_options,
-)
+from steinkit.cli.delivery import deliver
+from steinkit.cli.documents import command_line
+from steinkit.cli.request import Request, on_terminal
+from steinkit.cli.shared_options import file_options, measure_options, output_options, target_options
 from steinkit.curves import Curve
 from steinkit.curves import curve as curve_of
 from steinkit.errors import SolverError, UsageError
-from steinkit.files import read_sample
-from steinkit.files.streams import write_bytes
-from steinkit.measures import find_measure
+from steinkit.measures import Measure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -74,53 +62,40 @@ def _grid(context: click.Context, parameter: click.Parameter, text: str | None) 
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the bootstrap over several FILEs."
 )
 @output_options
-def curve(files: tuple[str, ...], **settings: Any) -> int:
-    """Measure beginnings of a sample; exits with 4 if none could be certified."""
-    measure = _only_measure(settings)
-    _require_different(files)
-    for file in files:
-        require_places(file, settings["output"], settings["plot"])
+def curve(files: tuple[str, ...], **options: Any) -> int:
+    """Measure the first draws of a sample; exits with 4 if no number of them could be certified."""
+    request = Request.of(files, options, "replicates are different samples, each a FILE of its own")
+    measure = _only_measure(request)
     with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no result
-        samples = [read_sample(file, format=settings["file_format"], columns=settings["columns"]) for file in files]
-        target, doubts = target_of(files[0], samples[0], settings)
+        samples = [request.read(file) for file in files]
+        task = request.task(files[0], samples[0])
         found = curve_of(
             samples,
-            target,
-            n=settings["n"],
-            budget=settings["budget"],
-            measure=measure,
-            tail_from=settings["tail_from"],
-            rng=settings["seed"],
-            progress=sys.stderr is not None and sys.stderr.isatty(),
-            settings=measure_settings(settings, samples[0]),
+            task.target,
+            n=options["n"],
+            budget=options["budget"],
+            measure=measure.name,
+            tail_from=options["tail_from"],
+            rng=options["seed"],
+            progress=on_terminal(),
+            settings=task.settings,
         )
-    json_text = as_json({"files": list(files), **found.document, "command": command_line()})
-    text = f"{', '.join(files)} against {against(settings)}\n\n{found.summary()}"
-    deliveries: list[Callable[[], None]] = [lambda: say(json_text if settings["json_output"] else text)]
-    if settings["output"]:
-        deliveries.append(lambda: write_bytes(settings["output"], f"{json_text}\n".encode(), binary=True))
-    if settings["plot"]:
-        deliveries.append(lambda: save_figure(lambda: _figure(found), settings["plot"]))
-    try:
-        deliver(deliveries)
-    finally:
-        for note in (*doubts, *found.warnings):
-            warn(note)
-    unproved = find_measure(measure).has_bracket and not np.isfinite(found.values).any()
+    deliver(
+        options,
+        {"files": list(files), **found.document, "command": command_line()},
+        lambda: f"{', '.join(files)} against {request.against}\n\n{found.summary()}",
+        lambda: _figure(found),
+        (*task.doubts, *found.warnings),
+    )
+    unproved = measure.has_bracket and not np.isfinite(found.values).any()
     return SolverError.exit_code if unproved else 0
 
 
-def _require_different(files: tuple[str, ...]) -> None:
-    twice = [file for file in files if files.count(file) > 1]
-    if twice:
-        raise UsageError(f"{twice[0]} is named twice; replicates are different samples, each a FILE of its own")
-
-
-def _only_measure(settings: dict[str, Any]) -> str:
-    measures = measures_of(settings)
-    if len(measures) > 1:
-        raise UsageError(f"a curve is of one measure; received --measure {' --measure '.join(measures)}")
-    return measures[0]
+def _only_measure(request: Request) -> Measure:
+    if len(request.measures) > 1:
+        names = " --measure ".join(measure.name for measure in request.measures)
+        raise UsageError(f"a curve is of one measure; received --measure {names}")
+    return request.measures[0]
 
 
 def _figure(found: Curve) -> Figure:

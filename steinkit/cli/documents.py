@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from steinkit import __version__
 from steinkit.discrepancy.reference import Reference
-from steinkit.measures import Measurement
+from steinkit.measures.scoring import Scores
 from steinkit.sample import Sample
 
 
-def as_document(
-    sample: Sample,
-    measurements: Sequence[Measurement],
-    references: Mapping[str, Reference],
-    notes: Sequence[str],
-) -> dict[str, Any]:
+def as_document(scores: Scores, notes: Sequence[str]) -> dict[str, Any]:
     """The document that ``--json`` prints.
 
     ``reference`` is that of the first measure that has one; ``references`` holds those of all measures by name.
     """
-    documents = {name: reference_document(reference) for name, reference in references.items()}
+    documents = {name: reference_document(reference) for name, reference in scores.references.items()}
     return {
-        "sample": sample_document(sample),
-        "results": [measurement.document for measurement in measurements],
+        "sample": sample_document(scores.sample),
+        "results": [measurement.document for measurement in scores.measurements],
         "reference": next(iter(documents.values()), None),
         "references": documents,
         "warnings": list(notes),

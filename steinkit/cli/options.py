@@ -95,15 +95,6 @@ def _pair(text: str) -> tuple[float, float]:
     return lower, upper
 
 
-def three_numbers(context: click.Context, parameter: click.Parameter, text: str) -> tuple[float, float, float]:
-    """Read ``--stein-factors``."""
-    try:
-        value, gradient, smoothness = map(float, text.split(","))
-    except ValueError:
-        raise click.BadParameter(f"three numbers c1,c2,c3 are wanted; received {text!r}") from None
-    return value, gradient, smoothness
-
-
 def name_list(context: click.Context, parameter: click.Parameter, text: str | None) -> list[str] | None:
     """Read ``--columns``: names between commas."""
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]

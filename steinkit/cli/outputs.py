@@ -1,11 +1,10 @@
-"""Where results go: standard output, the JSON file, the picture. One that fails does not cost the others."""
+"""Where results may go: places held to be writable, standard output, and warnings on standard error."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import click
@@ -40,18 +39,6 @@ def _require_place(option: str, path: str, source: str, remedy: str) -> None:
 def is_device(path: str) -> bool:
     """Whether a path is a device or a pipe, written to as it is and whatever its name ends in."""
     return Path(path).exists() and not Path(path).is_file()
-
-
-def deliver(deliveries: Iterable[Callable[[], None]]) -> None:
-    """Make every delivery, also after one of them failed; then raise what failed."""
-    failures = []
-    for make in deliveries:
-        try:
-            make()
-        except OutputError as error:
-            failures.append(str(error))
-    if failures:
-        raise OutputError("; ".join(failures))
 
 
 def say(text: str) -> None:

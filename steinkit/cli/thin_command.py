@@ -12,8 +12,9 @@ from steinkit import __version__
 from steinkit.cli.documents import as_json, sample_document
 from steinkit.cli.options import bounds_for
 from steinkit.cli.outputs import say, warn
+from steinkit.cli.request import target_of
 from steinkit.cli.sample_files import SAMPLE_FORMATS, deliver_sample, format_of, require_sample_place
-from steinkit.cli.shared_options import file_options, target_of, target_options
+from steinkit.cli.shared_options import file_options, setting_option, target_options
 from steinkit.files import read_sample
 
 _HELP = """Choose the draws of FILE ('-' for standard input) that together represent a target best.
@@ -32,13 +33,8 @@ smallest. It takes out burn-in, and bias as far as the draws allow; the shares o
 @click.option("--draws", type=click.IntRange(min=1), required=True, metavar="M", help="How many draws to choose.")
 @target_options
 @file_options
-@click.option(
-    "--bounds",
-    multiple=True,
-    metavar="LOWER,UPPER",
-    help="Bounds of the support, as in 'steinkit score'.",
-)
-@click.option("--kernel", type=click.Choice(["imq", "gaussian", "matern"]), default="imq", show_default=True)
+@setting_option("bounds")
+@setting_option("kernel")
 @click.option(
     "-o",
     "--output",
@@ -58,7 +54,7 @@ def thin(file: str, draws: int, **settings: Any) -> None:
     require_sample_place(output, settings["json_output"], file)
     with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no draw
         sample = read_sample(file, format=settings["file_format"], columns=settings["columns"])
-        target, doubts = target_of(file, sample, settings | {"measures": ("ksd",)})
+        target, doubts = target_of(file, sample, settings, needs_scores=True)
         bounds = bounds_for(settings["bounds"], sample)
         before = kernel_stein_discrepancy(sample, target, bounds=bounds, kernel=settings["kernel"])
         chosen = thin_sample(sample, target, m=draws, bounds=bounds, kernel=before.kernel)

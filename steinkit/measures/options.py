@@ -140,6 +140,7 @@ def _three_numbers(text: str) -> tuple[float, float, float]:
 
 
 BOUNDS = BoundsOption(
+    read=str,
     help="Bounds of the support, for all coordinates, or repeated for each in order, or NAME=LOWER,UPPER; inf and -inf "
     "are allowed.",
     metavar="LOWER,UPPER",
@@ -155,6 +156,7 @@ STEIN_FACTORS = SteinFactorsOption(
     help="Bounds on g, its gradient, and the gradient's Lipschitz constant; of graph and classical.",
 )
 OPERATOR = OperatorOption(
+    read=str,
     metavar="PATH.PY:ATTRIBUTE",
     help="A RiemannianLangevin of a Python file, which is then run, in place of the Langevin operator; of graph and "
     "ksd.",

@@ -9,7 +9,7 @@ import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from steinkit.errors import InputError, UsageError, did_you_mean
 from steinkit.sweeps.identity import plain, target_fingerprint
@@ -25,9 +25,6 @@ from steinkit.sweeps.run import (
     start_dimension,
 )
 from steinkit.sweeps.swept_sampler import swept_sampler
-
-if TYPE_CHECKING:
-    from steinkit.discrepancy.operators import RiemannianLangevin
 
 _TABLES = ("target", "target_options", "sampler", "grid", "run")
 _OWN_RUN_KEYS = ("seeds", "measures", "tolerance", "max_seconds", "racing", "label")
@@ -78,16 +75,13 @@ def read_configuration(path: str | os.PathLike[str]) -> tuple[Plan, bool]:
     return plan, racing
 
 
-def _operator(reference: Any, file: Path) -> RiemannianLangevin:
+def _operator(reference: Any, file: Path) -> Any:
     from steinkit.discrepancy.operators import RiemannianLangevin
     from steinkit.targets.user_code import load_attribute
 
     if not isinstance(reference, str):
         raise UsageError(f'{file}: operator must be "path.py:attribute"; received {reference!r}')
-    found = load_attribute(str(file.parent / reference), "operator")
-    if not isinstance(found, RiemannianLangevin):
-        raise UsageError(f"{reference} must be a steinkit.RiemannianLangevin; it is {type(found).__name__}")
-    return found
+    return load_attribute(reference, "operator", RiemannianLangevin, file.parent)
 
 
 def _parsed(file: Path) -> dict[str, Any]:

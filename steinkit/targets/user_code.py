@@ -46,7 +46,7 @@ def load_target(reference: str) -> Target:
     return _as_target(load_attribute(reference, "target"), Path(reference.rpartition(":")[0]), reference)
 
 
-def load_attribute(reference: str, what: str) -> Any:
+def load_attribute(reference: str, what: str, kind: type | None = None, folder: Path = Path()) -> Any:
     """Run a file and return one of its attributes, ``path.py:attribute``.
 
     Parameters
@@ -54,19 +54,26 @@ def load_attribute(reference: str, what: str) -> Any:
     reference : str
     what : str
         What the attribute is wanted for, for messages.
+    kind : type, optional
+        Class of steinkit's that it must be of.
+    folder : Path
+        What the file's path is relative to.
 
     Raises
     ------
     UsageError, InputError
-        As in `load_target`.
+        As in `load_target`; also if it is of another kind.
     """
-    path, attribute = _split(reference, what)
+    path, attribute = _split(str(folder / reference), what)
     module = _run(path)
     if not hasattr(module, attribute):
         public = [name for name in vars(module) if not name.startswith("_")]
         hint = did_you_mean(attribute, public) or f"; it defines {', '.join(public) or 'nothing'}"
         raise UsageError(f"{path} has no attribute {attribute!r}{hint}")
-    return getattr(module, attribute)
+    found = getattr(module, attribute)
+    if kind is not None and not isinstance(found, kind):
+        raise UsageError(f"{reference} must be a steinkit.{kind.__name__}; it is {type(found).__name__}")
+    return found
 
 
 def _split(reference: str, what: str) -> tuple[Path, str]:

@@ -17,7 +17,6 @@ import pytest
 
 import steinkit as sk
 from steinkit import __version__, cli
-from steinkit.cli import score_command
 from steinkit.discrepancy.graph.engines.cvxpy import linear_solvers
 from steinkit.errors import SolverError
 

@@ -1,0 +1,164 @@
+"""What a command that measures samples was asked: held to make sense before a file is read, then made ready to measure.
+
+The way of every such command: the request, the samples it names, the target and the settings for them, the measures,
+what is said of them, where that goes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from steinkit.cli.options import bounds_for, is_user_code, target_for
+from steinkit.cli.outputs import require_places
+from steinkit.cli.shared_options import flag_of
+from steinkit.errors import UsageError
+from steinkit.files import read_sample
+from steinkit.measures import Measure, find_measure
+from steinkit.measures.options import BoundsOption, OperatorOption
+from steinkit.measures.registry import all_options, takers_of
+from steinkit.sample import Sample
+from steinkit.target import Target
+
+_REFERENCE_BY_DEFAULT = 5
+
+
+@dataclass(frozen=True)
+class Task:
+    """What samples are measured against, and how.
+
+    Attributes
+    ----------
+    target : Target, optional
+        None where the samples' own scores are to be used, or none is needed.
+    settings : dict
+        Of the measures, by their names.
+    repeats : int
+        How many independent samples to measure as well.
+    doubts : tuple of str
+        What the user should know of the target.
+    """
+
+    target: Target | None
+    settings: dict[str, Any]
+    repeats: int
+    doubts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Request:
+    """The files that a user named, the measures asked for, each once, and all options by their names."""
+
+    files: tuple[str, ...]
+    measures: tuple[Measure, ...]
+    options: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, files: tuple[str, ...], options: Mapping[str, Any], why_once: str = "") -> Request:
+        """A request; UsageError or OutputError if it cannot be honoured."""
+        doubled = [file for file in files if files.count(file) > 1]
+        if doubled:
+            raise UsageError(f"{doubled[0]} is named twice; {why_once}")
+        for file in files:
+            require_places(file, options["output"], options["plot"])
+        request = cls(files, tuple(map(find_measure, dict.fromkeys(options["measures"]))), options)
+        request._require_takers()
+        return request
+
+    def _require_takers(self) -> None:
+        """Refuse what is asked of a single sample by a measure that is not taken."""
+        for name, option in all_options().items():
+            asked = option.of_one_sample and option.help and self.options.get(name, option.default) != option.default
+            if asked and not any(name in measure.options for measure in self.measures):
+                (taker,) = map(find_measure, takers_of(name))
+                raise UsageError(f"{flag_of(name)} belongs to the {taker.title}; add --measure {taker.name}")
+
+    @property
+    def needs_scores(self) -> bool:
+        """Whether a measure looks at more than the draws."""
+        return any(measure.needs != "draws" for measure in self.measures)
+
+    @property
+    def against(self) -> str:
+        """What the samples are held against, as the user wrote it."""
+        if self.options["target"] is None:
+            return "the scores stored in the file" if self.needs_scores else "itself"
+        options = ", ".join(self.options["options"])
+        return f"target {self.options['target']}" + (f" ({options})" if options else "")
+
+    def read(self, file: str) -> Sample:
+        """A sample as the options say."""
+        return read_sample(file, format=self.options["file_format"], columns=self.options["columns"])
+
+    def task(self, file: str, sample: Sample) -> Task:
+        """Target and settings for a sample, and for others like it."""
+        target, doubts = target_of(file, sample, self.options, needs_scores=self.needs_scores)
+        repeats = self._repeats(target) if "reference" in self.options else 0
+        return Task(target, self._settings(sample), repeats, doubts)
+
+    def _settings(self, sample: Sample) -> dict[str, Any]:
+        """The settings that options stand for; bounds by name are those of the sample's coordinates."""
+        found: dict[str, Any] = {"progress": on_terminal()}
+        for name, option in all_options().items():
+            if name not in self.options:
+                continue
+            given = self.options[name]
+            if isinstance(option, BoundsOption):
+                found[name] = bounds_for(given, sample)
+            elif isinstance(option, OperatorOption):
+                found[name] = None if given is None else _operator(given)
+            else:
+                found |= {name: given, **option.implies.get(given, {})}
+        return found
+
+    def _repeats(self, target: Target | None) -> int:
+        """How many independent samples: those asked for, or some where that costs the user no thought."""
+        asked: int | None = self.options["reference"]
+        obstacle = self._obstacle(target)
+        if asked is None:
+            return 0 if obstacle or is_user_code(self.options["target"]) else _REFERENCE_BY_DEFAULT
+        if asked and obstacle:
+            raise UsageError(f"--reference {asked}: {obstacle}")
+        return asked
+
+    def _obstacle(self, target: Target | None) -> str:
+        """Why independent draws from the target cannot be had; empty if they can."""
+        if target is None:
+            return "stored scores cannot be drawn from; name the --target, or leave out --reference"
+        if not target.can_sample:
+            name = self.options["target"]
+            return f"{name} cannot be drawn from; pass sampler= to steinkit.Target, or leave out --reference"
+        if self.options["bounds"] and target.bounds is None:
+            return "a target cut off by --bounds cannot be drawn from; leave out one of the two"
+        return ""
+
+
+def target_of(
+    source: str, sample: Sample, options: Mapping[str, Any], *, needs_scores: bool
+) -> tuple[Target | None, tuple[str, ...]]:
+    """The target that options name, with doubts about it; None where the file's scores serve, or none are needed."""
+    if options["target"] is not None:
+        return target_for(options["target"], options["options"], sample, options["check"])
+    if options["options"]:
+        raise UsageError("-p options need the --target that they belong to")
+    if sample.scores is None and needs_scores:
+        where = "standard input" if source == "-" else source
+        raise UsageError(
+            f"{where} stores no scores (columns score:NAME) and no --target was given; name a built-in target "
+            "('steinkit targets' lists them), or your own as path.py:attribute"
+        )
+    return None, ()
+
+
+def on_terminal() -> bool:
+    """Whether someone watches standard error."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+def _operator(reference: str) -> Any:
+    from steinkit.discrepancy.operators import RiemannianLangevin
+    from steinkit.targets.user_code import load_attribute
+
+    return load_attribute(reference, "operator", RiemannianLangevin)

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from steinkit.errors import InputError, UsageError, did_you_mean
-from steinkit.sweeps.identity import plain, target_fingerprint
-from steinkit.sweeps.plan import Plan, TargetIdentity
+from steinkit.sweeps.plan import Plan
 from steinkit.sweeps.run import (
     DEFAULT_MEASURES,
     DEFAULT_SEEDS,
@@ -21,10 +20,7 @@ from steinkit.sweeps.run import (
     make_measure_settings,
     make_plan,
     measure_setting_names,
-    named_target,
-    start_dimension,
 )
-from steinkit.sweeps.swept_sampler import swept_sampler
 
 _TABLES = ("target", "target_options", "sampler", "grid", "run")
 _OWN_RUN_KEYS = ("seeds", "measures", "tolerance", "max_seconds", "racing", "label")
@@ -53,24 +49,21 @@ def read_configuration(path: str | os.PathLike[str]) -> tuple[Plan, bool]:
     racing, label = run.pop("racing", False), run.pop("label", "")
     if not isinstance(racing, bool):
         raise UsageError(f"{file}: racing must be true or false; received {racing!r}")
-    seeds, measures = run.pop("seeds", DEFAULT_SEEDS), run.pop("measures", DEFAULT_MEASURES)
     if "operator" in run:
         run["operator"] = _operator(run["operator"], file)
-    settings = make_measure_settings(run, run.pop("tolerance", DEFAULT_TOLERANCE), run.pop("max_seconds", None))
-    options = {name: value for name, value in found["sampler"].items() if name != "name"}
-    target_options = found.get("target_options", {})
-    target, files = named_target(found["target"], target_options, start_dimension(options), file.parent)
-    described = {name: plain(value, f"target option {name}") for name, value in target_options.items()}
     plan = make_plan(
-        target,
-        TargetIdentity(found["target"], described, target_fingerprint(target, files)),
-        swept_sampler(found["sampler"]["name"]),
+        found["target"],
+        found["sampler"]["name"],
         grid=found["grid"],
-        options=options,
-        seeds=seeds,
-        measures=measures,
-        measure_settings=settings,
+        options={name: value for name, value in found["sampler"].items() if name != "name"},
+        seeds=run.pop("seeds", DEFAULT_SEEDS),
+        measures=run.pop("measures", DEFAULT_MEASURES),
+        target_options=found.get("target_options", {}),
+        measure_settings=make_measure_settings(
+            run, run.pop("tolerance", DEFAULT_TOLERANCE), run.pop("max_seconds", None)
+        ),
         label=label,
+        folder=file.parent,
     )
     return plan, racing
 

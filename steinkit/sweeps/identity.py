@@ -31,9 +31,9 @@ _ANY_DIMENSION = 2  # in which a target of any dimension is probed
 _LENGTH = 32  # hexadecimal digits
 
 
-def digest(*parts: Any) -> str:
+def digest(*values: Any) -> str:
     """Hash of values that JSON can hold."""
-    text = json.dumps(parts, sort_keys=True, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(values, sort_keys=True, allow_nan=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]
 
 
@@ -79,13 +79,13 @@ def source_hash(function: Callable[..., Any]) -> str | None:
     are not seen.
     """
     try:
-        return digest(_function_parts(function, ()))
+        return digest(_function_content(function, ()))
     except (OSError, TypeError, ValueError):
         return None
 
 
-def _function_parts(function: Callable[..., Any], around: tuple[Callable[..., Any], ...]) -> list[Any]:
-    """Source and held values of a function; TypeError where it is no plain function, or holds something else."""
+def _function_content(function: Callable[..., Any], around: tuple[Callable[..., Any], ...]) -> list[Any]:
+    """Source and held values of a function; TypeError where it is no function of Python's, or holds something else."""
     if not inspect.isfunction(function):
         raise TypeError("only the source of a function says what it does")
     if any(function is each for each in around):
@@ -110,10 +110,10 @@ def _held_value(value: Any, around: tuple[Callable[..., Any], ...]) -> Any:
         return repr(value)
     if inspect.ismodule(value):
         return value.__name__
-    return _function_parts(value, around)
+    return _function_content(value, around)
 
 
-def plain(value: Any, what: str) -> Any:
+def recordable(value: Any, what: str) -> Any:
     """A setting as records keep it: numbers, words, true and false, and lists of them.
 
     Raises
@@ -124,7 +124,7 @@ def plain(value: Any, what: str) -> Any:
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
     if isinstance(value, list | tuple):
-        return [plain(each, what) for each in value]
+        return [recordable(each, what) for each in value]
     if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and np.isfinite(value)):
         return value
     raise UsageError(

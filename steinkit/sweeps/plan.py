@@ -13,7 +13,7 @@ import numpy as np
 from steinkit import __version__
 from steinkit.errors import UsageError
 from steinkit.measures.registry import recorded_settings
-from steinkit.sweeps.identity import digest, operator_fingerprint, plain
+from steinkit.sweeps.identity import digest, operator_fingerprint, recordable
 from steinkit.sweeps.swept_sampler import SweptSampler
 from steinkit.sweeps.tasks import Run, Scores
 from steinkit.target import Target
@@ -164,7 +164,7 @@ def grid_settings(grid: Mapping[str, Sequence[Any]], options: Mapping[str, Any])
             raise UsageError(f"the grid's {name} must be a list of at least one value; received {values!r}")
         if name in options:
             raise UsageError(f"{name} is in the grid and fixed too; leave it out of one of them")
-        column = [plain(value, f"the grid's {name}") for value in listed]
+        column = [recordable(value, f"the grid's {name}") for value in listed]
         for k, value in enumerate(column):
             if value in column[:k]:
                 raise UsageError(f"the grid's {name} holds {value!r} twice; give it once")

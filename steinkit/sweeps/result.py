@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from steinkit import __version__
+from steinkit.describe.numbers import sentence
 from steinkit.errors import InputError
 from steinkit.measures import find_measure
 from steinkit.sweeps.choice import Choice, choose
@@ -231,16 +232,17 @@ def _ends(interval: tuple[float, float]) -> str:
 
 
 def _agreement(criteria: Mapping[str, Choice]) -> list[str]:
-    """What effective sample size, which does not see bias, would have chosen instead."""
+    """What a measure that does not see bias, effective sample size, would have chosen instead."""
     others = [choice for name, choice in criteria.items() if find_measure(name).has_bracket]
-    if "ess" not in criteria or not others:
+    blind = next((choice for name, choice in criteria.items() if find_measure(name).needs == "draws"), None)
+    if blind is None or not others:
         return []
-    chosen, blind = others[0], criteria["ess"]
+    chosen, title = others[0], sentence(find_measure(blind.measure).title)
     if blind.best == chosen.best:
-        return ["", f"Effective sample size, which does not see bias, chooses the same: {words(blind.best)}."]
+        return ["", f"{title}, which does not see bias, chooses the same: {words(blind.best)}."]
     return [
         "",
-        f"Effective sample size, which does not see bias, would have chosen {words(blind.best)}; by measure "
+        f"{title}, which does not see bias, would have chosen {words(blind.best)}; by measure "
         f"{chosen.measure} that is {'as good' if blind.best in chosen.ties else 'worse'}.",
     ]
 

@@ -22,12 +22,12 @@ from steinkit.measures import find_measure
 from steinkit.measures.registry import all_options, require_taken
 from steinkit.sweeps.backends import open_workers
 from steinkit.sweeps.execution import Execution, other_records
-from steinkit.sweeps.identity import plain, target_fingerprint
+from steinkit.sweeps.identity import recordable, target_fingerprint
 from steinkit.sweeps.plan import Plan, TargetIdentity, grid_settings, seed_list
 from steinkit.sweeps.race_rounds import race_rounds
 from steinkit.sweeps.result import SweepResult, make_result
 from steinkit.sweeps.store import CONFIGURATION, RESULT, Store
-from steinkit.sweeps.swept_sampler import SweptSampler, swept_sampler
+from steinkit.sweeps.swept_sampler import swept_sampler
 from steinkit.target import Target
 
 DEFAULT_SEEDS = 20
@@ -127,17 +127,15 @@ def sweep(
     ----------
     J. Gorham and L. Mackey, "Measuring sample quality with Stein's method", NeurIPS 2015, section 5.3.
     """
-    settings = make_measure_settings(measure_settings, tolerance, max_seconds)
-    made, files = _target(target, target_options, options or {})
     plan = make_plan(
-        made,
-        _identity(target, made, target_options, files),
-        swept_sampler(sampler),
+        target,
+        sampler,
         grid=grid,
         options=options or {},
         seeds=seeds,
         measures=measures,
-        measure_settings=settings,
+        target_options=target_options or {},
+        measure_settings=make_measure_settings(measure_settings, tolerance, max_seconds),
         label=label,
     )
     require_taken(measure_settings, plan.measures)
@@ -153,24 +151,27 @@ def sweep(
 
 
 def make_plan(
-    target: Target,
-    identity: TargetIdentity,
-    sampler: SweptSampler,
+    target: Target | str,
+    sampler: str | Callable[..., Any],
     *,
     grid: Mapping[str, Sequence[Any]],
     options: Mapping[str, Any],
     seeds: int | Sequence[int],
     measures: Sequence[str],
+    target_options: Mapping[str, Any],
     measure_settings: dict[str, Any],
     label: str,
+    folder: Path = Path(),
 ) -> Plan:
-    """Hold what a user gave together, and lay out the cells.
+    """Hold what a user gave together, and lay out the cells; files named in it are relative to the folder.
 
     Raises
     ------
     UsageError
         As `sweep` does.
     """
+    made, identity = _identified(target, target_options, options, folder)
+    found = swept_sampler(sampler)
     listed = isinstance(measures, list | tuple) and all(isinstance(name, str) for name in measures)
     if not listed or not measures or len(set(measures)) < len(measures):
         raise UsageError(f"measures must be a list of different measures, ('graph', 'ess') say; received {measures!r}")
@@ -178,11 +179,11 @@ def make_plan(
         find_measure(name)
     if not isinstance(label, str):
         raise UsageError(f"label must be words; received {label!r}")
-    fixed = {name: plain(value, name) for name, value in options.items()}
+    fixed = {name: recordable(value, name) for name, value in options.items()}
     return Plan(
-        target=target,
+        target=made,
         identity=identity,
-        sampler=sampler,
+        sampler=found,
         options=fixed,
         settings=grid_settings(grid, fixed),
         seeds=seed_list(seeds),
@@ -268,7 +269,7 @@ def named_target(
         path, colon, attribute = name.rpartition(":")
         reference = f"{folder / path}{colon}{attribute}" if colon else str(folder / name)
         return load_target(reference), (folder / path,)
-    resolved, files = {key: plain(value, f"target option {key}") for key, value in options.items()}, []
+    resolved, files = {key: recordable(value, f"target option {key}") for key, value in options.items()}, []
     data = resolved.get("data")
     if isinstance(data, str) and _is_file_name(data):
         resolved["data"] = str(folder / data)
@@ -320,7 +321,7 @@ def make_measure_settings(given: Mapping[str, Any], tolerance: float, max_second
         _require_range(max_seconds, "max_seconds", math.inf)
     options = all_options()
     found = {
-        name: options[name].checked(value if options[name].may_be_object else plain(value, name))
+        name: options[name].checked(value if options[name].may_be_object else recordable(value, name))
         for name, value in given.items()
     }
     return found | {"tolerance": float(tolerance), "max_seconds": max_seconds}
@@ -341,24 +342,21 @@ def _is_file_name(text: str) -> bool:
     return False
 
 
-def _target(
-    target: Target | str, target_options: Mapping[str, Any] | None, options: Mapping[str, Any]
-) -> tuple[Target, tuple[Path, ...]]:
+def _identified(
+    target: Target | str, target_options: Mapping[str, Any], options: Mapping[str, Any], folder: Path
+) -> tuple[Target, TargetIdentity]:
+    """The target, and how records know it."""
     if isinstance(target, str):
-        return named_target(target, target_options or {}, start_dimension(options))
-    if not isinstance(target, Target):
-        raise UsageError(f"target must be a steinkit.Target, or the name of one; received {type(target).__name__}")
-    if target_options:
-        raise UsageError("target_options are for a target given by its name; this one is made already")
-    return target, ()
-
-
-def _identity(
-    target: Target | str, made: Target, target_options: Mapping[str, Any] | None, files: Sequence[Path]
-) -> TargetIdentity:
-    described = {name: plain(value, f"target option {name}") for name, value in (target_options or {}).items()}
-    name = target if isinstance(target, str) else target.label
-    return TargetIdentity(name, described, target_fingerprint(made, files))
+        made, files = named_target(target, target_options, start_dimension(options), folder)
+        name = target
+    else:
+        if not isinstance(target, Target):
+            raise UsageError(f"target must be a steinkit.Target, or the name of one; received {type(target).__name__}")
+        if target_options:
+            raise UsageError("target_options are for a target given by its name; this one is made already")
+        made, files, name = target, (), target.label
+    described = {key: recordable(value, f"target option {key}") for key, value in target_options.items()}
+    return made, TargetIdentity(name, described, target_fingerprint(made, files))
 
 
 def _require_identifiable(plan: Plan) -> None:

@@ -1,0 +1,114 @@
+"""What is known of the measures, and that settings reach those that read them, and no others unsaid."""
+
+import dataclasses
+import inspect
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit.errors import UsageError
+from steinkit.measures import find_measure, measure_names, take_measure
+from steinkit.measures.registry import all_options, recorded_settings, restored_settings, takers_of
+
+TARGET = sk.targets.Normal([0.0])
+SAMPLE = sk.Sample(points=np.random.default_rng(0).standard_normal((40, 1)))
+FUNCTIONS = {
+    "graph": sk.graph_stein_discrepancy,
+    "classical": sk.classical_stein_discrepancy,
+    "wasserstein": sk.wasserstein_distance,
+    "ksd": sk.kernel_stein_discrepancy,
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_defaults_are_those_of_the_measures_own_function(name):
+    known = inspect.signature(FUNCTIONS[name]).parameters
+    for entry in dataclasses.fields(find_measure(name).settings):
+        if not entry.metadata["option"].of_one_sample and (name, entry.name) != ("wasserstein", "tolerance"):
+            assert entry.default == known[entry.name].default, entry.name
+
+
+def test_a_setting_of_several_measures_is_one_setting():
+    for name, option in all_options().items():
+        assert all(find_measure(taker).options[name] is option for taker in takers_of(name))
+
+
+def test_each_measure_reads_its_own_settings_only():
+    shared = {"tolerance": 1e-2, "kernel": "gaussian", "dilation": 3.0}
+    ksd = take_measure("ksd", SAMPLE, TARGET, shared)
+    assert ksd.document["kernel"]["name"] == "GaussianKernel"
+    assert ksd.value == sk.kernel_stein_discrepancy(SAMPLE, TARGET, kernel="gaussian").value
+    assert take_measure("graph", SAMPLE, TARGET, shared).result.tolerance == 1e-2
+    assert take_measure("ess", SAMPLE, None, shared).value == sk.chain_diagnostics(SAMPLE).min_ess
+
+
+def test_a_change_goes_before_what_is_shared():
+    assert take_measure("graph", SAMPLE, TARGET, {"tolerance": 1e-2}, tolerance=1e-3).result.tolerance == 1e-3
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "said"),
+    [
+        ("graph", {"tolerence": 1e-2}, "no measure has a setting 'tolerence'; did you mean \"tolerance\""),
+        ("classical", {"operator": object()}, "knows the Langevin operator only; operator= is for graph and ksd"),
+        ("wasserstein", {"operator": object()}, "knows the Langevin operator only"),
+        ("wasserstein", {"bounds": [[0.0, 1.0]]}, "not cut off by bounds"),
+    ],
+)
+def test_settings_that_would_be_passed_over(name, settings, said):
+    with pytest.raises(UsageError) as refused:
+        take_measure(name, SAMPLE, TARGET, settings)
+    assert said in str(refused.value)
+
+
+def _compared(measures, **settings):
+    return sk.compare({"draws": SAMPLE}, TARGET, measures=measures, **settings)
+
+
+def _curve(measures, **settings):
+    return sk.curve(SAMPLE, TARGET, n=[20, 40], measure=measures[0], **settings)
+
+
+def _sweep(measures, **settings):
+    grid, options = {"proposal_scale": [1.0]}, {"draws": 5}
+    return sk.sweep(TARGET, "rwmh", grid=grid, options=options, seeds=1, measures=measures, **settings)
+
+
+@pytest.mark.parametrize("door", [_compared, _curve, _sweep])
+def test_every_door_refuses_a_setting_that_no_chosen_measure_reads(door):
+    with pytest.raises(UsageError, match="kernel is a setting of ksd, and the measures are graph; leave it out, or"):
+        door(["graph"], kernel="gaussian")
+    with pytest.raises(UsageError, match="dilation is a setting of graph"):
+        door(["ksd"], dilation=3.0)
+    door(["ksd"], kernel="gaussian")
+
+
+def test_records_give_back_what_they_were_made_from():
+    given = {
+        "bounds": np.array([[-np.inf, 3.0], [0.0, np.inf]]),
+        "stein_factors": (1.0, 2.0, 0.5),
+        "tolerance": 1e-3,
+        "kernel": "matern",
+        "squared": True,
+    }
+    record = recorded_settings(given)
+    assert record["bounds"] == [[None, 3.0], [0.0, None]]
+    assert record["stein_factors"] == [1.0, 2.0, 0.5]
+    graph, ksd = restored_settings(record, "graph"), restored_settings(record, "ksd")
+    np.testing.assert_array_equal(graph["bounds"], given["bounds"])
+    assert (graph["stein_factors"], graph["tolerance"], graph["dilation"]) == ((1.0, 2.0, 0.5), 1e-3, 2.0)
+    assert (ksd["kernel"], ksd["squared"], ksd["statistic"]) == ("matern", True, "v")
+    assert "n_jobs" not in record
+    with pytest.raises(UsageError, match="not kept with it"):
+        restored_settings(record | {"operator": "281a1339"}, "graph")
+
+
+def test_of_no_kernel_but_a_named_one_more_than_its_print_is_kept():
+    assert recorded_settings({"kernel": sk.IMQ(scale=2.0)})["kernel"] == repr(sk.IMQ(scale=2.0))
+
+
+def test_what_looks_at_the_draws_alone_proves_nothing():
+    for name in measure_names():
+        measure = find_measure(name)
+        assert (measure.needs == "draws") == (not measure.has_bracket)

@@ -1,0 +1,114 @@
+"""What a record says of its cell: records kept by an earlier run are known again, and others are not taken for them."""
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit.sweeps import plan as plan_module
+from steinkit.sweeps.configuration import read_configuration
+from steinkit.sweeps.identity import target_fingerprint
+
+_HEAD = """
+target = "normal"
+[target_options]
+mean = [0.0, 0.0]
+[sampler]
+name = "rwmh"
+draws = 40
+[grid]
+proposal_scale = [0.2, 2.5]
+[run]
+"""
+_OPERATOR = """
+import numpy as np
+import steinkit as sk
+operator = sk.RiemannianLangevin(
+    covariance=lambda x: (1.0 + x**2)[:, :, None] * np.eye(x.shape[1]), divergence=lambda x: 2.0 * x)
+"""
+_ALL = """
+seeds = [3, 1]
+measures = ["ksd", "graph"]
+bounds = [[-inf, 9.0], [-9.0, inf]]
+stein_factors = [1, 2, 0.5]
+kernel = "gaussian"
+statistic = "u"
+squared = true
+dilation = 3.0
+graph = "complete"
+engine = "highs"
+tolerance = 1e-3
+max_seconds = 60
+label = "x"
+operator = "model.py:operator"
+"""
+
+
+@pytest.fixture
+def planned(tmp_path, monkeypatch):
+    """The plan that a table [run] leads to, by a version that does not change."""
+    monkeypatch.setattr(plan_module, "__version__", "1.0")
+    (tmp_path / "model.py").write_text(_OPERATOR)
+
+    def plan(run):
+        (tmp_path / "sweep.toml").write_text(_HEAD + run)
+        return read_configuration(tmp_path / "sweep.toml")[0]
+
+    return plan
+
+
+@pytest.mark.parametrize(
+    ("run", "final", "loose"),
+    [
+        (
+            'seeds = 3\nmeasures = ["graph", "ess"]\n',
+            "32f2b5101cd3f36de9b0f3237569a035",
+            "19bcf11d6b5ea74dbc8f10c4fe2610ca",
+        ),
+        (_ALL, "451e90c2ee94160b552604f7d81fb9c9", "a1bd1dfc96c25398758a7ee8a5a8d9aa"),
+    ],
+)
+def test_cells_bear_the_fingerprints_that_folders_hold(planned, run, final, loose):
+    plan = planned(run)
+    assert plan.fingerprint(1, 1) == final
+    assert plan.fingerprint(0, 1, 1e-2) == loose
+
+
+def test_a_record_holds_the_settings_of_all_measures_in_their_order(planned):
+    assert planned(_ALL).document["measure_settings"] == {
+        "bounds": [[None, 9.0], [-9.0, None]],
+        "tolerance": 1e-3,
+        "max_seconds": 60,
+        "stein_factors": [1.0, 2.0, 0.5],
+        "dilation": 3.0,
+        "graph": "complete",
+        "engine": "highs",
+        "kernel": "gaussian",
+        "statistic": "u",
+        "squared": True,
+        "bootstrap": 0,
+        "seed": 0,
+        "operator": "281a133989225b6a5927b8cb38a6eb96",
+    }
+    assert list(planned(_ALL).document["measure_settings"])[-3:] == ["bootstrap", "seed", "operator"]
+
+
+def _normal(names):
+    return sk.Target(score=lambda x: -x, dim=2, names=names)
+
+
+def test_targets_are_told_apart_by_their_names():
+    named = [target_fingerprint(_normal(names)) for names in (["a", "b"], ["a", "c"], ["b", "a"], ["a", "b"])]
+    assert len(set(named)) == 3
+    assert named[0] == named[3]
+    assert target_fingerprint(_normal(None)) not in named
+
+
+def test_records_of_a_target_with_other_names_are_not_reused(tmp_path):
+    def swept(names):
+        def draw(target, *, seed, scale):
+            return scale * np.random.default_rng(seed).standard_normal((10, 2))
+
+        grid = {"scale": [1.0, 2.0]}
+        return sk.sweep(_normal(names), draw, grid=grid, seeds=1, measures=["ksd", "graph"], directory=tmp_path)
+
+    assert [swept(names).reused for names in (["a", "b"], ["a", "c"], ["a", "b"])] == [0, 0, 2]

@@ -8,9 +8,10 @@ from typing import Any, TypeVar
 import click
 
 from steinkit.cli.options import name_list
-from steinkit.measures import measure_names
+from steinkit.describe.numbers import listed
+from steinkit.measures import find_measure, measure_names
 from steinkit.measures.options import BoundsOption, Option
-from steinkit.measures.registry import all_options
+from steinkit.measures.registry import all_options, takers_of
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -54,6 +55,7 @@ def file_options(command: Command) -> Command:
 
 def measure_options(command: Command) -> Command:
     """``--measure`` and the settings of the measures, by their names in Python."""
+    one_dimensional = [name for name in measure_names() if find_measure(name).max_dim == 1]
     return _all(
         command,
         click.option(
@@ -63,7 +65,7 @@ def measure_options(command: Command) -> Command:
             type=click.Choice(measure_names()),
             default=("graph",),
             show_default=True,
-            help="What to measure; repeatable.",
+            help=f"What to measure; repeatable. In one dimension only: {', '.join(one_dimensional)}.",
         ),
         *(setting_option(name) for name, option in all_options().items() if option.help and not option.of_one_sample),
     )
@@ -93,7 +95,9 @@ def setting_option(name: str) -> Callable[[Command], Command]:
         how["multiple"] = True
     elif isinstance(default, tuple):
         default = ",".join(f"{each:g}" for each in default)
-    return click.option(flag_of(name), name, default=default, metavar=option.metavar, help=option.help, **how)
+    said = option.help() if callable(option.help) else option.help
+    help_text = f"{said}; of {listed(takers_of(name))}."
+    return click.option(flag_of(name), name, default=default, metavar=option.metavar, help=help_text, **how)
 
 
 def flag_of(name: str) -> str:

@@ -13,8 +13,8 @@ from steinkit.comparison.ranking import rank_groups
 from steinkit.comparison.result import ComparedSample, Comparison
 from steinkit.errors import SolverError, SteinkitError, SteinkitWarning, UsageError
 from steinkit.measures import Measurement, find_measure, take_measure
-from steinkit.measures.independent_samples import measured_reference
 from steinkit.measures.registry import require_taken
+from steinkit.measures.scoring import measured_reference
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Sample, as_sample
 from steinkit.target import Seed, Target

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from steinkit.discrepancy.operators import RiemannianLangevin
 
 
+def _engine_choices() -> str:
+    return "auto, chain, block, first_order, highs, cvxpy or cvxpy:SOLVER"
+
+
 @dataclass(frozen=True)
 class GraphSettings:
     """See `graph_stein_discrepancy`."""
@@ -23,15 +27,15 @@ class GraphSettings:
     tolerance: float | None = TOLERANCE.field()
     max_seconds: float | None = MAX_SECONDS.field()
     stein_factors: tuple[float, float, float] = STEIN_FACTORS.field()
-    dilation: float = Option(default=2.0, help="Stretch of the spanner, above 1.").field()
+    dilation: float = Option(default=2.0, help="Stretch of the spanner, above 1").field()
     graph: Literal["spanner", "complete"] = Option(
-        default="spanner", choices=lambda: ("spanner", "complete"), help="Pairs of draws that bound g."
+        default="spanner", choices=lambda: ("spanner", "complete"), help="Which pairs of draws bound g"
     ).field()
     engine: str = Option(
         default="auto",
         read=str,
         metavar="NAME",
-        help="auto, chain, block, first_order, highs, cvxpy or cvxpy:SOLVER; of graph.",
+        help=_engine_choices,
     ).field()
     operator: RiemannianLangevin | None = OPERATOR.field()
     n_jobs: int = N_JOBS.field()

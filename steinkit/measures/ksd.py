@@ -39,12 +39,12 @@ class KernelSettings:
 
     bounds: Floats | None = BOUNDS.field()
     operator: RiemannianLangevin | None = OPERATOR.field()
-    kernel: str | BaseKernel = _KernelOption(default="imq", choices=_kernel_names, help="Base kernel of ksd.").field()
+    kernel: str | BaseKernel = _KernelOption(default="imq", choices=_kernel_names, help="Base kernel").field()
     statistic: Literal["v", "u"] = Option(
         default="v",
         choices=lambda: ("v", "u"),
         implies={"u": {"squared": True}},
-        help="V- or U-statistic of ksd; the latter comes squared.",
+        help="V- or U-statistic; the latter comes squared",
     ).field()
     squared: bool = Option(default=False, read=bool).field()
     bootstrap: int = Option(
@@ -53,8 +53,8 @@ class KernelSettings:
         flag="p-value",
         switched_on=_BOOTSTRAP,
         of_one_sample=True,
-        help="With --measure ksd: also test by the V-statistic whether the draws, in their order, come from the "
-        f"target, with {_BOOTSTRAP} wild bootstrap samples.",
+        help="Also test by the V-statistic whether the draws, in their order, come from the target, with "
+        f"{_BOOTSTRAP} wild bootstrap samples",
     ).field()
     seed: int = Option(default=0, read=int, of_one_sample=True).field()
     n_jobs: int = N_JOBS.field()

@@ -24,8 +24,9 @@ class Option:
     Attributes
     ----------
     default : object
-    help : str
-        What ``--help`` says of it; empty where the command line has no option for it.
+    help : str or callable
+        What ``--help`` says of it before naming the measures that read it, or gives that; empty where the command line
+        has no option for it.
     read : callable
         Reads a word of the command line: a type of Python's, or a function that raises ValueError with what is wanted.
     choices : callable, optional
@@ -45,7 +46,7 @@ class Option:
     """
 
     default: Any = None
-    help: str = ""
+    help: str | Callable[[], str] = ""
     read: Callable[[str], Any] = float
     choices: Callable[[], tuple[str, ...]] | None = None
     flag: str = ""
@@ -142,30 +143,27 @@ def _three_numbers(text: str) -> tuple[float, float, float]:
 BOUNDS = BoundsOption(
     read=str,
     help="Bounds of the support, for all coordinates, or repeated for each in order, or NAME=LOWER,UPPER; inf and -inf "
-    "are allowed.",
+    "are allowed",
     metavar="LOWER,UPPER",
 )
-TOLERANCE = Option(help="Widest relative bracket accepted; by default 1e-6, and 1e-3 for graph above three dimensions.")
-MAX_SECONDS = Option(
-    help="Stop after this time, spanner and a first compilation included, with the best bracket found."
-)
+TOLERANCE = Option(help="Widest relative bracket accepted; by default 1e-6, and 1e-3 for graph above three dimensions")
+MAX_SECONDS = Option(help="Stop after this time, spanner and a first compilation included, with the best bracket found")
 STEIN_FACTORS = SteinFactorsOption(
     default=(1.0, 1.0, 1.0),
     read=_three_numbers,
     metavar="C1,C2,C3",
-    help="Bounds on g, its gradient, and the gradient's Lipschitz constant; of graph and classical.",
+    help="Bounds on g, its gradient, and the gradient's Lipschitz constant",
 )
 OPERATOR = OperatorOption(
     read=str,
     metavar="PATH.PY:ATTRIBUTE",
-    help="A RiemannianLangevin of a Python file, which is then run, in place of the Langevin operator; of graph and "
-    "ksd.",
+    help="A RiemannianLangevin of a Python file, which is then run, in place of the Langevin operator",
 )
 N_JOBS = Option(
     default=1,
     read=int,
     flag="jobs",
     changes_value=False,
-    help="Coordinates solved, or stripes of ksd summed, side by side; -1 for all processors.",
+    help="Coordinates solved, or stripes of pairs summed, side by side; -1 for all processors",
 )
 PROGRESS = Option(default=False, read=bool, changes_value=False)

@@ -38,11 +38,6 @@ def find_measure(name: str) -> Measure:
     return _MEASURES[name]
 
 
-def measures_that(capability: str) -> tuple[str, ...]:
-    """Names of the measures with an attribute that is true."""
-    return tuple(name for name, measure in _MEASURES.items() if getattr(measure, capability))
-
-
 def all_options() -> dict[str, Option]:
     """The settings of all measures by their names; those that measures share stand at the first."""
     return {name: option for measure in _MEASURES.values() for name, option in measure.options.items()}

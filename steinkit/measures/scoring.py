@@ -5,17 +5,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from steinkit.errors import SolverError, SteinkitWarning
 from steinkit.measures.base import Measure, Measurement
-from steinkit.measures.independent_samples import measured_reference
-from steinkit.measures.registry import take_measure
+from steinkit.measures.registry import all_options, take_measure
 from steinkit.sample import Sample
 from steinkit.target import Seed, Target
 
 if TYPE_CHECKING:
     from steinkit.discrepancy.reference import Reference
+
+_REFERENCE_TOLERANCE = 1e-3  # independent samples differ among themselves by far more
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,3 +91,42 @@ def score_sample(
     named = (each.result.sample for each in taken if hasattr(each.result, "sample"))
     names = next((points.names for points in named if points is not None), sample.names)
     return Scores(replace(sample, names=names), taken, references, tuple(notes))
+
+
+def measured_reference(
+    measured: Sequence[Measurement],
+    target: Target,
+    n: int,
+    repeats: int,
+    *,
+    rng: Seed,
+    settings: Mapping[str, Any],
+    progress: bool,
+) -> Reference:
+    """Measure independent samples like those measured, as exactly as their spread deserves.
+
+    Parameters
+    ----------
+    measured : sequence of Measurement
+        Of one measure; none of the samples drawn is measured more exactly than the least exact of these.
+    target : Target
+    n, repeats : int
+        Draws in a sample, and samples.
+    rng : int, numpy.random.Generator or None
+    settings : mapping
+        Those of the measurements.
+    progress : bool
+
+    Raises
+    ------
+    UsageError, SolverError
+        As the measure does.
+    """
+    from steinkit.discrepancy.reference import reference_discrepancy
+
+    options = all_options()
+    alike = {name: value for name, value in settings.items() if not options[name].of_one_sample}
+    reached = [getattr(each.result, "tolerance", 0.0) for each in measured]
+    alike |= {"tolerance": max([_REFERENCE_TOLERANCE, *reached]), "progress": False}
+    take = partial(take_measure, measured[0].measure, settings=alike)
+    return reference_discrepancy(target, n, repeats, rng=rng, progress=progress, discrepancy=take)

@@ -23,24 +23,52 @@ could save at most.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from steinkit.errors import UsageError
 from steinkit.sample import Floats
-from steinkit.samplers.acceptance.interface import Look, Verdict, varies
+from steinkit.samplers.acceptance.interface import AcceptanceTest, Look, Moves, Verdict, varies
 from steinkit.samplers.acceptance.oracle import oracle_thresholds
-from steinkit.samplers.chains.options import batch_within, number, share
+from steinkit.samplers.arguments import batch_within, number, share
 
 # Stands for infinity at epsilon = 0: times a standard error it neither overflows nor makes NaN.
 _NEVER = 1e150
 
 
 @dataclass(frozen=True)
-class AusterityTest:
+class _SequentialTest(AcceptanceTest):
+    """What the austerity test and its oracle's variant share."""
+
+    epsilon: float = 0.05
+    batch_size: int | None = None
+    alpha: float = 0.5
+
+    def __post_init__(self) -> None:
+        share(self.epsilon, "epsilon")
+        number(self.alpha, "alpha", lambda a: 0.5 <= a <= 1.0, "in [1/2, 1]")
+        if self.batch_size is not None:
+            batch_within(self.batch_size, 1, self.batch_size)
+
+    def first_batch(self, size: int) -> int:
+        """m data."""
+        return batch_within(self.batch_size, 500, size)
+
+    def _verdict(self, look: Look, thresholds: Floats) -> Verdict:
+        """Decide where the mean is more than G_j standard errors away from mu_0, and at b = N."""
+        N, b = look.size, look.seen
+        mu_0 = (look.level - look.offset) * (look.temperature / N)
+        gap = look.mean - mu_0
+        s = np.sqrt(look.variance / b * (1.0 - (b - 1.0) / max(N - 1, 1)))
+        decided = ((np.abs(gap) > thresholds * s) & varies(look)) | (b == N)
+        return Verdict(decided, gap > 0.0, b + self.first_batch(N))
+
+
+@dataclass(frozen=True)
+class AusterityTest(_SequentialTest):
     """Sequential approximation of the Metropolis test.
 
     Parameters
@@ -69,43 +97,23 @@ class AusterityTest:
     S. K. Wang and A. A. Tsiatis (1987), "Approximately optimal one-parameter boundaries for group sequential trials".
     """
 
-    epsilon: float = 0.05
-    batch_size: int | None = None
-    alpha: float = 0.5
-
-    needs_all_data = False
-    needs_normal = False
-    needs_values = False
-    diagnostics = ()
-
-    def __post_init__(self) -> None:
-        share(self.epsilon, "epsilon")
-        number(self.alpha, "alpha", lambda a: 0.5 <= a <= 1.0, "in [1/2, 1]")
-        if self.batch_size is not None:
-            batch_within(self.batch_size, 1, self.batch_size)
-
-    def first_batch(self, size: int) -> int:
-        """M data."""
-        return batch_within(self.batch_size, 500, size)
-
-    def level(self, uniforms: Floats) -> Floats:
-        """Log u."""
-        return np.log(uniforms)
+    name = "austerity"
 
     def decide(self, look: Look) -> Verdict:
         """Decide where the mean is more than G_j standard errors away from mu_0, and at b = N."""
-        batch = self.first_batch(look.size)
         room = 1 << int(look.number.max()).bit_length()
-        thresholds = austerity_thresholds(self.epsilon, self.alpha, batch, look.size, room)[look.number]
-        return _verdict(look, thresholds, batch)
+        return self._verdict(look, self._thresholds(look.size, room)[look.number])
 
-    def described(self) -> dict[str, Any]:
-        """Name and options."""
-        return {"test": "austerity", "epsilon": self.epsilon, "batch_size": self.batch_size, "alpha": self.alpha}
+    def fixed_thresholds(self, size: int) -> Floats:
+        """G_j of the looks before the last."""
+        return self._thresholds(size, -(-size // self.first_batch(size)))[:-1].copy()
+
+    def _thresholds(self, size: int, looks: int) -> Floats:
+        return austerity_thresholds(self.epsilon, self.alpha, self.first_batch(size), size, looks)
 
 
 @dataclass(frozen=True)
-class OracleAusterityTest:
+class OracleAusterityTest(_SequentialTest):
     """The austerity test with thresholds chosen for each step by a scan of all the data: a yardstick, not a saving.
 
     Parameters
@@ -132,25 +140,16 @@ class OracleAusterityTest:
     section 5.
     """
 
-    epsilon: float = 0.05
-    batch_size: int | None = None
-    alpha: float = 0.5
-
-    needs_all_data = False
-    needs_normal = False
-    needs_values = False
+    name = "oracle-austerity"
+    needs_bound = True
     diagnostics = ("oracle_cost",)
 
-    def __post_init__(self) -> None:
-        AusterityTest(self.epsilon, self.batch_size, self.alpha)
-
-    def first_batch(self, size: int) -> int:
-        """M data."""
-        return batch_within(self.batch_size, 500, size)
-
-    def level(self, uniforms: Floats) -> Floats:
-        """Log u."""
-        return np.log(uniforms)
+    def bounds(self, moves: Moves) -> Floats:
+        """Standardised means (mean - mu_0) sqrt(N - 1) / sd of all the l_i, by a scan."""
+        N = moves.size
+        mean, sd = moves.difference_moments()
+        mu_0 = (moves.level - moves.offset) * (moves.temperature / N)
+        return (mean - mu_0) * math.sqrt(N - 1.0) / sd
 
     def decide(self, look: Look) -> Verdict:
         """Decide as the austerity test would, with the epsilon of this step; its standardised mean is ``bound``."""
@@ -162,22 +161,7 @@ class OracleAusterityTest:
         G = oracle_thresholds(look.bound, first_fraction=batch / N, epsilon=self.epsilon, alpha=self.alpha)
         testable = (b > 1) & np.isfinite(G)
         quantiles = np.where(testable, -stdtrit(np.maximum(b - 1.0, 1.0), ndtr(-G)), _NEVER)
-        thresholds = np.clip(quantiles, 0.0, _NEVER) * (b / N) ** (0.5 - self.alpha)
-        return _verdict(look, thresholds, batch)
-
-    def described(self) -> dict[str, Any]:
-        """Name and options."""
-        return {"test": "oracle-austerity", "epsilon": self.epsilon, "batch_size": self.batch_size, "alpha": self.alpha}
-
-
-def _verdict(look: Look, thresholds: Floats, batch: int) -> Verdict:
-    """Decide where the mean is more than G_j standard errors away from mu_0, and at b = N."""
-    N, b = look.size, look.seen
-    mu_0 = (look.level - look.offset) * (look.temperature / N)
-    gap = look.mean - mu_0
-    s = np.sqrt(look.variance / b * (1.0 - (b - 1.0) / max(N - 1, 1)))
-    decided = ((np.abs(gap) > thresholds * s) & varies(look)) | (b == N)
-    return Verdict(decided, gap > 0.0, b + batch)
+        return self._verdict(look, np.clip(quantiles, 0.0, _NEVER) * (b / N) ** (0.5 - self.alpha))
 
 
 @lru_cache(maxsize=64)

@@ -16,15 +16,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.errors import UsageError
+from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats
-from steinkit.samplers.acceptance.interface import Look, Verdict
-from steinkit.samplers.chains.options import batch_within, number, positive, share
+from steinkit.samplers.acceptance.interface import AcceptanceTest, Look, Moves, Verdict
+from steinkit.samplers.arguments import batch_within, number, positive, share
 
 Bound = float | str | Callable[[Floats, Floats], ArrayLike]
 
@@ -32,7 +31,7 @@ _RANGE_FACTOR = 7.0 / 3.0 + 3.0 / math.sqrt(2.0)
 
 
 @dataclass(frozen=True)
-class ConcentrationTest:
+class ConcentrationTest(AcceptanceTest):
     """Approximation of the Metropolis test by a concentration inequality: safe, and hungry for data.
 
     Parameters
@@ -66,15 +65,14 @@ class ConcentrationTest:
     R. Bardenet and O.-A. Maillard (2015), "Concentration inequalities for sampling without replacement", theorem 4.3.
     """
 
+    name = "concentration"
+    needs_bound = True
+
     epsilon: float = 0.01
     batch_size: int | None = None
     bound: Bound = "oracle"
     factor: float = 2.0
     power: float = 2.0
-
-    needs_all_data = False
-    needs_normal = False
-    needs_values = False
 
     def __post_init__(self) -> None:
         share(self.epsilon, "epsilon")
@@ -96,9 +94,20 @@ class ConcentrationTest:
         """Data of the first look."""
         return batch_within(self.batch_size, 100, size)
 
-    def level(self, uniforms: Floats) -> Floats:
-        """Log u."""
-        return np.log(uniforms)
+    @property
+    def constant_bound(self) -> float | None:
+        """C, if it is a number."""
+        return None if isinstance(self.bound, str) or callable(self.bound) else float(self.bound)
+
+    def bounds(self, moves: Moves) -> Floats:
+        """C of each move: as given, or by a scan."""
+        if not callable(self.bound):
+            constant = self.constant_bound
+            return moves.largest_difference() if constant is None else np.full(len(moves.states), constant)
+        values = np.asarray(self.bound(moves.states, moves.proposals), dtype=np.float64)
+        if values.shape != (len(moves.states),) or not (values >= 0.0).all():
+            raise InputError(f"bound must return shape ({len(moves.states)},), none below zero; it returned {values}")
+        return values
 
     def decide(self, look: Look) -> Verdict:
         """Decide where the mean is further from mu_0 than the bound, and at b = N."""
@@ -112,15 +121,3 @@ class ConcentrationTest:
         c = np.sqrt(look.variance * 2.0 * rho * L / b) + _RANGE_FACTOR * 2.0 * look.bound * L / b
         decided = (np.abs(gap) > c) | (b == N)
         return Verdict(decided, gap > 0.0, np.ceil(self.factor * b).astype(np.int64))
-
-    def described(self) -> dict[str, Any]:
-        """Name and options."""
-        bound = getattr(self.bound, "__name__", "function") if callable(self.bound) else self.bound
-        return {
-            "test": "concentration",
-            "epsilon": self.epsilon,
-            "batch_size": self.batch_size,
-            "bound": bound,
-            "factor": self.factor,
-            "power": self.power,
-        }

@@ -20,7 +20,7 @@ measurable. By symmetry the other half of the line has the same errors. The erro
 non-negative least squares on the same grid then finds a law with an error below 1e-8.
 
 The authors of the test solve a ridge regression instead (their equation 15) and cut off the negative weights that it
-returns; their errors are 1e-4 at sigma = .9 and 5e-6 at .8. It is here for comparison, as ``method="ridge"``.
+returns; their errors are 1e-4 at sigma = .9 and 5e-6 at .8 (`benchmarks/samplers.py` compares).
 
 References
 ----------
@@ -37,11 +37,10 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.errors import SolverError, UsageError, did_you_mean
+from steinkit.errors import SolverError, UsageError
 from steinkit.sample import Floats
 
 LOGISTIC_VARIANCE = math.pi**2 / 3.0
-METHODS = ("minimax", "ridge")
 
 # Below, a minibatch of 400 times the data that sigma = 1 needs; and the grid of atoms becomes too long.
 _SMALLEST_SIGMA = 0.05
@@ -54,12 +53,6 @@ _TAIL = 6.0  # standard deviations beyond the last atom up to which the error is
 _ERROR_UNIT = 1e-5  # of the program's error variable, so that it is of the order of the weights
 _TOLERANCE = 1e-10  # of the linear program; the smallest HiGHS takes
 _MASS_PENALTY = 1e3  # weight of the row "the masses sum to one" in the least squares problem
-
-# Settings of the authors' ridge regression: its lambda belongs to a grid of 4000 steps up to V.
-_RIDGE_LAMBDA = 1.0
-_RIDGE_LARGEST_ATOM = 30.0
-_RIDGE_STEPS = 500
-_RIDGE_STEPS_OF_AUTHORS = 4000
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,15 +70,12 @@ class Correction:
     error : float
         Largest difference between the distribution function of N(0, sigma^2) + X_corr and the logistic one: no
         acceptance probability of a Barker test is off by more, so far as its own noise is normal.
-    method : str
-        How it was found.
     """
 
     atoms: Floats
     probabilities: Floats
     sigma: float
     error: float
-    method: str
 
     @property
     def variance(self) -> float:
@@ -118,26 +108,23 @@ class Correction:
         return np.asarray(np.cumsum(self.probabilities)[:-1], dtype=np.float64)
 
 
-def correction_distribution(sigma: float, method: str = "minimax") -> Correction:
+def correction_distribution(sigma: float) -> Correction:
     """The law that turns normal noise of standard deviation sigma into logistic noise.
 
     Parameters
     ----------
     sigma : float
         Standard deviation of the normal, at least .05 and less than pi / sqrt(3) = 1.81.
-    method : {"minimax", "ridge"}
-        The law of smallest error, or the regularised least squares of Seita et al. with lambda = 1 and V = 30.
 
     Returns
     -------
     Correction
-        Computed once for each sigma and method (in less than a second), and shared from then on: its arrays are
-        read-only.
+        Computed once for each sigma (in less than a second), and shared from then on: its arrays are read-only.
 
     Raises
     ------
     UsageError
-        If sigma or the method is not one of these.
+        If sigma is not one of these.
 
     Examples
     --------
@@ -145,10 +132,6 @@ def correction_distribution(sigma: float, method: str = "minimax") -> Correction
     >>> correction_distribution(1.0).error < 1e-7
     True
     """
-    if method not in METHODS:
-        raise UsageError(
-            f"unknown method {method!r}{did_you_mean(str(method), METHODS)}; choose {' or '.join(METHODS)}"
-        )
     try:
         value = float(sigma)
     except (TypeError, ValueError):
@@ -160,55 +143,11 @@ def correction_distribution(sigma: float, method: str = "minimax") -> Correction
             "the logistic noise it is a part of, and a smaller sigma only makes batches grow as 1 / sigma^2; take "
             "1 (exact to 1e-7) or 1.3 (to 1e-4, on less data)"
         )
-    return _cached_correction(value, method)
-
-
-def ridge_correction(
-    sigma: float, ridge: float, *, largest_atom: float = _RIDGE_LARGEST_ATOM, steps: int = _RIDGE_STEPS
-) -> Correction:
-    """The correction of Seita et al.: ridge regression, negative weights cut off, the rest made to sum to one.
-
-    With X_i = i V / n, |i| <= 2 n, and Y_j = j V / n, |j| <= n, it solves
-
-        minimise over u of  |M u - v|^2 + lambda |u|^2,   M_ij = Phi((X_i - Y_j) / sigma),  v_i = 1 / (1 + exp(-X_i)).
-
-    Parameters
-    ----------
-    sigma : float
-    ridge : float
-        lambda, for a grid of n = 4000 steps; other grids use lambda (n / 4000)^2, which gives the same law.
-    largest_atom : float
-        V.
-    steps : int
-        n.
-
-    Returns
-    -------
-    Correction
-
-    References
-    ----------
-    D. Seita, X. Pan, H. Chen and J. Canny (2017), equation 15 and table 1.
-    """
-    from scipy.linalg import solve
-
-    atoms = np.linspace(0.0, largest_atom, steps + 1)
-    x = np.linspace(0.0, 2.0 * largest_atom, 2 * steps + 1)[1:]
-    # u is symmetric. At +-x the residuals are (m - 1) / 2 +- r(x), with m the total mass and r that of the half line.
-    matrix = _half_cdf(x, atoms, sigma)
-    mass_rows = steps + 0.25  # sum over x of 2 / 4, and 1 / 4 at x = 0
-    penalty = np.full(len(atoms), 0.5)
-    penalty[0] = 1.0
-    scaled_ridge = ridge * (steps / _RIDGE_STEPS_OF_AUTHORS) ** 2
-    normal_matrix = 2.0 * matrix.T @ matrix + mass_rows + np.diag(scaled_ridge * penalty)
-    weights = solve(normal_matrix, 2.0 * matrix.T @ _half_logistic(x) + mass_rows, assume_a="pos")
-    return _as_correction(atoms, weights, sigma, "ridge")
+    return _cached_correction(value)
 
 
 @lru_cache(maxsize=64)
-def _cached_correction(sigma: float, method: str) -> Correction:
-    if method == "ridge":
-        return ridge_correction(sigma, _RIDGE_LAMBDA)
+def _cached_correction(sigma: float) -> Correction:
     return _least_squares(sigma) if sigma < _LEAST_SQUARES_BELOW else _minimax(sigma)
 
 
@@ -237,7 +176,7 @@ def _minimax(sigma: float) -> Correction:
             0.0,
             1.0,
         )
-    return _as_correction(atoms, answer.x[:-1], sigma, "minimax")
+    return _as_correction(atoms, answer.x[:-1], sigma)
 
 
 def _least_squares(sigma: float) -> Correction:
@@ -247,7 +186,7 @@ def _least_squares(sigma: float) -> Correction:
     atoms, x = _grid(sigma, refinement=1)
     rows = np.vstack([_half_cdf(x, atoms, sigma), np.full(len(atoms), _MASS_PENALTY)])
     weights, _ = nnls(rows, np.append(_half_logistic(x), _MASS_PENALTY), maxiter=100 * len(atoms))
-    found = _as_correction(atoms, weights, sigma, "minimax")
+    found = _as_correction(atoms, weights, sigma)
     if found.error > _LEAST_SQUARES_ERROR:
         raise SolverError(
             f"the correction distribution for sigma = {sigma:g} was found to {found.error:.1e} only, "
@@ -282,7 +221,7 @@ def _half_logistic(x: Floats) -> Floats:
     return np.asarray(0.5 * np.tanh(0.5 * x), dtype=np.float64)
 
 
-def _as_correction(half_atoms: Floats, weights: Floats, sigma: float, method: str) -> Correction:
+def _as_correction(half_atoms: Floats, weights: Floats, sigma: float) -> Correction:
     """Cut off negative weights, make the rest sum to one, mirror them, and measure the error."""
     kept = weights > 0.0
     half, mass = half_atoms[kept], weights[kept] / weights[kept].sum()
@@ -291,7 +230,7 @@ def _as_correction(half_atoms: Floats, weights: Floats, sigma: float, method: st
     atoms = np.concatenate([-half[mirrored][::-1], half])
     side = np.where(mirrored, 0.5, 1.0) * mass
     probabilities = np.concatenate([side[mirrored][::-1], side])
-    return Correction(_read_only(atoms), _read_only(probabilities), sigma, error, method)
+    return Correction(_read_only(atoms), _read_only(probabilities), sigma, error)
 
 
 def _largest_difference(half_atoms: Floats, mass: Floats, sigma: float) -> float:

@@ -7,16 +7,35 @@ Barker:     accept with probability 1 / (1 + exp(-Delta)), that is if log(u / (1
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 
 from steinkit.sample import Floats
-from steinkit.samplers.acceptance.interface import Look, Verdict
+from steinkit.samplers.acceptance.interface import AcceptanceTest, Look, Verdict
 
 
 @dataclass(frozen=True)
-class MetropolisTest:
+class _ExactTest(AcceptanceTest):
+    """One look at all the data, which compares Delta with the level."""
+
+    needs_all_data = True
+
+    def first_batch(self, size: int) -> int:
+        """All N data."""
+        return size
+
+    def decide(self, look: Look) -> Verdict:
+        """Compare Delta with the level."""
+        delta = look.size / look.temperature * look.mean + look.offset
+        return Verdict(np.ones(len(delta), dtype=bool), delta > look.level, look.seen)
+
+    def fixed_thresholds(self, size: int) -> Floats:
+        """There is no look before the last."""
+        return np.zeros(0)
+
+
+@dataclass(frozen=True)
+class MetropolisTest(_ExactTest):
     """The Metropolis-Hastings test.
 
     References
@@ -24,31 +43,14 @@ class MetropolisTest:
     W. K. Hastings (1970), "Monte Carlo sampling methods using Markov chains and their applications".
     """
 
-    needs_all_data = True
-    needs_normal = False
-    needs_values = False
-    diagnostics: ClassVar[tuple[str, ...]] = ()
-
-    def first_batch(self, size: int) -> int:
-        """All N data."""
-        return size
-
-    def level(self, uniforms: Floats) -> Floats:
-        """Log u."""
-        return np.log(uniforms)
-
-    def decide(self, look: Look) -> Verdict:
-        """Compare Delta with the level."""
-        return _compare(look)
-
-    def described(self) -> dict[str, Any]:
-        """Name of the test."""
-        return {"test": "metropolis"}
+    name = "metropolis"
 
 
 @dataclass(frozen=True)
-class BarkerTest:
-    """Barker's test: it accepts less often than Metropolis, at most half of the moves that change nothing.
+class BarkerTest(_ExactTest):
+    """Barker's test of 1965: it accepts less often than Metropolis, at most half of the moves that change nothing.
+
+    Not the Barker proposal of Livingstone and Zanella (2022), a way to propose that uses gradients.
 
     References
     ----------
@@ -56,28 +58,8 @@ class BarkerTest:
     plasma".
     """
 
-    needs_all_data = True
-    needs_normal = False
-    needs_values = False
-    diagnostics: ClassVar[tuple[str, ...]] = ()
-
-    def first_batch(self, size: int) -> int:
-        """All N data."""
-        return size
+    name = "barker"
 
     def level(self, uniforms: Floats) -> Floats:
         """log(u / (1 - u)), a logistic number."""
         return np.log(uniforms) - np.log1p(-uniforms)
-
-    def decide(self, look: Look) -> Verdict:
-        """Compare Delta with the level."""
-        return _compare(look)
-
-    def described(self) -> dict[str, Any]:
-        """Name of the test."""
-        return {"test": "barker"}
-
-
-def _compare(look: Look) -> Verdict:
-    delta = look.size / look.temperature * look.mean + look.offset
-    return Verdict(np.ones(len(delta), dtype=bool), delta > look.level, look.seen)

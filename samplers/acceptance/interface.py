@@ -12,7 +12,8 @@ tell; where it cannot yet tell it asks for more data.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +46,7 @@ class Look(NamedTuple):
     normal : ndarray, shape (n,), or None
         A standard normal number for the step, where the test wants one.
     bound : ndarray, shape (n,), or None
-        Bound of all |l_i|, or the standardised mean of all l_i, where the test wants one from a scan of all the data.
+        What `AcceptanceTest.bounds` made of the move, where the test needs it: a bound of all |l_i|, say.
     values : list of n ndarray of shape (b,), or None
         The l_i themselves, where the test wants them.
     """
@@ -81,43 +82,106 @@ class Verdict(NamedTuple):
     diagnostics: dict[str, Floats] = {}  # noqa: RUF012 (never changed)
 
 
-class AcceptanceTest(Protocol):
-    """An acceptance test. `MetropolisTest` is the shortest example.
+class Moves(Protocol):
+    """Moves of n chains whose tests are about to begin.
 
     Attributes
     ----------
+    size : int
+        Number of data N.
+    states, proposals : ndarray, shape (n, d)
+    offset, temperature, level : ndarray, shape (n,)
+        As in `Look`.
+    """
+
+    states: Floats
+    proposals: Floats
+    offset: Floats
+    temperature: Floats
+    level: Floats
+
+    @property
+    def size(self) -> int: ...  # noqa: D102
+
+    def largest_difference(self) -> Floats:
+        """Largest |l_i| of each move, (n,): a scan of all the data, whose cost is counted apart."""
+        ...
+
+    def difference_moments(self) -> tuple[Floats, Floats]:
+        """Mean and standard deviation (divisor N) of the l_i of each move, (n,): a scan, counted apart."""
+        ...
+
+
+@dataclass(frozen=True)
+class AcceptanceTest:
+    """An acceptance test, which says what it needs. `MetropolisTest` is the shortest example.
+
+    Derive from it, as a frozen dataclass whose fields are the options of the test. `steinkit.samplers` exports it under
+    a name that ends in Test, and by ``name`` the command line knows it.
+
+    Attributes
+    ----------
+    name : str
     needs_all_data : bool
         Whether the test looks once, at all the data; the current state's log likelihood is then kept.
     needs_normal, needs_values : bool
         Whether looks carry a normal number and the single l_i.
+    needs_bound : bool
+        Whether looks carry what `bounds` makes of the move before its test begins.
+    constant_bound : float or None
+        That, if it is the same for all moves.
     diagnostics : tuple of str
-        Names of what its verdicts report beside the decision.
+        Names of what its verdicts report beside the decision; ``oracle_cost``, the cost of scans, is filled in.
     """
 
+    name: ClassVar[str]
+
+    needs_all_data = False
+    needs_normal = False
+    needs_bound = False
+
     @property
-    def needs_all_data(self) -> bool: ...  # noqa: D102
+    def needs_values(self) -> bool:  # noqa: D102
+        return False
+
     @property
-    def needs_normal(self) -> bool: ...  # noqa: D102
+    def constant_bound(self) -> float | None:  # noqa: D102
+        return None
+
     @property
-    def needs_values(self) -> bool: ...  # noqa: D102
-    @property
-    def diagnostics(self) -> tuple[str, ...]: ...  # noqa: D102
+    def diagnostics(self) -> tuple[str, ...]:  # noqa: D102
+        return ()
 
     def first_batch(self, size: int) -> int:
         """Data to have seen by the first look; UsageError if that is more than there are."""
-        ...
+        raise NotImplementedError
 
     def level(self, uniforms: Floats) -> Floats:
-        """Make levels of uniform numbers in (0, 1), one by one."""
-        ...
+        """Make levels of uniform numbers in (0, 1), one by one: log u, if not overridden."""
+        return np.log(uniforms)
+
+    def bounds(self, moves: Moves) -> Floats:
+        """What looks carry as ``bound``, (n,), where the test needs it."""
+        raise NotImplementedError
 
     def decide(self, look: Look) -> Verdict:
         """Decide, or ask for more data. At ``seen == size`` a test must decide."""
-        ...
+        raise NotImplementedError
+
+    def fixed_thresholds(self, size: int) -> Floats | None:
+        """G_j of the looks before the last, (J - 1,), where the test is: |mean - mu_0| > G_j s. Else None.
+
+        Compiled code can then take the place of `decide`; s is the standard error of the mean, as in `austerity`.
+        """
+        return None
 
     def described(self) -> dict[str, Any]:
         """Name and options, for `Draws.settings`."""
-        ...
+        options = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {"test": self.name} | {
+            name: getattr(value, "__name__", "function") if callable(value) else value
+            for name, value in options.items()
+        }
 
 
 def varies(look: Look) -> Booleans:

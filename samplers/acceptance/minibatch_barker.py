@@ -1,4 +1,4 @@
-"""Barker's test on a minibatch: the data's own sampling noise serves as part of the test's randomness.
+"""Barker's test of 1965 on a minibatch: the data's own sampling noise serves as part of the test's randomness.
 
 Barker's test accepts if Delta + X_log > 0, X_log being logistic. After b data drawn without replacement, with
 Lambda_i = (N / T) l_i,
@@ -22,14 +22,14 @@ import numpy as np
 
 from steinkit.errors import UsageError
 from steinkit.sample import Floats, Integers
-from steinkit.samplers.acceptance.interface import Look, Verdict, varies
-from steinkit.samplers.chains.options import batch_within, positive, share
+from steinkit.samplers.acceptance.interface import AcceptanceTest, Look, Verdict, varies
+from steinkit.samplers.arguments import batch_within, positive, share
 
 _JUMP = 1.1
 
 
 @dataclass(frozen=True)
-class MinibatchBarkerTest:
+class MinibatchBarkerTest(AcceptanceTest):
     """Barker's test on as many data as bring the noise of Delta below sigma.
 
     Parameters
@@ -63,14 +63,14 @@ class MinibatchBarkerTest:
     algorithm 1; equation (18) is the bound.
     """
 
+    name = "minibatch-barker"
+    needs_normal = True
+
     batch_size: int | None = None
     sigma: float = 1.0
     growth: str = "fixed"
     clt_bound: bool = False
     delta: float | None = None
-
-    needs_all_data = False
-    needs_normal = True
 
     def __post_init__(self) -> None:
         from steinkit.samplers.acceptance.correction import correction_distribution
@@ -95,7 +95,7 @@ class MinibatchBarkerTest:
         return ("clt_bound",) if self.needs_values else ()
 
     def first_batch(self, size: int) -> int:
-        """M data."""
+        """m data."""
         return batch_within(self.batch_size, 100, size)
 
     def level(self, uniforms: Floats) -> Floats:
@@ -126,14 +126,8 @@ class MinibatchBarkerTest:
 
     def described(self) -> dict[str, Any]:
         """Name and options."""
-        return {
-            "test": "minibatch-barker",
-            "batch_size": self.batch_size,
-            "sigma": self.sigma,
-            "growth": self.growth,
-            "delta": self.delta,
-            "clt_bound": self.clt_bound,
-        }
+        described = super().described()
+        return described | {"clt_bound": described.pop("clt_bound")}  # last, after delta
 
     def _wanted(self, look: Look, s2: Floats) -> Integers:
         """Data for the next look."""

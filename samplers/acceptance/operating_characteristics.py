@@ -35,7 +35,7 @@ from numpy.typing import ArrayLike
 
 from steinkit.errors import UsageError
 from steinkit.sample import Floats
-from steinkit.samplers.chains.options import number, share
+from steinkit.samplers.arguments import number, share
 
 # Gauss-Legendre nodes: so many for each standard deviation of the walk's steps, in half an interval.
 _NODES_PER_STEP = 8.0

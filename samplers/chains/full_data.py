@@ -1,46 +1,46 @@
-"""Metropolis-Hastings chains whose tests read all the data: one look each."""
+"""Tests that read all the data: one look each, and the state's log likelihood is kept."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
 from steinkit.errors import InputError
-from steinkit.sample import Integers
-from steinkit.samplers.chains.likelihood_terms import Model, as_model, show_state
-from steinkit.samplers.chains.run import Run
+from steinkit.sample import Floats, Integers
+from steinkit.samplers.chains.likelihood_terms import as_model, show_state
+from steinkit.samplers.chains.reader import Chains, Reader
 from steinkit.target import Target
 
 
-class FullRun(Run):
-    """Tests on all the data: one look each, and the state's log likelihood is kept."""
+class FullDataReader(Reader):
+    """Reads all the data of a target at once."""
 
-    def __init__(self, target: Target, *others: Any) -> None:
-        super().__init__(target, *others)
-        values = self.model.total_log_likelihood(self.live.state)
+    def __init__(self, target: Target) -> None:
+        self.model = as_model(target)
+
+    def begin_run(self, live: Chains) -> None:
+        """Evaluate the first states."""
+        values = self.model.total_log_likelihood(live.state)
         for k in np.flatnonzero(~np.isfinite(values)).tolist():
             raise InputError(
-                f"chain {k + 1} cannot start at {show_state(self.live.state[k])}: the log likelihood there is "
+                f"chain {k + 1} cannot start at {show_state(live.state[k])}: the log likelihood there is "
                 f"{values[k]}; give another start="
             )
-        self.live.log_likelihood = values
+        live.log_likelihood = values
         self._proposed = np.zeros(len(values))
 
-    def _make_model(self, target: Target) -> Model:
-        return as_model(target)
+    def begin_tests(self, live: Chains, rows: Integers, first_batch: int) -> None:
+        """Every test wants all the data."""
+        live.target[rows] = self.model.size
 
-    def _begin_test(self, rows: Integers) -> None:
-        self.live.target[rows] = self.model.size
-
-    def _read(self) -> None:
-        live, size = self.live, self.model.size
+    def read(self, live: Chains) -> None:
+        """Evaluate all proposals."""
+        size = self.model.size
         self._proposed = self.model.total_log_likelihood(live.proposed)
-        self._require_numbers(self._proposed, slice(None), live.proposed, "the log likelihood")
+        live.require_numbers(self._proposed, slice(None), live.proposed, "the log likelihood")
         live.mean = (self._proposed - live.log_likelihood) / size
         live.count = np.full(len(live.chain), size)
 
-    def _accept(self, moved: Integers) -> None:
-        super()._accept(moved)
+    def end_tests(self, live: Chains, rows: Integers, moved: Integers, reported: dict[str, Floats]) -> None:
+        """Keep the log likelihood of the proposals that became states."""
         if moved.size:
-            self.live.log_likelihood[moved] = self._proposed[moved]
+            live.log_likelihood[moved] = self._proposed[moved]

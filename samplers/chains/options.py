@@ -1,9 +1,9 @@
-"""Options that all samplers share, and the checks that numbers of one kind share."""
+"""Options that all samplers share: the length of a run, its chains and seeds, and the temperature."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from steinkit.errors import UsageError
 from steinkit.sample import Floats, Integers
+from steinkit.samplers.arguments import positive, whole
 from steinkit.samplers.chains.random_streams import chain_seeds
 
 Temperature = float | Callable[[Integers], ArrayLike]
@@ -42,6 +43,11 @@ class RunOptions:
     progress : bool
         Show a bar on standard error if the run takes more than a second.
 
+    Attributes
+    ----------
+    seeds : tuple of int
+        Seed of each chain: not to be given, they follow from ``seed`` and ``chains``.
+
     Raises
     ------
     UsageError
@@ -56,22 +62,18 @@ class RunOptions:
     seed: int | Sequence[int] = 0
     start: ArrayLike | None = None
     progress: bool = False
+    seeds: tuple[int, ...] = field(init=False)  # follow from seed and chains
 
     def __post_init__(self) -> None:
         if self.draws is None and self.budget is None:
             raise UsageError("a run needs an end: give draws, budget, or both")
-        if self.draws is not None:
-            whole(self.draws, "draws", 1)
-        if self.budget is not None:
-            whole(self.budget, "budget", 1)
-        whole(self.chains, "chains", 1)
-        whole(self.burn_in, "burn_in", 0)
-        whole(self.thin, "thin", 1)
+        for name, least in {"draws": 1, "budget": 1, "chains": 1, "burn_in": 0, "thin": 1}.items():
+            value = getattr(self, name)
+            if value is not None or name not in ("draws", "budget"):
+                whole(value, name, least)
         seeds = chain_seeds(self.seed, self.chains)
         object.__setattr__(self, "chains", len(seeds))
         object.__setattr__(self, "seeds", seeds)
-
-    seeds: tuple[int, ...] = ()
 
     @property
     def steps(self) -> int | None:
@@ -94,43 +96,6 @@ class RunOptions:
             "seed": self.seed if np.ndim(self.seed) == 0 else list(self.seeds),
             "start": None if self.start is None else np.asarray(self.start).tolist(),
         }
-
-
-def whole(value: Any, name: str, least: int) -> int:
-    """``value`` as a whole number of at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise UsageError(f"{name} must be a whole number of at least {least}; received {value!r}")
-    return int(value)
-
-
-def positive(value: Any, name: str) -> float:
-    """``value`` as a positive finite number."""
-    return number(value, name, lambda x: 0.0 < x < np.inf, "positive and finite")
-
-
-def share(value: Any, name: str) -> float:
-    """``value`` as a number in [0, 1]."""
-    return number(value, name, lambda x: 0.0 <= x <= 1.0, "in [0, 1]")
-
-
-def number(value: Any, name: str, allowed: Callable[[float], bool], wanted: str) -> float:
-    """``value`` as a number that is allowed."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float | np.integer | np.floating)
-        or not allowed(float(value))
-    ):
-        raise UsageError(f"{name} must be a number, {wanted}; received {value!r}")
-    return float(value)
-
-
-def batch_within(batch_size: int | None, default: int, size: int) -> int:
-    """Batch size to use: as given, at most N, or the default, or N where that is less."""
-    if batch_size is None:
-        return min(default, size)
-    if whole(batch_size, "batch_size", 1) > size:
-        raise UsageError(f"batch_size must be at most the number of data, {size}; received {batch_size}")
-    return int(batch_size)
 
 
 def temperatures(temperature: Temperature, steps: Integers) -> Floats:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats
-from steinkit.samplers.chains.options import batch_within, positive, whole
+from steinkit.samplers.arguments import batch_within, positive, whole
 
 
 class Gradient(Protocol):
@@ -38,31 +38,31 @@ class Gradient(Protocol):
         ...
 
 
-class Proposal(Protocol):
-    """A proposal for many chains at once."""
+@dataclass(frozen=True)
+class Proposal:
+    """A proposal for many chains at once. `RandomWalk` is the shortest example."""
 
-    @property
-    def needs_gradient(self) -> bool: ...  # noqa: D102
+    needs_gradient = False
 
     def gradient_batch(self, size: int) -> int:
-        """Data in the gradient's minibatch; 0 for all of them."""
-        ...
+        """Data in the gradient's minibatch; 0 for all of them, or where no gradient is needed."""
+        return 0
 
     def noise_width(self, dim: int) -> int:
-        """Normal numbers for each move."""
-        ...
+        """Normal numbers for each move: one a coordinate, if not overridden."""
+        return dim
 
     def propose(self, states: Floats, noise: Floats, gradient: Gradient | None) -> tuple[Floats, Floats]:
         """Proposals (n, d), and log q(theta | theta') - log q(theta' | theta), (n,), for states (n, d)."""
-        ...
+        raise NotImplementedError
 
     def described(self) -> dict[str, Any]:
         """Options, for `Draws.settings`."""
-        ...
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
 @dataclass(frozen=True)
-class RandomWalk:
+class RandomWalk(Proposal):
     """Symmetric normal moves.
 
     Parameters
@@ -78,8 +78,6 @@ class RandomWalk:
 
     proposal_scale: ArrayLike
 
-    needs_gradient = False
-
     def __post_init__(self) -> None:
         try:
             scale = np.asarray(self.proposal_scale, dtype=np.float64)
@@ -91,10 +89,6 @@ class RandomWalk:
             )
         object.__setattr__(self, "_scale", scale)
 
-    def gradient_batch(self, size: int) -> int:
-        """None needed."""
-        return 0
-
     def noise_width(self, dim: int) -> int:
         """One number a coordinate."""
         scale: Floats = self._scale  # type: ignore[attr-defined]
@@ -103,16 +97,16 @@ class RandomWalk:
         return dim
 
     def propose(self, states: Floats, noise: Floats, gradient: Gradient | None) -> tuple[Floats, Floats]:
-        """Theta + scale * xi; the ratio is zero."""
+        """theta + scale * xi; the ratio is zero."""
         return states + self._scale * noise, np.zeros(len(states))  # type: ignore[attr-defined]
 
     def described(self) -> dict[str, Any]:
-        """Name and options."""
+        """The scale."""
         return {"proposal_scale": np.asarray(self.proposal_scale).tolist()}
 
 
 @dataclass(frozen=True)
-class Langevin:
+class Langevin(Proposal):
     """Moves along the gradient, with noise to match.
 
     Parameters
@@ -142,12 +136,8 @@ class Langevin:
         """Data n, or 0 for all."""
         return 0 if self.batch_size is None else batch_within(self.batch_size, 1, size)
 
-    def noise_width(self, dim: int) -> int:
-        """One number a coordinate."""
-        return dim
-
     def propose(self, states: Floats, noise: Floats, gradient: Gradient | None) -> tuple[Floats, Floats]:
-        """Theta' and the ratio of the two normal densities, of theta about theta' + drift and back."""
+        """theta', and the ratio of the two normal densities, of theta about theta' + drift and back."""
         if gradient is None:
             raise UsageError("a Langevin proposal needs a gradient")
         eps = self.step_size
@@ -163,7 +153,7 @@ class Langevin:
 
 
 @dataclass(frozen=True)
-class CustomProposal:
+class CustomProposal(Proposal):
     """Moves of your own.
 
     Parameters
@@ -189,20 +179,14 @@ class CustomProposal:
     log_ratio: Callable[[Floats, Floats], ArrayLike] | None = None
     width: int | None = None
 
-    needs_gradient = False
-
     def __post_init__(self) -> None:
         if not callable(self.move) or not (self.log_ratio is None or callable(self.log_ratio)):
             raise UsageError("move and log_ratio must be functions of arrays")
         if self.width is not None:
             whole(self.width, "width", 1)
 
-    def gradient_batch(self, size: int) -> int:
-        """None needed."""
-        return 0
-
     def noise_width(self, dim: int) -> int:
-        """W, or one number a coordinate."""
+        """w, or one number a coordinate."""
         return self.width or dim
 
     def propose(self, states: Floats, noise: Floats, gradient: Gradient | None) -> tuple[Floats, Floats]:

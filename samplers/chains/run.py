@@ -1,70 +1,80 @@
-"""Metropolis-Hastings chains, many at once, each at its own pace.
+"""Metropolis-Hastings chains, many at once, each at its own pace: any proposal, any acceptance test.
 
-In a round every chain that is not finished reads the next minibatch of its own current test. A chain whose test is
-decided records its state and proposes anew, whatever the others do, until it has its own number of draws or has
-spent its own budget: to stop all chains together would cut off the long tests and bias what is left.
+In a round every chain that is not finished reads the next minibatch of its own current test, or all the data. A chain
+whose test is decided records its state and proposes anew, whatever the others do, until it has its own number of draws
+or has spent its own budget: to stop all chains together would cut off the long tests and bias what is left.
 """
 
 from __future__ import annotations
 
-import math
-import sys
-from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
-from steinkit.errors import InputError
+from steinkit.errors import InputError, UsageError
+from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Integers
 from steinkit.samplers.acceptance.interface import AcceptanceTest, Look
+from steinkit.samplers.chains.full_data import FullDataReader
 from steinkit.samplers.chains.gradients import BatchGradient, FullGradient
-from steinkit.samplers.chains.likelihood_terms import Model, PosteriorModel, require_states, show_state, start_states
-from steinkit.samplers.chains.options import RunOptions, Temperature, temperatures
+from steinkit.samplers.chains.likelihood_terms import PosteriorModel, require_states, show_state, start_states
+from steinkit.samplers.chains.minibatches import MinibatchReader
+from steinkit.samplers.chains.options import RunOptions, Temperature, describe_temperature, temperatures
 from steinkit.samplers.chains.proposals import Proposal
 from steinkit.samplers.chains.random_streams import Kind, Noise, normals, uniforms
+from steinkit.samplers.chains.reader import Chains, Reader
 from steinkit.samplers.chains.recorder import Recorder
+from steinkit.samplers.draws import Draws
 from steinkit.target import Target
 
 # Proposals outside the support in a row after which a chain is given up.
 _LOST = 100_000
 
 
-@dataclass
-class Chains:
-    """The chains that are not finished, an entry each."""
+def run_chains(
+    sampler: str,
+    target: Target,
+    proposal: Proposal,
+    test: AcceptanceTest,
+    options: RunOptions,
+    temperature: Temperature,
+) -> Draws:
+    """Run Metropolis-Hastings chains.
 
-    chain: Integers  # number
-    step: Integers  # steps finished
-    spent: Integers
-    outside: Integers  # proposals outside the support since the last one inside
-    state: Floats  # (n, d)
-    proposed: Floats  # (n, d)
-    log_prior: Floats
-    proposed_log_prior: Floats
-    offset: Floats  # log prior ratio and log proposal ratio
-    temperature: Floats
-    level: Floats
-    normal: Floats
-    number: Integers  # of the coming look
-    target: Integers  # data it wants
-    count: Integers  # data seen in the test
-    mean: Floats  # of the l_i seen
-    squares: Floats  # sum of squared deviations from it
-    bound: Floats  # of all |l_i|, or their standardised mean, where the test wants that from a scan
-    log_likelihood: Floats  # of the state, over all data, where the test wants that
-    done: Any  # whether finished
+    Parameters
+    ----------
+    sampler : str
+        The name that `Draws.settings` keeps, beside the options of the run, the proposal and the test.
+    target : Target or Posterior
+    proposal : Proposal
+    test : AcceptanceTest
+    options : RunOptions
+    temperature : float or callable, (n,) -> (n,)
+        T that divides the log likelihood; or T of the steps with the given numbers, from 0.
 
-    def keep(self, rows: Any) -> None:
-        """Drop all other chains."""
-        for entry in fields(self):
-            setattr(self, entry.name, getattr(self, entry.name)[rows])
+    Returns
+    -------
+    Draws
+
+    Raises
+    ------
+    UsageError
+        If an option is out of range, budget does not pay one step, or no chain has a draw when it is spent.
+    InputError
+        If a function of the target returns a wrong shape or NaN, or a state is not finite.
+    """
+    _require(proposal, "proposal", "propose", "RandomWalk(0.1)")
+    _require(test, "test", "decide", "MetropolisTest()")
+    settings = {"sampler": sampler} | proposal.described() | test.described()
+    settings["temperature"] = describe_temperature(temperature)
+    with np.errstate(all="ignore"):  # what is not finite is found and reported
+        run = Run(target, proposal, test, options, temperature)
+        run.advance()
+    return run.recorder.draws(run.model.names, settings, test.diagnostics)
 
 
 class Run:
-    """What the runs with and without minibatches share: proposing, concluding, recording."""
-
-    model: Model
+    """Proposing, looking, concluding and recording; `Reader` reads."""
 
     def __init__(
         self,
@@ -74,80 +84,56 @@ class Run:
         options: RunOptions,
         temperature: Temperature,
     ) -> None:
-        self.model = self._make_model(target)
         self.proposal, self.test, self.options, self.temperature = proposal, test, options, temperature
+        self.reader: Reader = FullDataReader(target) if test.needs_all_data else MinibatchReader(target, test, options)
+        self.model = self.reader.model
         states = start_states(target, options.start, options.chains)
         if isinstance(self.model, PosteriorModel):
             self.model.posterior.check_shapes(states[0])
-        dim, seeds = states.shape[1], options.seeds
-        self.first_batch = min(test.first_batch(self.model.size), self.model.size)
-        self.proposal_cost = self._cost_of_gradient()
+        dim, seeds, size = states.shape[1], options.seeds, self.model.size
+        self.first_batch = min(test.first_batch(size), size)
+        batch = proposal.gradient_batch(size) if proposal.needs_gradient else 0
+        # a gradient over all the data costs nothing beside a test that reads all of them
+        self.proposal_cost = batch or (size if proposal.needs_gradient and not test.needs_all_data else 0)
         options.require_budget(self.first_batch + self.proposal_cost)
         self._moves = Noise(seeds, Kind.PROPOSAL, proposal.noise_width(dim), normals)
         self._levels = Noise(seeds, Kind.UNIFORM, 1, lambda rng, shape: test.level(uniforms(rng, shape)))
         self._normals = Noise(seeds, Kind.TEST, 1, normals) if test.needs_normal else None
         columns = {"accepted": np.bool_, "batch_sizes": np.int64}
         self.recorder = Recorder(options, dim, columns | dict.fromkeys(test.diagnostics, np.float64))
-        self.live = self._first(states)
+        self.live = self._begin(states)
         self._finished = False  # whether a chain has finished in this round
-        self.gradient = self._make_gradient(states)
+        self.gradient = self._make_gradient(states, batch)
+        self.reader.begin_run(self.live)
 
     def advance(self) -> None:
         """Run all chains to their ends."""
         live, options = self.live, self.options
         total = options.chains * (options.steps or 0) or None
-        with tqdm(
-            desc="sampling",
-            total=total,
-            unit=" steps",
-            delay=1.0,
-            file=sys.stderr,
-            disable=not options.progress,
-            leave=False,
-        ) as self.bar:
+        with progress_bar("sampling", total, shown=options.progress, unit=" steps") as self.bar:
             self._propose(np.arange(len(live.chain)))
             while len(live.chain):
                 if self._finished:
                     live.keep(~live.done)
                     self._finished = False
                 else:
-                    self._read()
+                    self.reader.read(live)
                     self._look()
 
-    def _make_model(self, target: Target) -> Model:
-        raise NotImplementedError
-
-    def _cost_of_gradient(self) -> int:
-        """Data of a proposal's gradient that count beside those of the test."""
-        return self.proposal.gradient_batch(self.model.size) if self.proposal.needs_gradient else 0
-
-    def _read(self) -> None:
-        """Let every chain read the next data of its test."""
-        raise NotImplementedError
-
-    def _begin_test(self, rows: Integers) -> None:
-        """Prepare the tests of these chains, which have just proposed."""
-        raise NotImplementedError
-
-    def _first(self, states: Floats) -> Chains:
-        n = len(states)
+    def _begin(self, states: Floats) -> Chains:
         log_prior = self.model.log_prior(states)
         for k in np.flatnonzero(~np.isfinite(log_prior)).tolist():
             raise InputError(
                 f"chain {k + 1} cannot start at {show_state(states[k])}: the log prior there is {log_prior[k]}; "
                 "give a start= inside the support"
             )
-        columns: dict[str, Any] = {entry.name: np.zeros(n) for entry in fields(Chains)}
-        for name in ("step", "spent", "outside", "number", "target", "count"):
-            columns[name] = np.zeros(n, dtype=np.int64)
-        columns |= {"chain": np.arange(n), "done": np.zeros(n, dtype=bool), "log_prior": log_prior.copy()}
-        columns["temperature"] = temperatures(self.temperature, columns["step"])
-        return Chains(**columns | {"state": states.copy(), "proposed": states.copy()})
+        live = Chains.begin(states, log_prior)
+        live.temperature = temperatures(self.temperature, live.step)
+        return live
 
-    def _make_gradient(self, states: Floats) -> FullGradient | BatchGradient | None:
+    def _make_gradient(self, states: Floats, batch: int) -> FullGradient | BatchGradient | None:
         if not self.proposal.needs_gradient:
             return None
-        batch = self.proposal.gradient_batch(self.model.size)
         if batch and isinstance(self.model, PosteriorModel):
             return BatchGradient(self.model, batch, self.options.seeds)
         return FullGradient(self.model, states)
@@ -165,7 +151,7 @@ class Run:
             log_prior = self.model.log_prior(proposed)
             # outside the support a proposal's gradient, and so its ratio, may be anything
             offset = np.where(log_prior == -np.inf, -np.inf, log_prior - live.log_prior[rows] + ratio)
-            self._require_numbers(offset, rows, proposed, "the log prior or the proposal's log ratio")
+            live.require_numbers(offset, rows, proposed, "the log prior or the proposal's log ratio")
             live.proposed[rows], live.proposed_log_prior[rows], live.offset[rows] = proposed, log_prior, offset
             live.level[rows] = self._levels.take(chain, step)[:, 0]
             if self._normals is not None:
@@ -175,9 +161,9 @@ class Run:
             outside = offset == -np.inf
             if not outside.any():
                 live.outside[rows] = 0
-                self._begin_test(rows)
+                self.reader.begin_tests(live, rows, self.first_batch)
                 return
-            self._begin_test(rows[~outside])
+            self.reader.begin_tests(live, rows[~outside], self.first_batch)
             live.outside[rows] = np.where(outside, live.outside[rows] + 1, 0)
             self._require_not_lost(rows)
             rows = self._conclude(rows[outside], np.zeros(int(outside.sum()), dtype=bool), {})
@@ -202,7 +188,7 @@ class Run:
                 level=live.level[rows],
                 normal=None if self._normals is None else live.normal[rows],
                 bound=live.bound[rows],
-                values=self._values(rows),
+                values=self.reader.values(live, rows),
             )
         )
         impossible = mean == -np.inf  # some datum has no likelihood at the proposal
@@ -221,7 +207,9 @@ class Run:
         moved = rows[accepted]
         live.state[moved] = live.proposed[moved]
         live.log_prior[moved] = live.proposed_log_prior[moved]
-        self._accept(moved)
+        if self.gradient is not None:
+            self.gradient.accept(live.chain[moved])
+        self.reader.end_tests(live, rows, moved, reported)
         count = live.count[rows]
         live.step[rows] += 1
         live.spent[rows] += count + self.proposal_cost
@@ -241,23 +229,6 @@ class Run:
         self._finished = True
         return rows[~finished]
 
-    def _accept(self, moved: Integers) -> None:
-        """Keep what is known of the proposals that became states."""
-        if self.gradient is not None:
-            self.gradient.accept(self.live.chain[moved])
-
-    def _values(self, rows: Any) -> list[Floats] | None:
-        return None
-
-    def _require_numbers(self, values: Floats, rows: Any, proposed: Floats, what: str) -> None:
-        """Refuse NaN and plus infinity, naming chain, step and state."""
-        if not math.isfinite(np.add.reduce(values)) and not (values < np.inf).all():
-            bad = int(np.flatnonzero(~(values < np.inf))[0])
-            raise InputError(
-                f"chain {self.live.chain[rows][bad] + 1}, step {self.live.step[rows][bad] + 1}: {what} gives "
-                f"{values[bad]} for the proposal {show_state(proposed[bad])}; it must be a number or minus infinity"
-            )
-
     def _require_not_lost(self, rows: Integers) -> None:
         lost = rows[self.live.outside[rows] >= _LOST]
         if lost.size:
@@ -265,3 +236,9 @@ class Run:
                 f"chain {self.live.chain[lost[0]] + 1}: the last {_LOST} proposals all lay outside the support, from "
                 f"{show_state(self.live.state[lost[0]])}; use a smaller proposal scale or step, or another start"
             )
+
+
+def _require(value: Any, name: str, method: str, example: str) -> None:
+    """Raise UsageError if ``value`` is a name or a class, say, where an object that has the method is wanted."""
+    if isinstance(value, type) or not hasattr(value, method):
+        raise UsageError(f"{name} must be an object such as {example}; received {value!r}")

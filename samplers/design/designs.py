@@ -27,7 +27,7 @@ import numpy as np
 from steinkit.errors import UsageError
 from steinkit.samplers.acceptance.austerity import AusterityTest
 from steinkit.samplers.acceptance.operating_characteristics import interim_looks, operating_characteristics
-from steinkit.samplers.chains.options import number, whole
+from steinkit.samplers.arguments import number, whole
 from steinkit.samplers.design.step_bias import acceptance_bias
 from steinkit.samplers.design.trial_runs import TrialRun
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from steinkit.sample import Floats
 from steinkit.samplers.acceptance.operating_characteristics import interim_looks, operating_characteristics
-from steinkit.samplers.chains.options import number
+from steinkit.samplers.arguments import number
 from steinkit.samplers.design.trial_runs import TrialRun
 
 _NODES = 64

@@ -23,10 +23,11 @@ from numpy.typing import ArrayLike
 from steinkit.errors import InputError
 from steinkit.posterior import Posterior
 from steinkit.sample import Floats
-from steinkit.samplers.acceptance.interface import Look, Verdict
-from steinkit.samplers.chains.driver import run_chains
-from steinkit.samplers.chains.options import RunOptions, Temperature, whole
+from steinkit.samplers.acceptance.interface import AcceptanceTest, Look, Verdict
+from steinkit.samplers.arguments import whole
+from steinkit.samplers.chains.options import RunOptions, Temperature
 from steinkit.samplers.chains.proposals import Proposal
+from steinkit.samplers.chains.run import run_chains
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +94,7 @@ class TrialRun:
 
     @property
     def sharpness(self) -> Floats:
-        """K of each move, (n,): standardised mean of its test for each unit of Delta - log u."""
+        """k of each move, (n,): standardised mean of its test for each unit of Delta - log u."""
         sd, T = (np.asarray(each, dtype=np.float64) for each in (self.sd, self.temperature))
         return np.asarray(T * (math.sqrt(self.size - 1.0) / (self.size * sd)), dtype=np.float64)
 
@@ -146,7 +147,7 @@ def trial_run(
     options = RunOptions(
         chains=chains, draws=draws, burn_in=burn_in, thin=thin, seed=seed, start=start, progress=progress
     )
-    run = run_chains(posterior, proposal, _Scan(), options, temperature, {"sampler": "trial_run"})
+    run = run_chains("trial_run", posterior, proposal, _Scan(), options, temperature)
     moves = {name: values.ravel() for name, values in run.diagnostics.items()}
     usable = np.isfinite(moves["mean"])  # NaN without a look, minus infinity without likelihood
     if not usable.any():
@@ -177,21 +178,15 @@ def _numbers(values: ArrayLike, name: str) -> Floats:
 
 
 @dataclass(frozen=True)
-class _Scan:
-    """Metropolis's test, which also reports the moments of the l_i."""
+class _Scan(AcceptanceTest):
+    """Metropolis's test on all the data, but from minibatches, where the l_i are formed; it reports their moments."""
 
-    needs_all_data = False  # all are read, but from minibatches: only there are the l_i formed
-    needs_normal = False
-    needs_values = False
+    name = "metropolis"
     diagnostics = ("mean", "sd", "offset", "temperature")
 
     def first_batch(self, size: int) -> int:
         """All data."""
         return size
-
-    def level(self, uniforms: Floats) -> Floats:
-        """Log u."""
-        return np.log(uniforms)
 
     def decide(self, look: Look) -> Verdict:
         """Accept if Delta > log u."""
@@ -204,7 +199,3 @@ class _Scan:
             "temperature": look.temperature,
         }
         return Verdict(np.ones(len(accepted), dtype=bool), accepted, look.seen, moments)
-
-    def described(self) -> dict[str, Any]:
-        """Name."""
-        return {"test": "metropolis"}

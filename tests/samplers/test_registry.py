@@ -11,7 +11,6 @@ from steinkit.samplers import registry
 
 NOT_BY_NAME = {
     "correction_distribution",
-    "ridge_correction",
     "metropolis_hastings",
     "trial_run",
     "operating_characteristics",

@@ -8,8 +8,8 @@ from tqdm import tqdm
 
 import steinkit as sk
 from steinkit import samplers
+from steinkit.runtime import progress
 from steinkit.samplers.chains import minibatches as minibatch_run
-from steinkit.samplers.chains import run as chain_run
 
 NODAL = sk.targets.LogisticRegression.nodal()
 NORMAL = sk.targets.Normal(mean=[0.0, 0.0])
@@ -267,7 +267,7 @@ def test_settings_say_how_the_draws_were_made():
 
 
 def test_progress_goes_to_standard_error(capsys, monkeypatch):
-    monkeypatch.setattr(chain_run, "tqdm", lambda **options: tqdm(**options | {"delay": 0.0}))
+    monkeypatch.setattr(progress, "tqdm", lambda *args, **options: tqdm(*args, **options | {"delay": 0.0}))
     samplers.rwmh(NODAL, progress=True, **WALK)
     out, err = capsys.readouterr()
     assert not out

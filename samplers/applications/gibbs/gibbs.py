@@ -15,18 +15,15 @@ to 32 terms long, in a random order of its own; a new permutation of all terms w
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from tqdm import tqdm
 
 from steinkit.errors import InputError, UsageError
+from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Integers
-from steinkit.samplers.acceptance.austerity import AusterityTest, austerity_thresholds
-from steinkit.samplers.acceptance.concentration import ConcentrationTest
-from steinkit.samplers.acceptance.exact import BarkerTest, MetropolisTest
+from steinkit.samplers.acceptance.exact import BarkerTest
 from steinkit.samplers.acceptance.interface import AcceptanceTest, Look
 from steinkit.samplers.applications.gibbs.markov_field import MarkovField, States, as_states
 from steinkit.samplers.chains.options import RunOptions
@@ -85,20 +82,11 @@ def approximate_gibbs(
     appendix F.
     D. Seita, X. Pan, H. Chen and J. Canny (2017), "An efficient minibatch acceptance test for Metropolis-Hastings".
     """
-    options = RunOptions(
-        chains=chains,
-        draws=draws,
-        budget=budget,
-        burn_in=burn_in,
-        thin=thin,
-        seed=seed,
-        start=start,
-        progress=progress,
-    )
+    options = RunOptions(chains, draws, budget, burn_in, thin, seed, start, progress)
     _require_usable(field, test)
     first_batch = field.dim * test.first_batch(field.size)
     options.require_budget(first_batch)
-    is_compiled = isinstance(test, AusterityTest | BarkerTest | MetropolisTest)
+    is_compiled = test.fixed_thresholds(field.size) is not None
     sampler = (CompiledSweeps if is_compiled else Sweeps)(field, test, options.seeds)
     recorder = Recorder(options, field.dim, {})
     _run(sampler, _start_states(field, options), recorder, options, first_batch)
@@ -114,18 +102,7 @@ def _run(sampler: Sweeps, states: States, recorder: Recorder, options: RunOption
     chains, step = np.arange(options.chains), 0
     spent = np.zeros(options.chains, dtype=np.int64)
     total = options.chains * (options.steps or 0) or None
-    with (
-        announced_compilation(),
-        tqdm(
-            desc="sampling",
-            total=total,
-            delay=1.0,
-            unit=" sweeps",
-            file=sys.stderr,
-            disable=not options.progress,
-            leave=False,
-        ) as bar,
-    ):
+    with announced_compilation(), progress_bar("sampling", total, shown=options.progress, unit=" sweeps") as bar:
         while chains.size and step != options.steps:
             steps = np.full(len(chains), step)
             spent += sampler.sweep(states, chains, steps)
@@ -183,7 +160,7 @@ class Sweeps:
         shifts, totals, squares = np.zeros(n), np.zeros(n), np.zeros(n)
         origins, orders = np.empty(n, dtype=np.int64), np.empty((n, N // block_length(N)), dtype=np.int64)
         begin(np.ascontiguousarray(seeds), origins, orders, N)
-        bound = np.full(n, float(test.bound)) if isinstance(test, ConcentrationTest) else None  # type: ignore[arg-type]
+        bound = None if test.constant_bound is None else np.full(n, test.constant_bound)
         rows = np.arange(n)
         while rows.size:
             read_on(differences, pairs, states, rows, origins, orders, counts, wanted, shifts, totals, squares)
@@ -214,12 +191,7 @@ class CompiledSweeps(Sweeps):
 
     def __init__(self, field: MarkovField, test: AcceptanceTest, seeds: Sequence[int]) -> None:
         super().__init__(field, test, seeds)
-        self._batch = test.first_batch(field.size)
-        self._thresholds = np.zeros(0)
-        if isinstance(test, AusterityTest):
-            looks = -(-field.size // self._batch)
-            thresholds = austerity_thresholds(test.epsilon, test.alpha, self._batch, field.size, looks)
-            self._thresholds = thresholds[:-1].copy()
+        self._batch, self._thresholds = test.first_batch(field.size), test.fixed_thresholds(field.size)
 
     def sweep(self, states: States, chains: Integers, steps: Integers) -> Integers:
         """Update all variables of these chains, (n, D), in place; return the terms that each has read, (n,)."""
@@ -248,10 +220,10 @@ def _require_usable(field: MarkovField, test: AcceptanceTest) -> None:
         raise UsageError(f"approximate_gibbs samples a MarkovField; received {type(field).__name__}")
     if isinstance(test, type) or not hasattr(test, "decide"):
         raise UsageError(f"test must be an object such as AusterityTest(0.05); received {test!r}")
-    if isinstance(test, ConcentrationTest) and (isinstance(test.bound, str) or callable(test.bound)):
+    if test.needs_bound and test.constant_bound is None:
         raise UsageError(
             "here the concentration test needs a number for bound, the largest |l| of all terms: "
-            f"numpy.abs(field.terms.differences).max(); received {test.bound!r}"
+            f"numpy.abs(field.terms.differences).max(); received {getattr(test, 'bound', test)!r}"
         )
     if test.diagnostics or test.needs_values:
         raise UsageError(

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats
-from steinkit.samplers.chains.options import positive, whole
+from steinkit.samplers.arguments import positive, whole
 
 States = NDArray[np.uint8]
 

@@ -21,7 +21,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,10 +30,11 @@ from steinkit.posterior import Posterior
 from steinkit.sample import Floats
 from steinkit.samplers.acceptance.exact import MetropolisTest
 from steinkit.samplers.acceptance.interface import AcceptanceTest
-from steinkit.samplers.chains.driver import run_chains
+from steinkit.samplers.arguments import positive
 from steinkit.samplers.chains.likelihood_terms import as_target
-from steinkit.samplers.chains.options import RunOptions, Temperature, positive
-from steinkit.samplers.chains.proposals import Gradient
+from steinkit.samplers.chains.options import RunOptions, Temperature
+from steinkit.samplers.chains.proposals import Gradient, Proposal
+from steinkit.samplers.chains.run import run_chains
 from steinkit.samplers.draws import Draws
 
 
@@ -91,22 +91,13 @@ def orthogonal_mh(
     dim = as_target(posterior).dim
     if start is None and dim is not None:
         start = np.eye(_side(dim)).ravel()
-    options = RunOptions(
-        chains=chains,
-        draws=draws,
-        budget=budget,
-        burn_in=burn_in,
-        thin=thin,
-        seed=seed,
-        start=start,
-        progress=progress,
-    )
+    options = RunOptions(chains, draws, budget, burn_in, thin, seed, start, progress)
     judge = MetropolisTest() if test is None else test
-    return run_chains(posterior, walk, judge, options, temperature, {"sampler": "orthogonal_mh"})
+    return run_chains("orthogonal_mh", posterior, walk, judge, options, temperature)
 
 
 @dataclass(frozen=True)
-class StiefelWalk:
+class StiefelWalk(Proposal):
     """Symmetric moves on the orthogonal matrices: a state is W, row after row.
 
     Parameters
@@ -122,14 +113,8 @@ class StiefelWalk:
 
     proposal_scale: float
 
-    needs_gradient = False
-
     def __post_init__(self) -> None:
         positive(self.proposal_scale, "proposal_scale")
-
-    def gradient_batch(self, size: int) -> int:
-        """None needed."""
-        return 0
 
     def noise_width(self, dim: int) -> int:
         """One number for each of the D (D - 1) / 2 planes."""
@@ -148,10 +133,6 @@ class StiefelWalk:
         moved = np.linalg.solve(identity - half, (identity + half) @ W)
         nearest = moved @ (1.5 * identity - 0.5 * moved.swapaxes(1, 2) @ moved)
         return nearest.reshape(states.shape), np.zeros(len(states))
-
-    def described(self) -> dict[str, Any]:
-        """Options."""
-        return {"proposal_scale": self.proposal_scale}
 
 
 def _side(dim: int) -> int:

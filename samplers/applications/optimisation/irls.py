@@ -32,7 +32,7 @@ from steinkit.samplers.applications.optimisation.direction_test import wrong_dir
 from steinkit.samplers.applications.optimisation.losses import Loss, loss_named
 from steinkit.samplers.applications.optimisation.normal_equations import NormalEquations
 from steinkit.samplers.applications.optimisation.regression_data import regression_data, start_vector
-from steinkit.samplers.chains.options import batch_within, number, positive, whole
+from steinkit.samplers.arguments import batch_within, number, positive, whole
 
 _COVARIANCES = ("homoscedastic", "sandwich")
 _CARRIED = ("data", "size", "nothing")

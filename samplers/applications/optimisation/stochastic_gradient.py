@@ -21,7 +21,7 @@ from steinkit.errors import InputError
 from steinkit.sample import Floats
 from steinkit.samplers.applications.optimisation.losses import loss_named
 from steinkit.samplers.applications.optimisation.regression_data import regression_data, start_vector
-from steinkit.samplers.chains.options import number, positive, whole
+from steinkit.samplers.arguments import number, positive, whole
 
 
 @dataclass(frozen=True, eq=False)

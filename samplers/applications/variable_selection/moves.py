@@ -19,18 +19,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from steinkit.sample import Floats, Integers
 from steinkit.samplers.acceptance.interface import Booleans
-from steinkit.samplers.chains.options import number, positive
-from steinkit.samplers.chains.proposals import Gradient
+from steinkit.samplers.arguments import number, positive
+from steinkit.samplers.chains.proposals import Gradient, Proposal
 
 
 @dataclass(frozen=True)
-class JumpMoves:
+class JumpMoves(Proposal):
     """Update, birth and death moves of reversible-jump variable selection.
 
     Parameters
@@ -59,16 +58,10 @@ class JumpMoves:
     birth_scale: float
     update_probability: float = 1.0 / 3.0
 
-    needs_gradient = False
-
     def __post_init__(self) -> None:
         positive(self.update_scale, "update_scale")
         positive(self.birth_scale, "birth_scale")
         number(self.update_probability, "update_probability", lambda p: 0.0 < p < 1.0, "above 0 and below 1")
-
-    def gradient_batch(self, size: int) -> int:
-        """None needed."""
-        return 0
 
     def noise_width(self, dim: int) -> int:
         """One number for the kind of move, one for the coefficient, one for its value."""
@@ -110,14 +103,6 @@ class JumpMoves:
         births, deaths = self.move_probabilities(k, dim)[0], self.move_probabilities(k + 1, dim)[1]
         log_normal = -0.5 * (value / self.birth_scale) ** 2 - math.log(self.birth_scale * math.sqrt(2.0 * math.pi))
         return np.asarray(np.log(deaths / (k + 1)) - np.log(births / (dim - k)) - log_normal, dtype=np.float64)
-
-    def described(self) -> dict[str, Any]:
-        """Options."""
-        return {
-            "update_scale": self.update_scale,
-            "birth_scale": self.birth_scale,
-            "update_probability": self.update_probability,
-        }
 
 
 def _pick(choices: Booleans, uniforms: Floats) -> Integers:

@@ -25,8 +25,8 @@ from steinkit.samplers.acceptance.exact import MetropolisTest
 from steinkit.samplers.acceptance.interface import AcceptanceTest
 from steinkit.samplers.applications.variable_selection.moves import JumpMoves
 from steinkit.samplers.applications.variable_selection.sparse_logistic import SparseLogisticRegression
-from steinkit.samplers.chains.driver import run_chains
 from steinkit.samplers.chains.options import RunOptions, Temperature
+from steinkit.samplers.chains.run import run_chains
 from steinkit.samplers.draws import Draws
 
 
@@ -95,18 +95,11 @@ def select_variables(
             f"variable selection needs a samplers.SparseLogisticRegression; received {type(posterior).__name__}"
         )
     moves = JumpMoves(update_scale, birth_scale, update_probability)
-    options = RunOptions(
-        chains=chains,
-        draws=draws,
-        budget=budget,
-        burn_in=burn_in,
-        thin=thin,
-        seed=seed,
-        start=_steepest_feature(posterior, birth_scale) if start is None else start,
-        progress=progress,
-    )
+    if start is None:
+        start = _steepest_feature(posterior, birth_scale)
+    options = RunOptions(chains, draws, budget, burn_in, thin, seed, start, progress)
     judge = MetropolisTest() if test is None else test
-    return VariableSelection(run_chains(posterior, moves, judge, options, temperature, {"sampler": "select_variables"}))
+    return VariableSelection(run_chains("select_variables", posterior, moves, judge, options, temperature))
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike
 from steinkit.errors import UsageError
 from steinkit.posterior import Posterior
 from steinkit.sample import Floats
-from steinkit.samplers.chains.options import positive
+from steinkit.samplers.arguments import positive
 from steinkit.targets.logistic import LogisticRegression
 
 

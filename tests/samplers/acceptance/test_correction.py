@@ -8,7 +8,7 @@ from scipy import stats
 from scipy.special import erfc
 
 import steinkit as sk
-from steinkit.samplers.acceptance.correction import correction_distribution, ridge_correction
+from steinkit.samplers.acceptance.correction import correction_distribution
 
 LOGISTIC_VARIANCE = math.pi**2 / 3
 
@@ -58,33 +58,6 @@ def test_cdf_is_that_of_the_sum():
     np.testing.assert_allclose(correction_distribution(1.0).cdf(x), stats.logistic.cdf(x), atol=1e-7)
 
 
-@pytest.mark.parametrize(("sigma", "ridge", "error"), [(0.9, 1.0, 1.0e-4), (0.8, 0.03, 5.0e-6)])
-def test_ridge_has_the_errors_of_table_1(sigma, ridge, error):
-    found = ridge_correction(sigma, ridge)
-    assert error / 2.0 < largest_difference(found) < 2.0 * error
-    assert found.error == pytest.approx(largest_difference(found), rel=0.02)
-    assert found.error > 1000.0 * correction_distribution(sigma).error
-
-
-def test_ridge_does_not_depend_on_its_grid():
-    coarse, fine = ridge_correction(0.9, 1.0, steps=200), ridge_correction(0.9, 1.0, steps=400)
-    assert coarse.error == pytest.approx(fine.error, rel=0.01)
-    assert correction_distribution(0.9, "ridge").error == pytest.approx(fine.error, rel=0.01)
-
-
-def test_ridge_is_the_regression_of_the_paper():
-    """The half-line form against equation 15 written out in full on a small grid."""
-    sigma, ridge, v, n = 0.9, 50.0, 20.0, 40
-    x, y = np.arange(-2 * n, 2 * n + 1) * v / n, np.arange(-n, n + 1) * v / n
-    matrix = stats.norm.cdf((x[:, None] - y) / sigma)
-    scaled = ridge * (n / 4000) ** 2
-    weights = np.linalg.solve(matrix.T @ matrix + scaled * np.eye(len(y)), matrix.T @ stats.logistic.cdf(x))
-    weights = np.maximum(weights, 0.0)
-    found = ridge_correction(sigma, ridge, largest_atom=v, steps=n)
-    expected = weights / weights.sum()
-    np.testing.assert_allclose(np.interp(found.atoms, y, expected), found.probabilities, atol=1e-9)
-
-
 @pytest.mark.parametrize("sigma", [0.8, 1.0])
 def test_normal_plus_correction_passes_as_logistic(sigma):
     n = 2_000_000
@@ -116,7 +89,7 @@ def test_draws_have_exactly_the_masses():
 def test_it_is_computed_once_and_cannot_be_changed():
     correction = correction_distribution(1.05)
     assert correction_distribution(np.float64(1.05)) is correction
-    assert correction_distribution(1.05, "ridge") is not correction
+    assert correction_distribution(1.06) is not correction
     with pytest.raises(ValueError, match="read-only"):
         correction.atoms[0] = 0.0
 
@@ -127,8 +100,6 @@ def test_sigma_outside_its_range_is_refused(sigma):
         correction_distribution(sigma)
 
 
-def test_other_bad_settings_are_refused():
+def test_a_sigma_that_is_no_number_is_refused():
     with pytest.raises(sk.UsageError, match="sigma must be a number; received 'one'"):
         correction_distribution("one")
-    with pytest.raises(sk.UsageError, match="unknown method 'minmax'; did you mean \"minimax\""):
-        correction_distribution(1.0, "minmax")

@@ -10,6 +10,7 @@ from scipy.special import expit, logit
 
 from steinkit.errors import InputError, UsageError
 from steinkit.samplers import AusterityTest, BarkerTest, ConcentrationTest, MetropolisTest, MinibatchBarkerTest
+from steinkit.samplers.acceptance.interface import AcceptanceTest
 from steinkit.samplers.applications.gibbs.gibbs import CompiledSweeps, Sweeps, approximate_gibbs
 from steinkit.samplers.applications.gibbs.gibbs_kernels import begin, block_length, sums
 from steinkit.samplers.applications.gibbs.markov_field import MarkovField
@@ -19,13 +20,12 @@ START = np.array([0, 1, 1, 0, 1, 0, 0, 1])
 
 
 @dataclass(frozen=True)
-class PrintedThreshold:
+class PrintedThreshold(AcceptanceTest):
     """An exact test with the paper's printed level, log u / log(1 - u)."""
 
+    name = "printed"
     needs_all_data = True
     needs_normal = True  # so that its own level is used
-    needs_values = False
-    diagnostics = ()
 
     def first_batch(self, size):
         return size
@@ -35,9 +35,6 @@ class PrintedThreshold:
 
     def decide(self, look):
         return BarkerTest().decide(look)
-
-    def described(self):
-        return {"test": "printed"}
 
 
 def sweeps_from(field, test, start, number):

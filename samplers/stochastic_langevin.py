@@ -1,25 +1,30 @@
-"""Stochastic gradient Langevin dynamics (SGLD).
+"""Stochastic gradient Langevin dynamics (SGLD), as it is and corrected by an acceptance test.
 
-    theta_{t+1} = theta_t + (eps_t / 2) (grad log rho(theta_t) + (N / (n T)) sum over X_t of grad log p(x | theta_t))
-                  + sqrt(eps_t) xi_t,        xi_t ~ N(0, I),
+    theta' = theta + (eps / 2) (grad log rho(theta) + (N / (n T)) sum over X of grad log p(x | theta)) + sqrt(eps) xi,
 
-X_t being n of the N data. There is no acceptance test: the draws are biased, the more so the larger the steps. Steps
-are constant, or decrease as eps_t = a (b + t)^-gamma, t = 0, 1, ...; the draws then carry the weights eps_t.
+xi ~ N(0, I), X being n of the N data. As it is, the draws are biased, the more so the larger the steps. The steps are
+constant, or decrease as eps_t = a (b + t)^-gamma, t = 0, 1, ...; the draws then carry the weights eps_t.
+
+Corrected, theta' is a proposal, judged with the ratio q_X(theta | theta') / q_X(theta' | theta), the same minibatch X
+in both. The proposal is a mixture over minibatches; detailed balance for each of its components gives it for the
+mixture. The test reads data in an order independent of X: on X itself it would accept what X is wrong about.
 """
 
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
-from tqdm import tqdm
 
 from steinkit.errors import InputError
 from steinkit.posterior import Posterior
+from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats
+from steinkit.samplers.acceptance.austerity import AusterityTest
+from steinkit.samplers.acceptance.interface import AcceptanceTest
+from steinkit.samplers.arguments import batch_within, number, positive
 from steinkit.samplers.chains.gradients import BatchGradient
 from steinkit.samplers.chains.likelihood_terms import (
     PosteriorModel,
@@ -28,17 +33,11 @@ from steinkit.samplers.chains.likelihood_terms import (
     show_state,
     start_states,
 )
-from steinkit.samplers.chains.options import (
-    RunOptions,
-    Temperature,
-    batch_within,
-    describe_temperature,
-    number,
-    positive,
-    temperatures,
-)
+from steinkit.samplers.chains.options import RunOptions, Temperature, describe_temperature, temperatures
+from steinkit.samplers.chains.proposals import Langevin
 from steinkit.samplers.chains.random_streams import Kind, Noise, normals
 from steinkit.samplers.chains.recorder import Recorder
+from steinkit.samplers.chains.run import run_chains
 from steinkit.samplers.draws import Draws
 
 
@@ -96,16 +95,7 @@ def sgld(
     M. Welling and Y. W. Teh (2011), "Bayesian learning via stochastic gradient Langevin dynamics", equations 2, 4
     and 11.
     """
-    options = RunOptions(
-        chains=chains,
-        draws=draws,
-        budget=budget,
-        burn_in=burn_in,
-        thin=thin,
-        seed=seed,
-        start=start,
-        progress=progress,
-    )
+    options = RunOptions(chains, draws, budget, burn_in, thin, seed, start, progress)
     positive(step_size, "step_size")
     number(decay, "decay", lambda x: 0.0 <= x <= 1.0, "in [0, 1]")
     positive(decay_offset, "decay_offset")
@@ -120,16 +110,83 @@ def sgld(
         "decay_offset": decay_offset,
         "temperature": describe_temperature(temperature),
     }
-    recorder = Recorder(
-        options, start_states(posterior, start, options.chains).shape[1], {"weights": np.float64} if decay else {}
-    )
+    states = start_states(posterior, start, options.chains)
+    recorder = Recorder(options, states.shape[1], {"weights": np.float64} if decay else {})
+    posterior.check_shapes(states[0])
     with np.errstate(all="ignore"):  # what is not finite is found and reported
-        _run(model, options, recorder, batch, temperature, lambda t: step_size * (1.0 + t / decay_offset) ** -decay)
+        _take_steps(
+            model,
+            states,
+            options,
+            recorder,
+            batch,
+            temperature,
+            lambda t: step_size * (1.0 + t / decay_offset) ** -decay,
+        )
     return recorder.draws(model.names, settings)
 
 
-def _run(
+def corrected_sgld(
+    posterior: Posterior,
+    *,
+    step_size: float,
+    batch_size: int,
+    epsilon: float = 0.05,
+    test: AcceptanceTest | None = None,
+    temperature: Temperature = 1.0,
+    chains: int = 1,
+    draws: int | None = None,
+    budget: int | None = None,
+    burn_in: int = 0,
+    thin: int = 1,
+    seed: int | Sequence[int] = 0,
+    start: ArrayLike | None = None,
+    progress: bool = False,
+) -> Draws:
+    """Langevin proposals on minibatches, each judged by an acceptance test.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    step_size : float
+        eps: the variance of the noise of a move; its drift is eps / 2 times the gradient.
+    batch_size : int
+        Data n of a proposal's minibatch, and of a batch of the austerity test.
+    epsilon : float
+        Error allowed at one look of the austerity test, in [0, 1].
+    test : AcceptanceTest, optional
+        Any other acceptance test; epsilon is then not used.
+    temperature : float or callable, (n,) -> (n,)
+        T that divides the log likelihood; or a schedule, T of the steps with the given numbers, from 0.
+    chains, draws, budget, burn_in, thin, seed, start, progress
+        Number and length of the chains, seeds, first states: see `RunOptions`.
+
+    Returns
+    -------
+    Draws
+        Cost n for a proposal and what its test reads, which `Draws.batch_sizes` holds.
+
+    Raises
+    ------
+    UsageError
+        If an option is out of range, or budget does not pay one step.
+    InputError
+        If a function of the posterior returns a wrong shape or NaN, or a state is not finite; the message names chain,
+        step and state.
+
+    References
+    ----------
+    A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings budget",
+    section 6.4.
+    """
+    options = RunOptions(chains, draws, budget, burn_in, thin, seed, start, progress)
+    judge = AusterityTest(epsilon, batch_size) if test is None else test
+    return run_chains("corrected_sgld", posterior, Langevin(step_size, batch_size), judge, options, temperature)
+
+
+def _take_steps(
     model: PosteriorModel,
+    states: Floats,
     options: RunOptions,
     recorder: Recorder,
     batch: int,
@@ -137,18 +194,13 @@ def _run(
     step_size: Callable[[int], float],
 ) -> None:
     """All chains step together: their steps cost the same."""
-    posterior = model.posterior
-    states = start_states(posterior, options.start, options.chains)
-    posterior.check_shapes(states[0])
     chains, dim = np.arange(len(states)), states.shape[1]
     gradient = BatchGradient(model, batch, options.seeds)
     noise = Noise(options.seeds, Kind.PROPOSAL, dim, normals)
     done = np.zeros(len(states), dtype=np.int64)  # steps taken, the same for all
     heat = temperatures(temperature, done)
     steps = min(count for count in (options.steps, (options.budget or 0) // batch or None) if count is not None)
-    for t in tqdm(
-        range(steps), "sampling", delay=1.0, unit=" steps", file=sys.stderr, disable=not options.progress, leave=False
-    ):
+    for t in progress_bar("sampling", shown=options.progress, unit=" steps", steps=range(steps)):
         step = step_size(t)
         if callable(temperature):
             heat = temperatures(temperature, done)

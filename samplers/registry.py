@@ -8,24 +8,34 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any
 
 from steinkit.errors import UsageError, did_you_mean
+from steinkit.samplers.acceptance.interface import AcceptanceTest
 from steinkit.samplers.draws import Draws
 from steinkit.target import Target
 
-# Arguments that say how a run is shown, and what a test reports, not what they do.
-_PROGRESS = "progress"
-_NO_OPTIONS = {_PROGRESS}
-_TESTS = {
-    "metropolis": "MetropolisTest",
-    "barker": "BarkerTest",
-    "austerity": "AusterityTest",
-    "oracle-austerity": "OracleAusterityTest",
-    "concentration": "ConcentrationTest",
-    "minibatch-barker": "MinibatchBarkerTest",
+_SAMPLERS = {
+    "sgld": "stochastic gradient Langevin dynamics; steps constant or decreasing; biased",
+    "corrected-sgld": "SGLD moves, each judged by an acceptance test (austerity, or --test)",
+    "approximate-mh": "random walk with the austerity test: biased by --epsilon",
+    "barker-mh": "random walk with Barker's acceptance test of 1965 on a minibatch: nearly unbiased",
+    "subsampling-mh": "random walk with the concentration test: safe, hungry for data",
+    "rwmh": "random-walk Metropolis, exact: all data at each step",
+    "mala": "Metropolis-adjusted Langevin algorithm, exact: all data at each step",
+    "barker": "random walk with Barker's acceptance test of 1965, not the Barker proposal; exact: all data each step",
+    "iid": "independent draws, from a target that can be drawn from",
+    "sobol": "Sobol's low-discrepancy points, for a uniform target",
+    "herding": "kernel herding, for a uniform target of one dimension",
 }
+# Says how a run is shown, not what it does.
+_PROGRESS = "progress"
+_TWO_BARKERS = (
+    "; the samplers called barker have Barker's acceptance test of 1965, and the Barker proposal of Livingstone and "
+    "Zanella, which uses gradients, is not here: mala does"
+)
 
 
 @dataclass(frozen=True)
@@ -48,11 +58,20 @@ class Option:
 
 @dataclass(frozen=True)
 class Sampler:
-    """A sampler: its name, its function in `steinkit.samplers`, and one line about it."""
+    """A sampler: its name, and one line about it."""
 
     name: str
-    function_name: str
     summary: str
+
+    @property
+    def function_name(self) -> str:
+        """Name of its function in `steinkit.samplers`."""
+        return self.name.replace("-", "_")
+
+    @property
+    def note(self) -> str:
+        """What a message about a wrong use should add, where the name may mislead."""
+        return _TWO_BARKERS if "barker" in self.name else ""
 
     @property
     def function(self) -> Callable[..., Draws]:
@@ -108,24 +127,6 @@ class Sampler:
         return self.function(target, **arguments)
 
 
-_SAMPLERS = {
-    name: Sampler(name, function_name, summary)
-    for name, function_name, summary in (
-        ("sgld", "sgld", "stochastic gradient Langevin dynamics; steps constant or decreasing; biased"),
-        ("corrected-sgld", "corrected_sgld", "SGLD moves, each judged by an acceptance test (austerity, or --test)"),
-        ("approximate-mh", "approximate_mh", "random walk with the austerity test: biased by --epsilon"),
-        ("barker-mh", "barker_mh", "random walk with Barker's test on a minibatch: nearly unbiased"),
-        ("subsampling-mh", "subsampling_mh", "random walk with the concentration test: safe, hungry for data"),
-        ("rwmh", "rwmh", "random-walk Metropolis, exact: all data at each step"),
-        ("mala", "mala", "Metropolis-adjusted Langevin algorithm, exact: all data at each step"),
-        ("barker", "barker", "random walk with Barker's test, exact: all data at each step"),
-        ("iid", "iid", "independent draws, from a target that can be drawn from"),
-        ("sobol", "sobol", "Sobol's low-discrepancy points, for a uniform target"),
-        ("herding", "herding", "kernel herding, for a uniform target of one dimension"),
-    )
-}
-
-
 def sampler_names() -> tuple[str, ...]:
     """Names of the samplers."""
     return tuple(_SAMPLERS)
@@ -133,12 +134,17 @@ def sampler_names() -> tuple[str, ...]:
 
 def acceptance_test_names() -> tuple[str, ...]:
     """Names of the acceptance tests."""
-    return tuple(_TESTS)
+    return tuple(_tests())
 
 
 def acceptance_tests_with(option: str) -> tuple[str, ...]:
     """Names of the acceptance tests that take an option."""
-    return tuple(name for name in _TESTS if option in _options_of(_test_class(name)))
+    return tuple(name for name, test in _tests().items() if option in _options_of(test))
+
+
+def acceptance_test_options() -> dict[str, Mapping[str, str]]:
+    """The options that only acceptance tests have, by name: how the command line writes and explains them."""
+    return {each.name: each.metadata for test in _tests().values() for each in fields(test) if each.metadata}
 
 
 def find_sampler(name: str) -> Sampler:
@@ -149,11 +155,13 @@ def find_sampler(name: str) -> Sampler:
     UsageError
         If there is none.
     """
+    sampler = Sampler(name, _SAMPLERS.get(name, ""))
     if name not in _SAMPLERS:
         raise UsageError(
-            f"unknown sampler {name!r}{did_you_mean(name, _SAMPLERS)}; the samplers are {', '.join(_SAMPLERS)}"
+            f"unknown sampler {name!r}{did_you_mean(name, _SAMPLERS)}{sampler.note}; "
+            f"the samplers are {', '.join(_SAMPLERS)}"
         )
-    return _SAMPLERS[name]
+    return sampler
 
 
 def _options_of(function: Callable[..., Any]) -> dict[str, Option]:
@@ -163,17 +171,24 @@ def _options_of(function: Callable[..., Any]) -> dict[str, Option]:
     return {
         each.name: Option(each.name, each.default is each.empty, None if each.default is each.empty else each.default)
         for each in parameters
-        if each.name not in _NO_OPTIONS and (each.kind is each.KEYWORD_ONLY or not is_sampler)
+        if each.name != _PROGRESS and (each.kind is each.KEYWORD_ONLY or not is_sampler)
     }
 
 
-def _test_class(name: str) -> Callable[..., Any]:
-    if name not in _TESTS:
-        raise UsageError(f"unknown test {name!r}{did_you_mean(name, _TESTS)}; the tests are {', '.join(_TESTS)}")
+@cache
+def _tests() -> dict[str, type[AcceptanceTest]]:
+    """The acceptance tests by name: the classes that `steinkit.samplers` exports under a name that ends in Test."""
     from steinkit import samplers
 
-    found: Callable[..., Any] = getattr(samplers, _TESTS[name])
-    return found
+    found = [getattr(samplers, name) for name in dir(samplers) if name.endswith("Test")]
+    return {test.name: test for test in found}
+
+
+def _test_class(name: str) -> type[AcceptanceTest]:
+    tests = _tests()
+    if name not in tests:
+        raise UsageError(f"unknown test {name!r}{did_you_mean(name, tests)}; the tests are {', '.join(tests)}")
+    return tests[name]
 
 
 def _with_test(arguments: dict[str, Any], own: Mapping[str, Option]) -> dict[str, Any]:

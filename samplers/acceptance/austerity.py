@@ -24,14 +24,14 @@ could save at most.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
 
 from steinkit.errors import UsageError
 from steinkit.sample import Floats
-from steinkit.samplers.acceptance.interface import AcceptanceTest, Look, Moves, Verdict, varies
+from steinkit.samplers.acceptance.interface import AcceptanceTest, Look, Moves, Verdict, option, varies
 from steinkit.samplers.acceptance.oracle import oracle_thresholds
 from steinkit.samplers.arguments import batch_within, number, share
 
@@ -45,7 +45,9 @@ class _SequentialTest(AcceptanceTest):
 
     epsilon: float = 0.05
     batch_size: int | None = None
-    alpha: float = 0.5
+    alpha: float = field(
+        default=0.5, metadata=option("X", "Wang-Tsiatis exponent of the austerity test's thresholds, in [0.5, 1].")
+    )
 
     def __post_init__(self) -> None:
         share(self.epsilon, "epsilon")

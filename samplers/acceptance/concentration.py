@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats
-from steinkit.samplers.acceptance.interface import AcceptanceTest, Look, Moves, Verdict
+from steinkit.samplers.acceptance.interface import AcceptanceTest, Look, Moves, Verdict, option
 from steinkit.samplers.arguments import batch_within, number, positive, share
 
 Bound = float | str | Callable[[Floats, Floats], ArrayLike]
@@ -70,9 +70,14 @@ class ConcentrationTest(AcceptanceTest):
 
     epsilon: float = 0.01
     batch_size: int | None = None
-    bound: Bound = "oracle"
-    factor: float = 2.0
-    power: float = 2.0
+    bound: Bound = field(
+        default="oracle",
+        metadata=option("X|oracle", "Bound of a datum's log likelihood ratio in the concentration test."),
+    )
+    factor: float = field(
+        default=2.0, metadata=option("X", "Growth of the concentration test's batch from look to look.")
+    )
+    power: float = field(default=2.0, metadata=option("X", "How fast the error it allows falls from look to look."))
 
     def __post_init__(self) -> None:
         share(self.epsilon, "epsilon")

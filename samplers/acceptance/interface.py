@@ -26,6 +26,19 @@ Booleans = NDArray[np.bool_]
 _ROUNDING = 1e-14
 
 
+def option(metavar: str, text: str) -> dict[str, str]:
+    """Metadata of a field that is an option of one test only: how the command line writes and explains it.
+
+    Parameters
+    ----------
+    metavar : str
+        What is to be given: ``X`` for a number, names for a choice, with ``|`` between them; empty for a flag.
+    text : str
+        Help.
+    """
+    return {"metavar": metavar, "text": text}
+
+
 class Look(NamedTuple):
     """What the tests of n chains see at a look.
 

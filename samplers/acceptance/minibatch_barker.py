@@ -15,14 +15,14 @@ with the correction X_corr whose sum with N(0, sigma^2) is logistic. At b = N, s
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from steinkit.errors import UsageError
 from steinkit.sample import Floats, Integers
-from steinkit.samplers.acceptance.interface import AcceptanceTest, Look, Verdict, varies
+from steinkit.samplers.acceptance.interface import AcceptanceTest, Look, Verdict, option, varies
 from steinkit.samplers.arguments import batch_within, positive, share
 
 _JUMP = 1.1
@@ -67,10 +67,14 @@ class MinibatchBarkerTest(AcceptanceTest):
     needs_normal = True
 
     batch_size: int | None = None
-    sigma: float = 1.0
-    growth: str = "fixed"
-    clt_bound: bool = False
-    delta: float | None = None
+    sigma: float = field(
+        default=1.0, metadata=option("X", "Standard deviation of the noise with which a minibatch Barker test decides.")
+    )
+    growth: str = field(default="fixed", metadata=option("fixed|jump", "How its batch grows."))
+    clt_bound: bool = field(
+        default=False, metadata=option("", "Report a bound on the error of its normal approximation.")
+    )
+    delta: float | None = field(default=None, metadata=option("X", "Read on until that bound is at most this."))
 
     def __post_init__(self) -> None:
         from steinkit.samplers.acceptance.correction import correction_distribution

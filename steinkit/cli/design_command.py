@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import sys
 import textwrap
-from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ from steinkit import __version__
 from steinkit.cli.documents import as_json
 from steinkit.cli.options import target_for
 from steinkit.cli.outputs import say
-from steinkit.cli.sample_options import SAMPLER_WORDS, as_flag
+from steinkit.cli.sample_options import as_flag, sampler_options
 from steinkit.errors import UsageError
 from steinkit.posterior import Posterior
 from steinkit.sample import Sample
@@ -65,17 +64,6 @@ _AVERAGE = _Mode(
     ("target_error", "target", "proposal_scale"),
     ("pairs", "alpha", "batch_size", *_TRIAL),
 )
-_WORDS = ("epsilon", "alpha", "proposal_scale", "batch_size", *_TRIAL)
-
-
-def _sampler_words(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a click command those options that it shares with ``steinkit sample``."""
-    for word in reversed(SAMPLER_WORDS):
-        if word.name in _WORDS:
-            command = click.option(
-                as_flag(word.name), word.name, metavar=word.metavar, callback=word.callback, help=word.help
-            )(command)
-    return command
 
 
 @click.command(help=_HELP)
@@ -89,7 +77,7 @@ def _sampler_words(command: Callable[..., Any]) -> Callable[..., Any]:
     help="Posterior for a trial run: a built-in name, or an attribute of a Python file, which is then run.",
 )
 @click.option("-p", "pairs", multiple=True, metavar="KEY=VALUE", help="Option of a built-in target; repeatable.")
-@_sampler_words
+@sampler_options("epsilon", "alpha", "proposal_scale", "batch_size", *_TRIAL)
 @click.option("--json", "json_output", is_flag=True, help="Print JSON instead of words.")
 def design(json_output: bool, **settings: Any) -> None:
     """Analyse a test, or search for one."""
@@ -201,5 +189,5 @@ def _advice(options: dict[str, Any] | None) -> list[str]:
     """How to run the sampler with the design."""
     if options is None:
         return []
-    words = " ".join(f"{as_flag(name)} {value:.6g}" for name, value in options.items())
-    return [f"steinkit sample approximate-mh {words} ..."]
+    given = " ".join(f"{as_flag(name)} {value:.6g}" for name, value in options.items())
+    return [f"steinkit sample approximate-mh {given} ..."]

@@ -53,7 +53,7 @@ Every sampler takes some of the options below; 'steinkit samplers' lists which, 
     help="Write the draws to this file (.csv, .npz), or as CSV to standard output ('-').",
 )
 @click.option("--format", "file_format", type=click.Choice(SAMPLE_FORMATS), help="By default by FILE's ending.")
-@sampler_options
+@sampler_options()
 @click.option("--json", "json_output", is_flag=True, help="Print settings, seeds, acceptance and cost as JSON.")
 def sample(sampler: str, target: str, **settings: Any) -> None:
     """Run a sampler, write its draws, and say on standard error how it went."""

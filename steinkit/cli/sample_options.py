@@ -1,41 +1,33 @@
-"""The options of the samplers as ``steinkit sample`` writes them: the words of the Python arguments, with dashes."""
+"""The options of the samplers as ``steinkit sample`` writes them: the names of the Python arguments, with dashes."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from steinkit.errors import UsageError, did_you_mean
-from steinkit.samplers.registry import Option, Sampler, acceptance_test_names, acceptance_tests_with
+from steinkit.samplers.registry import (
+    Option,
+    Sampler,
+    acceptance_test_names,
+    acceptance_test_options,
+    acceptance_tests_with,
+)
 
 
-@dataclass(frozen=True)
-class _Word:
-    """An option: its Python name, what reads it, what a user is told to write, what it means."""
+def _value(read: Callable[[str], Any], wanted: str) -> Callable[[str], Any]:
+    """A type for click: what a function makes of the text given; the function raises ValueError where it cannot."""
 
-    name: str
-    read: Callable[[str], Any] | None  # raises ValueError; None for a flag
-    metavar: str
-    help: str
-    wanted: str = "a number"
-    repeated: bool = False
-
-    def callback(self, context: click.Context, parameter: click.Parameter, given: Any) -> Any:
-        """Read the text given, or each of several."""
-        if given is None or self.read is None:
-            return given
-        return tuple(map(self._value, given)) if self.repeated else self._value(given)
-
-    def _value(self, text: str) -> Any:
-        assert self.read is not None
+    def convert(text: str) -> Any:
         try:
-            return self.read(text)
+            return read(text)
         except (ValueError, OverflowError):
-            raise click.BadParameter(f"{self.wanted} is wanted; received {text!r}") from None
+            raise click.BadParameter(f"{wanted} is wanted; received {text!r}") from None
+
+    return convert
 
 
 def _whole(text: str) -> int:
@@ -61,96 +53,69 @@ def _seeds(text: str) -> int | list[int]:
     return [int(part) for part in text.removesuffix(",").split(",")]
 
 
-def _bound(text: str) -> float | str:
-    return text if text == "oracle" else float(text)
+def _option(kind: Any, metavar: str, text: str, **more: Any) -> dict[str, Any]:
+    """What click is told of an option."""
+    return {"type": kind, "metavar": metavar, "help": text, **more}
 
 
-def _one_of(*choices: str) -> Callable[[str], str]:
-    def read(text: str) -> str:
-        if text not in choices:
-            raise ValueError
-        return text
+def _test_option(metavar: str, text: str) -> dict[str, Any]:
+    """An option that an acceptance test brings: a flag, one of several names, a number, or a number or a name."""
+    names = metavar.split("|")
+    if not metavar:
+        return {"is_flag": True, "help": text}
+    if "X" not in names:
+        return _option(click.Choice(names), metavar, text)
+    names.remove("X")
+    wanted = " or ".join(["a number", *(f'"{name}"' for name in names)])
+    return _option(_value(lambda given: given if given in names else float(given), wanted), metavar, text)
 
-    return read
 
-
-_WHOLE_NUMBER = "a whole number"
-_GROWTHS = ("fixed", "jump")
+_NUMBER, _WHOLE = _value(float, "a number"), _value(_whole, "a whole number")
+_SCALES = _value(_numbers, "a number, or numbers between commas,")
+_STATE = _value(_numbers, "numbers between commas")
+_SEED = _value(_seeds, "a whole number, or the chains' seeds between commas,")
 _TESTS = acceptance_test_names()
 
-SAMPLER_WORDS = (
-    _Word("step_size", float, "X", "Variance of the noise of a Langevin step; its drift is X/2 times the gradient."),
-    _Word(
-        "proposal_scale",
-        _numbers,
-        "X[,X...]",
-        "Standard deviation of random-walk moves, of all coordinates or of each.",
-        "a number, or numbers between commas,",
+SAMPLER_OPTIONS = {
+    "step_size": _option(
+        _NUMBER, "X", "Variance of the noise of a Langevin step; its drift is X/2 times the gradient."
     ),
-    _Word("batch_size", _whole, "N", "Data in a minibatch.", _WHOLE_NUMBER),
-    _Word("epsilon", float, "X", "Error allowed: at one look of the austerity test, in a whole concentration test."),
-    _Word("temperature", float, "T", "Divides the log likelihood; score the draws with -p temperature=T."),
-    _Word("decay", float, "X", "Exponent with which SGLD's steps decrease; its draws are then weighted."),
-    _Word("decay_offset", float, "X", "Number of steps after which they begin to decrease in earnest."),
-    _Word("alpha", float, "X", "Wang-Tsiatis exponent of the austerity test's thresholds, in [0.5, 1]."),
-    _Word("sigma", float, "X", "Standard deviation of the noise with which a minibatch Barker test decides."),
-    _Word("growth", _one_of(*_GROWTHS), "|".join(_GROWTHS), "How its batch grows.", " or ".join(_GROWTHS)),
-    _Word("clt_bound", None, "", "Report a bound on the error of its normal approximation."),
-    _Word("delta", float, "X", "Read on until that bound is at most this."),
-    _Word(
-        "bound",
-        _bound,
-        "X|oracle",
-        "Bound of a datum's log likelihood ratio in the concentration test.",
-        'a number or "oracle"',
+    "proposal_scale": _option(
+        _SCALES, "X[,X...]", "Standard deviation of random-walk moves, of all coordinates or of each."
     ),
-    _Word("factor", float, "X", "Growth of the concentration test's batch from look to look."),
-    _Word("power", float, "X", "How fast the error it allows falls from look to look."),
-    _Word(
-        "test",
-        _one_of(*_TESTS),
-        "NAME",
-        f"Acceptance test of corrected-sgld: {', '.join(_TESTS)}.",
-        f"one of {', '.join(_TESTS)}",
+    "batch_size": _option(_WHOLE, "N", "Data in a minibatch."),
+    "epsilon": _option(
+        _NUMBER, "X", "Error allowed: at one look of the austerity test, in a whole concentration test."
     ),
-    _Word("scramble", None, "", "Scramble Sobol's points at random."),
-    _Word("chains", _whole, "K", "Number of chains.", _WHOLE_NUMBER),
-    _Word("draws", _whole, "N", "Draws to keep of each chain.", _WHOLE_NUMBER),
-    _Word(
-        "budget",
-        _whole,
-        "N",
-        "Likelihood or gradient evaluations of single data that each chain may spend.",
-        _WHOLE_NUMBER,
-    ),
-    _Word("burn_in", _whole, "N", "First steps of each chain that are not kept.", _WHOLE_NUMBER),
-    _Word("thin", _whole, "N", "Keep every N-th step after those.", _WHOLE_NUMBER),
-    _Word(
-        "seed",
-        _seeds,
+    "temperature": _option(_NUMBER, "T", "Divides the log likelihood; score the draws with -p temperature=T."),
+    "decay": _option(_NUMBER, "X", "Exponent with which SGLD's steps decrease; its draws are then weighted."),
+    "decay_offset": _option(_NUMBER, "X", "Number of steps after which they begin to decrease in earnest."),
+    **{name: _test_option(**shown) for name, shown in acceptance_test_options().items()},
+    "test": _option(click.Choice(_TESTS), "NAME", f"Acceptance test of corrected-sgld: {', '.join(_TESTS)}."),
+    "scramble": {"is_flag": True, "help": "Scramble Sobol's points at random."},
+    "chains": _option(_WHOLE, "K", "Number of chains."),
+    "draws": _option(_WHOLE, "N", "Draws to keep of each chain."),
+    "budget": _option(_WHOLE, "N", "Likelihood or gradient evaluations of single data that each chain may spend."),
+    "burn_in": _option(_WHOLE, "N", "First steps of each chain that are not kept."),
+    "thin": _option(_WHOLE, "N", "Keep every N-th step after those."),
+    "seed": _option(
+        _SEED,
         "S",
         "Seed of the run; 'S,S...' are the seeds of the chains themselves, as --json reports them ('S,' for one).",
-        "a whole number, or the chains' seeds between commas,",
     ),
-    _Word(
-        "start",
-        _numbers,
-        "X,X...",
-        "First state: of all chains, or repeated for each in order.",
-        "numbers between commas",
-        repeated=True,
-    ),
-)
+    "start": _option(_STATE, "X,X...", "First state: of all chains, or repeated for each in order.", multiple=True),
+}
 
 
-def sampler_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a click command the options of all samplers."""
-    for word in reversed(SAMPLER_WORDS):
-        how: dict[str, Any] = {"is_flag": True}
-        if word.read is not None:
-            how = {"metavar": word.metavar, "multiple": word.repeated, "callback": word.callback}
-        command = click.option(as_flag(word.name), word.name, help=word.help, **how)(command)
-    return command
+def sampler_options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a click command these options of the samplers, or all of them."""
+
+    def give(command: Callable[..., Any]) -> Callable[..., Any]:
+        for name in reversed(names or tuple(SAMPLER_OPTIONS)):
+            command = click.option(as_flag(name), name, **SAMPLER_OPTIONS[name])(command)
+        return command
+
+    return give
 
 
 def as_flag(name: str) -> str:
@@ -166,7 +131,7 @@ def options_given(sampler: Sampler, settings: Mapping[str, Any]) -> dict[str, An
     UsageError
         If the sampler does not take one of them, or one that it needs is missing.
     """
-    given = {word.name: settings[word.name] for word in SAMPLER_WORDS if _was_given(settings[word.name])}
+    given = {name: settings[name] for name in SAMPLER_OPTIONS if _was_given(settings[name])}
     taken = sampler.options(given.get("test"))
     whose = f"sampler {sampler.name!r}" + (
         f" with test {given['test']!r}" if "test" in given and "test" in taken else ""
@@ -174,7 +139,9 @@ def options_given(sampler: Sampler, settings: Mapping[str, Any]) -> dict[str, An
     for name in given:
         if name not in taken:
             hint = _where(name, sampler) or did_you_mean(as_flag(name), map(as_flag, taken), cutoff=0.7)
-            raise UsageError(f"{whose} has no option {as_flag(name)}{hint}; its options are {options_text(taken)}")
+            raise UsageError(
+                f"{whose} has no option {as_flag(name)}{hint}{sampler.note}; its options are {options_text(taken)}"
+            )
     missing = [as_flag(option.name) for option in taken.values() if option.required and option.name not in given]
     if sampler.needs_end and not {"draws", "budget"} & given.keys():
         missing.append("--draws or --budget")

@@ -1,0 +1,28 @@
+"""The options of a run."""
+
+import pytest
+
+import steinkit as sk
+from steinkit.samplers import RunOptions
+
+
+def test_the_seeds_of_the_chains_follow_from_seed():
+    options = RunOptions(draws=1, chains=3, seed=7)
+    assert len(options.seeds) == options.chains == 3
+    again = RunOptions(draws=1, seed=options.seeds[1:])
+    assert again.seeds == options.seeds[1:]
+    assert again.chains == 2
+
+
+def test_seeds_are_no_argument():
+    """Whoever has the seeds of the chains gives them as seed; they are not dropped in silence."""
+    with pytest.raises(TypeError, match="unexpected keyword argument 'seeds'"):
+        RunOptions(draws=1, chains=2, seeds=(1, 2))
+    with pytest.raises(TypeError, match="positional argument"):
+        RunOptions(2, 1, None, 0, 1, 0, None, False, (1, 2))
+
+
+@pytest.mark.parametrize("name", ["chains", "burn_in", "thin"])
+def test_none_is_no_number(name):
+    with pytest.raises(sk.UsageError, match=f"{name} must be a whole number"):
+        RunOptions(draws=1, **{name: None})

@@ -1,0 +1,104 @@
+"""The budget of a run against the data that the target's own functions were given, counted by hand."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit.samplers import AusterityTest, Langevin, MetropolisTest, MinibatchBarkerTest, RandomWalk, RunOptions
+from steinkit.samplers.chains.run import run_chains
+
+NODAL = sk.targets.LogisticRegression.nodal()  # 53 data
+
+
+@dataclass
+class Counted:
+    """The nodal posterior, one chain at a time, and the rows that its functions have been given."""
+
+    likelihood: int = 0
+    gradient: int = 0
+
+    def posterior(self):
+        def log_likelihood(theta, x, y):
+            self.likelihood += len(y)
+            return NODAL.log_likelihood(theta, x, y)
+
+        def grad_log_likelihood(theta, x, y):
+            self.gradient += len(y)
+            return NODAL.grad_log_likelihood(theta, x, y)
+
+        return sk.Posterior(
+            NODAL.data, log_likelihood, grad_log_likelihood, NODAL.log_prior, NODAL.grad_log_prior, dim=6
+        )
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kind of run, and what a step of it costs by the documentation."""
+
+    proposal: object
+    test: object
+    gradient: int  # data of a proposal's gradient that count
+    first: int  # data of a test's first look
+
+
+CASES = {
+    "walk, growing batches": Case(RandomWalk(0.3), AusterityTest(0.2, 5), 0, 5),
+    "walk, all data": Case(RandomWalk(0.3), MetropolisTest(), 0, 53),
+    "minibatch gradient, growing batches": Case(Langevin(0.1, 7), AusterityTest(0.2, 5), 7, 5),
+    "minibatch gradient, Barker": Case(Langevin(0.1, 11), MinibatchBarkerTest(6), 11, 6),
+    "minibatch gradient, all data": Case(Langevin(0.1, 7), MetropolisTest(), 7, 53),
+    "all data's gradient, growing batches": Case(Langevin(0.1), AusterityTest(0.2, 5), 53, 5),
+    "all data's gradient, all data": Case(Langevin(0.1), MetropolisTest(), 0, 53),
+}
+
+
+def run(case, posterior=NODAL, **options):
+    return run_chains("run", posterior, case.proposal, case.test, RunOptions(seed=4, **options), 1.0)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_the_cost_is_what_the_functions_were_given(case):
+    steps, counted = 40, Counted()
+    draws = run(case, counted.posterior(), draws=steps)
+    checks = Counted()
+    checks.posterior().check_shapes(np.zeros(6))
+    likelihood, gradient = counted.likelihood - checks.likelihood, counted.gradient - checks.gradient
+    if case.test.needs_all_data:  # the state's value is kept
+        assert likelihood == 53 * (steps + 1)
+        tested = 53 * steps
+    else:
+        tested = likelihood // 2  # at the state and at the proposal
+    proposed = gradient // 2 if case.proposal.needs_gradient and case.proposal.batch_size else max(gradient - 53, 0)
+    assert draws.batch_sizes.sum() == tested
+    counted_beside = 0 if case.test.needs_all_data and proposed == 53 * steps else proposed
+    assert counted_beside == case.gradient * steps
+    assert draws.cost[0, -1] == tested + counted_beside
+    np.testing.assert_array_equal(np.diff(draws.cost[0], prepend=0.0), draws.batch_sizes[0] + case.gradient)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_step_is_begun_while_its_gradient_and_its_first_batch_are_paid(case):
+    batches = run(case, draws=60).batch_sizes[0].tolist()
+    spent = np.cumsum([read + case.gradient for read in batches])
+    least = case.gradient + case.first
+    for steps in (1, 2, 5, 11, 30):
+        for budget in (spent[steps - 1] + least - 1, spent[steps - 1] + least):
+            taken, left = 0, int(budget)
+            while left >= least:
+                left -= batches[taken] + case.gradient
+                taken += 1
+            draws = run(case, budget=int(budget))
+            assert draws.batch_sizes[0].tolist() == batches[:taken]
+            assert draws.cost[0].tolist() == spent[:taken].tolist()
+        assert taken == steps + 1  # the last budget pays one step more than the one before
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_budget_that_does_not_pay_the_first_draw_is_refused(case):
+    least = 3 * (case.gradient + case.first)
+    with pytest.raises(sk.UsageError, match=f"budget must be at least {least},.*received {least - 1}"):
+        run(case, budget=least - 1, burn_in=1, thin=2)
+    if case.test.needs_all_data:  # whose steps cost no more than that
+        assert run(case, budget=least, burn_in=1, thin=2).cost.tolist() == [[least]]

@@ -28,6 +28,7 @@ import numpy as np
 
 from steinkit.errors import UsageError
 from steinkit.sample import Floats, default_names
+from steinkit.samplers.arguments import whole
 from steinkit.samplers.chains.likelihood_terms import as_target
 from steinkit.samplers.chains.random_streams import Kind, chain_seeds, generator
 from steinkit.samplers.draws import Draws
@@ -69,7 +70,7 @@ def iid(target: Target, *, draws: int, chains: int = 1, seed: int | Sequence[int
     >>> iid(sk.targets.Normal([0.0, 0.0]), draws=5, chains=3).points.shape
     (3, 5, 2)
     """
-    draws, chains = _positive(draws, "draws"), _positive(chains, "chains")
+    draws, chains = whole(draws, "draws", 1), whole(chains, "chains", 1)
     if not as_target(target).can_sample:
         raise UsageError(
             f"{target.label} cannot be drawn from independently; use a Markov chain, or pass sampler= to it"
@@ -108,7 +109,7 @@ def sobol(
     """
     from scipy.stats import qmc
 
-    draws, seeds = _positive(draws, "draws"), chain_seeds(seed, _positive(chains, "chains"))
+    draws, seeds = whole(draws, "draws", 1), chain_seeds(seed, whole(chains, "chains", 1))
     chains = len(seeds)
     lower, upper = _box(target, "sobol")
     if chains > 1 and not scramble:
@@ -146,7 +147,7 @@ def herding(target: Target, *, draws: int) -> Draws:
     UsageError
         If the target is not uniform in one dimension, or the number of draws not positive.
     """
-    draws = _positive(draws, "draws")
+    draws = whole(draws, "draws", 1)
     lower, upper = _box(target, "herding")
     if len(lower) != 1:
         raise UsageError(f"herding is for one dimension; the target {target.label!r} has {len(lower)}")
@@ -183,12 +184,6 @@ def _box(target: Target, sampler: str) -> tuple[Floats, Floats]:
 def _into_box(points: Floats, lower: Floats, upper: Floats) -> Floats:
     """Map [0, 1]^d to the box; rounding must not lead out of it."""
     return np.minimum(lower + (upper - lower) * points, upper)
-
-
-def _positive(number: int, name: str) -> int:
-    if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
-        raise UsageError(f"{name} must be a whole number of at least 1; received {number!r}")
-    return int(number)
 
 
 def _as_draws(points: Floats, target: Target, seeds: tuple[int, ...], settings: dict[str, object]) -> Draws:

@@ -117,11 +117,11 @@ def operating_characteristics(
         raise UsageError(f"mean must be finite; received {mean!r}")
     fractions, thresholds = interim_looks(first_fraction, epsilon, alpha)
     flat = np.minimum(np.abs(means), _LARGEST_MEAN).ravel()
-    parts = [
+    found = [
         _walk(flat[first : first + _MEANS_AT_ONCE], fractions, thresholds)
         for first in range(0, max(len(flat), 1), _MEANS_AT_ONCE)
     ]
-    error, data_use, undecided = (np.concatenate(part).reshape(means.shape) for part in zip(*parts, strict=True))
+    error, data_use, undecided = (np.concatenate(each).reshape(means.shape) for each in zip(*found, strict=True))
     return OperatingCharacteristics(means, error, data_use, undecided)
 
 

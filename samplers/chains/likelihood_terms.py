@@ -56,14 +56,7 @@ class PosteriorModel:
 
     def log_likelihoods(self, thetas: Floats, batches: tuple[Array, ...]) -> Floats:
         """Log likelihood of each datum of each chain's own batch, (n, d) and (n, b, ...) -> (n, b)."""
-        shape = batches[0].shape[:2]
-        many, single = self.posterior.log_likelihood_many, self.posterior.log_likelihood
-        if many is not None:
-            return _shaped(many(thetas, *batches), shape, "log_likelihood_many")
-        values = np.empty(shape)
-        for k, theta in enumerate(thetas):
-            values[k] = _shaped(single(theta, *(batch[k] for batch in batches)), shape[1:], "log_likelihood")
-        return values
+        return self._by_chain("log_likelihood", thetas, batches, batches[0].shape[:2])
 
     def log_ratios(self, thetas: Floats, others: Floats, batches: tuple[Array, ...]) -> Floats:
         """Log likelihood at ``thetas`` less that at ``others``, datum by datum, -> (n, b)."""
@@ -78,20 +71,13 @@ class PosteriorModel:
 
     def gradients(self, thetas: Floats, batches: tuple[Array, ...]) -> Floats:
         """Gradient of the log likelihood summed over each chain's own batch, -> (n, d)."""
-        many, single = self.posterior.grad_log_likelihood_many, self.posterior.grad_log_likelihood
-        if many is not None:
-            return _shaped(many(thetas, *batches), thetas.shape, "grad_log_likelihood_many")
-        values = np.empty(thetas.shape)
-        for k, theta in enumerate(thetas):
-            values[k] = _shaped(single(theta, *(batch[k] for batch in batches)), theta.shape, "grad_log_likelihood")
-        return values
+        return self._by_chain("grad_log_likelihood", thetas, batches, thetas.shape)
 
     def total_log_likelihood(self, thetas: Floats) -> Floats:
         """Log likelihood of all data, (n, d) -> (n,)."""
-        single = self.posterior.log_likelihood
 
         def block_sum(theta: Floats, *block: Array) -> Any:
-            return _shaped(single(theta, *block), (len(block[0]),), "log_likelihood").sum()
+            return self._log_likelihood(theta, *block).sum()
 
         def sums(some: Floats, copies: tuple[Array, ...]) -> Floats:
             return np.asarray(self.log_likelihoods(some, copies).sum(axis=1))
@@ -118,19 +104,26 @@ class PosteriorModel:
         moments = np.array([(terms.mean(), terms.std()) for terms in self._differences(thetas, others)]).reshape(-1, 2)
         return moments[:, 0], moments[:, 1]
 
+    def _by_chain(self, name: str, thetas: Floats, batches: tuple[Array, ...], shape: tuple[int, ...]) -> Floats:
+        """Values of a function of the posterior for each chain: of its many-chain form, or chain by chain."""
+        many, single = getattr(self.posterior, f"{name}_many"), getattr(self.posterior, name)
+        if many is not None:
+            return _shaped(many(thetas, *batches), shape, f"{name}_many")
+        values = np.empty(shape)
+        for k, theta in enumerate(thetas):
+            values[k] = _shaped(single(theta, *(batch[k] for batch in batches)), shape[1:], name)
+        return values
+
     def _differences(self, thetas: Floats, others: Floats) -> Iterator[Floats]:
         """Log likelihood of every datum at a state less that at another, (N,) for each pair of states."""
         for theta, other in zip(thetas, others, strict=True):
             first, second = (
-                np.concatenate(
-                    [
-                        _shaped(self.posterior.log_likelihood(t, *block), (len(block[0]),), "log_likelihood")
-                        for block in self._blocks()
-                    ]
-                )
-                for t in (theta, other)
+                np.concatenate([self._log_likelihood(t, *block) for block in self._blocks()]) for t in (theta, other)
             )
             yield first - second
+
+    def _log_likelihood(self, theta: Floats, *block: Array) -> Floats:
+        return _shaped(self.posterior.log_likelihood(theta, *block), (len(block[0]),), "log_likelihood")
 
     def _over_data(
         self,

@@ -92,6 +92,7 @@ class Noise:
         self._generators = [generator(seed, kind) for seed in seeds]
         self._fill = fill
         self._steps = min(_BLOCK_STEPS, max(1, _BLOCK_NUMBERS // max(1, width)))
+        self._width = width
         self._rows = np.empty((len(seeds) * self._steps, width))
 
     def take(self, chains: Integers, steps: Integers) -> Floats:
@@ -103,13 +104,8 @@ class Noise:
         if not within.all():
             for k in chains[within == 0].tolist():
                 begin = k * self._steps
-                self._rows[begin : begin + self._steps] = self._fill(self._generators[k], (self._steps, self.width))
+                self._rows[begin : begin + self._steps] = self._fill(self._generators[k], (self._steps, self._width))
         return self._rows.take(chains * self._steps + within, axis=0)
-
-    @property
-    def width(self) -> int:
-        """Numbers a step."""
-        return int(self._rows.shape[1])
 
 
 def normals(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:

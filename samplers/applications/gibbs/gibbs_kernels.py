@@ -54,7 +54,7 @@ def shuffle_on(order: Integers, seed: Any, first: int, end: int) -> Any:
 
 @array_kernel
 def block_length(size: int) -> int:
-    """B."""
+    """Length B of the blocks in which N terms are read."""
     return max(1, min(32, size // 128))
 
 

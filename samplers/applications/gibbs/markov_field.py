@@ -109,13 +109,13 @@ class MarkovField:
         return (self.dim - 1) * (self.dim - 2) // 2
 
     def log_weight(self, states: ArrayLike) -> Floats:
-        """Log P(x) + log Z of each state, (n, D) -> (n,)."""
+        """log P(x) + log Z of each state, (n, D) -> (n,)."""
         i, j, k = self._triples.T
         tables, triple = self._tables, np.arange(len(self._tables))
         return np.array([tables[triple, x[i], x[j], x[k]].sum() for x in as_states(states, self.dim)])
 
     def log_odds(self, variable: int, states: ArrayLike) -> Floats:
-        """Log P(x_i = 1 | x_-i) / P(x_i = 0 | x_-i) of one variable, (n, D) -> (n,), from all N terms.
+        """log P(x_i = 1 | x_-i) / P(x_i = 0 | x_-i) of one variable, (n, D) -> (n,), from all N terms.
 
         Parameters
         ----------

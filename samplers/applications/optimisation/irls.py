@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike
 from steinkit.errors import InputError, UsageError, did_you_mean
 from steinkit.sample import Floats, Integers
 from steinkit.samplers.applications.optimisation.direction_test import wrong_direction_probability
-from steinkit.samplers.applications.optimisation.losses import Loss, loss_named
+from steinkit.samplers.applications.optimisation.losses import loss_named
 from steinkit.samplers.applications.optimisation.normal_equations import NormalEquations
 from steinkit.samplers.applications.optimisation.regression_data import regression_data, start_vector
 from steinkit.samplers.arguments import batch_within, number, positive, whole
@@ -160,7 +160,7 @@ def sequential_irls(
     A. Korattikara, Y. Chen and M. Welling (2016), "Sequential tests for large-scale learning", algorithm 1. Theirs is
     ``debias=False, carry="nothing", growth=1``.
     """
-    run = _Run.checked(X, y, loss, smallest_residual, tolerance, max_iterations, max_passes, start)
+    run = _Run(X, y, loss, smallest_residual, tolerance, max_iterations, max_passes, start)
     number(epsilon, "epsilon", lambda e: 0.0 <= e <= 0.5, "in [0, 1/2]")
     number(growth, "growth", lambda g: 1.0 <= g < math.inf, "at least 1 and finite")
     _one_of(covariance, "covariance", _COVARIANCES)
@@ -222,7 +222,7 @@ def batch_irls(
     UsageError, InputError
         As for `sequential_irls`.
     """
-    run = _Run.checked(X, y, loss, smallest_residual, tolerance, max_iterations, max_passes, start)
+    run = _Run(X, y, loss, smallest_residual, tolerance, max_iterations, max_passes, start)
 
     def step(theta: Floats) -> _Step:
         system = NormalEquations(*run.X.shape, keep_rows=False)
@@ -241,20 +241,11 @@ class _Step:
     wrong_direction: float
 
 
-@dataclass(frozen=True)
 class _Run:
     """Data, loss, and when to stop."""
 
-    X: Floats
-    loss: Loss
-    start: Floats
-    tolerance: float
-    max_iterations: int
-    max_passes: float
-
-    @classmethod
-    def checked(
-        cls,
+    def __init__(
+        self,
         features: ArrayLike,
         responses: ArrayLike,
         loss: str,
@@ -263,14 +254,14 @@ class _Run:
         max_iterations: int,
         max_passes: float | None,
         start: ArrayLike | None,
-    ) -> _Run:
+    ) -> None:
         number(smallest_residual, "smallest_residual", lambda c: 0.0 < c < 1.0, "between 0 and 1")
-        positive(tolerance, "tolerance")
-        whole(max_iterations, "max_iterations", 1)
-        passes = math.inf if max_passes is None else positive(max_passes, "max_passes")
-        X, y = regression_data(features, responses)
-        chosen = loss_named(loss, y, smallest_residual)
-        return cls(X, chosen, start_vector(start, X.shape[1]), tolerance, max_iterations, passes)
+        self.tolerance = positive(tolerance, "tolerance")
+        self.max_iterations = whole(max_iterations, "max_iterations", 1)
+        self.max_passes = math.inf if max_passes is None else positive(max_passes, "max_passes")
+        self.X, y = regression_data(features, responses)
+        self.loss = loss_named(loss, y, smallest_residual)
+        self.start = start_vector(start, self.X.shape[1])
 
     def read(self, system: NormalEquations, theta: Floats, X: Floats, y: Floats) -> None:
         """Add data to the normal equations at theta, block by block."""
@@ -367,8 +358,8 @@ class _Batches:
 
 def _one_of(value: str, name: str, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
-        words = ", ".join(f'"{word}"' for word in allowed)
-        raise UsageError(f"{name} must be one of {words}; received {value!r}{did_you_mean(str(value), allowed)}")
+        listed = ", ".join(f'"{choice}"' for choice in allowed)
+        raise UsageError(f"{name} must be one of {listed}; received {value!r}{did_you_mean(str(value), allowed)}")
 
 
 def _length(vector: Floats) -> float:

@@ -70,7 +70,7 @@ def _require_finite(values: Floats, name: str) -> None:
     allowed = np.abs(values) <= _LARGEST  # false for NaN
     if not allowed.all():
         first = tuple(np.argwhere(~allowed)[0])
-        place = ", ".join(f"{word} {number}" for word, number in zip(("row", "column"), first, strict=False))
+        place = ", ".join(f"{axis} {number}" for axis, number in zip(("row", "column"), first, strict=False))
         raise InputError(
             f"{name} is {values[first]} in {place} (from 0); values must be finite and at most {_LARGEST:g} in "
             "magnitude: drop or repair that datum, or rescale"

@@ -9,13 +9,19 @@ import steinkit as sk
 from steinkit import samplers
 
 POSTERIOR = sk.targets.GaussianMean.simulate(40, theta=[0.3, -0.2], variance=[1.0, 4.0])
+
 POSTERIOR_MARGINALS = [
     normal(*pair) for pair in zip(POSTERIOR.posterior_mean, POSTERIOR.posterior_variance, strict=True)
 ]
+
 POSTERIOR_SCALE = 1.5 * np.sqrt(POSTERIOR.posterior_variance)
+
 CORRELATED = sk.targets.Normal(mean=[1.0, -1.0], covariance=[[1.0, 0.8], [0.8, 2.0]])
+
 CORRELATED_MARGINALS = [normal(1.0, 1.0), normal(-1.0, 2.0)]
+
 GAMMA = sk.targets.Gamma(shape=2.0, rate=1.0)
+
 RUN = {"chains": 100, "burn_in": 60, "draws": 40, "thin": 3}
 
 CASES = {
@@ -58,14 +64,6 @@ def test_a_proposal_of_ones_own_with_its_ratio():
 
     assert worst(run(samplers.CustomProposal(move, log_ratio)), [stats.gamma(2.0)]) < LIMIT
     assert worst(run(samplers.CustomProposal(move)), [stats.gamma(2.0)]) > 2 * LIMIT
-
-
-@pytest.mark.parametrize("test", [samplers.MetropolisTest(), samplers.BarkerTest()], ids=repr)
-def test_minibatch_langevin_proposals_with_an_exact_test_are_exact(test):
-    draws = samplers.corrected_sgld(POSTERIOR, step_size=0.02, batch_size=10, test=test, **RUN | {"chains": 300})
-    assert worst(draws, POSTERIOR_MARGINALS) < LIMIT
-    uncorrected = samplers.sgld(POSTERIOR, step_size=0.02, batch_size=10, **RUN | {"chains": 300})
-    assert worst(uncorrected, POSTERIOR_MARGINALS) > 2 * LIMIT
 
 
 def test_a_symmetric_proposal_of_ones_own():
@@ -111,49 +109,3 @@ def test_mala_on_nodal_agrees_with_a_long_run():
     ):
         error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
         np.testing.assert_array_less(np.abs(values.mean(axis=0) - reference), LIMIT * error + 0.005)
-
-
-def sgld_on_known_mean(step_size):
-    posterior = sk.targets.GaussianMean.simulate(100, prior_variance=10.0)
-    marginals = [normal(posterior.posterior_mean[0], posterior.posterior_variance[0])]
-    start = posterior.sample(400, rng=8)
-    draws = samplers.sgld(
-        posterior, step_size=step_size, batch_size=20, chains=400, burn_in=50, draws=40, thin=5, start=start
-    )
-    return worst(draws, marginals)
-
-
-def test_sgld_with_a_small_step_passes_and_with_one_ten_times_larger_fails():
-    assert sgld_on_known_mean(2e-4) < LIMIT
-    assert sgld_on_known_mean(5e-4) < LIMIT
-    assert sgld_on_known_mean(5e-3) > 2 * LIMIT
-
-
-def test_sgld_in_closed_form():
-    """With all data and a normal target a step is x' = (1 - a) x + sqrt(eps) xi, a = eps / (2 v): variance known."""
-    posterior = sk.targets.GaussianMean.simulate(10, prior_variance=10.0)
-    v, eps = posterior.posterior_variance[0], 0.1
-    marginals = [normal(posterior.posterior_mean[0], eps / (1.0 - (1.0 - eps / (2.0 * v)) ** 2))]
-    draws = samplers.sgld(posterior, step_size=eps, batch_size=10, chains=400, burn_in=50, draws=40)
-    assert worst(draws, marginals) < LIMIT
-
-
-def test_decreasing_steps_weigh_the_draws():
-    posterior = sk.targets.GaussianMean.simulate(10)
-    draws = samplers.sgld(
-        posterior, step_size=0.3, batch_size=10, decay=0.5, decay_offset=4.0, draws=5, burn_in=2, thin=3, chains=2
-    )
-    steps = 2 + 3 * np.arange(1, 6)  # taken up to each draw, hence the number, from 0, of the step that leaves it
-    a = 0.3 * 4.0**0.5
-    np.testing.assert_allclose(draws.weights, np.tile(a * (4.0 + steps) ** -0.5, (2, 1)))
-    np.testing.assert_array_equal(draws.cost[0], steps * 10)
-    assert samplers.sgld(posterior, step_size=0.3, batch_size=10, draws=5).weights is None
-
-
-def test_decreasing_steps_unbiased_in_the_end():
-    posterior = sk.targets.GaussianMean.simulate(10, prior_variance=10.0)
-    marginals = [normal(posterior.posterior_mean[0], posterior.posterior_variance[0])]
-    options = {"step_size": 0.15, "batch_size": 10, "chains": 200, "draws": 600}
-    constant = samplers.sgld(posterior, **options)
-    decreasing = samplers.sgld(posterior, decay=0.6, decay_offset=10.0, burn_in=200, **options)
-    assert worst(constant, marginals) > LIMIT > worst(decreasing, marginals)

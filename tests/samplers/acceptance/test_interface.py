@@ -1,0 +1,168 @@
+"""What all acceptance tests share: exact where they read all the data, faithful to their rule elsewhere."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from support.looks import look
+
+import steinkit as sk
+from steinkit import samplers
+from steinkit.samplers import (
+    AusterityTest,
+    ConcentrationTest,
+    Langevin,
+    MetropolisTest,
+    MinibatchBarkerTest,
+    RandomWalk,
+    metropolis_hastings,
+)
+
+NODAL = sk.targets.LogisticRegression.nodal()
+
+
+@pytest.mark.parametrize(
+    "proposal", [RandomWalk(0.3), Langevin(0.05), Langevin(0.05, 20)], ids=["walk", "mala", "sgld"]
+)
+@pytest.mark.parametrize(
+    "test",
+    [
+        AusterityTest(0.0, 53),
+        AusterityTest(0.0, 10),
+        AusterityTest(0.0, 2, alpha=1.0),
+        AusterityTest(0.1, 53),
+        ConcentrationTest(0.0, 7),
+        ConcentrationTest(0.0, 53, bound=2.0),
+    ],
+    ids=repr,
+)
+def test_on_all_data_the_decisions_are_those_of_metropolis(test, proposal):
+    run = {"chains": 5, "draws": 60, "seed": 3}
+    exact = metropolis_hastings(NODAL, proposal=proposal, test=MetropolisTest(), **run)
+    found = metropolis_hastings(NODAL, proposal=proposal, test=test, **run)
+    np.testing.assert_array_equal(found.accepted, exact.accepted)
+    np.testing.assert_allclose(found.points, exact.points, rtol=1e-12)
+    assert (found.batch_sizes == 53).all()
+    assert 0.05 < exact.accepted.mean() < 0.95
+
+
+@pytest.mark.parametrize("test", [AusterityTest(0.1, 100), AusterityTest(0.5, 100), MinibatchBarkerTest(100)], ids=repr)
+def test_identical_values_end_no_test(test):
+    for variance in (0.0, 1e-22):
+        assert not test.decide(look(mean=-0.3, variance=variance)).decided[0]
+        assert test.decide(look(mean=-0.3, variance=variance, seen=1000, number=9)).decided[0]
+    assert not test.decide(look(mean=0.0, variance=0.0)).decided[0]
+
+
+def test_identical_rows_in_a_batch_end_no_test():
+    """Three of 53 data differ from the rest: a first batch of 5 holds none of them in 73.5 % of all tests."""
+    posterior = sk.targets.GaussianMean(np.r_[np.zeros(50), 3.0, 4.0, 5.0])
+    for function, more in ((samplers.approximate_mh, {"epsilon": 0.4}), (samplers.barker_mh, {"sigma": 1.3})):
+        draws = function(posterior, proposal_scale=0.3, batch_size=5, chains=200, draws=20, **more)
+        share = (draws.batch_sizes == 5).mean()
+        assert 0.0 < share < 0.265 + 0.03
+
+
+def test_cost_counts_each_datum_once_a_test():
+    runs = [
+        samplers.approximate_mh(NODAL, proposal_scale=0.1, batch_size=2, epsilon=0.1, chains=4, draws=200),
+        samplers.approximate_mh(NODAL, proposal_scale=0.1, batch_size=2, epsilon=0.0, chains=4, draws=20),
+        samplers.barker_mh(NODAL, proposal_scale=0.3, batch_size=10, chains=4, draws=50),
+        samplers.subsampling_mh(NODAL, proposal_scale=0.3, batch_size=10, chains=4, draws=50),
+    ]
+    for draws in runs:
+        np.testing.assert_array_equal(np.cumsum(draws.batch_sizes, axis=1), draws.cost)
+        assert draws.batch_sizes.max() <= 53
+    assert (runs[1].batch_sizes == 53).all()
+    assert 2 < runs[0].batch_sizes.mean() < 40
+    np.testing.assert_array_equal(runs[3].diagnostics["oracle_cost"][0], 53 * np.arange(1, 51))
+    corrected = samplers.corrected_sgld(NODAL, step_size=0.1, batch_size=10, chains=2, draws=30)
+    np.testing.assert_array_equal(np.cumsum(corrected.batch_sizes + 10, axis=1), corrected.cost)
+
+
+def largest(states, proposals):
+    """Bound of |l_i| = |x_i - (theta + theta') / 2| |theta' - theta| for standard normal data."""
+    return 5.0 * np.abs(proposals - states)[:, 0]
+
+
+PAIRS, REPEATS = 200, 25
+
+TEMPERATURE = 100.0
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    """200 pairs of states of a posterior of 40000 data, tempered, and the exact log ratios."""
+    posterior = sk.targets.GaussianMean.simulate(40_000, prior_variance=2.0)
+    rng = np.random.default_rng(5)
+    tempered = np.sqrt(TEMPERATURE * posterior.posterior_variance)
+    states = posterior.posterior_mean + tempered * rng.standard_normal((PAIRS, 1))
+    proposals = states + 1.2 * tempered * rng.standard_normal((PAIRS, 1))
+    delta = [posterior.tempered(TEMPERATURE).log_density(x) for x in (states, proposals)]
+    return posterior, states, proposals, delta[1] - delta[0]
+
+
+def frequencies(pairs, test):
+    """How often each pair's move is accepted, in 25 chains of one step each."""
+    posterior, states, proposals, _ = pairs
+    everywhere = np.repeat(proposals, REPEATS, axis=0)
+    proposal = samplers.CustomProposal(lambda thetas, noise: everywhere)
+    draws = metropolis_hastings(
+        posterior,
+        proposal=proposal,
+        test=test,
+        temperature=TEMPERATURE,
+        chains=PAIRS * REPEATS,
+        draws=1,
+        start=np.repeat(states, REPEATS, axis=0),
+        seed=17,
+    )
+    return draws.accepted.reshape(PAIRS, REPEATS).mean(axis=1), draws.batch_sizes.mean()
+
+
+def pooled(frequency, probability):
+    """Chi-square of all pairs together, in standard deviations above its mean; and the mean error."""
+    open_ = (probability > 1e-3) & (probability < 1 - 1e-3)
+    variance = probability * (1 - probability) / REPEATS
+    chi_square = ((frequency - probability)[open_] ** 2 / variance[open_]).sum()
+    return (chi_square - open_.sum()) / np.sqrt(2 * open_.sum()), (frequency - probability).mean()
+
+
+@pytest.mark.parametrize(
+    ("test", "faithful"),
+    [
+        (AusterityTest(0.005, 500), True),
+        (ConcentrationTest(0.2, 1000, bound=largest), True),
+        (MinibatchBarkerTest(500), True),
+        (MinibatchBarkerTest(500, sigma=1.3, growth="jump"), True),
+        (AusterityTest(0.4, 500), False),
+    ],
+    ids=lambda value: value if isinstance(value, bool) else type(value).__name__,
+)
+def test_acceptance_frequencies(pairs, test, faithful, record_property):
+    exact = expit(pairs[3]) if isinstance(test, MinibatchBarkerTest) else np.minimum(1.0, np.exp(pairs[3]))
+    frequency, mean_batch = frequencies(pairs, test)
+    excess, error = pooled(frequency, exact)
+    record_property("excess", float(excess))
+    record_property("mean error", float(error))
+    print(f"{test}: mean batch {mean_batch:.0f}, chi-square {excess:+.1f} sd, mean error {error:+.4f}")
+    assert (excess < 4.5) == faithful
+
+
+def test_a_temperature_schedule_is_asked_by_the_number_of_the_step():
+    asked = []
+
+    def schedule(steps):
+        asked.append(steps.copy())
+        return np.where(steps < 20, 100.0, 1.0)
+
+    draws = samplers.barker_mh(
+        NODAL, proposal_scale=0.5, batch_size=10, temperature=schedule, draws=60, chains=3, seed=1
+    )
+    np.testing.assert_array_equal(np.sort(np.concatenate(asked))[3:], np.repeat(np.arange(60), 3))
+    hot, cold = draws.batch_sizes[:, :20], draws.batch_sizes[:, 20:]
+    assert hot.mean() < 15 < 30 < cold.mean()
+    assert draws.settings["temperature"] == "schedule"
+    constant = samplers.barker_mh(
+        NODAL, proposal_scale=0.5, batch_size=10, temperature=100.0, draws=20, chains=3, seed=1
+    )
+    np.testing.assert_array_equal(constant.points, draws.points[:, :20])

@@ -1,0 +1,112 @@
+"""Langevin chains against known moments and quantiles, corrected and not; with controls that fail."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from support.monte_carlo import LIMIT, normal, worst
+
+import steinkit as sk
+from steinkit import samplers
+from steinkit.samplers import MetropolisTest
+from steinkit.samplers.chains import gradients
+from steinkit.samplers.chains.random_streams import Kind
+
+POSTERIOR = sk.targets.GaussianMean.simulate(40, theta=[0.3, -0.2], variance=[1.0, 4.0])
+POSTERIOR_MARGINALS = [
+    normal(*pair) for pair in zip(POSTERIOR.posterior_mean, POSTERIOR.posterior_variance, strict=True)
+]
+RUN = {"chains": 100, "burn_in": 60, "draws": 40, "thin": 3}
+
+
+@pytest.mark.parametrize("test", [samplers.MetropolisTest(), samplers.BarkerTest()], ids=repr)
+def test_minibatch_langevin_proposals_with_an_exact_test_are_exact(test):
+    draws = samplers.corrected_sgld(POSTERIOR, step_size=0.02, batch_size=10, test=test, **RUN | {"chains": 300})
+    assert worst(draws, POSTERIOR_MARGINALS) < LIMIT
+    uncorrected = samplers.sgld(POSTERIOR, step_size=0.02, batch_size=10, **RUN | {"chains": 300})
+    assert worst(uncorrected, POSTERIOR_MARGINALS) > 2 * LIMIT
+
+
+def sgld_on_known_mean(step_size):
+    posterior = sk.targets.GaussianMean.simulate(100, prior_variance=10.0)
+    marginals = [normal(posterior.posterior_mean[0], posterior.posterior_variance[0])]
+    start = posterior.sample(400, rng=8)
+    draws = samplers.sgld(
+        posterior, step_size=step_size, batch_size=20, chains=400, burn_in=50, draws=40, thin=5, start=start
+    )
+    return worst(draws, marginals)
+
+
+def test_sgld_with_a_small_step_passes_and_with_one_ten_times_larger_fails():
+    assert sgld_on_known_mean(2e-4) < LIMIT
+    assert sgld_on_known_mean(5e-4) < LIMIT
+    assert sgld_on_known_mean(5e-3) > 2 * LIMIT
+
+
+def test_sgld_in_closed_form():
+    """With all data and a normal target a step is x' = (1 - a) x + sqrt(eps) xi, a = eps / (2 v): variance known."""
+    posterior = sk.targets.GaussianMean.simulate(10, prior_variance=10.0)
+    v, eps = posterior.posterior_variance[0], 0.1
+    marginals = [normal(posterior.posterior_mean[0], eps / (1.0 - (1.0 - eps / (2.0 * v)) ** 2))]
+    draws = samplers.sgld(posterior, step_size=eps, batch_size=10, chains=400, burn_in=50, draws=40)
+    assert worst(draws, marginals) < LIMIT
+
+
+def test_decreasing_steps_weigh_the_draws():
+    posterior = sk.targets.GaussianMean.simulate(10)
+    draws = samplers.sgld(
+        posterior, step_size=0.3, batch_size=10, decay=0.5, decay_offset=4.0, draws=5, burn_in=2, thin=3, chains=2
+    )
+    steps = 2 + 3 * np.arange(1, 6)  # taken up to each draw, hence the number, from 0, of the step that leaves it
+    a = 0.3 * 4.0**0.5
+    np.testing.assert_allclose(draws.weights, np.tile(a * (4.0 + steps) ** -0.5, (2, 1)))
+    np.testing.assert_array_equal(draws.cost[0], steps * 10)
+    assert samplers.sgld(posterior, step_size=0.3, batch_size=10, draws=5).weights is None
+
+
+def test_decreasing_steps_unbiased_in_the_end():
+    posterior = sk.targets.GaussianMean.simulate(10, prior_variance=10.0)
+    marginals = [normal(posterior.posterior_mean[0], posterior.posterior_variance[0])]
+    options = {"step_size": 0.15, "batch_size": 10, "chains": 200, "draws": 600}
+    constant = samplers.sgld(posterior, **options)
+    decreasing = samplers.sgld(posterior, decay=0.6, decay_offset=10.0, burn_in=200, **options)
+    assert worst(constant, marginals) > LIMIT > worst(decreasing, marginals)
+
+
+PITFALL = {"step_size": 5e-6, "batch_size": 500, "chains": 50, "seed": 2}
+
+
+@pytest.mark.slow
+def test_a_test_mends_langevin_dynamics():
+    posterior = sk.targets.LassoRegression.toy()
+    options = PITFALL | {"start": posterior.sample(50, rng=1), "draws": 250}
+    runs = {
+        "uncorrected": samplers.sgld(posterior, **options),
+        "exact": samplers.corrected_sgld(posterior, test=MetropolisTest(), **options | {"draws": 150}),
+        "epsilon .1": samplers.corrected_sgld(posterior, epsilon=0.1, **options),
+        "epsilon .5": samplers.corrected_sgld(posterior, epsilon=0.5, **options),
+    }
+    distance, share = {}, {}
+    for name, draws in runs.items():
+        distance[name] = stats.kstest(draws.points.ravel(), posterior.cdf).statistic
+        share[name] = 0.0 if draws.batch_sizes is None else draws.batch_sizes.mean() / posterior.size
+        print(
+            f"{name}: mean {draws.points.mean():.5f}, sd {draws.points.std():.5f}, KS {distance[name]:.3f}, "
+            f"data {share[name]:.3f}, acceptance {1.0 if draws.acceptance is None else draws.acceptance.mean():.3f}"
+        )
+    assert distance["uncorrected"] > 0.25
+    assert max(distance["exact"], distance["epsilon .1"], distance["epsilon .5"]) < 0.12
+    assert share["exact"] == 1.0 > share["epsilon .1"] > share["epsilon .5"] == pytest.approx(0.05)
+
+
+def test_a_test_on_the_proposals_own_minibatch_accepts_too_much(monkeypatch):
+    """At epsilon = 1/2 a test reads one batch: with the proposal's order it is the proposal's minibatch."""
+    posterior = sk.targets.LassoRegression.toy()
+    options = PITFALL | {"epsilon": 0.5, "draws": 100, "start": posterior.sample(50, rng=1)}
+    apart = samplers.corrected_sgld(posterior, **options)
+    walk = gradients.data_walk
+    monkeypatch.setattr(
+        gradients, "data_walk", lambda data, seeds, kind, rows: walk(data, seeds, Kind.TEST_ORDER, rows)
+    )
+    together = samplers.corrected_sgld(posterior, **options)
+    print("acceptance", apart.acceptance.mean(), together.acceptance.mean())
+    assert apart.acceptance.mean() < 0.85 < 0.9 < together.acceptance.mean()

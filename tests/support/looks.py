@@ -1,0 +1,22 @@
+"""Looks of acceptance tests."""
+
+import numpy as np
+
+from steinkit.samplers.acceptance.interface import Look
+
+
+def look(**changes):
+    """One chain's look at 100 of 1000 data; numbers are wrapped into arrays."""
+    values = {
+        "number": 0,
+        "seen": 100,
+        "mean": 0.001,
+        "variance": 0.02,
+        "offset": 0.3,
+        "temperature": 2.0,
+        "level": -0.7,
+        "normal": 0.4,
+        "bound": 1.5,
+    } | changes
+    size = values.pop("size", 1000)
+    return Look(size=size, **{name: np.atleast_1d(value) for name, value in values.items()})

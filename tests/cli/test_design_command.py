@@ -12,14 +12,14 @@ TRIAL = ("--target", "gaussian-mean", "-p", "size=1000", "--proposal-scale", "0.
 
 @pytest.mark.parametrize(("extra", "alpha"), [((), 0.5), (("--alpha", "1"), 1.0)])
 def test_analysis_of_a_given_test(steinkit, extra, alpha):
-    words = ("design", "--first-fraction", "0.05", "--epsilon", "0.01", "--mean", "1", *extra)
-    document = steinkit(*words, "--json").document
+    arguments = ("design", "--first-fraction", "0.05", "--epsilon", "0.01", "--mean", "1", *extra)
+    document = steinkit(*arguments, "--json").document
     wanted = operating_characteristics(1.0, first_fraction=0.05, epsilon=0.01, alpha=alpha)
     assert document["error"] == wanted.error
     assert document["data_use"] == wanted.data_use
     assert document["undecided"] == wanted.undecided
     assert (document["mean"], document["alpha"], document["version"]) == (1.0, alpha, sk.__version__)
-    outcome = steinkit(*words)
+    outcome = steinkit(*arguments)
     assert outcome.code == 0
     assert f"decides wrongly with probability {wanted.error:.3g}" in " ".join(outcome.out.split())
 
@@ -31,21 +31,21 @@ def test_the_worst_mean_is_analysed_by_default(steinkit):
 
 
 def test_worst_case_design(steinkit):
-    words = ("design", "--target-error", "0.05", "--first-fraction", "0.1", "--alpha", "0.5", "--size", "5000")
-    document = steinkit(*words, "--json").document
+    arguments = ("design", "--target-error", "0.05", "--first-fraction", "0.1", "--alpha", "0.5", "--size", "5000")
+    document = steinkit(*arguments, "--json").document
     wanted = worst_case_design(0.05, first_fractions=[0.1], alphas=[0.5])
     assert document["criterion"] == "worst case"
     assert (document["epsilon"], document["error"]) == (wanted.epsilon, wanted.error)
     assert document["batch_size"] == 500
-    text = steinkit(*words).out
+    text = steinkit(*arguments).out
     assert f"steinkit sample approximate-mh --epsilon {wanted.epsilon:.6g} --batch-size 500 --alpha 0.5" in text
     without = steinkit("design", "--target-error", "0.05", "--first-fraction", "0.1", "--alpha", "0.5", "--json")
     assert without.document["batch_size"] is None
 
 
 def test_average_design_after_a_trial_run(steinkit):
-    words = ("design", "--target-error", "0.02", *TRIAL, "--batch-size", "100", "--alpha", "0.5")
-    document = steinkit(*words, "--json").document
+    arguments = ("design", "--target-error", "0.02", *TRIAL, "--batch-size", "100", "--alpha", "0.5")
+    document = steinkit(*arguments, "--json").document
     posterior = sk.targets.GaussianMean.simulate(1000)
     trial = trial_run(posterior, proposal=RandomWalk(0.05), draws=40, seed=3)
     wanted = average_design(trial, 0.02, batch_sizes=[100], alphas=[0.5])
@@ -53,20 +53,20 @@ def test_average_design_after_a_trial_run(steinkit):
     assert document["data_use"] == wanted.data_use
     assert document["trial"] == {"moves": 40, "skipped": 0, "cost": 40_000.0}
     assert (document["size"], document["batch_size"]) == (1000, 100)
-    outcome = steinkit(*words)
+    outcome = steinkit(*arguments)
     assert "On the 40 moves of the trial run" in " ".join(outcome.out.split())
     assert "--batch-size 100" in outcome.out
 
 
 def test_batches_too_small_for_a_normal_mean_are_warned_of(steinkit):
-    words = ("design", "--target-error", "0.05", "--first-fraction", "0.1", "--alpha", "0.5", "--size")
-    assert steinkit(*words, "1000", "--json").document["warnings"] == []
-    assert "batches of 20 are small" in steinkit(*words, "200", "--json").document["warnings"][0]
-    assert "batches of 20 are small" in steinkit(*words, "200").out
+    arguments = ("design", "--target-error", "0.05", "--first-fraction", "0.1", "--alpha", "0.5", "--size")
+    assert steinkit(*arguments, "1000", "--json").document["warnings"] == []
+    assert "batches of 20 are small" in steinkit(*arguments, "200", "--json").document["warnings"][0]
+    assert "batches of 20 are small" in steinkit(*arguments, "200").out
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("arguments", "message"),
     [
         (("--first-fraction", "1e-12", "--epsilon", "0.1"), "looks; at most 10000 can be analysed"),
         ((), "needs --first-fraction and --epsilon"),
@@ -80,7 +80,7 @@ def test_batches_too_small_for_a_normal_mean_are_warned_of(steinkit):
         (("--target-error", "0.1", "--target", "normal", "--proposal-scale", "1"), "needs a posterior, with data"),
     ],
 )
-def test_options_that_do_not_go_together(steinkit, words, message):
-    outcome = steinkit("design", *words)
+def test_options_that_do_not_go_together(steinkit, arguments, message):
+    outcome = steinkit("design", *arguments)
     assert outcome.code == 2
     assert message in outcome.err

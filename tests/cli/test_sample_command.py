@@ -44,8 +44,8 @@ def _same(sample, draws):
 @pytest.mark.parametrize("ending", ["csv", "npz"])
 @pytest.mark.parametrize("name", _SETTINGS)
 def test_writes_what_score_reads(steinkit, name, ending):
-    words = ("--target", "mixture-posterior", "--draws", "30", "--chains", "2", "--seed", "4")
-    outcome = steinkit("sample", name, *words, *_SETTINGS[name], "-o", f"draws.{ending}")
+    arguments = ("--target", "mixture-posterior", "--draws", "30", "--chains", "2", "--seed", "4")
+    outcome = steinkit("sample", name, *arguments, *_SETTINGS[name], "-o", f"draws.{ending}")
     assert (outcome.code, outcome.out) == (0, ""), outcome.err
     assert f"{name} on mixture-posterior: 2 chains of 30 draws" in outcome.err
     sample = sk.read_sample(f"draws.{ending}")
@@ -59,17 +59,17 @@ def test_writes_what_score_reads(steinkit, name, ending):
 
 
 def test_draws_are_those_of_the_function(steinkit):
-    words = ("--step-size", "1e-3", "--batch-size", "5", "--draws", "20", "--burn-in", "3", "--thin", "2")
+    arguments = ("--step-size", "1e-3", "--batch-size", "5", "--draws", "20", "--burn-in", "3", "--thin", "2")
     more = ("--decay", "0.5", "--start", "0.5,1", "--start", "-1,2", "--chains", "2", "--seed", "9")
-    steinkit("sample", "sgld", "--target", "mixture-posterior", *words, *more, "-o", "draws.npz")
+    steinkit("sample", "sgld", "--target", "mixture-posterior", *arguments, *more, "-o", "draws.npz")
     options = {"step_size": 1e-3, "batch_size": 5, "draws": 20, "burn_in": 3, "thin": 2, "decay": 0.5}
     draws = samplers.sgld(sk.targets.MixturePosterior(), **options, start=[[0.5, 1.0], [-1.0, 2.0]], chains=2, seed=9)
     _same(sk.read_sample("draws.npz"), draws)
 
 
 def test_json_says_how_it_went_and_its_seeds_run_a_chain_again(steinkit):
-    words = ("sample", "barker-mh", "--target", "logistic-posterior", "--batch-size", "10", *_WALK, "--draws", "25")
-    outcome = steinkit(*words, "--chains", "2", "-o", "two.npz", "--json")
+    arguments = ("sample", "barker-mh", "--target", "logistic-posterior", "--batch-size", "10", *_WALK, "--draws", "25")
+    outcome = steinkit(*arguments, "--chains", "2", "-o", "two.npz", "--json")
     document = outcome.document
     assert document["draws"] == [25, 25]
     assert (document["sampler"], document["target"], document["file"]) == ("barker-mh", "logistic-posterior", "two.npz")
@@ -78,13 +78,13 @@ def test_json_says_how_it_went_and_its_seeds_run_a_chain_again(steinkit):
     assert document["cost"] == [two.cost[24], two.cost[49]]
     assert all(0.0 < share < 1.0 for share in document["acceptance"])
     assert document["cost"][0] == pytest.approx(25 * document["mean_batch_size"][0])
-    steinkit(*words, "--seed", f"{document['seeds'][1]},", "-o", "one.npz")
+    steinkit(*arguments, "--seed", f"{document['seeds'][1]},", "-o", "one.npz")
     np.testing.assert_array_equal(sk.read_sample("one.npz").points, two.points[25:])
 
 
 def test_a_budget_ends_chains_at_different_lengths(steinkit):
-    words = ("sample", "approximate-mh", "--target", "mixture-posterior", "--batch-size", "10", *_WALK)
-    outcome = steinkit(*words, "--chains", "3", "--budget", "1e3", "-o", "draws.csv", "--json")
+    arguments = ("sample", "approximate-mh", "--target", "mixture-posterior", "--batch-size", "10", *_WALK)
+    outcome = steinkit(*arguments, "--chains", "3", "--budget", "1e3", "-o", "draws.csv", "--json")
     lengths = outcome.document["draws"]
     sample = sk.read_sample("draws.csv")
     assert np.bincount(sample.chain).tolist() == lengths
@@ -109,7 +109,7 @@ def test_ones_own_target_and_what_it_prints(steinkit, write_code):
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "told"),
+    ("arguments", "code", "message"),
     [
         ((*_RWMH, "--draws", "3"), 2, "-o"),
         ((*_RWMH, "-o", "x.csv"), 2, "needs --draws or --budget"),
@@ -127,15 +127,15 @@ def test_ones_own_target_and_what_it_prints(steinkit, write_code):
         (("sample", "sobol", "--target", "normal", "--draws", "3", "-o", "x.csv"), 2, "uniform"),
     ],
 )  # fmt: skip
-def test_refused(steinkit, folder, words, code, told):
-    outcome = steinkit(*words)
+def test_refused(steinkit, folder, arguments, code, message):
+    outcome = steinkit(*arguments)
     assert (outcome.code, outcome.out) == (code, ""), outcome
-    assert told in outcome.err
+    assert message in outcome.err
     assert list(folder.iterdir()) == []
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("arguments", "message"),
     [
         (("sgld", "--step-size", "1", "--batch-size", "101"), "at most the number of data, 100; received 101"),
         (("sgld", "--step-size", "-1", "--batch-size", "5"), "step_size"),
@@ -152,25 +152,25 @@ def test_refused(steinkit, folder, words, code, told):
         (("corrected-sgld", *_LANGEVIN, "--test", "best"), "is not one of 'austerity', 'barker'"),
     ],
 )
-def test_settings_out_of_range(steinkit, folder, words, told):
-    outcome = steinkit("sample", *words, "--target", "mixture-posterior", "--draws", "3", "-o", "x.csv")
+def test_settings_out_of_range(steinkit, folder, arguments, message):
+    outcome = steinkit("sample", *arguments, "--target", "mixture-posterior", "--draws", "3", "-o", "x.csv")
     assert (outcome.code, outcome.out) == (2, "")
-    assert told in outcome.err
+    assert message in outcome.err
     assert list(folder.iterdir()) == []
 
 
 def test_a_diverged_chain_leaves_the_old_file(steinkit, folder):
     (folder / "x.csv").write_text("of an earlier run")
-    words = ("--target", "logistic-posterior", "--step-size", "1e200", "--batch-size", "5", "--draws", "50")
-    outcome = steinkit("sample", "sgld", *words, "-o", "x.csv")
+    arguments = ("--target", "logistic-posterior", "--step-size", "1e200", "--batch-size", "5", "--draws", "50")
+    outcome = steinkit("sample", "sgld", *arguments, "-o", "x.csv")
     assert outcome.code == 3
     assert re.search(r"chain 1, step \d+", outcome.err)
     assert (folder / "x.csv").read_text() == "of an earlier run"
 
 
 def test_a_reader_who_has_gone_is_no_error(folder):
-    words = [_COMMAND, "sample", "iid", "--target", "normal", "--draws", "100000", "-o", "-"]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    arguments = [_COMMAND, "sample", "iid", "--target", "normal", "--draws", "100000", "-o", "-"]
+    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     process.stdout.readline()
     process.stdout.close()
     err = process.stderr.read()
@@ -187,9 +187,9 @@ def test_interrupted(folder, write_code):
         "target = sk.Target(score=lambda x: -x, log_density=log_density, dim=1)\n"
     )
     (folder / "x.csv").write_text("of an earlier run")
-    words = ("--target", f"{model}:target", "--proposal-scale", "1", "--draws", "10000000", "-o", "x.csv")
+    arguments = ("--target", f"{model}:target", "--proposal-scale", "1", "--draws", "10000000", "-o", "x.csv")
     process = subprocess.Popen(
-        [_COMMAND, "sample", "rwmh", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        [_COMMAND, "sample", "rwmh", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )  # fmt: skip
     try:

@@ -40,9 +40,9 @@ def test_on_data_it_errs_with_epsilon_where_the_plain_test_errs_more():
     rng = np.random.default_rng(5)
     terms, mean, epsilon = rng.gamma(4.0, size=4000), 1.0, 0.05
     oracle, _ = looks_at_data(OracleAusterityTest(epsilon, 200), terms, mean, 2000, rng, bound=mean)
-    plain, _ = looks_at_data(AusterityTest(epsilon, 200), terms, mean, 2000, rng)
+    usual, _ = looks_at_data(AusterityTest(epsilon, 200), terms, mean, 2000, rng)
     assert abs(oracle[0] - epsilon) < 4.0 * oracle[1]
-    assert plain[0] > epsilon + 2.0 * plain[1]
+    assert usual[0] > epsilon + 2.0 * usual[1]
 
 
 def test_a_chain_counts_the_scans_apart():

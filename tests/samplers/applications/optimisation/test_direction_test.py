@@ -75,7 +75,7 @@ def test_units_do_not_matter(unit, debias):
 
 
 @pytest.mark.parametrize(
-    ("step", "covariance", "words"),
+    ("step", "covariance", "message"),
     [
         ([1.0, 2.0], np.eye(3), r"received \(2,\) and \(3, 3\)"),
         ([[1.0]], np.eye(1), r"\(1, 1\) and"),
@@ -85,8 +85,8 @@ def test_units_do_not_matter(unit, debias):
         ([1.0, 2.0], -np.eye(2), "along this one the variance is -1"),
     ],
 )
-def test_bad_input_is_named(step, covariance, words):
-    with pytest.raises(InputError, match=words):
+def test_bad_input_is_named(step, covariance, message):
+    with pytest.raises(InputError, match=message):
         wrong_direction_probability(step, covariance)
 
 

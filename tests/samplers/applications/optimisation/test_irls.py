@@ -158,7 +158,7 @@ def test_a_column_that_small_batches_do_not_vary_waits_for_more_data():
 @pytest.mark.parametrize("solve", [batch_irls, sequential_irls])
 class TestBadData:
     @pytest.mark.parametrize(
-        ("change", "words"),
+        ("change", "message"),
         [
             (lambda X, y: (np.where(np.arange(200)[:, None] == 7, np.nan, X), y), "X is nan in row 7, column 0"),
             (lambda X, y: (X, np.where(np.arange(200) == 9, np.inf, y)), "y is inf in row 9 "),
@@ -173,8 +173,8 @@ class TestBadData:
         ],
     )
     @pytest.mark.parametrize("loss", ["lad", "logistic"])
-    def test_is_named(self, solve, loss, change, words):
-        with pytest.raises(InputError, match=words):
+    def test_is_named(self, solve, loss, change, message):
+        with pytest.raises(InputError, match=message):
             solve(*change(*simulated(loss, 200)), loss=loss)
 
     def test_constant_responses(self, solve):
@@ -223,7 +223,7 @@ class TestBadData:
             solve(*simulated("lad", 200), start=start)
 
     @pytest.mark.parametrize(
-        ("option", "words"),
+        ("option", "message"),
         [
             ({"loss": "logit"}, "loss must be"),
             ({"tolerance": 0.0}, "tolerance"),
@@ -232,13 +232,13 @@ class TestBadData:
             ({"smallest_residual": 0.0}, "smallest_residual"),
         ],
     )
-    def test_options(self, solve, option, words):
-        with pytest.raises(UsageError, match=words):
+    def test_options(self, solve, option, message):
+        with pytest.raises(UsageError, match=message):
             solve(*simulated("lad", 200), **option)
 
 
 @pytest.mark.parametrize(
-    ("option", "words"),
+    ("option", "message"),
     [
         ({"epsilon": 0.6}, "epsilon"),
         ({"growth": 0.9}, "growth"),
@@ -248,8 +248,8 @@ class TestBadData:
         ({"batch_size": 201}, "at most the number of data, 200"),
     ],
 )
-def test_options_of_the_sequential_test(option, words):
-    with pytest.raises(UsageError, match=words):
+def test_options_of_the_sequential_test(option, message):
+    with pytest.raises(UsageError, match=message):
         sequential_irls(*simulated("lad", 200), **option)
 
 

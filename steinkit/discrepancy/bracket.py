@@ -1,10 +1,14 @@
-"""Brackets: numbers that are known to lie between two ends."""
+"""Brackets: numbers that are known to lie between two ends, and those of samples to compare with."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+
+import numpy as np
 
 from steinkit.describe.numbers import rounded_outwards
+from steinkit.sample import Floats
 
 
 class Bracketed:
@@ -27,6 +31,33 @@ class Bracketed:
     def bracket(self) -> str:
         """The bracket as text, rounded outwards to the digits that matter."""
         return "[{}, {}]".format(*rounded_outwards(self.lower, self.upper))
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """Discrepancies of independent samples of n draws from the target.
+
+    Attributes
+    ----------
+    lower, upper : ndarray, shape (repeats,)
+        Certified brackets.
+    n : int
+        Draws in each sample.
+    """
+
+    lower: Floats
+    upper: Floats
+    n: int
+
+    @property
+    def values(self) -> Floats:
+        """Midpoints of the brackets, shape (repeats,)."""
+        return 0.5 * (self.lower + self.upper)
+
+    @property
+    def median(self) -> float:
+        """Median of the values."""
+        return float(np.median(self.values))
 
 
 def relative_width(lower: float, upper: float) -> float:

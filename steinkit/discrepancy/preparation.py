@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -40,16 +41,17 @@ def prepare(
     weights: ArrayLike | None,
     bounds: ArrayLike | None,
 ) -> Prepared:
-    """Check that sample, target, scores, weights and bounds fit together, and evaluate the score where needed."""
-    sample = as_sample(draws)
+    """Check that sample, target, scores, weights and bounds fit together, and evaluate the score where needed.
+
+    The one place where what a discrepancy is given is checked: behind it travels what this returns.
+    """
+    given = as_sample(draws)
     if np.ndim(draws) == 3:
         scores, weights = _in_rows(scores, np.shape(draws)), _in_rows(weights, np.shape(draws)[:2])
-    sample = _with_columns(sample, weights, scores, target)
-    if target is not None and target.names is not None and sample.has_default_names and sample.dim == target.dim:
-        sample = replace(sample, names=target.names)
-    points = (sample if target is None else replace(sample, scores=None)).distinct()
+    sample = _with_columns(given, weights, scores, target)
+    points = sample.distinct()
     limits = _support(points, target, bounds)
-    notes = _notes_on(sample, points, target) + _notes_on_names(sample, target)
+    notes = _notes_on(given, points, target) + _notes_on_names(sample, target)
     values = points.scores if target is None else target.score(points.points, draws=points.first, names=points.names)
     assert values is not None  # _with_columns saw to it
     return Prepared(points, values, limits, notes)
@@ -63,26 +65,33 @@ def _in_rows(values: ArrayLike | None, layout: tuple[int, ...]) -> ArrayLike | N
 
 
 def _with_columns(sample: Sample, weights: ArrayLike | None, scores: ArrayLike | None, target: Target | None) -> Sample:
-    """The sample with the weights and scores given beside it; there must be exactly one source of each."""
+    """The sample with the weights and scores given beside it, and the target's names; one source of each."""
+    columns: dict[str, Any] = {}
     if weights is not None:
         if sample.weights is not None:
             raise UsageError("weights were given, but the sample carries its own; drop one of the two")
-        sample = replace(sample, weights=np.asarray(weights))
+        columns["weights"] = np.asarray(weights)
     if scores is not None:
         if target is not None or sample.scores is not None:
             other = "a target was given too" if target is not None else "the sample stores its own"
             raise UsageError(f"scores were given, but {other}; drop one of the two")
-        sample = replace(sample, scores=np.asarray(scores))
-    if target is not None:
-        if not isinstance(target, Target):
+        columns["scores"] = np.asarray(scores)
+    if target is None:
+        if sample.scores is None and scores is None:
             raise UsageError(
-                f"target must be a steinkit Target; received {type(target).__name__}: "
-                "wrap a score function as sk.Target(score=...)"
+                "a discrepancy needs the target's score: give a target, or scores=, or a sample with scores"
             )
-        return sample
-    if sample.scores is None:
-        raise UsageError("a discrepancy needs the target's score: give a target, or scores=, or a sample with scores")
-    return sample
+    elif not isinstance(target, Target):
+        raise UsageError(
+            f"target must be a steinkit Target; received {type(target).__name__}: "
+            "wrap a score function as sk.Target(score=...)"
+        )
+    else:
+        if sample.scores is not None:
+            columns["scores"] = None  # the target's take their place
+        if target.names is not None and sample.has_default_names and sample.dim == target.dim:
+            columns["names"] = target.names
+    return replace(sample, **columns) if columns else sample
 
 
 def _support(points: DistinctSample, target: Target | None, bounds: ArrayLike | None) -> Floats | None:

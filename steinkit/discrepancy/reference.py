@@ -2,45 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
+from steinkit.discrepancy.bracket import Reference
 from steinkit.discrepancy.graph.discrepancy import graph_stein_discrepancy
 from steinkit.errors import UsageError
-from steinkit.sample import Floats, as_sample
+from steinkit.runtime.progress import progress_bar
+from steinkit.sample import as_sample
 from steinkit.target import Seed, Target
 
-
-@dataclass(frozen=True, eq=False)
-class Reference:
-    """Discrepancies of independent samples of n draws from the target.
-
-    Attributes
-    ----------
-    lower, upper : ndarray, shape (repeats,)
-        Certified brackets.
-    n : int
-        Draws in each sample.
-    """
-
-    lower: Floats
-    upper: Floats
-    n: int
-
-    @property
-    def values(self) -> Floats:
-        """Midpoints of the brackets, shape (repeats,)."""
-        return 0.5 * (self.lower + self.upper)
-
-    @property
-    def median(self) -> float:
-        """Median of the values."""
-        return float(np.median(self.values))
+__all__ = ["Reference", "reference_discrepancy"]
 
 
 def reference_discrepancy(
@@ -91,7 +65,7 @@ def reference_discrepancy(
         raise UsageError(f"n and repeats must be at least 1; received {n} and {repeats}")
     generators = np.random.default_rng(rng).spawn(repeats)
     brackets = np.empty((2, repeats))
-    for k in tqdm(range(repeats), "reference samples", delay=1.0, file=sys.stderr, disable=not progress, leave=False):
+    for k in progress_bar("reference samples", shown=progress, unit="it", steps=range(repeats)):
         result = discrepancy(as_sample(target.sample(n, generators[k])), target, **settings)
         brackets[:, k] = result.lower, result.upper
     return Reference(lower=brackets[0], upper=brackets[1], n=n)

@@ -1,4 +1,4 @@
-"""Plain twins of the greedy spanner, written from its definition alone."""
+"""Simple twins of the greedy spanner, written from its definition alone."""
 
 from __future__ import annotations
 
@@ -11,16 +11,9 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 
-def distance_matrix(points: Floats, p: float) -> Floats:
-    """All distances; NumPy sums the leading axis one coordinate after another."""
-    difference = np.abs(points.T[:, :, None] - points.T[:, None, :])
-    if p == np.inf:
-        return np.asarray(difference.max(axis=0))
-    if p == 1.0:
-        return np.asarray(difference.sum(axis=0))
-    if p == 2.0:
-        return np.asarray(np.sqrt((difference**2).sum(axis=0)))
-    return np.asarray((difference**p).sum(axis=0) ** (1.0 / p))
+def distance_matrix(points: Floats) -> Floats:
+    """All L1 distances; NumPy sums the leading axis one coordinate after another."""
+    return np.asarray(np.abs(points.T[:, :, None] - points.T[:, None, :]).sum(axis=0))
 
 
 def pairs_in_order(distance: Floats) -> Iterator[tuple[int, int]]:
@@ -29,9 +22,9 @@ def pairs_in_order(distance: Floats) -> Iterator[tuple[int, int]]:
     yield from zip(i[rank].tolist(), j[rank].tolist(), strict=True)
 
 
-def dense_greedy(points: Floats, t: float, p: float) -> list[tuple[int, int]]:
+def dense_greedy(points: Floats, t: float) -> list[tuple[int, int]]:
     """The greedy t-spanner with the lengths of all shortest paths kept in a matrix."""
-    distance = distance_matrix(points, p)
+    distance = distance_matrix(points)
     path = np.full_like(distance, np.inf)
     np.fill_diagonal(path, 0.0)
     edges = []
@@ -48,9 +41,9 @@ def dense_greedy(points: Floats, t: float, p: float) -> list[tuple[int, int]]:
     return edges
 
 
-def searching_greedy(points: Floats, t: float, p: float) -> list[tuple[int, int]]:
+def searching_greedy(points: Floats, t: float) -> list[tuple[int, int]]:
     """The greedy t-spanner by one search from i for every pair i < j: the definition down to the rounding of sums."""
-    distance = distance_matrix(points, p)
+    distance = distance_matrix(points)
     links: list[list[tuple[int, float]]] = [[] for _ in points]
     edges = []
     for i, j in pairs_in_order(distance):

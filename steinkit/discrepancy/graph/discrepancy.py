@@ -17,7 +17,7 @@ from steinkit.discrepancy.graph.engines import Candidate, Settings, engine_named
 from steinkit.discrepancy.graph.programs.certificate import Certificate, certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
-from steinkit.discrepancy.graph.spanner.geometry import Graph, complete_graph, sorted_graph
+from steinkit.discrepancy.graph.spanner.geometry import Graph, checked_dilation, join_all_pairs, join_neighbours
 from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
 from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.errors import SolverError, SteinkitWarning, UsageError
@@ -199,16 +199,14 @@ def _graph_on(points: Floats, kind: str, dilation: float, settings: Settings) ->
     """The graph on the points and its stretch."""
     if kind not in ("spanner", "complete"):
         raise UsageError(f"graph must be 'spanner' or 'complete'; received {kind!r}")
-    if not (np.isfinite(dilation) and dilation > 1.0):
-        raise UsageError(f"dilation must be a finite number above 1; received {dilation}")
+    stretch = checked_dilation(dilation)
     if points.shape[1] == 1:
-        return sorted_graph(points), 1.0
+        return join_neighbours(points), 1.0
     if kind == "complete":
-        return complete_graph(points), 1.0
-    from steinkit.discrepancy.graph.spanner.greedy import greedy_spanner
+        return join_all_pairs(points), 1.0
+    from steinkit.discrepancy.graph.spanner.greedy import span_greedily
 
-    graph = greedy_spanner(points, dilation, n_jobs=settings.n_jobs, progress=settings.progress)
-    return graph, float(dilation)
+    return span_greedily(points, stretch, n_jobs=settings.n_jobs, progress=settings.progress), stretch
 
 
 def _stein_function(certified: Sequence[tuple[Candidate, Certificate]], n: int) -> tuple[Floats, Floats]:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from steinkit.discrepancy.bracket import Bracketed
+from steinkit.discrepancy.bracket import Bracketed, Reference
 from steinkit.discrepancy.graph.spanner.geometry import Graph
 from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
 from steinkit.sample import DistinctSample, Floats
-
-if TYPE_CHECKING:
-    from steinkit.discrepancy.reference import Reference
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +94,7 @@ class GraphSteinDiscrepancy(Bracketed):
 
     @property
     def test_function(self) -> Floats:
-        """H = T_P g at the points, shape (n,): <g, score> + div g, or a diffusion's <g, drift> + <a, grad g>.
+        """h = T_P g at the points, shape (n,): <g, score> + div g, or a diffusion's <g, drift> + <a, grad g>.
 
         Its mean is zero under the target and `lower` under the sample: h tends to be large where the sample has
         too many draws, and negative where it has too few.

@@ -1,6 +1,7 @@
 """Properties of the discrepancy, negative controls, and what is refused."""
 
 import itertools
+import sys
 
 import numpy as np
 import pytest
@@ -86,11 +87,11 @@ def test_stein_factors_scale_the_value_between_their_least_and_greatest(points, 
 @given(samples, st.floats(-1e6, 1e6))
 def test_a_constant_added_to_the_log_density_does_not_matter(points, constant):
     pytest.importorskip("jax")
-    plain, raised = (
+    flat, raised = (
         sk.Target.from_jax(lambda x, shift=shift: shift - 0.5 * (x**2).sum(), points.shape[1])
         for shift in (0.0, constant)
     )
-    first, second = (sk.graph_stein_discrepancy(points, target) for target in (plain, raised))
+    first, second = (sk.graph_stein_discrepancy(points, target) for target in (flat, raised))
     assert (first.lower, first.upper) == (second.lower, second.upper)
 
 
@@ -148,12 +149,30 @@ def test_an_unvisited_mode_is_not_seen():
     assert sk.graph_stein_discrepancy(one_mode, both).value == pytest.approx(alone.value, rel=1e-6)
 
 
+@pytest.mark.parametrize("dim", [1, 2, 4])
+@pytest.mark.parametrize("graph", ["spanner", "complete"])
+@pytest.mark.parametrize("given", [np.asarray, sk.Sample])
+def test_draws_are_checked_where_they_come_in_and_nowhere_else(monkeypatch, dim, graph, given):
+    draws = np.random.default_rng(0).standard_normal((30, dim))
+    sample = given(draws)
+    sk.graph_stein_discrepancy(sample, scores=-draws, graph=graph)  # so that every module is loaded
+    checked, made = [], []
+    as_sample, validate = sk.sample.as_sample, sk.Sample.__post_init__
+    for name, module in list(sys.modules.items()):
+        if name.startswith("steinkit") and vars(module).get("as_sample") is as_sample:
+            monkeypatch.setattr(module, "as_sample", lambda draws: checked.append(1) or as_sample(draws))
+    monkeypatch.setattr(sk.Sample, "__post_init__", lambda self: made.append(1) or validate(self))
+    sk.graph_stein_discrepancy(sample, scores=-draws, graph=graph)
+    assert len(checked) == 1
+    assert len(made) == (1 if isinstance(sample, sk.Sample) else 2)  # one with the scores beside the draws
+
+
 def test_repeated_draws_are_merged_and_counted():
     points = np.random.default_rng(0).standard_normal((20, 2))
     repeated = np.repeat(points, 3, axis=0)
-    result, plain = scored(repeated), scored(points)
+    result, distinct = scored(repeated), scored(points)
     assert len(result.sample) == 20
-    assert (result.lower, result.upper) == pytest.approx((plain.lower, plain.upper), rel=1e-9)
+    assert (result.lower, result.upper) == pytest.approx((distinct.lower, distinct.upper), rel=1e-9)
     assert "40 of 60 draws repeat an earlier draw" in result.warnings[0]
     np.testing.assert_array_equal(result.sample.inverse, np.repeat(np.arange(20), 3))
 
@@ -167,14 +186,14 @@ def test_draws_without_weight_are_left_out_and_counted():
 
 
 @pytest.mark.parametrize(
-    ("draws", "words"), [([[0.5, 2.0]], "the sample is one draw"), ([[0.5, 2.0]] * 4, "all 4 draws are the same point")]
+    ("draws", "note"), [([[0.5, 2.0]], "the sample is one draw"), ([[0.5, 2.0]] * 4, "all 4 draws are the same point")]
 )
-def test_a_single_point_is_scored_in_closed_form_and_named(draws, words):
+def test_a_single_point_is_scored_in_closed_form_and_named(draws, note):
     """One point x: maximise gamma s_j + Gamma_jj over boxes, |s_j| + 1 for each coordinate."""
     result = sk.graph_stein_discrepancy(draws, NORMAL)
     assert result.value == pytest.approx(0.5 + 1 + 2.0 + 1)
     assert result.gap < 1e-12
-    assert any(words in note for note in result.warnings)
+    assert any(note in warning for warning in result.warnings)
 
 
 def test_two_far_points_in_closed_form():
@@ -323,6 +342,6 @@ def test_a_saturated_discrepancy_says_so():
     assert right.saturation > 0.9
     assert wrong.upper < right.lower
     assert any("of its ceiling" in note for note in right.warnings)
-    plain = sk.graph_stein_discrepancy(np.random.default_rng(0).standard_normal((200, 2)), NORMAL)
-    assert plain.saturation < 0.5
-    assert not plain.warnings
+    roomy = sk.graph_stein_discrepancy(np.random.default_rng(0).standard_normal((200, 2)), NORMAL)
+    assert roomy.saturation < 0.5
+    assert not roomy.warnings

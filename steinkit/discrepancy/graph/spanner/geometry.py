@@ -1,9 +1,11 @@
 """Graphs on the sample points, and how far they stretch distances.
 
-A graph G on points x_1, ..., x_n has edges of length d(x_i, x_j) = ||x_i - x_j||_p. Its dilation is the largest ratio
+A graph G on points x_1, ..., x_n has edges of length d(x_i, x_j) = ||x_i - x_j||_1. Its dilation is the largest ratio
 of the length of the shortest path in G to the distance, over all pairs of points; G is a t-spanner if its dilation is
 at most t. The graph Stein discrepancy of a t-spanner is within a factor of the complete graph's that depends on t and
 the dimension alone, so the edges of a sparse spanner do the work of all n (n - 1) / 2 pairs.
+
+Public functions take any sample and check it; what they share works on coordinates, shape (n, d), that are checked.
 
 References
 ----------
@@ -41,21 +43,16 @@ class Graph:
         Endpoints i < j of every edge.
     lengths : ndarray, shape (m,)
         Distance between the endpoints of every edge.
-    order : float
-        The p of the l_p norm that measures distances.
 
     Raises
     ------
     InputError
         If an edge does not join two vertices i < j, or a length is negative or not finite.
-    UsageError
-        If ``order`` is less than 1.
     """
 
     n_points: int
     edges: Integers
     lengths: Floats
-    order: float
 
     def __post_init__(self) -> None:
         edges = checked_edges(self.edges, self.n_points)
@@ -70,7 +67,6 @@ class Graph:
             raise InputError("lengths of edges must be finite and not negative")
         object.__setattr__(self, "edges", edges)
         object.__setattr__(self, "lengths", lengths)
-        object.__setattr__(self, "order", checked_order(self.order))
 
     def __len__(self) -> int:
         return len(self.edges)
@@ -112,32 +108,38 @@ def sorted_graph(points: Sample | ArrayLike) -> Graph:
     ----------
     J. Gorham and L. Mackey (2015). Measuring sample quality with Stein's method. NeurIPS. Algorithm 2.
     """
-    coordinates = as_sample(points).points
+    return join_neighbours(as_sample(points).points)
+
+
+def join_neighbours(coordinates: Floats) -> Graph:
+    """`sorted_graph` of coordinates that are checked."""
     n, dim = coordinates.shape
     if dim != 1:
         raise InputError(f"points of dimension {dim} cannot be sorted along a line; use greedy_spanner")
     rank = np.argsort(coordinates[:, 0], kind="stable")
     edges = np.sort(np.column_stack([rank[:-1], rank[1:]]), axis=1)
-    return Graph(n, edges, edge_lengths(coordinates, edges, 1.0), 1.0)
+    return Graph(n, edges, edge_lengths(coordinates, edges))
 
 
-def complete_graph(points: Sample | ArrayLike, p: float = 1.0) -> Graph:
+def complete_graph(points: Sample | ArrayLike) -> Graph:
     """Join all pairs of points, in lexicographic order.
 
     Parameters
     ----------
     points : Sample or array_like, shape (n,) or (n, d)
-    p : float, default 1
-        Order of the norm, from 1 to infinity.
 
     Raises
     ------
     UsageError
-        If there are more than five million pairs (n > 3162), or p < 1.
+        If there are more than five million pairs (n > 3162).
     InputError
         If the points or their distances are not finite.
     """
-    coordinates = as_sample(points).points
+    return join_all_pairs(as_sample(points).points)
+
+
+def join_all_pairs(coordinates: Floats) -> Graph:
+    """`complete_graph` of coordinates that are checked."""
     n = len(coordinates)
     pairs = n * (n - 1) // 2
     if pairs > MOST_COMPLETE_PAIRS:
@@ -146,44 +148,29 @@ def complete_graph(points: Sample | ArrayLike, p: float = 1.0) -> Graph:
             "use greedy_spanner, which needs a few edges a point"
         )
     edges = np.column_stack(np.triu_indices(n, k=1))
-    return Graph(n, edges, edge_lengths(coordinates, edges, p), p)
+    return Graph(n, edges, edge_lengths(coordinates, edges))
 
 
-def edge_lengths(points: Sample | ArrayLike, edges: ArrayLike, p: float = 1.0) -> Floats:
-    """Distances between the endpoints of edges.
+def edge_lengths(coordinates: Floats, edges: Integers) -> Floats:
+    """Distances between the endpoints of edges, shape (m,).
 
-    Coordinates are summed in order, one rounding each, so that for p = 1, 2 and infinity the lengths are, to the last
-    bit, those that `greedy_spanner` orders pairs by. (For other p they may differ in the last bits, because no two
-    libraries round powers alike.)
-
-    Parameters
-    ----------
-    points : Sample or array_like, shape (n,) or (n, d)
-    edges : array_like of int, shape (m, 2)
-    p : float, default 1
-        Order of the norm, from 1 to infinity.
-
-    Returns
-    -------
-    ndarray, shape (m,)
+    Coordinates are summed in order, one rounding each, so that the lengths are, to the last bit, those that
+    `greedy_spanner` orders pairs by.
 
     Raises
     ------
     InputError
-        If the points are not finite, an edge names no vertex, or a distance overflows.
-    UsageError
-        If p < 1.
+        If a distance overflows.
     """
-    coordinates = as_sample(points).points
-    i, j = checked_edges(edges, len(coordinates)).T
+    i, j = edges.T
     with np.errstate(over="ignore"):
-        lengths = _norm((column[i] - column[j] for column in coordinates.T), checked_order(p))
+        lengths = _norm(column[i] - column[j] for column in coordinates.T)
     if not np.isfinite(lengths).all():
         raise InputError("a distance between two points overflows; rescale the coordinates")
     return lengths
 
 
-def dilation(points: Sample | ArrayLike, graph: Graph | ArrayLike, p: float | None = None, block: int = 256) -> float:
+def dilation(points: Sample | ArrayLike, graph: Graph | ArrayLike, *, block: int = 256) -> float:
     """Compute the dilation of a graph: the largest ratio, over all pairs, of graph distance to distance.
 
     This is exact up to rounding: one run of Dijkstra's algorithm from every point, O(n (n + m) log n) in all.
@@ -193,8 +180,6 @@ def dilation(points: Sample | ArrayLike, graph: Graph | ArrayLike, p: float | No
     points : Sample or array_like, shape (n,) or (n, d)
     graph : Graph or array_like of int, shape (m, 2)
         The graph, or its edges alone.
-    p : float, optional
-        Order of the norm that measures edges and distances; by default the graph's own, or 1 for edges alone.
     block : int, default 256
         How many points are handled at a time; memory is O(block x n).
 
@@ -209,21 +194,21 @@ def dilation(points: Sample | ArrayLike, graph: Graph | ArrayLike, p: float | No
     InputError
         If the points are not finite, an edge names no vertex, or the graph has another number of points.
     UsageError
-        If p < 1 or ``block`` < 1.
+        If ``block`` < 1.
     """
     from scipy.sparse.csgraph import dijkstra
 
     coordinates = as_sample(points).points
     n = len(coordinates)
-    edges, order = _edges_and_order(graph, p, n)
     if block < 1:
         raise UsageError(f"block must be at least 1; received {block}")
-    links = _link_matrix(n, edges, edge_lengths(coordinates, edges, order))
+    edges = _edges_of(graph, n)
+    links = _link_matrix(n, edges, edge_lengths(coordinates, edges))
     largest = 1.0
     for first in range(0, n, block):
         rows = np.arange(first, min(first + block, n))
         path = dijkstra(links, directed=True, indices=rows)
-        straight = _norm((np.subtract.outer(column[rows], column) for column in coordinates.T), order)
+        straight = _norm(np.subtract.outer(column[rows], column) for column in coordinates.T)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             ratio = path / straight
         ratio[(path == 0.0) & (straight == 0.0)] = 1.0
@@ -231,17 +216,11 @@ def dilation(points: Sample | ArrayLike, graph: Graph | ArrayLike, p: float | No
     return largest
 
 
-def checked_order(p: float) -> float:
-    """Return the order of an l_p norm as a float.
-
-    Raises
-    ------
-    UsageError
-        If it is less than 1 or not a number.
-    """
-    if not p >= 1.0:  # so that NaN fails too
-        raise UsageError(f"the order p of the norm must be between 1 and infinity; received {p}")
-    return float(p)
+def checked_dilation(dilation: float) -> float:
+    """The stretch t of a spanner, which is a finite number above 1."""
+    if not 1.0 < dilation < np.inf:  # so that NaN fails too
+        raise UsageError(f"dilation must be a finite number above 1; received {dilation}")
+    return float(dilation)
 
 
 def checked_edges(edges: ArrayLike, n_points: int) -> Integers:
@@ -267,32 +246,20 @@ def checked_edges(edges: ArrayLike, n_points: int) -> Integers:
     return array.astype(np.int64)
 
 
-def _norm(differences: Iterable[Floats], p: float) -> Floats:
-    """The l_p norm of vectors given coordinate by coordinate; the kernel `distances_row` rounds in the same way."""
+def _norm(differences: Iterable[Floats]) -> Floats:
+    """L1 norm of vectors given coordinate by coordinate; the kernel `distances_row` rounds in the same way."""
     total: Any = 0.0
     for difference in differences:
-        size = np.abs(difference)
-        if p == np.inf:
-            total = np.maximum(total, size)
-        elif p == 1.0:
-            total = total + size
-        elif p == 2.0:
-            total = total + size * size
-        else:
-            total = total + size**p
-    if p == 2.0:
-        total = np.sqrt(total)
-    elif p not in (1.0, np.inf):
-        total = total ** (1.0 / p)
+        total = total + np.abs(difference)
     return np.asarray(total, dtype=np.float64)
 
 
-def _edges_and_order(graph: Graph | ArrayLike, p: float | None, n_points: int) -> tuple[Integers, float]:
-    if isinstance(graph, Graph):
-        if graph.n_points != n_points:
-            raise InputError(f"the graph has {graph.n_points} vertices but there are {n_points} points")
-        return graph.edges, graph.order if p is None else checked_order(p)
-    return checked_edges(graph, n_points), 1.0 if p is None else checked_order(p)
+def _edges_of(graph: Graph | ArrayLike, n_points: int) -> Integers:
+    if not isinstance(graph, Graph):
+        return checked_edges(graph, n_points)
+    if graph.n_points != n_points:
+        raise InputError(f"the graph has {graph.n_points} vertices but there are {n_points} points")
+    return graph.edges
 
 
 def _link_matrix(n_points: int, edges: Integers, lengths: Floats) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from functools import partial
 from threading import Event
@@ -10,13 +9,13 @@ from threading import Event
 import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from tqdm import tqdm
 
 from steinkit.discrepancy.graph.spanner.bounded_search_kernels import Adjacency
-from steinkit.discrepancy.graph.spanner.geometry import Graph, checked_order, edge_lengths
+from steinkit.discrepancy.graph.spanner.geometry import Graph, checked_dilation, edge_lengths
 from steinkit.discrepancy.graph.spanner.greedy_kernels import Problem, filter_block, insert_in_order
-from steinkit.errors import InputError, UsageError
+from steinkit.errors import InputError
 from steinkit.runtime.compilation import announced_compilation
+from steinkit.runtime.progress import progress_bar
 from steinkit.runtime.threads import interruptible, thread_count
 from steinkit.sample import Floats, Integers, Sample, as_sample
 
@@ -28,12 +27,12 @@ CLUSTER_RADIUS = 0.45  # in units of (t - 1) times the shortest length: a way th
 
 
 def greedy_spanner(
-    points: Sample | ArrayLike, dilation: float = 2.0, *, p: float = 1.0, n_jobs: int = 1, progress: bool = False
+    points: Sample | ArrayLike, dilation: float = 2.0, *, n_jobs: int = 1, progress: bool = False
 ) -> Graph:
-    r"""Build the greedy t-spanner of points under the l_p norm.
+    """Build the greedy t-spanner of points under the L1 norm.
 
     A t-spanner of n points is a graph in which every pair (i, j) is joined by a path of length at most t d(i, j),
-    d(i, j) = ||x_i - x_j||_p. The greedy one is defined by its construction:
+    d(i, j) = ||x_i - x_j||_1. The greedy one is defined by its construction:
 
         for all pairs i < j in the order of (d(i, j), i, j):
             add the edge (i, j) if its endpoints' distance in the graph built so far exceeds t d(i, j).
@@ -47,8 +46,6 @@ def greedy_spanner(
         definition has it; merge equal points first (`Sample.distinct`) if such edges are not wanted.
     dilation : float, default 2
         The t above, greater than 1.
-    p : float, default 1
-        Order of the norm, from 1 to infinity.
     n_jobs : int, default 1
         Threads that filter pairs, in joblib's convention (-1: all cores). The edges do not depend on it.
     progress : bool, default False
@@ -62,9 +59,9 @@ def greedy_spanner(
     Raises
     ------
     InputError
-        If the points are not finite, or so far apart or so close that their distances overflow or vanish.
+        If the points are not finite, or so far apart that their distances overflow.
     UsageError
-        If ``dilation`` is not a finite number above 1, p < 1, or ``n_jobs`` is 0.
+        If ``dilation`` is not a finite number above 1, or ``n_jobs`` is 0.
 
     Notes
     -----
@@ -95,10 +92,15 @@ def greedy_spanner(
     J. Gorham and L. Mackey (2015). Measuring sample quality with Stein's method. NeurIPS. Section 4.
     """
     coordinates = as_sample(points).points
-    _check_settings(coordinates, dilation, p)
+    return span_greedily(coordinates, checked_dilation(dilation), n_jobs=n_jobs, progress=progress)
+
+
+def span_greedily(coordinates: Floats, dilation: float, *, n_jobs: int, progress: bool) -> Graph:
+    """`greedy_spanner` of coordinates, shape (n, d), and a dilation that are checked."""
+    _require_finite_paths(coordinates, dilation)
     n = len(coordinates)
     margin = (4 * n + 16) * np.finfo(np.float64).eps
-    problem = Problem(np.ascontiguousarray(coordinates.T), checked_order(p), float(dilation), margin)
+    problem = Problem(np.ascontiguousarray(coordinates.T), dilation, margin)
     edges, lengths = np.empty((0, 2), dtype=np.int64), np.empty(0)
     if n > 1:
         pace = _Pace(progress)
@@ -109,8 +111,7 @@ def greedy_spanner(
         ):
             work = partial(_insert_buckets, problem, coordinates, parallel, pace)
             edges, lengths = interruptible(work, pace.interrupted)
-    _check_short_edges(coordinates, edges, lengths)
-    return Graph(n, edges, lengths, problem.order)
+    return Graph(n, edges, lengths)
 
 
 class _Pace:
@@ -118,7 +119,7 @@ class _Pace:
 
     def __init__(self, progress: bool) -> None:
         self.interrupted = Event()
-        self.bar = tqdm(desc="spanner", unit="", delay=1.0, file=sys.stderr, disable=not progress, leave=False)
+        self.bar = progress_bar("spanner", shown=progress)
 
     def steps(self, blocks: list[Integers]) -> Iterator[Integers]:
         """The blocks of a pass over the points, one after another."""
@@ -136,7 +137,7 @@ def _insert_buckets(
     blocks = _blocks(coordinates)
     edges, lengths = np.empty((0, 2), dtype=np.int64), np.empty(0)
     lower = -1.0  # so that distances of 0 are in the first bucket
-    limits = _bucket_limits(coordinates, problem.order)
+    limits = _bucket_limits(coordinates)
     for k, limit in enumerate(limits):
         pace.bar.total = pace.bar.n + (len(limits) - k) * len(blocks)
         while lower < limit:
@@ -203,7 +204,7 @@ def _adjacency(n: int, edges: Integers, lengths: Floats, spare: Integers) -> Adj
     return Adjacency(start[:-1], degree, to, length)
 
 
-def _bucket_limits(coordinates: Floats, p: float) -> list[float]:
+def _bucket_limits(coordinates: Floats) -> list[float]:
     """Upper limits of the buckets, the last infinite: quantiles of the distances of random pairs.
 
     The seed is fixed, and no matter: limits decide what is done when, never which edges result.
@@ -214,7 +215,7 @@ def _bucket_limits(coordinates: Floats, p: float) -> list[float]:
     i = rng.integers(n, size=size)
     j = (i + rng.integers(1, n, size=size)) % n
     levels = NEAREST / n * GROWTH ** np.arange(32)
-    distances = edge_lengths(coordinates, np.column_stack([i, j]), p)
+    distances = edge_lengths(coordinates, np.column_stack([i, j]))
     return [*np.unique(np.quantile(distances, levels[levels < 1.0])).tolist(), np.inf]
 
 
@@ -225,23 +226,10 @@ def _blocks(coordinates: Floats) -> list[Integers]:
     return np.array_split(rank, max(1, len(rank) // POINTS_PER_BLOCK))
 
 
-def _check_settings(coordinates: Floats, dilation: float, p: float) -> None:
-    if not 1.0 < dilation < np.inf:  # so that NaN fails too
-        raise UsageError(f"dilation must be a finite number above 1; received {dilation}")
+def _require_finite_paths(coordinates: Floats, dilation: float) -> None:
     corners = np.vstack([coordinates.min(axis=0), coordinates.max(axis=0)])
-    diameter = edge_lengths(corners, [[0, 1]], p)[0]
+    diameter = edge_lengths(corners, np.array([[0, 1]]))[0]
     if diameter > np.finfo(np.float64).max / (4.0 * dilation):
         raise InputError(
             f"paths of dilation {dilation:g} between points {diameter:g} apart overflow; rescale the coordinates"
-        )
-
-
-def _check_short_edges(coordinates: Floats, edges: Integers, lengths: Floats) -> None:
-    """Different points at a computed distance of 0 have had their differences vanish when raised to a power."""
-    i, j = edges[lengths == 0.0].T
-    vanished = np.flatnonzero((coordinates[i] != coordinates[j]).any(axis=1))
-    if vanished.size:
-        raise InputError(
-            f"points {i[vanished[0]] + 1} and {j[vanished[0]] + 1} differ but lie so close that their distance "
-            "vanishes; rescale the coordinates, or use p=1"
         )

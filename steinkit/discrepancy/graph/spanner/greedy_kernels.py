@@ -36,38 +36,21 @@ FEWEST_SHARED = 4  # ... provided that so many pairs of the point are still to c
 
 
 class Problem(NamedTuple):
-    """What does not change between buckets: coordinates (d, n), order of the norm, dilation, rounding margin."""
+    """What does not change between buckets: coordinates (d, n), dilation, rounding margin."""
 
     columns: Floats
-    order: float
     dilation: float
     margin: float
 
 
 @kernel
-def distances_row(columns: Floats, u: int, order: float, row: Floats) -> None:
-    """Distances from point u to the points after it, in ``row[u + 1:]``; coordinates are summed in order."""
+def distances_row(columns: Floats, u: int, row: Floats) -> None:
+    """L1 distances from point u to the points after it, in ``row[u + 1:]``; coordinates are summed in order."""
     dim, n = columns.shape
     row[u + 1 :] = 0.0
     for k in range(dim):
-        if order == 1.0:
-            for v in range(u + 1, n):
-                row[v] += abs(columns[k, v] - columns[k, u])
-        elif order == 2.0:
-            for v in range(u + 1, n):
-                row[v] += (columns[k, v] - columns[k, u]) ** 2
-        elif order == np.inf:
-            for v in range(u + 1, n):
-                row[v] = max(row[v], abs(columns[k, v] - columns[k, u]))
-        else:
-            for v in range(u + 1, n):
-                row[v] += abs(columns[k, v] - columns[k, u]) ** order
-    if order == 2.0:
         for v in range(u + 1, n):
-            row[v] = np.sqrt(row[v])
-    elif order != 1.0 and order != np.inf:
-        for v in range(u + 1, n):
-            row[v] = row[v] ** (1.0 / order)
+            row[v] += abs(columns[k, v] - columns[k, u])
 
 
 @kernel
@@ -230,7 +213,7 @@ def filter_block(
         for k in range(n_members):
             u = members[k]
             waiting[u] = False
-            distances_row(problem.columns, u, problem.order, row)
+            distances_row(problem.columns, u, row)
             left = collect_targets(u, row, lower, upper, factor, shared.distance, offsets[k], targets, limit)
             if left > 0 and not (clustered and u == centre):
                 left = drop_joined(graph, u, limit, targets, left, is_open, patience, own)

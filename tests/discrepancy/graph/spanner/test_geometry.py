@@ -12,8 +12,6 @@ from support.dense_spanner import distance_matrix
 from steinkit.discrepancy.graph.spanner.geometry import Graph, complete_graph, dilation, edge_lengths, sorted_graph
 from steinkit.errors import InputError, UsageError
 
-ORDERS = [1.0, 2.0, 3.5, np.inf]
-
 
 def points_of(n: int, d: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal((n, d))
@@ -29,7 +27,7 @@ class TestGraph:
         np.testing.assert_array_equal(back[:, 2], graph.lengths)
 
     def test_isolated_points_reach_networkx(self) -> None:
-        assert Graph(3, np.empty((0, 2), dtype=np.int64), np.empty(0), 1.0).to_networkx().number_of_nodes() == 3
+        assert Graph(3, np.empty((0, 2), dtype=np.int64), np.empty(0)).to_networkx().number_of_nodes() == 3
 
     @pytest.mark.parametrize(
         ("edges", "lengths", "message"),
@@ -47,12 +45,7 @@ class TestGraph:
     )
     def test_bad_graphs_are_refused(self, edges: list[list[int]], lengths: list[float], message: str) -> None:
         with pytest.raises(InputError, match=message):
-            Graph(3, np.array(edges), np.array(lengths), 1.0)
-
-    @pytest.mark.parametrize("order", [0.5, np.nan, -np.inf])
-    def test_orders_below_one_are_refused(self, order: float) -> None:
-        with pytest.raises(UsageError, match="order p"):
-            Graph(2, np.array([[0, 1]]), np.array([1.0]), order)
+            Graph(3, np.array(edges), np.array(lengths))
 
 
 class TestSortedGraph:
@@ -78,14 +71,12 @@ class TestSortedGraph:
 
 
 class TestCompleteGraph:
-    @pytest.mark.parametrize("p", ORDERS)
-    def test_has_every_pair_at_its_distance(self, p: float) -> None:
+    def test_has_every_pair_at_its_distance(self) -> None:
         points = points_of(30, 4)
-        graph = complete_graph(points, p)
-        assert graph.order == p
+        graph = complete_graph(points)
         i, j = np.triu_indices(30, k=1)
         np.testing.assert_array_equal(graph.edges, np.column_stack([i, j]))
-        np.testing.assert_allclose(graph.lengths, distance_matrix(points, p)[i, j], rtol=1e-15)
+        np.testing.assert_allclose(graph.lengths, distance_matrix(points)[i, j], rtol=1e-15)
         assert dilation(points, graph) == pytest.approx(1.0, abs=1e-12)
 
     def test_too_many_pairs_name_the_remedy(self) -> None:
@@ -97,46 +88,41 @@ class TestCompleteGraph:
 
 
 class TestEdgeLengths:
-    @pytest.mark.parametrize("p", ORDERS)
-    def test_agree_with_numpy(self, p: float) -> None:
+    def test_agree_with_numpy(self) -> None:
         points = points_of(20, 5)
         edges = np.random.default_rng(1).integers([0, 10], [10, 20], (50, 2))
-        expected = np.linalg.norm(points[edges[:, 0]] - points[edges[:, 1]], ord=p, axis=1)
-        np.testing.assert_allclose(edge_lengths(points, edges, p), expected, rtol=1e-14)
+        expected = np.linalg.norm(points[edges[:, 0]] - points[edges[:, 1]], ord=1, axis=1)
+        np.testing.assert_allclose(edge_lengths(points, edges), expected, rtol=1e-14)
 
     def test_overflow_is_an_error(self) -> None:
         with pytest.raises(InputError, match="overflows"):
-            edge_lengths([-1e308, 1e308], [[0, 1]])
+            complete_graph([-1e308, 1e308])
 
     def test_non_finite_points_are_an_error(self) -> None:
         with pytest.raises(InputError, match="nan"):
-            edge_lengths([0.0, np.nan], [[0, 1]])
+            complete_graph([0.0, np.nan])
 
 
 class TestDilation:
     def test_of_a_path_bent_at_a_right_angle(self) -> None:
         corner = np.array([[0.0, 1.0], [0.0, 0.0], [1.0, 0.0]])
-        edges = [[0, 1], [1, 2]]
-        assert dilation(corner, edges) == 1.0
-        assert dilation(corner, edges, p=2) == pytest.approx(np.sqrt(2.0))
-        assert dilation(corner, edges, p=np.inf) == 2.0
+        assert dilation(corner, [[0, 1], [1, 2]]) == 1.0
+        turned = np.array([[-1.0, 1.0], [0.0, 0.0], [1.0, 1.0]])
+        assert dilation(turned, [[0, 1], [1, 2]]) == 2.0
 
-    @pytest.mark.parametrize("p", ORDERS)
-    def test_agrees_with_networkx_in_blocks_of_any_size(self, p: float) -> None:
+    def test_agrees_with_networkx_in_blocks_of_any_size(self) -> None:
         points = points_of(40, 2)
-        tree = networkx.minimum_spanning_tree(complete_graph(points, p).to_networkx(), weight="length")
+        tree = networkx.minimum_spanning_tree(complete_graph(points).to_networkx(), weight="length")
         edges = np.array(tree.edges)
         paths = dict(networkx.all_pairs_dijkstra_path_length(tree, weight="length"))
-        distance = distance_matrix(points, p)
+        distance = distance_matrix(points)
         expected = max(paths[i][j] / distance[i, j] for i in range(40) for j in range(i))
         for block in (1, 7, 256):
-            assert dilation(points, edges, p, block) == pytest.approx(expected, rel=1e-12)
+            assert dilation(points, edges, block=block) == pytest.approx(expected, rel=1e-12)
 
-    def test_takes_the_norm_of_the_graph(self) -> None:
+    def test_measures_edges_by_the_points_and_not_by_their_stored_lengths(self) -> None:
         corner = np.array([[0.0, 1.0], [0.0, 0.0], [1.0, 0.0]])
-        graph = Graph(3, np.array([[0, 1], [1, 2]]), np.ones(2), np.inf)
-        assert dilation(corner, graph) == 2.0
-        assert dilation(corner, graph, p=1) == 1.0
+        assert dilation(corner, Graph(3, np.array([[0, 1], [1, 2]]), np.full(2, 7.0))) == 1.0
 
     def test_is_infinite_if_disconnected(self) -> None:
         assert dilation([0.0, 1.0, 5.0], [[0, 1]]) == np.inf
@@ -156,8 +142,6 @@ class TestDilation:
     def test_bad_input_is_refused(self) -> None:
         with pytest.raises(UsageError, match="block"):
             dilation([0.0, 1.0], [[0, 1]], block=0)
-        with pytest.raises(UsageError, match="order p"):
-            dilation([0.0, 1.0], [[0, 1]], p=0.9)
         with pytest.raises(InputError, match="vertices"):
             dilation([0.0, 1.0, 2.0], sorted_graph([0.0, 1.0]))
         with pytest.raises(InputError, match="between 0 and 1"):

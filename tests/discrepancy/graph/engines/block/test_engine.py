@@ -79,7 +79,7 @@ def test_one_point_has_the_value_of_its_boxes():
 
 def test_points_without_edges_do_not_hold_one_another():
     points = np.random.default_rng(0).standard_normal((6, 2))
-    graph = Graph(6, np.empty((0, 2), dtype=np.int64), np.empty(0), 1.0)
+    graph = Graph(6, np.empty((0, 2), dtype=np.int64), np.empty(0))
     program = equally_weighted(points, -points, graph)
     for j, proof in enumerate(proofs(block.solve(program, Settings(TOLERANCE)))):
         assert proof.lower <= 1.0 + np.abs(points[:, j]).mean() <= proof.upper

@@ -287,7 +287,7 @@ def test_one_point_with_a_bound_has_rows_in_one_coordinate_only():
     program = program_of(
         points,
         np.array([[2.0, -1.0]]),
-        graph=Graph(1, np.empty((0, 2), int), np.empty(0), 1.0),
+        graph=Graph(1, np.empty((0, 2), int), np.empty(0)),
         bounds=np.array([[0.0, np.inf], [-np.inf, np.inf]]),
     )
     first, second = proofs(first_order.solve(program, Settings(1e-4)))

@@ -252,7 +252,7 @@ def for_kernel(array: Array) -> Array:
     return array if array.flags.carray else array.copy(order="C")
 
 
-def once(batches: Array) -> Array:
+def unrepeated(batches: Array) -> Array:
     """`for_kernel`, but a batch that all parameters share (a broadcast) as one row."""
     return for_kernel(batches[:1] if batches.strides[0] == 0 else batches)
 

@@ -22,7 +22,7 @@ def autoregression(phi, chains, n, rng):
 def twin_of_r_hat(chains):
     """Rank-normalised split R-hat as Vehtari et al. (2021) write it: the larger of bulk and folded."""
 
-    def plain(z):
+    def classical(z):
         n = z.shape[1]
         within = np.mean([np.sum((row - row.mean()) ** 2) / (n - 1) for row in z])
         centre = z.mean()
@@ -34,7 +34,7 @@ def twin_of_r_hat(chains):
 
     half = chains.shape[1] // 2
     split = np.vstack([chains[:, :half], chains[:, half:]])
-    return max(plain(scores(split)), plain(scores(np.abs(split - np.median(split)))))
+    return max(classical(scores(split)), classical(scores(np.abs(split - np.median(split)))))
 
 
 @pytest.mark.parametrize("phi", [-0.3, 0.0, 0.5, 0.9])
@@ -159,10 +159,10 @@ def test_a_coordinate_that_never_changes_has_no_numbers_and_leaves_the_others_th
 def test_weights_move_the_moments_but_not_the_effective_size_of_the_chain():
     rng = np.random.default_rng(10)
     values, weights = rng.standard_normal(400), rng.uniform(0.0, 5.0, 400)
-    plain, weighted = chain_diagnostics(values), chain_diagnostics(sk.Sample(values, weights=weights))
-    assert weighted.bulk_ess[0] == plain.bulk_ess[0]
+    unweighted, weighted = chain_diagnostics(values), chain_diagnostics(sk.Sample(values, weights=weights))
+    assert weighted.bulk_ess[0] == unweighted.bulk_ess[0]
     assert weighted.weight_ess == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
-    assert plain.weight_ess == 400
+    assert unweighted.weight_ess == 400
     assert weighted.mean[0] == pytest.approx(np.average(values, weights=weights))
     assert math.isnan(weighted.mcse_mean[0])
     assert "ignore the weights" in weighted.warnings[0]

@@ -101,5 +101,5 @@ def test_blocks_do_not_change_the_answer(monkeypatch):
     target, points = StudentT(3.0, dim=4), np.random.default_rng(4).normal(size=(9, 4))
     whole = numerical_gradient(target.log_density, points, None)
     monkeypatch.setattr("steinkit.finite_differences._BLOCK_FLOATS", 40)
-    parts = numerical_gradient(target.log_density, points, None)
-    np.testing.assert_array_equal(whole, parts)
+    blocks = numerical_gradient(target.log_density, points, None)
+    np.testing.assert_array_equal(whole, blocks)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.errors import InputError, UsageError
-from steinkit.posterior import Posterior, for_kernel, once
+from steinkit.posterior import Posterior, for_kernel, unrepeated
 from steinkit.sample import Floats
 from steinkit.targets.linear_models import linear_predictors, regression_table, weighted_feature_sums
 from steinkit.targets.parameters import as_finite, as_numbers, as_vector, show
@@ -167,13 +167,13 @@ class LogisticRegression(Posterior):
     def _compiled_log_likelihood_many(thetas: Floats, features: Floats, signs: Floats) -> Floats:
         from steinkit.targets.logistic_kernels import logistic_terms
 
-        return np.asarray(logistic_terms(for_kernel(thetas), once(features), once(signs)))
+        return np.asarray(logistic_terms(for_kernel(thetas), unrepeated(features), unrepeated(signs)))
 
     @staticmethod
     def _compiled_grad_log_likelihood_many(thetas: Floats, features: Floats, signs: Floats) -> Floats:
         from steinkit.targets.logistic_kernels import logistic_gradients
 
-        return np.asarray(logistic_gradients(for_kernel(thetas), once(features), once(signs)))
+        return np.asarray(logistic_gradients(for_kernel(thetas), unrepeated(features), unrepeated(signs)))
 
 
 def _as_signs(responses: ArrayLike, n: int) -> Floats:

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.errors import InputError, UsageError
-from steinkit.posterior import Posterior, for_kernel, once
+from steinkit.posterior import Posterior, for_kernel, unrepeated
 from steinkit.sample import Floats
 from steinkit.target import Seed
 from steinkit.targets.parameters import as_count, as_finite, as_number, as_positive, as_vector, show
@@ -173,12 +173,12 @@ class MixturePosterior(Posterior):
     def _compiled_log_likelihood_many(self, thetas: Floats, y: Floats) -> Floats:
         from steinkit.targets.mixture_kernels import mixture_terms
 
-        return np.asarray(mixture_terms(for_kernel(thetas), once(y), self.variance, self._constant))
+        return np.asarray(mixture_terms(for_kernel(thetas), unrepeated(y), self.variance, self._constant))
 
     def _compiled_grad_log_likelihood_many(self, thetas: Floats, y: Floats) -> Floats:
         from steinkit.targets.mixture_kernels import mixture_gradients
 
-        return np.asarray(mixture_gradients(for_kernel(thetas), once(y), self.variance))
+        return np.asarray(mixture_gradients(for_kernel(thetas), unrepeated(y), self.variance))
 
     @property
     def _constant(self) -> float:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from threading import Event
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
-from tqdm import tqdm
 
-from steinkit.discrepancy.graph.programs.certificate import Form
-from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
+from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats
+
+if TYPE_CHECKING:
+    from steinkit.discrepancy.graph.programs.certificate import Form
+    from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
+    from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -83,6 +85,11 @@ class Candidate:
     iterations: int = 0
 
 
+def asked_for(program: SteinProgram, coordinates: Sequence[int] | None) -> Sequence[int]:
+    """The coordinates to solve: those given, or all."""
+    return range(program.dim) if coordinates is None else coordinates
+
+
 def closed_form(program: CoordinateProgram, engine: str) -> Candidate:
     """The answer where there are no rows and the boxes decide: y = u sign(b)."""
     return Candidate(program, np.copysign(program.box, program.objective), np.empty(0), (engine,))
@@ -98,15 +105,7 @@ def each_coordinate(
     with (
         threadpool_limits(limits=1),
         ThreadPoolExecutor(max_workers=min(settings.n_jobs, len(tasks))) as pool,
-        tqdm(
-            total=len(tasks),
-            desc="coordinates",
-            unit="",
-            delay=1.0,
-            file=sys.stderr,
-            disable=not settings.progress,
-            leave=False,
-        ) as bar,
+        progress_bar("coordinates", len(tasks), shown=settings.progress) as bar,
     ):
         futures: list[Future[Candidate]] = [pool.submit(quietly, solve, task, settings) for task in tasks]
         try:

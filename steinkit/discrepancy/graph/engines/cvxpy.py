@@ -6,13 +6,14 @@ The reference among the engines, and the door to other solvers.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
 
-from steinkit.discrepancy.graph.engines.base import Candidate, Settings, each_coordinate
+from steinkit.discrepancy.graph.engines.base import Candidate, Settings, asked_for, each_coordinate
+from steinkit.discrepancy.graph.engines.registry import Solve
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.errors import UsageError
@@ -22,7 +23,7 @@ _TIME_LIMITS = {"HIGHS": "time_limit", "CLARABEL": "time_limit", "OSQP": "time_l
 _USABLE = (cp.OPTIMAL, cp.OPTIMAL_INACCURATE, cp.USER_LIMIT)
 
 
-def engine(solver: str) -> Callable[[SteinProgram, Settings], list[Candidate]]:
+def engine(solver: str) -> Solve:
     """The engine that hands the programs to a solver CVXPY knows by name ("" for HiGHS)."""
     name = solver.upper() or _DEFAULT
     label = f"cvxpy:{name}" if solver else "cvxpy"
@@ -30,16 +31,16 @@ def engine(solver: str) -> Callable[[SteinProgram, Settings], list[Candidate]]:
     if name not in known:
         raise UsageError(f"CVXPY has no LP solver {solver!r} installed here; it has {', '.join(known)}")
 
-    def solve(program: SteinProgram, settings: Settings) -> list[Candidate]:
+    def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None) -> list[Candidate]:
         if np.isfinite(settings.deadline) and name not in _TIME_LIMITS:
             raise UsageError(
                 f"max_seconds (--max-seconds) is not known how to pass to {name}; leave it out, or choose one of "
                 f"{', '.join(_TIME_LIMITS)}"
             )
-        coordinates = list(program.coordinates())
+        programs = [program.coordinate(j) for j in asked_for(program, coordinates)]
         with warnings.catch_warnings():  # in this thread only: the filters are the whole process's
             warnings.simplefilter("ignore")  # "may be inaccurate": the certificate says by how much
-            return each_coordinate(lambda one, _: solve_coordinate(one, settings, name, label), coordinates, settings)
+            return each_coordinate(lambda one, _: solve_coordinate(one, settings, name, label), programs, settings)
 
     return solve
 

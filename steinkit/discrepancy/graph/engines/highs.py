@@ -12,17 +12,17 @@ that nobody needs here. Where the certified bracket stays wider than asked for, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import highspy
 import numpy as np
 from scipy import sparse
 
-from steinkit.discrepancy.graph.engines.base import Candidate, Settings, closed_form, each_coordinate
+from steinkit.discrepancy.graph.engines.base import Candidate, Settings, asked_for, closed_form, each_coordinate
 from steinkit.discrepancy.graph.programs.certificate import Incumbent
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
-from steinkit.discrepancy.graph.programs.relative_form import suitable_programs
+from steinkit.discrepancy.graph.programs.relative_form import suitable_forms
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.sample import Floats
 
@@ -40,9 +40,11 @@ _COST_SCALE = 10.0
 _SMALLEST_RADIUS = 1e-24  # keeps coefficients below 1e12
 
 
-def solve(program: SteinProgram, settings: Settings) -> list[Candidate]:
-    """Solve every coordinate by HiGHS, in relative variables where points lie close together."""
-    return each_coordinate(solve_coordinate, suitable_programs(program), settings)
+def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None) -> list[Candidate]:
+    """Solve coordinates by HiGHS, in relative variables where points lie close together."""
+    forms = suitable_forms(program)
+    programs = [forms[j].coordinate(j) for j in asked_for(program, coordinates)]
+    return each_coordinate(solve_coordinate, programs, settings)
 
 
 def solve_coordinate(program: CoordinateProgram, settings: Settings) -> Candidate:

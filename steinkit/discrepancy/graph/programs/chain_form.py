@@ -96,10 +96,7 @@ class ChainProgram:
 
     def __init__(self, program: SteinProgram) -> None:
         if program.dim != 1:
-            raise UsageError(
-                f"engine chain is for one dimension, but the sample has {program.dim}; choose auto, block, "
-                "first_order, highs or cvxpy"
-            )
+            raise UsageError(f"the chain form is for one dimension, but the program has {program.dim}")
         c = program.factors
         points = program.points[:, 0]
         lower, upper = (-math.inf, math.inf) if program.bounds is None else map(float, program.bounds[0])

@@ -215,9 +215,9 @@ class RelativeForm:
         here = root & (moved | (distance == 0.0)) & (forest.origin[:, j] == bound)
         allowed = c.gradient * distance
 
-        plain = root & ~moved
-        box[0, plain] = np.minimum(box[0, plain], allowed[plain])
-        i = np.flatnonzero(~plain & ((allowed < c.value) | here) & (distance > 0.0))
+        unmoved = root & ~moved
+        box[0, unmoved] = np.minimum(box[0, unmoved], allowed[unmoved])
+        i = np.flatnonzero(~unmoved & ((allowed < c.value) | here) & (distance > 0.0))
         rows.add(np.minimum(c.value, allowed[i]), self._affine(i, points[i]))
 
         slope = c.smoothness * distance
@@ -271,7 +271,7 @@ class RelativeForm:
 
 
 def suitable_forms(program: SteinProgram, near: float | None = None) -> list[SteinProgram | RelativeForm]:
-    """Form of each coordinate's program: relative where points lie close together or close to a bound, else plain.
+    """Form of each coordinate's program: relative where points lie close together or close to a bound, else as it is.
 
     Close is less than `near`, `NEAR` if not given, in units of sqrt(c1/c3). Coordinates that share their edges' rows
     share the object; `edge_rows` and `coordinate(j)` are what matters of it.
@@ -284,11 +284,6 @@ def suitable_forms(program: SteinProgram, near: float | None = None) -> list[Ste
         moved = move_to_bounds(forest, program, j, nearness)
         forms.append(shared if moved is forest else RelativeForm(program, moved))
     return forms
-
-
-def suitable_programs(program: SteinProgram) -> list[CoordinateProgram]:
-    """Every coordinate's program in its suitable form."""
-    return [form.coordinate(j) for j, form in enumerate(suitable_forms(program))]
 
 
 def find_forest(program: SteinProgram, nearness: float) -> Forest:

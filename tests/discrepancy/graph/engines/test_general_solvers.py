@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.graph.engines import Settings, engine_named, highs
+from steinkit.discrepancy.graph.engines import Settings, highs
 from steinkit.discrepancy.graph.engines import cvxpy as modelling
 from steinkit.discrepancy.graph.programs.certificate import certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
@@ -22,21 +22,6 @@ def test_any_lp_solver_of_cvxpy_by_name():
         result = sk.graph_stein_discrepancy(points, scores=-points, engine=f"cvxpy:{solver}", tolerance=1e-4)
         assert result.engine == f"cvxpy:{solver.upper()}"
         assert result.value == pytest.approx(reference.value, rel=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("higs", 'did you mean "highs"'),
-        ("simplex", "choose auto, chain, block, first_order, highs, cvxpy"),
-        ("highs:ipx", "unknown engine"),
-        ("cvxpy:nonsense", "no LP solver 'nonsense' installed here; it has .*HIGHS"),
-        ("", "unknown engine"),
-    ],
-)
-def test_unknown_engines_and_solvers(name, message):
-    with pytest.raises(sk.UsageError, match=message):
-        engine_named(name)
 
 
 def test_highs_falls_back_and_says_so(monkeypatch):

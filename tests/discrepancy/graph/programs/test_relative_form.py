@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import steinkit as sk
 from steinkit.discrepancy.graph.engines import Settings, highs
-from steinkit.discrepancy.graph.engines.block import engine as block
+from steinkit.discrepancy.graph.engines.block import newton_system as block
 from steinkit.discrepancy.graph.programs import relative_form
 from steinkit.discrepancy.graph.programs.certificate import certify
 from steinkit.discrepancy.graph.programs.relative_form import RelativeForm, RelativeProgram, find_forest, suitable_forms
@@ -69,7 +69,7 @@ def test_brackets_close_however_near_the_points(sample):
 
 
 def test_without_relative_variables_they_do_not(monkeypatch):
-    """The negative control of the test above: the plain form leaves the bracket open."""
+    """The negative control of the test above: the matrix form leaves the bracket open."""
     program = program_on(jittered(200, 2, 1e-8))
     monkeypatch.setattr(relative_form, "NEAR", 0.0)
     for proof in proofs(block.solve(program, Settings(TOLERANCE))):
@@ -106,7 +106,7 @@ def test_brackets_close_however_near_the_points_are_to_a_bound(distance, dim):
         assert proof.gap <= TOLERANCE
 
 
-def test_well_spaced_points_keep_the_plain_form():
+def test_well_spaced_points_keep_the_matrix_form():
     program = program_on(np.random.default_rng(0).standard_normal((50, 2)), np.array([[-10.0, 10.0]] * 2))
     assert all(form is program for form in suitable_forms(program))
     near = program_on(jittered(50, 2, 1e-6), np.array([[-10.0, 10.0]] * 2))
@@ -143,10 +143,10 @@ def test_the_relative_program_is_the_same_program(seed, nearness):
     """Same optimum, with the threshold forced high: most points have parents, and any of them may be near a bound."""
     program = random_program(seed)
     for j, form in enumerate(forms_at(program, nearness)):
-        plain, relative = program.coordinate(j), form.coordinate(j)
+        direct, relative = program.coordinate(j), form.coordinate(j)
         truth, other = (
             certify(each, (answer := highs.solve_coordinate(each, Settings(TOLERANCE))).y, answer.p)
-            for each in (plain, relative)
+            for each in (direct, relative)
         )
         assert other.gap <= TOLERANCE
         assert other.lower <= truth.upper * (1.0 + 1e-12)
@@ -154,9 +154,9 @@ def test_the_relative_program_is_the_same_program(seed, nearness):
         # what is feasible in one form is feasible in the other: here numbers are large enough for double precision
         value, gradient = relative.stein_function(other.feasible)
         y = np.concatenate([value, gradient.T.ravel()])
-        assert plain.objective @ y == pytest.approx(other.lower, rel=1e-9, abs=1e-12)
-        assert (np.abs(plain.matrix @ y) <= plain.radius + 1e-11).all()
-        assert (np.abs(y) <= plain.box + 1e-11).all()
+        assert direct.objective @ y == pytest.approx(other.lower, rel=1e-9, abs=1e-12)
+        assert (np.abs(direct.matrix @ y) <= direct.radius + 1e-11).all()
+        assert (np.abs(y) <= direct.box + 1e-11).all()
 
 
 def exact(array):

@@ -51,9 +51,9 @@ def nested_dissection(starts: Integers, neighbours: Integers, points: Floats, or
     graph = sparse.csr_array((np.ones(len(neighbours)), neighbours, starts), shape=(n, n))
     heights = points @ _directions(points.shape[1]).T
     last_first: list[Integers] = []
-    parts = [np.arange(n, dtype=np.int64)]
-    while parts:
-        part = parts.pop()
+    uncut = [np.arange(n, dtype=np.int64)]
+    while uncut:
+        part = uncut.pop()
         if len(part) <= _SMALL_PART:
             inside = sparse.csr_array(graph[part][:, part])
             order = order_part(inside.indptr.astype(np.int64), inside.indices.astype(np.int64))
@@ -63,7 +63,7 @@ def nested_dissection(starts: Integers, neighbours: Integers, points: Floats, or
             (_cut(graph, part, height[part]) for height in heights.T), key=lambda cut: len(cut[2])
         )
         last_first.append(separator)
-        parts += [low, high]
+        uncut += [low, high]
     return np.concatenate(last_first)[::-1]
 
 

@@ -1,7 +1,7 @@
 """Steps of the first-order method on eight coordinates at once, each one pass over rows or columns.
 
 In every lane j: maximise b_j'y subject to |A y| <= r, |y| <= u_j. Arrays of variables and of multipliers have shape
-(count, 8). Lanes are explained in `first_order_lanes`; the method in `first_order`.
+(count, 8). Lanes are explained in `simd_lanes`; the method in `halpern_pdhg`.
 
 Compiled when first called; nothing here allocates.
 """
@@ -181,7 +181,7 @@ def halpern_steps(rows, columns, state, steps, weights):  # type: ignore[no-unty
 
 
 @kernel
-def plain_step(rows, columns, state, steps, y_next, p_next, lengths):  # type: ignore[no-untyped-def]
+def pdhg_step(rows, columns, state, steps, y_next, p_next, lengths):  # type: ignore[no-untyped-def]
     """Set (y+, p+), the point that the iteration judges, and how far it lies from z and from z_0.
 
     Parameters

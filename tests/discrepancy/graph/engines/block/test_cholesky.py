@@ -8,7 +8,7 @@ from scipy import sparse
 
 from steinkit.discrepancy.graph.engines import rows_kernels
 from steinkit.discrepancy.graph.engines.block import cholesky
-from steinkit.discrepancy.graph.engines.block.engine import BlockSystem, find_pattern
+from steinkit.discrepancy.graph.engines.block.newton_system import BlockSystem, find_pattern
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
 
 GRAPHS = st.tuples(st.integers(1, 40), st.integers(0, 80), st.integers(1, 4), st.integers(0, 2**32 - 1))

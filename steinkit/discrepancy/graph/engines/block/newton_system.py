@@ -1,4 +1,4 @@
-"""Interior point method with a block sparse Cholesky factorisation, for two and three dimensions.
+"""Newton systems of the interior point method by a block sparse Cholesky factorisation: two and three dimensions.
 
 A program max b'y, |A y| <= r, |y| <= u is written in x = y/u and in rows of radius one, B = [diag(1/r) A diag(u); I].
 The Newton matrix B'WB of `interior_point` then has a block of d + 1 columns for each point, and couples two points only
@@ -11,6 +11,7 @@ by the coordinates (`prepare`). What a factorisation will cost is known before a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ from scipy import sparse
 from steinkit.discrepancy.bracket import relative_width
 from steinkit.discrepancy.graph.engines import interior_point
 from steinkit.discrepancy.graph.engines import rows_kernels as kernels
-from steinkit.discrepancy.graph.engines.base import Candidate, Settings, closed_form, each_coordinate
+from steinkit.discrepancy.graph.engines.base import Candidate, Settings, asked_for, closed_form, each_coordinate
 from steinkit.discrepancy.graph.engines.block import cholesky
 from steinkit.discrepancy.graph.engines.rows_kernels import Rows
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
@@ -59,14 +60,12 @@ class Plan:
 
     Attributes
     ----------
-    dim : int
     forms : list of SteinProgram or RelativeForm
         One for each coordinate.
     patterns : list of Pattern
         One for each coordinate; those of the same form are the same object.
     """
 
-    dim: int
     forms: list[SteinProgram | RelativeForm]
     patterns: list[Pattern]
 
@@ -79,11 +78,6 @@ class Plan:
     def entries(self) -> int:
         """Numbers in a factor, each of eight bytes; there is one factor for each coordinate under way."""
         return max(pattern.symbolic.entries + pattern.symbolic.stack for pattern in self.patterns)
-
-    def tasks(self) -> list[Task]:
-        """What there is to solve, in order."""
-        pairs = zip(self.forms, self.patterns, strict=True)
-        return [Task(form.coordinate(j), pattern) for j, (form, pattern) in enumerate(pairs)]
 
 
 class Task(NamedTuple):
@@ -106,20 +100,18 @@ def prepare(program: SteinProgram) -> Plan:
     for j, form in enumerate(forms):
         known = forms.index(form)  # forms are compared by identity
         patterns.append(patterns[known] if known < j else find_pattern(form.edge_rows[0], program.points))
-    return Plan(program.dim, forms, patterns)
+    return Plan(forms, patterns)
 
 
-def solve(program: SteinProgram, settings: Settings, plan: Plan | None = None) -> list[Candidate]:
-    """Solve every coordinate.
+def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None) -> list[Candidate]:
+    """Solve coordinates of a program."""
+    return solve_planned(prepare(program), settings, asked_for(program, coordinates))
 
-    Parameters
-    ----------
-    program : SteinProgram
-    settings : Settings
-    plan : Plan, optional
-        From `prepare`, if it has been called already.
-    """
-    return each_coordinate(solve_coordinate, (plan or prepare(program)).tasks(), settings)
+
+def solve_planned(plan: Plan, settings: Settings, coordinates: Sequence[int]) -> list[Candidate]:
+    """Solve coordinates whose forms and patterns are known."""
+    tasks = [Task(plan.forms[j].coordinate(j), plan.patterns[j]) for j in coordinates]
+    return each_coordinate(solve_coordinate, tasks, settings)
 
 
 def find_pattern(matrix: sparse.csr_array, points: Floats) -> Pattern:

@@ -12,7 +12,7 @@ from scipy import sparse
 
 import steinkit as sk
 from steinkit.discrepancy.graph.engines import Settings, highs
-from steinkit.discrepancy.graph.engines.chain import engine as chain
+from steinkit.discrepancy.graph.engines.chain import newton_system as chain
 from steinkit.discrepancy.graph.engines.chain.riccati_kernels import GAINS, riccati_factorise, riccati_solve
 from steinkit.discrepancy.graph.programs.certificate import certify
 from steinkit.discrepancy.graph.programs.chain_form import ChainProgram

@@ -1,4 +1,4 @@
-"""Interior point method on the chain form: one dimension, any number of points.
+"""Newton systems of the interior point method on the chain form: one dimension, any number of points.
 
 The Newton systems of the chain are solved by a Riccati sweep, so an iteration costs O(n). What keeps the number of
 iterations from growing with n is a barrier weighted by length: the rows of an edge aim at products omega mu in
@@ -8,10 +8,9 @@ problem however finely it is sampled.
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Sequence
 
 import numpy as np
-from tqdm import tqdm
 
 from steinkit.discrepancy.bracket import relative_width
 from steinkit.discrepancy.graph.engines import interior_point
@@ -21,6 +20,7 @@ from steinkit.discrepancy.graph.programs.certificate import certify
 from steinkit.discrepancy.graph.programs.chain_form import ChainProgram
 from steinkit.discrepancy.graph.programs.chain_form_kernels import BOUNDED, FREE, ROWS, Chain, costate_bound
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
+from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats
 
 _LEAST_WEIGHT = 0.03  # of a row in the barrier, before the mean is made one
@@ -29,7 +29,7 @@ _SMALLEST_BOX = 1e-140  # of c1, as its square is divided by
 _RESOLVED = 1e-13  # of the last nodes' largest gamma: what a double-precision sweep resolves of a far bound's row
 
 
-def solve(program: SteinProgram, settings: Settings) -> list[Candidate]:
+def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None) -> list[Candidate]:
     """Solve the one coordinate of a one-dimensional program.
 
     Parameters
@@ -37,6 +37,8 @@ def solve(program: SteinProgram, settings: Settings) -> list[Candidate]:
     program : SteinProgram
         Its graph is not used: on a line the sorted sample gives the complete graph's value.
     settings : Settings
+    coordinates : sequence of int, optional
+        There is one only.
 
     Returns
     -------
@@ -95,9 +97,7 @@ class ChainSystem:
             box=box, far_radius=far_radius, value=chain.value / self.scale, slope=chain.slope / self.scale
         )
         self._gains, self._feed = np.zeros(GAINS * n), np.empty(2 * n)
-        self.progress = tqdm(
-            desc="interior point", unit=" steps", delay=1.0, file=sys.stderr, disable=not settings.progress, leave=False
-        )
+        self.progress = progress_bar("interior point", shown=settings.progress, unit=" steps")
 
     def factorise(self, weights: Floats) -> None:
         """Riccati sweep over the weighted rows."""

@@ -1,4 +1,4 @@
-"""A first-order method for all coordinates at once: restarted reflected Halpern PDHG, and a repair of its answer.
+"""A first-order method for many coordinates at once: restarted reflected Halpern PDHG, and a repair of its answer.
 
 Each program max b'y, |A y| <= r, |y| <= u is the saddle point problem
 
@@ -32,20 +32,20 @@ References
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from tqdm import tqdm
 
-from steinkit.discrepancy.graph.engines.base import Candidate, Settings, closed_form, quietly
+from steinkit.discrepancy.graph.engines.base import Candidate, Settings, asked_for, closed_form, quietly
 from steinkit.discrepancy.graph.engines.first_order import halpern_kernels as kernels
 from steinkit.discrepancy.graph.engines.first_order.layout import Layout, lay_out
 from steinkit.discrepancy.graph.engines.first_order.simd_lanes import LANES
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
 from steinkit.discrepancy.graph.programs.relative_form import RelativeForm, suitable_forms
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
+from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats
 
 _NEAR = 1e-2  # points closer than this are taken relative to one another: the method stalls on short edges
@@ -66,13 +66,15 @@ _STALLED = 0.7  # the least by which the bracket must shrink as the iterations d
 _PATIENCE = 2000
 
 
-def solve(program: SteinProgram, settings: Settings) -> list[Candidate]:
-    """Solve all coordinates, up to eight at a time; threads take such groups.
+def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None) -> list[Candidate]:
+    """Solve coordinates, up to eight at a time; threads take such groups.
 
     Parameters
     ----------
     program : SteinProgram
     settings : Settings
+    coordinates : sequence of int, optional
+        All if not given.
 
     Returns
     -------
@@ -80,16 +82,9 @@ def solve(program: SteinProgram, settings: Settings) -> list[Candidate]:
         In the variables of the matrix or of the relative form. A candidate whose bracket stayed wider than the
         tolerance says why.
     """
-    batches = _batches(program)
+    batches = _batches(program, asked_for(program, coordinates))
     with (
-        tqdm(
-            desc="first order",
-            unit=" iterations",
-            delay=1.0,
-            file=sys.stderr,
-            disable=not settings.progress,
-            leave=False,
-        ) as bar,
+        progress_bar("first order", shown=settings.progress, unit=" iterations") as bar,
         ThreadPoolExecutor(max_workers=min(settings.n_jobs, len(batches))) as pool,
     ):
         tasks = [pool.submit(quietly, _solve_batch, batch, settings, bar) for batch in batches]
@@ -108,11 +103,13 @@ class _Programs(NamedTuple):
     shared: int
 
 
-def _batches(program: SteinProgram) -> list[_Programs]:
+def _batches(program: SteinProgram, coordinates: Sequence[int]) -> list[_Programs]:
     """Programs of the coordinates in order, in groups of at most eight of the same form."""
+    forms = suitable_forms(program, _NEAR)
     batches: list[_Programs] = []
     previous: SteinProgram | RelativeForm | None = None
-    for j, form in enumerate(suitable_forms(program, _NEAR)):
+    for j in coordinates:
+        form = forms[j]
         if form is not previous or len(batches[-1].programs) == LANES:
             batches.append(_Programs([], len(form.edge_rows[1])))
         batches[-1].programs.append(form.coordinate(j))
@@ -120,7 +117,7 @@ def _batches(program: SteinProgram) -> list[_Programs]:
     return batches
 
 
-def _solve_batch(programs: _Programs, settings: Settings, bar: tqdm) -> list[Candidate]:
+def _solve_batch(programs: _Programs, settings: Settings, bar: Any) -> list[Candidate]:
     """Iterate until every bracket is narrow enough, time is up, or the brackets stop shrinking."""
     if not any(len(program.radius) for program in programs.programs):
         return [closed_form(program, "first_order") for program in programs.programs]
@@ -222,7 +219,7 @@ class _Batch:
         rows, columns, steps = self.layout.rows, self.layout.columns, self.steps
         k = self.age + np.arange(1, _CHECK_EVERY + 1)[:, None]
         kernels.halpern_steps(rows, columns, self.state, steps, (k / (k + 1.0)).astype(np.float32))
-        kernels.plain_step(rows, columns, self.state, steps, self.y, self.p, self.lengths)
+        kernels.pdhg_step(rows, columns, self.state, steps, self.y, self.p, self.lengths)
         self.age += _CHECK_EVERY
         self.iterations += _CHECK_EVERY
 

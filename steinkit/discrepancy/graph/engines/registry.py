@@ -1,0 +1,233 @@
+"""The engines there are: what each is made for, and when `auto` takes it.
+
+An engine is a class here and a module with a function
+
+    solve(program, settings, coordinates=None) -> list of Candidate, one for each of the coordinates, or for all,
+
+which is imported when the engine is first asked for. To add one, write the module and its class: names, error messages,
+help and the choice of `auto` follow. The constants are measured (``benchmarks/engines.py``).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
+
+from steinkit.discrepancy.graph.engines.base import Candidate, Settings
+from steinkit.errors import UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
+
+_TIGHTEST = 1e-5
+"""Tightest bracket that `first_order` reaches at less cost than others, in four dimensions and more."""
+_LOOSE = 1e-3
+"""Bracket that `first_order` reaches soon wherever it works at all."""
+_FLOPS_A_ROW = 5e4
+"""Cost of a factorisation for a row of the program from which on `highs` is faster than `block`, in four dimensions and
+more; in two and three HiGHS's own factorisation fills as fast."""
+_FEW_ROWS = 1000
+"""Rows below which neither takes long."""
+_COSTLY_FLOPS = 1e9
+"""Cost of a factorisation above which, in two and three dimensions, `first_order` tries loose tolerances first."""
+_MOST_ENTRIES = 5e8
+"""Numbers in the factors under way that memory is expected to hold: 4 GB."""
+_FLOPS_A_SECOND = 5e9
+"""What a factorisation does, at the least, on samples so large that a time limit matters."""
+_FACTORISATIONS = 20
+_EARLY = 0.3
+"""Share of the time left that an engine which only goes before another may take."""
+_LONGEST_BLOCK, _LONGEST_HIGHS = 20_000, 2_000
+"""Points in one dimension up to which what `chain` leaves open is worth a general engine."""
+
+
+class Solve(Protocol):
+    """Solves coordinates of a program: those given, in their order, or all."""
+
+    def __call__(
+        self, program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None, /
+    ) -> list[Candidate]:
+        """Return a candidate for each coordinate."""
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A program to be solved as far as settings say: what `auto` chooses by."""
+
+    program: SteinProgram
+    settings: Settings
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates."""
+        return self.program.dim
+
+    @cached_property
+    def factorisation(self) -> Any:
+        """What `block` knows before solving: `flops` and `entries` of a factorisation."""
+        return ENGINES["block"].implementation().prepare(self.program)
+
+
+class Engine:
+    """A way of solving Stein programs.
+
+    Attributes
+    ----------
+    name : str
+    module : str
+        Where it is, inside this package.
+    serves : str
+        The samples it can be asked for, where these are not all.
+    most_dimensions : float
+    takes_solver : bool
+        Whether a solver's name may follow its own, as in "cvxpy:CLARABEL".
+    turn : float
+        Its place among the engines that `auto` tries; infinite if it tries it never.
+    """
+
+    name: str
+    module: str
+    serves = "any dimension"
+    most_dimensions = math.inf
+    takes_solver = False
+    turn = math.inf
+
+    def implementation(self) -> Any:
+        """The module, with its compiled kernels."""
+        return import_module(f"{__package__}.{self.module}")
+
+    def using(self, solver: str) -> Solve:
+        """The engine, ready to run, with a solver where it takes one ("" for its default)."""
+        self.implementation()
+        return self
+
+    def __call__(
+        self, program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None
+    ) -> list[Candidate]:
+        """Solve coordinates of a program."""
+        if program.dim > self.most_dimensions:
+            others = [engine.name for engine in ENGINES.values() if engine.most_dimensions >= program.dim]
+            raise UsageError(
+                f"engine {self.name} is for {self.serves}, but the sample has {program.dim}; choose {_listed(others)}"
+            )
+        solved: list[Candidate] = self.implementation().solve(program, settings, coordinates)
+        return solved
+
+    def suits(self, case: Case) -> bool:
+        """Whether `auto` should try it on what the engines before it have left open."""
+        return True
+
+    def continue_on(self, case: Case, coordinates: Sequence[int]) -> list[Candidate]:
+        """Solve the coordinates that are still open, as `auto` would have it."""
+        return self(case.program, case.settings, coordinates)
+
+
+class _Auto(Engine):
+    name, module = "auto", "auto"
+
+
+class _Chain(Engine):
+    name, module = "chain", "chain.newton_system"
+    serves, most_dimensions = "one dimension", 1
+    turn = 0
+
+    def suits(self, case: Case) -> bool:
+        return case.dim == 1
+
+
+class _FirstOrder(Engine):
+    """The best there is in four dimensions and more, up to its tolerance; elsewhere it proves something early."""
+
+    name, module = "first_order", "first_order.halpern_pdhg"
+    turn = 1
+
+    def suits(self, case: Case) -> bool:
+        settings = case.settings
+        if case.dim == 1:
+            return False
+        if case.dim >= 4:
+            return settings.tolerance >= _TIGHTEST or math.isfinite(settings.deadline)
+        if settings.tolerance >= _LOOSE and case.factorisation.flops > _COSTLY_FLOPS:
+            return True
+        expected = case.dim * _FACTORISATIONS * case.factorisation.flops / _FLOPS_A_SECOND
+        return bool(expected > _EARLY * settings.seconds_left)
+
+    def continue_on(self, case: Case, coordinates: Sequence[int]) -> list[Candidate]:
+        settings = case.settings
+        if case.dim <= 3 or settings.tolerance < _TIGHTEST:  # no further than it goes with ease
+            early = time.monotonic() + _EARLY * settings.seconds_left
+            settings = replace(settings, tolerance=max(settings.tolerance, _LOOSE), deadline=early)
+        return self(case.program, settings, coordinates)
+
+
+class _Block(Engine):
+    """Taken where a factorisation fits in memory and, in four dimensions and more, is faster than HiGHS's."""
+
+    name, module = "block", "block.newton_system"
+    turn = 2
+
+    def suits(self, case: Case) -> bool:
+        if case.dim == 1:
+            return case.program.n_points <= _LONGEST_BLOCK
+        under_way = min(case.settings.n_jobs, case.dim)
+        if case.factorisation.entries * under_way > _MOST_ENTRIES:
+            return False
+        rows = max(len(case.program.edge_rows[1]), _FEW_ROWS)
+        return case.dim <= 3 or bool(case.factorisation.flops <= _FLOPS_A_ROW * rows)
+
+    def continue_on(self, case: Case, coordinates: Sequence[int]) -> list[Candidate]:
+        solved: list[Candidate] = self.implementation().solve_planned(case.factorisation, case.settings, coordinates)
+        return solved
+
+
+class _Highs(Engine):
+    name, module = "highs", "highs"
+    turn = 3
+
+    def suits(self, case: Case) -> bool:
+        return case.dim > 1 or case.program.n_points <= _LONGEST_HIGHS
+
+
+class _Cvxpy(Engine):
+    name, module = "cvxpy", "cvxpy"
+    takes_solver = True
+
+    def using(self, solver: str) -> Solve:
+        engine: Solve = self.implementation().engine(solver)
+        return engine
+
+
+ENGINES: dict[str, Engine] = {
+    engine.name: engine for engine in (_Auto(), _Chain(), _Block(), _FirstOrder(), _Highs(), _Cvxpy())
+}
+"""In the order in which they are listed."""
+
+
+def engine_choices() -> str:
+    """What may be given as an engine, in words."""
+    return _listed([*ENGINES, *(f"{name}:SOLVER" for name, engine in ENGINES.items() if engine.takes_solver)])
+
+
+def engine_named(name: str) -> Solve:
+    """Find an engine by the name a user gives, "cvxpy:SOLVER" for a solver that CVXPY knows.
+
+    Raises
+    ------
+    UsageError
+        If there is no such engine or solver; the message lists those there are.
+    """
+    base, colon, solver = name.partition(":")
+    engine = ENGINES.get(base)
+    if engine is None or (colon and not engine.takes_solver):
+        hint = did_you_mean(base, tuple(ENGINES))
+        raise UsageError(f"unknown engine {name!r}{hint}; choose {engine_choices()}")
+    return engine.using(solver)
+
+
+def _listed(names: list[str]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}"

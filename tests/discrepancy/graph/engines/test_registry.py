@@ -1,0 +1,52 @@
+"""The engines by name: what each can be asked for, and what is listed where there is none."""
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit.discrepancy.graph.engines import Settings, engine_choices, engine_named
+from steinkit.discrepancy.graph.engines.registry import ENGINES
+from steinkit.discrepancy.graph.programs.certificate import certify
+from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("higs", 'did you mean "highs"'),
+        ("simplex", "choose auto, chain, block, first_order, highs, cvxpy"),
+        ("highs:ipx", "unknown engine"),
+        ("cvxpy:nonsense", "no LP solver 'nonsense' installed here; it has .*HIGHS"),
+        ("", "unknown engine"),
+    ],
+)
+def test_unknown_engines_and_solvers(name, message):
+    with pytest.raises(sk.UsageError, match=message):
+        engine_named(name)
+
+
+def test_names_are_listed_in_order():
+    assert engine_choices() == "auto, chain, block, first_order, highs, cvxpy or cvxpy:SOLVER"
+
+
+def test_chain_is_for_one_dimension():
+    points = np.random.default_rng(0).standard_normal((10, 2))
+    with pytest.raises(sk.UsageError) as caught:
+        sk.graph_stein_discrepancy(points, scores=-points, engine="chain")
+    assert str(caught.value) == (
+        "engine chain is for one dimension, but the sample has 2; choose auto, block, first_order, highs or cvxpy"
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in ENGINES if name != "chain"])
+def test_coordinates_are_solved_in_the_order_asked_for(name):
+    points = np.random.default_rng(0).standard_normal((40, 3)) * [1.0, 0.5, 2.0]
+    program = SteinProgram(points, -points, np.full(40, 1 / 40), sk.greedy_spanner(points))
+    solve, settings = engine_named(name), Settings(1e-4)
+    whole, asked = solve(program, settings), solve(program, settings, [2, 0])
+    assert len(asked) == 2
+    for one, other in zip(asked, (whole[2], whole[0]), strict=True):
+        first, second = (certify(each.program, each.y, each.p) for each in (one, other))
+        assert max(first.gap, second.gap) <= 1e-4
+        assert first.lower <= second.upper
+        assert second.lower <= first.upper

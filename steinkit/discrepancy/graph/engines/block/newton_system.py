@@ -20,10 +20,10 @@ from scipy import sparse
 
 from steinkit.discrepancy.bracket import relative_width
 from steinkit.discrepancy.graph.engines import interior_point
-from steinkit.discrepancy.graph.engines import rows_kernels as kernels
 from steinkit.discrepancy.graph.engines.base import Candidate, Settings, asked_for, closed_form, each_coordinate
 from steinkit.discrepancy.graph.engines.block import cholesky
-from steinkit.discrepancy.graph.engines.rows_kernels import Rows
+from steinkit.discrepancy.graph.engines.block import rows_kernels as kernels
+from steinkit.discrepancy.graph.engines.block.rows_kernels import Rows
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
 from steinkit.discrepancy.graph.programs.relative_form import RelativeForm, suitable_forms
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from steinkit.discrepancy.graph.engines import rows_kernels
-from steinkit.discrepancy.graph.engines.block import cholesky
+from steinkit.discrepancy.graph.engines.block import cholesky, rows_kernels
 from steinkit.discrepancy.graph.engines.block.newton_system import BlockSystem, find_pattern
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
 

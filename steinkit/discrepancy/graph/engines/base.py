@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from threading import Event
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -98,27 +98,32 @@ def closed_form(program: CoordinateProgram, engine: str) -> Candidate:
 def each_coordinate(
     solve: Callable[[Task, Settings], Candidate], tasks: Sequence[Task], settings: Settings
 ) -> list[Candidate]:
-    """Apply a solver of one coordinate to the tasks of all, side by side in threads, with one BLAS thread each.
+    """Apply a solver of one coordinate to the tasks of all, side by side in threads, with one BLAS thread each."""
+    with threadpool_limits(limits=1), progress_bar("coordinates", len(tasks), shown=settings.progress) as bar:
+        return side_by_side(lambda task: solve(task, settings), tasks, settings, done=bar.update)
 
-    An interrupt (control-C) stops the solvers under way through `Settings.interrupted` and is raised again.
+
+def side_by_side(
+    work: Callable[[Task], Result], tasks: Sequence[Task], settings: Settings, done: Callable[[], Any] = lambda: None
+) -> list[Result]:
+    """Do work in threads, in the order of the tasks, and call `done` after each.
+
+    NumPy's warnings are off: what overflows in a solver proves nothing, and the certificate says so. An interrupt
+    (control-C) stops the work under way through `Settings.interrupted` and is raised again.
     """
-    with (
-        threadpool_limits(limits=1),
-        ThreadPoolExecutor(max_workers=min(settings.n_jobs, len(tasks))) as pool,
-        progress_bar("coordinates", len(tasks), shown=settings.progress) as bar,
-    ):
-        futures: list[Future[Candidate]] = [pool.submit(quietly, solve, task, settings) for task in tasks]
+
+    def quietly(task: Task) -> Result:
+        with np.errstate(all="ignore"):
+            return work(task)
+
+    with ThreadPoolExecutor(max_workers=min(settings.n_jobs, len(tasks))) as pool:
+        futures = [pool.submit(quietly, task) for task in tasks]
         try:
-            for _ in as_completed(futures):
-                bar.update()
+            for future in as_completed(futures):
+                future.result()
+                done()
         except BaseException:
             settings.interrupted.set()
             pool.shutdown(cancel_futures=True)
             raise
         return [future.result() for future in futures]
-
-
-def quietly(function: Callable[..., Result], *arguments: Any) -> Result:
-    """Call a solver without NumPy's warnings: what overflows in it proves nothing, and the certificate says so."""
-    with np.errstate(all="ignore"):
-        return function(*arguments)

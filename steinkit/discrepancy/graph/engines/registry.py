@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from steinkit.discrepancy.graph.engines.base import Candidate, Settings
 from steinkit.errors import UsageError, did_you_mean
@@ -24,35 +24,23 @@ from steinkit.errors import UsageError, did_you_mean
 if TYPE_CHECKING:
     from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 
-_TIGHTEST = 1e-5
-"""Tightest bracket that `first_order` reaches at less cost than others, in four dimensions and more."""
-_LOOSE = 1e-3
-"""Bracket that `first_order` reaches soon wherever it works at all."""
-_FLOPS_A_ROW = 5e4
-"""Cost of a factorisation for a row of the program from which on `highs` is faster than `block`, in four dimensions and
-more; in two and three HiGHS's own factorisation fills as fast."""
-_FEW_ROWS = 1000
-"""Rows below which neither takes long."""
-_COSTLY_FLOPS = 1e9
-"""Cost of a factorisation above which, in two and three dimensions, `first_order` tries loose tolerances first."""
-_MOST_ENTRIES = 5e8
-"""Numbers in the factors under way that memory is expected to hold: 4 GB."""
-_FLOPS_A_SECOND = 5e9
-"""What a factorisation does, at the least, on samples so large that a time limit matters."""
+_TIGHTEST = 1e-5  # bracket that `first_order` reaches at less cost than others, in four dimensions and more
+_LOOSE = 1e-3  # bracket that it reaches soon wherever it works at all
+# Cost of a factorisation for a row of the program from which on `highs` is faster than `block`, in four dimensions and
+# more; in two and three HiGHS's own factorisation fills as fast. Below some rows neither takes long.
+_FLOPS_A_ROW, _FEW_ROWS = 5e4, 1000
+_COSTLY_FLOPS = (
+    1e9  # of a factorisation, above which `first_order` tries loose tolerances first, up to three dimensions
+)
+_MOST_ENTRIES = 5e8  # numbers in the factors under way that memory is expected to hold: 4 GB
+_FLOPS_A_SECOND = 5e9  # what a factorisation does, at the least, on samples so large that a time limit matters
 _FACTORISATIONS = 20
-_EARLY = 0.3
-"""Share of the time left that an engine which only goes before another may take."""
+_EARLY = 0.3  # share of the time left that an engine which only goes before another may take
+# Points in one dimension up to which what `chain` leaves open is worth a general engine.
 _LONGEST_BLOCK, _LONGEST_HIGHS = 20_000, 2_000
-"""Points in one dimension up to which what `chain` leaves open is worth a general engine."""
 
-
-class Solve(Protocol):
-    """Solves coordinates of a program: those given, in their order, or all."""
-
-    def __call__(
-        self, program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None, /
-    ) -> list[Candidate]:
-        """Return a candidate for each coordinate."""
+# Solves coordinates of a program, (program, settings, coordinates or None for all), to a candidate for each.
+Solve = Callable[..., list[Candidate]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,10 +190,10 @@ class _Cvxpy(Engine):
         return engine
 
 
+# In the order in which they are listed.
 ENGINES: dict[str, Engine] = {
     engine.name: engine for engine in (_Auto(), _Chain(), _Block(), _FirstOrder(), _Highs(), _Cvxpy())
 }
-"""In the order in which they are listed."""
 
 
 def engine_choices() -> str:

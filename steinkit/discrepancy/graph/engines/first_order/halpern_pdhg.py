@@ -33,12 +33,11 @@ References
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from steinkit.discrepancy.graph.engines.base import Candidate, Settings, asked_for, closed_form, quietly
+from steinkit.discrepancy.graph.engines.base import Candidate, Settings, asked_for, closed_form, side_by_side
 from steinkit.discrepancy.graph.engines.first_order import halpern_kernels as kernels
 from steinkit.discrepancy.graph.engines.first_order.layout import Layout, lay_out
 from steinkit.discrepancy.graph.engines.first_order.simd_lanes import LANES
@@ -83,17 +82,9 @@ def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] 
         tolerance says why.
     """
     batches = _batches(program, asked_for(program, coordinates))
-    with (
-        progress_bar("first order", shown=settings.progress, unit=" iterations") as bar,
-        ThreadPoolExecutor(max_workers=min(settings.n_jobs, len(batches))) as pool,
-    ):
-        tasks = [pool.submit(quietly, _solve_batch, batch, settings, bar) for batch in batches]
-        try:
-            return [candidate for task in tasks for candidate in task.result()]
-        except BaseException:
-            settings.interrupted.set()
-            pool.shutdown(cancel_futures=True)
-            raise
+    with progress_bar("first order", shown=settings.progress, unit=" iterations") as bar:
+        solved = side_by_side(lambda batch: _solve_batch(batch, settings, bar), batches, settings)
+    return [candidate for candidates in solved for candidate in candidates]
 
 
 class _Programs(NamedTuple):

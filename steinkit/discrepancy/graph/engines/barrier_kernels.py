@@ -11,6 +11,7 @@ Compiled when first called; nothing here allocates.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from steinkit.runtime.compilation import array_kernel
 from steinkit.sample import Floats
@@ -19,9 +20,26 @@ _TINY = 1e-300
 _RESOLVED = 1e-9  # a slack above it is taken from the row's value anew, so that rounding errors do not add up
 
 
+class Interior(NamedTuple):
+    """Slacks s+, s- and multipliers z+, z- of the rows, all positive, each of shape (rows,)."""
+
+    s_up: Floats
+    s_low: Floats
+    z_up: Floats
+    z_low: Floats
+
+
+class Targets(NamedTuple):
+    """Products c+, c- that a step aims at, each of shape (rows,)."""
+
+    up: Floats
+    low: Floats
+
+
 @array_kernel
-def newton_weights(s_up: Floats, s_low: Floats, z_up: Floats, z_low: Floats, weights: Floats) -> float:
+def newton_weights(interior: Interior, weights: Floats) -> float:
     """Set the weights z+/s+ + z-/s- of the rows in the Newton matrix; returns the gap, the sum of s z."""
+    s_up, s_low, z_up, z_low = interior
     gap = 0.0
     for i in range(weights.size):
         weights[i] = z_up[i] / s_up[i] + z_low[i] / s_low[i]
@@ -30,8 +48,9 @@ def newton_weights(s_up: Floats, s_low: Floats, z_up: Floats, z_low: Floats, wei
 
 
 @array_kernel
-def affine_gap(s_up: Floats, s_low: Floats, z_up: Floats, z_low: Floats, change: Floats) -> float:
+def affine_gap(interior: Interior, change: Floats) -> float:
     """Return the gap after the longest step towards products of zero (the predictor)."""
+    s_up, s_low, z_up, z_low = interior
     primal, dual = _TINY, _TINY
     for i in range(change.size):
         up, low = change[i] / s_up[i], -change[i] / s_low[i]
@@ -48,37 +67,27 @@ def affine_gap(s_up: Floats, s_low: Floats, z_up: Floats, z_low: Floats, change:
 
 @array_kernel
 def mehrotra_targets(
-    s_up: Floats,
-    s_low: Floats,
-    z_up: Floats,
-    z_low: Floats,
-    omega: Floats,
-    change: Floats,
-    centre: float,
-    bound: float,
-    c_up: Floats,
-    c_low: Floats,
-    force: Floats,
+    interior: Interior, omega: Floats, change: Floats, centre: float, bound: float, targets: Targets, force: Floats
 ) -> None:
     """Set the targets omega centre + dv dz, and their force c-/s- - c+/s+.
 
     dv and dz are the predictor's; their product, the second-order term, is held within omega bound.
     """
+    s_up, s_low, z_up, z_low = interior
     for i in range(change.size):
         dv = change[i]
         most = bound * omega[i]
         up = dv * z_up[i] * (dv / s_up[i] - 1.0)
         low = dv * z_low[i] * (dv / s_low[i] + 1.0)
-        c_up[i] = centre * omega[i] + min(max(up, -most), most)
-        c_low[i] = centre * omega[i] + min(max(low, -most), most)
-        force[i] = c_low[i] / s_low[i] - c_up[i] / s_up[i]
+        targets.up[i] = centre * omega[i] + min(max(up, -most), most)
+        targets.low[i] = centre * omega[i] + min(max(low, -most), most)
+        force[i] = targets.low[i] / s_low[i] - targets.up[i] / s_up[i]
 
 
 @array_kernel
-def step_lengths(
-    s_up: Floats, s_low: Floats, z_up: Floats, z_low: Floats, change: Floats, c_up: Floats, c_low: Floats
-) -> tuple[float, float]:
+def step_lengths(interior: Interior, change: Floats, targets: Targets) -> tuple[float, float]:
     """Return the longest primal and dual steps, at most 1, that keep slacks and multipliers from turning negative."""
+    (s_up, s_low, z_up, z_low), (c_up, c_low) = interior, targets
     primal, dual = _TINY, _TINY
     for i in range(change.size):
         up, low = change[i] / s_up[i], -change[i] / s_low[i]
@@ -89,34 +98,30 @@ def step_lengths(
 
 @array_kernel
 def gondzio_targets(
-    s_up: Floats,
-    s_low: Floats,
-    z_up: Floats,
-    z_low: Floats,
+    interior: Interior,
     omega: Floats,
     change: Floats,
-    c_up: Floats,
-    c_low: Floats,
-    primal: float,
-    dual: float,
-    lowest: float,
-    highest: float,
-    new_up: Floats,
-    new_low: Floats,
+    targets: Targets,
+    lengths: tuple[float, float],
+    interval: tuple[float, float],
+    moved: Targets,
     force: Floats,
 ) -> None:
-    """Move the targets so that the products at a trial step come within omega [lowest, highest].
+    """Move the targets so that the products at a trial step come within omega [lowest, highest], the interval.
 
-    Products that would be larger are pulled down by at most omega highest.
+    Products that would be larger are pulled down by at most omega highest. `lengths` are the trial step's, primal and
+    dual.
     """
+    (s_up, s_low, z_up, z_low), (c_up, c_low) = interior, targets
+    (primal, dual), (lowest, highest) = lengths, interval
     for i in range(change.size):
         low_end, high_end = lowest * omega[i], highest * omega[i]
         dv = change[i]
         product = (s_up[i] - primal * dv) * (z_up[i] + dual * ((c_up[i] + z_up[i] * dv) / s_up[i] - z_up[i]))
-        new_up[i] = c_up[i] + _outside(product, low_end, high_end)
+        moved.up[i] = c_up[i] + _outside(product, low_end, high_end)
         product = (s_low[i] + primal * dv) * (z_low[i] + dual * ((c_low[i] - z_low[i] * dv) / s_low[i] - z_low[i]))
-        new_low[i] = c_low[i] + _outside(product, low_end, high_end)
-        force[i] = new_low[i] / s_low[i] - new_up[i] / s_up[i]
+        moved.low[i] = c_low[i] + _outside(product, low_end, high_end)
+        force[i] = moved.low[i] / s_low[i] - moved.up[i] / s_up[i]
 
 
 @array_kernel
@@ -130,19 +135,9 @@ def _outside(product: float, low_end: float, high_end: float) -> float:
 
 
 @array_kernel
-def advance(
-    rows: Floats,
-    s_up: Floats,
-    s_low: Floats,
-    z_up: Floats,
-    z_low: Floats,
-    change: Floats,
-    c_up: Floats,
-    c_low: Floats,
-    primal: float,
-    dual: float,
-) -> None:
+def advance(rows: Floats, interior: Interior, change: Floats, targets: Targets, lengths: tuple[float, float]) -> None:
     """Take a step: row values and slacks by the primal length, multipliers by the dual length."""
+    (s_up, s_low, z_up, z_low), (c_up, c_low), (primal, dual) = interior, targets, lengths
     for i in range(change.size):
         dv = change[i]
         z_up[i] += dual * ((c_up[i] + z_up[i] * dv) / s_up[i] - z_up[i])

@@ -113,7 +113,7 @@ def solve(system: NewtonSystem, settings: Settings, correctors: int = 2) -> Solu
         if settings.stopped or not state.iterate(correctors):
             break
         iteration += 1
-        multipliers = state.z_up - state.z_low
+        multipliers = state.interior.z_up - state.interior.z_low
         new_lower, new_upper = system.bounds(state.rows, multipliers)
         if new_lower > lower:
             lower, best_rows = new_lower, state.rows.copy()
@@ -130,18 +130,18 @@ class _State:
         start, omega = system.start, system.omega
         n = len(start)
         self.rows = np.zeros(n)
-        self.s_up, self.s_low = np.ones(n), np.ones(n)
-        self.z_up = _FIRST_MU * omega + np.maximum(start, 0.0)
-        self.z_low = _FIRST_MU * omega + np.maximum(-start, 0.0)
+        least = _FIRST_MU * omega
+        self.interior = barrier.Interior(
+            np.ones(n), np.ones(n), least + np.maximum(start, 0.0), least + np.maximum(-start, 0.0)
+        )
         self.weights, self.force, self.change = np.empty(n), np.empty(n), np.empty(n)
         self.trial = np.empty(n)
-        self.targets = np.empty(n), np.empty(n)
-        self.trial_targets = np.empty(n), np.empty(n)
+        self.targets, self.trial_targets = (barrier.Targets(np.empty(n), np.empty(n)) for _ in range(2))
 
     def iterate(self, correctors: int) -> bool:
         """Take one predictor-corrector step; false if there is none to take."""
-        interior = self.s_up, self.s_low, self.z_up, self.z_low
-        mu = barrier.newton_weights(*interior, self.weights) / (2 * len(self.rows))
+        interior = self.interior
+        mu = barrier.newton_weights(interior, self.weights) / (2 * len(self.rows))
         if not (math.isfinite(mu) and mu > 0.0):
             return False
         self.system.factorise(self.weights)
@@ -149,36 +149,35 @@ class _State:
         self.system.step(self.force, self.change)
         if not barrier.is_finite(self.change):
             return False
-        affine = barrier.affine_gap(*interior, self.change) / (2 * len(self.rows))
+        affine = barrier.affine_gap(interior, self.change) / (2 * len(self.rows))
         centre = min(max((affine / mu) ** 3, _LEAST_SIGMA), _MOST_SIGMA) * mu
-        barrier.mehrotra_targets(*interior, self.system.omega, self.change, centre, mu, *self.targets, self.force)
+        barrier.mehrotra_targets(interior, self.system.omega, self.change, centre, mu, self.targets, self.force)
         self.system.step(self.force, self.change)
         if not barrier.is_finite(self.change):
             return False
-        primal, dual = barrier.step_lengths(*interior, self.change, *self.targets)
-        primal, dual = self._correct(primal, dual, centre, correctors)
-        primal, dual = _STEP_FRACTION * primal, _STEP_FRACTION * dual
-        barrier.advance(self.rows, *interior, self.change, *self.targets, primal, dual)
-        return max(primal, dual) > _SHORTEST_STEP
+        primal, dual = self._correct(barrier.step_lengths(interior, self.change, self.targets), centre, correctors)
+        lengths = _STEP_FRACTION * primal, _STEP_FRACTION * dual
+        barrier.advance(self.rows, interior, self.change, self.targets, lengths)
+        return max(lengths) > _SHORTEST_STEP
 
-    def _correct(self, primal: float, dual: float, centre: float, correctors: int) -> tuple[float, float]:
+    def _correct(self, lengths: tuple[float, float], centre: float, correctors: int) -> tuple[float, float]:
         """Lengthen a short step by correctors while each is worth its solve; returns the steps' lengths."""
-        interior = self.s_up, self.s_low, self.z_up, self.z_low
+        interval = _LOWEST * centre, _HIGHEST * centre
         for _ in range(correctors):
-            if min(primal, dual) >= _LONG_STEP:
+            if min(lengths) >= _LONG_STEP:
                 break
-            aim = (min(1.0, max(1.3 * length, length + 0.2)) for length in (primal, dual))
+            primal, dual = (min(1.0, max(1.3 * length, length + 0.2)) for length in lengths)
             barrier.gondzio_targets(
-                *interior, self.system.omega, self.change, *self.targets, *aim, _LOWEST * centre, _HIGHEST * centre,
-                *self.trial_targets, self.force,
+                self.interior, self.system.omega, self.change, self.targets, (primal, dual), interval,
+                self.trial_targets, self.force,
             )  # fmt: skip
             self.system.step(self.force, self.trial)
             if not barrier.is_finite(self.trial):
                 break
-            longer = barrier.step_lengths(*interior, self.trial, *self.trial_targets)
-            if sum(longer) <= primal + dual + _WORTHWHILE:
+            longer = barrier.step_lengths(self.interior, self.trial, self.trial_targets)
+            if sum(longer) <= sum(lengths) + _WORTHWHILE:
                 break
-            primal, dual = longer
+            lengths = longer
             self.change, self.trial = self.trial, self.change
             self.targets, self.trial_targets = self.trial_targets, self.targets
-        return primal, dual
+        return lengths

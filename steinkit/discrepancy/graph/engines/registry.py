@@ -108,7 +108,7 @@ class Engine:
 
     def suits(self, case: Case) -> bool:
         """Whether `auto` should try it on what the engines before it have left open."""
-        return True
+        return case.dim <= self.most_dimensions
 
     def continue_on(self, case: Case, coordinates: Sequence[int]) -> list[Candidate]:
         """Solve the coordinates that are still open, as `auto` would have it."""
@@ -123,9 +123,6 @@ class _Chain(Engine):
     name, module = "chain", "chain.newton_system"
     serves, most_dimensions = "one dimension", 1
     turn = 0
-
-    def suits(self, case: Case) -> bool:
-        return case.dim == 1
 
 
 class _FirstOrder(Engine):

@@ -17,11 +17,11 @@ def rows(request):
     n = 40
     v = rng.uniform(-0.99, 0.99, n)
     return SimpleNamespace(
-        interior=(1.0 - v, 1.0 + v, rng.exponential(size=n), rng.exponential(size=n)),
+        interior=barrier.Interior(1.0 - v, 1.0 + v, rng.exponential(size=n), rng.exponential(size=n)),
         v=v,
         change=rng.standard_normal(n),
         omega=rng.exponential(size=n),
-        targets=(rng.exponential(size=n), rng.exponential(size=n)),
+        targets=barrier.Targets(rng.exponential(size=n), rng.exponential(size=n)),
         empty=lambda count: [np.empty(n) for _ in range(count)],
     )
 
@@ -53,7 +53,7 @@ def force_of(rows, targets):
 def test_newton_weights(rows):
     s, z, _ = sides(rows)
     (weights,) = rows.empty(1)
-    gap = barrier.newton_weights(*rows.interior, weights)
+    gap = barrier.newton_weights(rows.interior, weights)
     np.testing.assert_allclose(weights, sum(np.split(z / s, 2)), rtol=1e-14)
     assert gap == pytest.approx(s @ z, rel=1e-13)
 
@@ -62,13 +62,13 @@ def test_affine_gap(rows):
     s, z, ds = sides(rows)
     dz = dual_change(rows, 0.0)
     expected = (s + longest(s, ds) * ds) @ (z + longest(z, dz) * dz)
-    assert barrier.affine_gap(*rows.interior, rows.change) == pytest.approx(expected, rel=1e-10, abs=1e-12)
+    assert barrier.affine_gap(rows.interior, rows.change) == pytest.approx(expected, rel=1e-10, abs=1e-12)
 
 
 def test_mehrotra_targets(rows):
     _, _, ds = sides(rows)
     c_up, c_low, force = rows.empty(3)
-    barrier.mehrotra_targets(*rows.interior, rows.omega, rows.change, 0.01, 0.3, c_up, c_low, force)
+    barrier.mehrotra_targets(rows.interior, rows.omega, rows.change, 0.01, 0.3, barrier.Targets(c_up, c_low), force)
     omega = np.tile(rows.omega, 2)
     second_order = np.clip(-ds * dual_change(rows, 0.0), -0.3 * omega, 0.3 * omega)
     expected = 0.01 * omega + second_order
@@ -79,22 +79,22 @@ def test_mehrotra_targets(rows):
 def test_step_lengths(rows):
     s, z, ds = sides(rows)
     dz = dual_change(rows, np.concatenate(rows.targets))
-    primal, dual = barrier.step_lengths(*rows.interior, rows.change, *rows.targets)
+    primal, dual = barrier.step_lengths(rows.interior, rows.change, rows.targets)
     assert primal == pytest.approx(longest(s, ds), rel=1e-12)
     assert dual == pytest.approx(longest(z, dz), rel=1e-12)
 
 
 def test_step_lengths_are_one_where_nothing_is_in_the_way():
     ones, small = np.ones(3), np.full(3, 1e-3)
-    assert barrier.step_lengths(ones, ones, ones, ones, small, ones, ones) == (1.0, 1.0)
+    interior, targets = barrier.Interior(ones, ones, ones, ones), barrier.Targets(ones, ones)
+    assert barrier.step_lengths(interior, small, targets) == (1.0, 1.0)
 
 
 def test_gondzio_targets(rows):
     s, z, ds = sides(rows)
     new_up, new_low, force = rows.empty(3)
-    barrier.gondzio_targets(
-        *rows.interior, rows.omega, rows.change, *rows.targets, 0.7, 0.8, 0.02, 2.0, new_up, new_low, force
-    )
+    moved = barrier.Targets(new_up, new_low)
+    barrier.gondzio_targets(rows.interior, rows.omega, rows.change, rows.targets, (0.7, 0.8), (0.02, 2.0), moved, force)
     targets, omega = np.concatenate(rows.targets), np.tile(rows.omega, 2)
     product = (s + 0.7 * ds) * (z + 0.8 * dual_change(rows, targets))
     expected = targets + np.maximum(np.clip(product, 0.02 * omega, 2.0 * omega) - product, -2.0 * omega)
@@ -109,8 +109,8 @@ def test_advance(rows):
     dz = dual_change(rows, np.concatenate(rows.targets))
     ds = sides(rows)[2]
     v = rows.v.copy()
-    interior = [a.copy() for a in rows.interior]
-    barrier.advance(v, *interior, rows.change, *rows.targets, 0.9, 0.05)
+    interior = barrier.Interior(*(a.copy() for a in rows.interior))
+    barrier.advance(v, interior, rows.change, rows.targets, (0.9, 0.05))
     np.testing.assert_allclose(v, rows.v + 0.9 * rows.change, rtol=1e-14)
     np.testing.assert_allclose(np.append(*interior[:2]), s + 0.9 * ds, rtol=1e-13)
     np.testing.assert_allclose(np.append(*interior[2:]), z + 0.05 * dz, rtol=1e-11)
@@ -120,7 +120,8 @@ def test_slacks_far_below_the_rounding_of_the_row_are_kept():
     """A row at 1 - 1e-20 is the number 1; its slack must not turn zero."""
     one = np.ones(1)
     s_up = np.array([1e-20])
-    barrier.advance(one.copy(), s_up, 2.0 * one, one.copy(), one.copy(), np.array([1e-21]), 0 * one, 0 * one, 1.0, 0.0)
+    interior = barrier.Interior(s_up, 2.0 * one, one.copy(), one.copy())
+    barrier.advance(one.copy(), interior, np.array([1e-21]), barrier.Targets(0 * one, 0 * one), (1.0, 0.0))
     assert s_up[0] == pytest.approx(9e-21)
 
 

@@ -47,6 +47,13 @@ class Frontier(NamedTuple):
     counts: Integers
 
 
+class Goals(NamedTuple):
+    """What a search is to reach: a point stays open until a path no longer than its limit is found."""
+
+    limit: Floats
+    is_open: Flags
+
+
 @kernel
 def new_frontier(graph: Adjacency) -> Frontier:
     """Make a blank frontier; every link is relaxed at most once in a search, which bounds the heap."""
@@ -112,20 +119,14 @@ def search_within(graph: Adjacency, source: int, reach: float, goal: int, fronti
 
 
 @kernel
-def search_targets(
-    graph: Adjacency,
-    source: int,
-    limit: Floats,
-    reach: float,
-    is_open: Flags,
-    n_open: int,
-    patience: int,
-    frontier: Frontier,
+def search_goals(
+    graph: Adjacency, source: int, goals: Goals, reach: float, n_open: int, patience: int, frontier: Frontier
 ) -> int:
-    """Close every open target y that is found within ``limit[y]`` of ``source``; return how many stay open.
+    """Close every open goal that is found within its limit of ``source``; return how many of ``n_open`` stay open.
 
-    The search ends at ``reach``, or when no more than ``patience`` targets are left open.
+    The search ends at ``reach``, or when no more than ``patience`` goals are left open.
     """
+    limit, is_open = goals
     start, degree, to, length = graph
     label(frontier, source, 0.0)
     distance, counts = frontier.distance, frontier.counts
@@ -148,14 +149,7 @@ def search_targets(
 
 @kernel
 def search_both_ways(
-    graph: Adjacency,
-    u: int,
-    v: int,
-    reach: float,
-    margin: float,
-    budget: int,
-    forward: Frontier,
-    backward: Frontier,
+    graph: Adjacency, u: int, v: int, reach: float, margin: float, budget: int, forward: Frontier, backward: Frontier
 ) -> int:
     """Compare the distance of u and v with ``reach``, by a search from both.
 

@@ -18,10 +18,11 @@ from steinkit.discrepancy.graph.spanner.bounded_search_kernels import (
     TIED,
     Adjacency,
     Frontier,
+    Goals,
     clear,
     new_frontier,
     search_both_ways,
-    search_targets,
+    search_goals,
     search_within,
 )
 from steinkit.runtime.compilation import kernel
@@ -55,13 +56,7 @@ def distances_row(columns: Floats, u: int, row: Floats) -> None:
 
 @kernel
 def gather_cluster(
-    graph: Adjacency,
-    centre: int,
-    radius: float,
-    waiting: Flags,
-    frontier: Frontier,
-    members: Integers,
-    offsets: Floats,
+    graph: Adjacency, centre: int, radius: float, waiting: Flags, frontier: Frontier, members: Integers, offsets: Floats
 ) -> int:
     """List the waiting sources within ``radius`` of ``centre`` in the graph, with their distance to it."""
     search_within(graph, centre, radius, centre, frontier)
@@ -105,8 +100,9 @@ def collect_targets(
 
 
 @kernel
-def push_two_hops(graph: Adjacency, u: int, limit: Floats, reach: float, is_open: Flags, n_open: int) -> int:
-    """Close every open target that two links join to u within its limit; return how many stay open."""
+def push_two_hops(graph: Adjacency, u: int, goals: Goals, reach: float, n_open: int) -> int:
+    """Close every open goal that two links join to u within its limit; return how many stay open."""
+    limit, is_open = goals
     start, degree, to, length = graph
     for k in range(start[u], start[u] + degree[u]):
         middle = to[k]
@@ -123,23 +119,17 @@ def push_two_hops(graph: Adjacency, u: int, limit: Floats, reach: float, is_open
 
 @kernel
 def drop_joined(
-    graph: Adjacency,
-    u: int,
-    limit: Floats,
-    targets: Integers,
-    n_targets: int,
-    is_open: Flags,
-    patience: int,
-    frontier: Frontier,
+    graph: Adjacency, u: int, goals: Goals, targets: Integers, n_targets: int, patience: int, frontier: Frontier
 ) -> int:
     """Strike from the list the targets that a two-hop push or a search from u closes; return how many are left."""
+    limit, is_open = goals
     reach = 0.0
     for k in range(n_targets):
         is_open[targets[k]] = True
         reach = max(reach, limit[targets[k]])
-    n_open = push_two_hops(graph, u, limit, reach, is_open, n_targets)
+    n_open = push_two_hops(graph, u, goals, reach, n_targets)
     if n_open > patience:
-        search_targets(graph, u, limit, reach, is_open, n_open, patience, frontier)
+        search_goals(graph, u, goals, reach, n_open, patience, frontier)
         clear(frontier)
     count = 0
     for k in range(n_targets):
@@ -196,9 +186,9 @@ def filter_block(
     factor = problem.dilation * (1.0 - problem.margin)
     pairs, lengths, count = np.empty((room + n, 2), np.int64), np.empty(room + n), np.int64(0)
     shared, own = new_frontier(graph), new_frontier(graph)
-    row, limit, offsets = np.empty(n), np.empty(n), np.empty(n)
+    row, offsets, goals = np.empty(n), np.empty(n), Goals(np.empty(n), np.zeros(n, np.bool_))
     members, targets = np.empty(n, np.int64), np.empty(n, np.int64)
-    waiting, is_open = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+    waiting = np.zeros(n, np.bool_)
     for source in sources:
         waiting[source] = True
     for centre in sources:
@@ -214,9 +204,9 @@ def filter_block(
             u = members[k]
             waiting[u] = False
             distances_row(problem.columns, u, row)
-            left = collect_targets(u, row, lower, upper, factor, shared.distance, offsets[k], targets, limit)
+            left = collect_targets(u, row, lower, upper, factor, shared.distance, offsets[k], targets, goals.limit)
             if left > 0 and not (clustered and u == centre):
-                left = drop_joined(graph, u, limit, targets, left, is_open, patience, own)
+                left = drop_joined(graph, u, goals, targets, left, patience, own)
             for v in targets[:left]:
                 pairs[count, 0], pairs[count, 1], lengths[count] = u, v, row[v]
                 count += 1
@@ -247,11 +237,11 @@ def settle_all(
     lengths: Floats,
     awaited: Integers,
     settled: Flags,
-    limit: Floats,
-    is_open: Flags,
+    goals: Goals,
     frontier: Frontier,
 ) -> None:
     """Settle, by one search from ``node``, those of the pairs ``awaited`` at it that the graph joins already."""
+    limit, is_open = goals
     factor = problem.dilation * (1.0 - problem.margin)
     reach, n_open, patience = 0.0, np.int64(0), np.int64(0)
     for c in awaited:
@@ -261,7 +251,7 @@ def settle_all(
             reach = max(reach, limit[other])
             is_open[other] = True
             n_open += 1
-    search_targets(graph, node, limit, reach, is_open, n_open, patience, frontier)
+    search_goals(graph, node, goals, reach, n_open, patience, frontier)
     clear(frontier)
     for c in awaited:
         if not settled[c]:
@@ -289,7 +279,7 @@ def insert_in_order(
     """
     n, n_pairs = len(graph.start), len(lengths)
     forward, backward = new_frontier(graph), new_frontier(graph)
-    limit, is_open = np.empty(n), np.zeros(n, np.bool_)
+    goals = Goals(np.empty(n), np.zeros(n, np.bool_))
     settled, linked = np.zeros(n_pairs, np.bool_), np.zeros(n_pairs, np.bool_)
     passed = first[:-1].copy()  # where in its row of ``incident`` each node has arrived
     for c in range(n_pairs):
@@ -304,7 +294,7 @@ def insert_in_order(
             clear(backward)
             if answer == EXHAUSTED:
                 awaited = incident[passed[node] : first[node + 1]]
-                settle_all(problem, graph, node, pairs, lengths, awaited, settled, limit, is_open, forward)
+                settle_all(problem, graph, node, pairs, lengths, awaited, settled, goals, forward)
                 answer = JOINED if settled[c] else TIED
             if answer == TIED and is_joined(graph, u, v, reach, forward):
                 answer = JOINED

@@ -268,7 +268,7 @@ class TestKernels:
             search.clear(frontier)
             assert np.isinf(frontier.distance).all()
 
-    def test_search_targets(self, network: tuple[np.ndarray, search.Adjacency]) -> None:
+    def test_search_goals(self, network: tuple[np.ndarray, search.Adjacency]) -> None:
         paths, graph = network
         frontier = search.new_frontier(graph)
         rng = np.random.default_rng(5)
@@ -276,7 +276,9 @@ class TestKernels:
             is_open, limit = rng.random(80) < 0.5, rng.exponential(2.0, 80)
             expected = is_open & (paths[source] > limit)
             expected[source] = is_open[source]  # a source is no target of its own
-            left = search.search_targets(graph, source, limit, limit.max(), is_open, is_open.sum(), 0, frontier)
+            left = search.search_goals(
+                graph, source, search.Goals(limit, is_open), limit.max(), is_open.sum(), 0, frontier
+            )
             search.clear(frontier)
             np.testing.assert_array_equal(is_open, expected)
             assert left == expected.sum()
@@ -312,7 +314,7 @@ class TestKernels:
         limit = np.random.default_rng(0).exponential(1.0, 80)
         for u in range(80):
             is_open = np.ones(80, dtype=bool)
-            left = kernels.push_two_hops(graph, u, limit, limit.max(), is_open, 80)
+            left = kernels.push_two_hops(graph, u, search.Goals(limit, is_open), limit.max(), 80)
             np.testing.assert_array_equal(is_open, two_hops[u] > limit)
             assert left == is_open.sum()
 

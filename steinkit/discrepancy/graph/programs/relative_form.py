@@ -132,15 +132,11 @@ class RelativeForm:
     def coordinate(self, j: int) -> RelativeProgram:
         """The linear program of coordinate j."""
         program = self.program
-        matrix, radius = self.edge_rows
         box = self._boxes()
-        if program.bounds is not None and np.isfinite(program.bounds[j]).any():
-            rows = Rows(box.size)
-            for bound in program.bounds[j][np.isfinite(program.bounds[j])]:
-                self._add_bound(j, float(bound), box, rows)
-            extra, extra_radius = rows.assemble()
-            matrix = sparse.csr_array(sparse.vstack([matrix, extra], format="csr"))
-            radius = np.concatenate([radius, extra_radius])
+        rows = Rows(box.size)
+        for bound in program.finite_bounds(j):
+            self._add_bound(j, bound, box, rows)
+        matrix, radius = rows.below(*self.edge_rows)
         units, row_units = power_of_two(box.ravel()), power_of_two(radius)
         objective, error = self._objective(j)
         values = matrix.data * units[matrix.indices] / np.repeat(row_units, np.diff(matrix.indptr))

@@ -158,21 +158,21 @@ class SteinProgram:
 
     def coordinate(self, j: int) -> CoordinateProgram:
         """The linear program of coordinate j."""
-        matrix, radius = self.edge_rows
         box = np.full((self.dim + 1, self.n_points), self.factors.gradient)
         box[0] = self.factors.value
-        if self.bounds is not None and np.isfinite(self.bounds[j]).any():
-            rows = Rows(box.size)
-            for bound in self.bounds[j][np.isfinite(self.bounds[j])]:
-                self._add_bound(j, float(bound), box, rows)
-            extra, extra_radius = rows.assemble()
-            matrix = sparse.csr_array(sparse.vstack([matrix, extra], format="csr"))
-            radius = np.concatenate([radius, extra_radius])
+        rows = Rows(box.size)
+        for bound in self.finite_bounds(j):
+            self._add_bound(j, bound, box, rows)
+        matrix, radius = rows.below(*self.edge_rows)
         return CoordinateProgram(matrix, radius, box.ravel(), self.objective(j), self.n_points)
 
     def coordinates(self) -> Iterator[CoordinateProgram]:
         """All d programs, in order."""
         return (self.coordinate(j) for j in range(self.dim))
+
+    def finite_bounds(self, j: int) -> list[float]:
+        """Bounds of coordinate j's support, without infinite ones."""
+        return [] if self.bounds is None else [float(bound) for bound in self.bounds[j] if np.isfinite(bound)]
 
     def _add_bound(self, j: int, bound: float, box: Floats, rows: Rows) -> None:
         """Hold coordinate j's function to what a finite bound of its support asks of it."""
@@ -217,3 +217,10 @@ class Rows:
         matrix = sparse.csr_array(sparse.coo_array(entries, shape=(self.count, self.columns)))
         matrix.eliminate_zeros()
         return matrix, np.concatenate(self.radii)
+
+    def below(self, matrix: sparse.csr_array, radii: Floats) -> tuple[sparse.csr_array, Floats]:
+        """A matrix and its radii with the rows collected here added to them."""
+        if not self.count:
+            return matrix, radii
+        rows, more_radii = self.assemble()
+        return sparse.csr_array(sparse.vstack([matrix, rows], format="csr")), np.concatenate([radii, more_radii])

@@ -160,10 +160,8 @@ def search_both_ways(
     A node that the other side has not labelled is at least as far from there as the nearest node that is still to be
     settled there, ``from_u`` or ``from_v`` away; it is left alone if even that is too far.
     """
-    start, degree, to, length = graph
     label(forward, u, 0.0)
     label(backward, v, 0.0)
-    ahead, behind = forward.distance, backward.distance
     certain, furthest = reach * (1.0 - margin), reach * (1.0 + margin)
     shortest = np.inf
     for _ in range(budget):
@@ -173,29 +171,29 @@ def search_both_ways(
         if from_u + from_v > furthest:
             return TIED if shortest <= furthest else APART
         if from_u <= from_v:
-            node = take_nearest(forward)
-            if node < 0:
-                continue
-            for k in range(start[node], start[node] + degree[node]):
-                through, other = from_u + length[k], to[k]
-                if through > furthest:
-                    break
-                if through < ahead[other]:
-                    shortest = min(shortest, through + behind[other])
-                    if through + from_v <= furthest:
-                        label(forward, other, through)
-        else:  # the same from the other side
-            node = take_nearest(backward)
-            if node < 0:
-                continue
-            for k in range(start[node], start[node] + degree[node]):
-                through, other = from_v + length[k], to[k]
-                if through > furthest:
-                    break
-                if through < behind[other]:
-                    shortest = min(shortest, through + ahead[other])
-                    if through + from_u <= furthest:
-                        label(backward, other, through)
+            shortest = settle_nearest(graph, forward, from_u, backward.distance, from_v, furthest, shortest)
+        else:
+            shortest = settle_nearest(graph, backward, from_v, forward.distance, from_u, furthest, shortest)
         if shortest <= certain:
             return JOINED
     return EXHAUSTED
+
+
+@kernel
+def settle_nearest(
+    graph: Adjacency, near: Frontier, at: float, beyond: Floats, from_other: float, furthest: float, shortest: float
+) -> float:
+    """Settle the nearest node of one side, ``at`` away from it; return the length of the shortest path known."""
+    start, degree, to, length = graph
+    node = take_nearest(near)
+    if node < 0:
+        return shortest
+    for k in range(start[node], start[node] + degree[node]):
+        through, other = at + length[k], to[k]
+        if through > furthest:
+            break
+        if through < near.distance[other]:
+            shortest = min(shortest, through + beyond[other])
+            if through + from_other <= furthest:
+                label(near, other, through)
+    return shortest

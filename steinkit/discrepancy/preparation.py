@@ -25,12 +25,15 @@ class Prepared:
     bounds : ndarray, shape (d, 2), or None
     notes : tuple of str
         What was merged or left out, and what a reader should know before the number.
+    given : Sample
+        The draws as they came, checked, without what was given beside them.
     """
 
     points: DistinctSample
     scores: Floats
     bounds: Floats | None
     notes: tuple[str, ...]
+    given: Sample
 
 
 def prepare(
@@ -54,7 +57,7 @@ def prepare(
     notes = _notes_on(given, points, target) + _notes_on_names(sample, target)
     values = points.scores if target is None else target.score(points.points, draws=points.first, names=points.names)
     assert values is not None  # _with_columns saw to it
-    return Prepared(points, values, limits, notes)
+    return Prepared(points, values, limits, notes, given)
 
 
 def _in_rows(values: ArrayLike | None, layout: tuple[int, ...]) -> ArrayLike | None:

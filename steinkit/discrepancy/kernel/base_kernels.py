@@ -1,4 +1,4 @@
-"""Base kernels for the kernel Stein discrepancy: radial, k(x, y) = phi(u) with u = |x - y|^2.
+"""Base kernels for the kernel Stein discrepancy: radial, k(x, y) = phi(u) with u = |x - y|^2, a class a family.
 
     inverse multiquadric   phi(u) = (c^2 + u)^beta,                     beta < 0
     Gaussian               phi(u) = exp(-u / (2 l^2))
@@ -7,24 +7,94 @@
 The inverse multiquadric with -1 < beta < 0 detects every sample sequence that does not converge to a distantly
 dissipative target. The Gaussian and Matern kernels decay too fast for that: from d = 3 on, a sample that escapes to
 infinity can have a discrepancy near zero (Gorham and Mackey 2017, theorems 6 and 8).
+
+A new family is a further class here, with all that `BaseKernel` asks of it; nothing else has to know it.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from steinkit.discrepancy.kernel.langevin_kernels import GAUSSIAN, IMQ_FAMILY, MATERN
 from steinkit.errors import InputError, UsageError, did_you_mean
 from steinkit.sample import Floats
 
 _MEDIAN_POINTS = 2000
+_FAMILIES: dict[str, type[BaseKernel]] = {}
 
 
 @dataclass(frozen=True)
-class IMQ:
+class BaseKernel(ABC):
+    """A family of radial kernels, phi(u), and what is known of it; its fields are its parameters.
+
+    Attributes
+    ----------
+    name : str
+        What the family is called in arguments and on the command line.
+    scale : float or None
+        Length, in the unit of the draws; None for the median distance between the sample's distinct points.
+    """
+
+    name: ClassVar[str]
+    scale: float | None = None
+
+    def __init_subclass__(cls) -> None:
+        _FAMILIES[cls.name] = cls
+
+    def __post_init__(self) -> None:
+        if self.scale is not None and not 0.0 < self.scale < math.inf:
+            raise UsageError(f"the scale of a kernel must be a positive number; received {self.scale}")
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """The fields as `radial` takes them; the scale must be known."""
+        return tuple(float(getattr(self, field.name)) for field in fields(self))
+
+    @staticmethod
+    @abstractmethod
+    def radial(u: Any, weight: Any, *parameters: Any) -> tuple[Any, Any, Any]:
+        """Give phi(u), phi'(u) and weight phi''(u), of numbers or arrays, for the parameters in their order.
+
+        Compiled where it is used, so that it can be no method. The order in which a product of three factors is taken
+        decides its last bit: hence the weight.
+        """
+
+    @property
+    def height(self) -> float:
+        """phi(0), which may overflow."""
+        return 1.0
+
+    @property
+    @abstractmethod
+    def suprema(self) -> tuple[float, float, float]:
+        """F >= sup phi, G >= sup 2 r |phi'(r^2)| and H >= sup 2 |phi'| + sup 4 u |phi''|, rounded up.
+
+        Of an exponential exp(-e), with a factor 1 + e under each supremum; see `rounding`.
+        """
+
+    @property
+    def conditioning(self) -> float:
+        """How many times a relative error of u counts in phi, phi' and phi'', the factors of `suprema` apart."""
+        return 2.0
+
+    def document(self) -> dict[str, Any]:
+        """Class and parameters for JSON; the exponent is null where there is none."""
+        return {"name": type(self).__name__, "scale": self.scale, "exponent": None} | vars(self)
+
+    def fitted(self, points: Floats) -> tuple[Self, tuple[str, ...]]:
+        """The kernel with its scale filled in from distinct points (n, d) if need be, and what to say about that."""
+        if self.scale is not None:
+            return self, ()
+        scale, notes = _median_distance(points)
+        return replace(self, scale=scale), notes
+
+
+@dataclass(frozen=True)
+class IMQ(BaseKernel):
     """Inverse multiquadric kernel, (scale^2 + |x - y|^2)^exponent.
 
     Parameters
@@ -35,17 +105,43 @@ class IMQ:
         beta, negative; between -1 and 0 the discrepancy controls convergence.
     """
 
+    name: ClassVar[str] = "imq"
     scale: float = 1.0
     exponent: float = -0.5
 
     def __post_init__(self) -> None:
-        _require_positive(self.scale)
+        super().__post_init__()
         if not -math.inf < self.exponent < 0.0:
             raise UsageError(f"the exponent of the IMQ kernel must be negative; received {self.exponent}")
 
+    @staticmethod
+    def radial(u: Any, weight: Any, scale: float, exponent: float) -> tuple[Any, Any, Any]:
+        """With b = c^2 + u: phi = b^beta, phi' = beta phi / b, phi'' = (beta - 1) phi' / b."""
+        base = scale * scale + u
+        phi = 1.0 / np.sqrt(base) if exponent == -0.5 else base**exponent  # a root is much cheaper than a power
+        first = exponent * phi / base
+        return phi, first, weight * ((exponent - 1.0) * first / base)
+
+    @property
+    def height(self) -> float:
+        """c^(2 beta)."""
+        return float(np.power(self.scale, 2.0 * self.exponent))
+
+    @property
+    def suprema(self) -> tuple[float, float, float]:
+        """sqrt(u) <= sqrt(b) and u <= b, and powers of b fall."""
+        scale, gamma = np.float64(self.scale), -self.exponent
+        slope, bend = 2.0 * gamma * self.height / scale, 2.0 * gamma * (2.0 * gamma + 3.0) * self.height / scale**2
+        return self.height, float(slope), float(bend)
+
+    @property
+    def conditioning(self) -> float:
+        """The power beta multiplies an error of its base by |beta|."""
+        return 2.0 + abs(self.exponent)
+
 
 @dataclass(frozen=True)
-class GaussianKernel:
+class GaussianKernel(BaseKernel):
     """Gaussian kernel, exp(-|x - y|^2 / (2 scale^2)).
 
     Parameters
@@ -54,15 +150,24 @@ class GaussianKernel:
         l, in the unit of the draws; the median distance between the sample's distinct points if not given.
     """
 
-    scale: float | None = None
+    name: ClassVar[str] = "gaussian"
 
-    def __post_init__(self) -> None:
-        if self.scale is not None:
-            _require_positive(self.scale)
+    @staticmethod
+    def radial(u: Any, weight: Any, scale: float) -> tuple[Any, Any, Any]:
+        """With a = -1 / (2 l^2): phi = exp(a u), phi' = a phi, phi'' = a phi'."""
+        rate = -0.5 / (scale * scale)
+        phi = np.exp(rate * u)
+        first = rate * phi
+        return phi, first, weight * rate * first
+
+    @property
+    def suprema(self) -> tuple[float, float, float]:
+        """With e = u / (2 l^2), of (1 + e) exp(-e), sqrt(2 e) (1 + e) exp(-e), and with 2 e (1 + e) exp(-e)."""
+        return 1.0, *_per_length(self.scale, 1.05, 2.8)
 
 
 @dataclass(frozen=True)
-class MaternKernel:
+class MaternKernel(BaseKernel):
     """Matern kernel of smoothness 5/2, (1 + t + t^2 / 3) exp(-t) with t = sqrt(5) |x - y| / scale.
 
     Parameters
@@ -71,46 +176,55 @@ class MaternKernel:
         l, in the unit of the draws; the median distance between the sample's distinct points if not given.
     """
 
-    scale: float | None = None
+    name: ClassVar[str] = "matern"
 
-    def __post_init__(self) -> None:
-        if self.scale is not None:
-            _require_positive(self.scale)
+    @staticmethod
+    def radial(u: Any, weight: Any, scale: float) -> tuple[Any, Any, Any]:
+        """With a = 5 / (6 l^2): phi' = -a (1 + t) exp(-t), phi'' = 3 a^2 exp(-t)."""
+        rate = 5.0 / (6.0 * scale * scale)
+        t = np.sqrt(6.0 * rate * u)
+        decay = np.exp(-t)
+        phi = (1.0 + t + t * t / 3.0) * decay
+        return phi, -rate * (1.0 + t) * decay, weight * (3.0 * rate * rate * decay)
 
+    @property
+    def suprema(self) -> tuple[float, float, float]:
+        """With a = 5 / (6 l^2), of (1 + t) (1 + t + t^2 / 3) exp(-t), sqrt(a / 6) 2 t (1 + t)^2 exp(-t), and so on.
 
-BaseKernel = IMQ | GaussianKernel | MaternKernel
-_NAMED = {"imq": IMQ, "gaussian": GaussianKernel, "matern": MaternKernel}
-
-
-def fitted(kernel: str | BaseKernel, points: Floats) -> tuple[BaseKernel, tuple[str, ...]]:
-    """The kernel meant, its scale filled in from distinct points (n, d) if need be, and what to say about that."""
-    chosen = _named(kernel)
-    if chosen.scale is not None:
-        return chosen, ()
-    scale, notes = _median_distance(points)
-    return replace(chosen, scale=scale), notes
-
-
-def compiled_form(kernel: BaseKernel) -> tuple[int, float, float]:
-    """Family, scale and exponent, as the compiled kernels take them; the scale must be known."""
-    assert kernel.scale is not None
-    if isinstance(kernel, IMQ):
-        return IMQ_FAMILY, float(kernel.scale), float(kernel.exponent)
-    return (GAUSSIAN if isinstance(kernel, GaussianKernel) else MATERN), float(kernel.scale), 0.0
+        H = a (sup 2 (1 + t)^2 exp(-t) + sup 2 t^2 (1 + t) exp(-t)).
+        """
+        return 1.82, *_per_length(self.scale, 1.9, 5.5)
 
 
-def _named(kernel: str | BaseKernel) -> BaseKernel:
-    if isinstance(kernel, IMQ | GaussianKernel | MaternKernel):
+def kernel_names() -> tuple[str, ...]:
+    """Names of the families."""
+    return tuple(_FAMILIES)
+
+
+def kernel_of(kernel: str | BaseKernel) -> BaseKernel:
+    """The kernel meant by a name, which stands for the family's defaults, or itself.
+
+    Raises
+    ------
+    UsageError
+        If there is none.
+    """
+    if isinstance(kernel, BaseKernel):
         return kernel
-    known = ", ".join(_NAMED)
+    known = ", ".join(_FAMILIES)
     if not isinstance(kernel, str):
-        raise UsageError(
-            f"kernel must be one of {known}, or an IMQ, GaussianKernel or MaternKernel; received {kernel!r}"
-        )
-    if kernel not in _NAMED:
-        raise UsageError(f"no kernel named {kernel!r}; known are {known}{did_you_mean(kernel, _NAMED)}")
-    named: BaseKernel = _NAMED[kernel]()
-    return named
+        *others, last = (family.__name__ for family in _FAMILIES.values())
+        raise UsageError(f"kernel must be one of {known}, or an {', '.join(others)} or {last}; received {kernel!r}")
+    if kernel not in _FAMILIES:
+        raise UsageError(f"no kernel named {kernel!r}; known are {known}{did_you_mean(kernel, _FAMILIES)}")
+    return _FAMILIES[kernel]()
+
+
+def _per_length(scale: float | None, slope: float, bend: float) -> tuple[float, float]:
+    """Bounds of a first and a second derivative at the scale 1, taken to this one; they may overflow."""
+    assert scale is not None
+    length = np.float64(scale)
+    return float(slope / length), float(bend / length**2)
 
 
 def _median_distance(points: Floats) -> tuple[float, tuple[str, ...]]:
@@ -136,8 +250,3 @@ def _median_distance(points: Floats) -> tuple[float, tuple[str, ...]]:
             "rescale the draws, or give the scale"
         )
     return scale, notes
-
-
-def _require_positive(scale: float) -> None:
-    if not 0.0 < scale < math.inf:
-        raise UsageError(f"the scale of a kernel must be a positive number; received {scale}")

@@ -35,23 +35,22 @@ from __future__ import annotations
 
 import math
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import dataclass
-from threading import Event
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
 from steinkit.chains import split_chains
-from steinkit.discrepancy.kernel.base_kernels import BaseKernel, fitted
-from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, stein_kernel_for
+from steinkit.discrepancy.kernel.base_kernels import BaseKernel, kernel_of
+from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, run_pieces, stein_kernel_for
 from steinkit.discrepancy.operators import RiemannianLangevin
 from steinkit.discrepancy.preparation import prepare
 from steinkit.errors import InputError, UsageError
 from steinkit.runtime.compilation import announced_compilation
-from steinkit.runtime.threads import interruptible, thread_count
-from steinkit.sample import DistinctSample, Floats, Integers, Sample, as_sample
+from steinkit.runtime.threads import thread_count
+from steinkit.sample import DistinctSample, Floats, Integers, Sample
 from steinkit.target import Seed, Target
 
 _SHARE = 0.4  # of delta above
@@ -176,16 +175,16 @@ def kernel_stein_test(
     _require_settings(flip_probability, n_bootstrap)
     threads = thread_count(n_jobs)
     began = time.perf_counter()
-    _require_equal_weights(as_sample(draws))
     prepared = prepare(draws, target, scores=scores, weights=None, bounds=bounds)
+    _require_equal_weights(prepared.given)
     points = prepared.points
     if len(points) == 1:
         raise InputError(
             "all draws are the same point: a chain that has not moved cannot be tested; give a sample of more draws"
         )
-    base, notes = fitted(kernel, points.points)
+    base, notes = kernel_of(kernel).fitted(points.points)
     stein = stein_kernel_for(base, prepared, operator)
-    chains, disorder = split_chains(as_sample(draws))
+    chains, disorder = split_chains(prepared.given)
     series = [points.inverse[rows] for rows in chains]
     seen = time.perf_counter()
     size = _size(stein, points)
@@ -262,23 +261,20 @@ def _autocorrelation_time(stein: SteinKernel, series: list[Integers]) -> float:
     ends = np.cumsum([len(chain) for chain in series])[:-1]
     longest = max(len(chain) for chain in series)
     covariance = np.zeros(longest)
-    interrupted = Event()
 
-    def work() -> None:
+    def add(_: int) -> Iterator[None]:
         for start in range(0, len(picked), _SERIES_AT_ONCE):
-            if interrupted.is_set():
-                return
             rows = picked[start : start + _SERIES_AT_ONCE]
-            values = stein.block(rows)[:, whole]
+            values = stein.rows(rows)[:, whole]
             own = whole == rows[:, None]  # k0(x, x) is no draw of k0(x, .), and large
             others = np.maximum((~own).sum(axis=1, keepdims=True), 1)
             values -= np.where(own, 0.0, values).sum(axis=1, keepdims=True) / others
             values[own] = 0.0
-            for part in np.split(values, ends, axis=1):
-                covariance[: part.shape[1]] += _autocovariance(part)
+            for chain in np.split(values, ends, axis=1):
+                covariance[: chain.shape[1]] += _autocovariance(chain)
+            yield
 
-    with announced_compilation():
-        interruptible(work, interrupted)
+    run_pieces(add)
     if not covariance[0] > 0.0:
         return 1.0
     pairs = covariance[: longest // 2 * 2].reshape(-1, 2).sum(axis=1)  # of lags 2m, 2m + 1
@@ -334,33 +330,17 @@ def _pair_sums(stein: SteinKernel, signs: NDArray[np.float32], threads: int) -> 
     n = len(stein)
     blocks = range(0, n, _ROWS)
     sums = np.zeros((len(blocks), len(signs)))
-    interrupted = Event()
 
-    def fill(number: int) -> None:
-        if interrupted.is_set():
-            return
+    def fill(number: int) -> Iterator[None]:
         first = blocks[number]
         last = min(first + _ROWS, n)
-        rows = np.empty((last - first, n))
-        for place, i in enumerate(range(first, last)):
-            stein.row(i, first, rows[place])
-        rows = rows[:, first:]
+        rows = stein.rows(np.arange(first, last), first)[:, first:]
         rows[:, last - first :] *= 2.0
         for start in range(0, len(signs), _REPLICATES):
-            if interrupted.is_set():
-                return
+            yield
             some = signs[start : start + _REPLICATES, first:].astype(np.float64)
             sums[number, start : start + len(some)] = ((some @ rows.T) * some[:, : last - first]).sum(axis=1)
 
-    def work() -> None:
-        with threadpool_limits(limits=1, user_api="blas"):  # ours are the threads
-            if threads == 1:
-                for number in range(len(blocks)):
-                    fill(number)
-                return
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(fill, range(len(blocks))))
-
-    with announced_compilation():
-        interruptible(work, interrupted)
+    with threadpool_limits(limits=1, user_api="blas"):  # ours are the threads
+        run_pieces(fill, len(blocks), threads)
     return np.asarray(sums.sum(axis=0))

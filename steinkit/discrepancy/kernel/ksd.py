@@ -19,23 +19,25 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from threading import Event
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.discrepancy.kernel.base_kernels import BaseKernel, fitted
+from steinkit.discrepancy.kernel.base_kernels import BaseKernel, kernel_of
 from steinkit.discrepancy.kernel.rounding import pair_sum_rounding
-from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, stein_kernel_at, stein_kernel_for
+from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, run_pieces, stein_kernel_at, stein_kernel_for
 from steinkit.discrepancy.operators import RiemannianLangevin
 from steinkit.discrepancy.preparation import prepare
 from steinkit.errors import InputError, UsageError
 from steinkit.runtime.compilation import announced_compilation
-from steinkit.runtime.threads import interruptible, thread_count
+from steinkit.runtime.threads import thread_count
 from steinkit.sample import DistinctSample, Floats, Sample, as_sample
 from steinkit.target import Target, require_inside
+
+_ROWS_AT_ONCE = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,19 +136,16 @@ class KernelSteinDiscrepancy:
             names=self.sample.names,
         )
         values = np.empty(here)
-        interrupted = Event()
 
-        def work() -> None:
-            row = np.empty(len(both))
-            for i in range(here):
-                if interrupted.is_set():
-                    return
-                both.row(i, here, row)
+        def fill(_: int) -> Iterator[None]:
+            for first in range(0, here, _ROWS_AT_ONCE):
+                some = np.arange(first, min(first + _ROWS_AT_ONCE, here))
+                rows = both.rows(some, here)[:, here:]
                 with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
-                    values[i] = row[here:] @ self.sample.weights
+                    values[some] = [row @ self.sample.weights for row in rows]
+                yield
 
-        with announced_compilation():
-            interruptible(work, interrupted)
+        run_pieces(fill)
         return _finite(values)
 
     def _scored(
@@ -239,7 +238,7 @@ def kernel_stein_discrepancy(
     began = time.perf_counter()
     prepared = prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
     points = prepared.points
-    base, notes = fitted(kernel, points.points)
+    base, notes = kernel_of(kernel).fitted(points.points)
     stein = stein_kernel_for(base, prepared, operator)
     seen = time.perf_counter()
     with announced_compilation(), np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
@@ -248,7 +247,9 @@ def kernel_stein_discrepancy(
         if statistic == "v":
             power, lower, upper = _v_statistic(stein, points, witness)
         else:
-            power, lower, upper = _u_statistic(stein, points, _draw_probabilities(draws, weights), others, diagonal)
+            power, lower, upper = _u_statistic(
+                stein, points, _draw_probabilities(prepared.given, weights), others, diagonal
+            )
     if statistic == "u" and points.merged:
         notes += (
             "repeated draws are not independent: pairs of repeats raise the U-statistic above its unbiased value",
@@ -279,9 +280,8 @@ def _finite(values: Floats) -> Floats:
     return values
 
 
-def _draw_probabilities(draws: Sample | ArrayLike, weights: ArrayLike | None) -> Floats:
+def _draw_probabilities(sample: Sample, weights: ArrayLike | None) -> Floats:
     """Probability of each draw, repeats apart, shape (draws,)."""
-    sample = as_sample(draws)
     return sample.probabilities if weights is None else replace(sample, weights=np.ravel(weights)).probabilities
 
 

@@ -35,7 +35,6 @@ import math
 
 import numpy as np
 
-from steinkit.discrepancy.kernel.base_kernels import IMQ, BaseKernel, GaussianKernel
 from steinkit.discrepancy.kernel.stein_kernel import SteinKernel
 from steinkit.sample import Floats
 
@@ -61,40 +60,17 @@ def pair_sum_rounding(stein: SteinKernel, weights: Floats, *, further: int = 0) 
         are taken as exact.
     """
     dim, n = stein.points.shape
-    exponent = abs(stein.base.exponent) if isinstance(stein.base, IMQ) else 0.0
-    matrices = stein.covariance is not None and len(stein.covariance) > dim
-    dimensions = 3 * dim + 5 + (dim * dim if matrices else 0)
-    radial = (2.0 + exponent) * (dim + 8) + 24.0
+    dimensions = 3 * dim + 5 + (dim * dim if len(stein.covariance) > dim else 0)
+    radial = stein.base.conditioning * (dim + 8) + 24.0
     operations = dimensions + radial + 2 * n + 24 + 64 + further
     return float(_HIGHER_ORDERS * operations * _UNIT_ROUNDOFF * _absolute_sum(stein, weights))
 
 
 def _absolute_sum(stein: SteinKernel, weights: Floats) -> float:
     """S of the module's docstring."""
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         drift = float(weights @ stein.drift_size)
         covariance = float(weights @ np.sqrt(stein.squared_covariance()))
-        f, g, h = _suprema(stein.base)
+        f, g, h = stein.base.suprema
         total = float(np.float64(f * drift) * drift + 2.0 * g * covariance * drift + h * covariance * covariance)
     return total if math.isfinite(total) else math.inf
-
-
-def _suprema(base: BaseKernel) -> tuple[float, float, float]:
-    """F, G and H of the module's docstring.
-
-    IMQ, b = c^2 + u: sqrt(u) <= sqrt(b) and u <= b, and powers of b fall. Gaussian, e = u / (2 l^2): F = sup (1 + e)
-    exp(-e) = 1, G l = sup sqrt(2 e) (1 + e) exp(-e), H l^2 = sup (1 + e) exp(-e) + sup 2 e (1 + e) exp(-e).
-    Matern, a = 5 / (6 l^2): F = sup (1 + t) (1 + t + t^2 / 3) exp(-t), G = sqrt(a / 6) sup 2 t (1 + t)^2 exp(-t),
-    H = a (sup 2 (1 + t)^2 exp(-t) + sup 2 t^2 (1 + t) exp(-t)). The decimals are rounded up.
-    """
-    assert base.scale is not None
-    scale = np.float64(base.scale)
-    with np.errstate(over="ignore", divide="ignore"):
-        if isinstance(base, IMQ):
-            gamma = -base.exponent
-            height = scale ** (-2.0 * gamma)
-            slope, bend = 2.0 * gamma * height / scale, 2.0 * gamma * (2.0 * gamma + 3.0) * height / scale**2
-            return float(height), float(slope), float(bend)
-        if isinstance(base, GaussianKernel):
-            return 1.0, float(1.05 / scale), float(2.8 / scale**2)
-        return 1.82, float(1.9 / scale), float(5.5 / scale**2)

@@ -13,17 +13,16 @@ is chosen by the numbers, so that an operator that happens to be Langevin's give
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Event
 
 import numpy as np
 
-from steinkit.discrepancy.kernel.base_kernels import BaseKernel, compiled_form
+from steinkit.discrepancy.kernel.base_kernels import BaseKernel
 from steinkit.discrepancy.kernel.boundary import boundary_factor
-from steinkit.discrepancy.kernel.diffusion_kernels import add_diffusion_rows, diffusion_row
-from steinkit.discrepancy.kernel.langevin_kernels import IMQ_FAMILY, add_rows, stein_row
+from steinkit.discrepancy.kernel.stein_row_kernels import row_kernels
 from steinkit.discrepancy.operators import RiemannianLangevin
 from steinkit.discrepancy.preparation import Prepared
 from steinkit.errors import UsageError
@@ -41,13 +40,13 @@ class SteinKernel:
 
     Attributes
     ----------
-    base : IMQ, GaussianKernel or MaternKernel
+    base : BaseKernel
         With its scale filled in.
     points, drift : ndarray, shape (d, n)
         Transposed, as the compiled kernels take them.
-    covariance : ndarray, shape (d, n) or (d d, n), or None
-        a at each point: its diagonal if no point has anything beside it, all of it row by row if one has; None for
-        the identity at every point.
+    covariance : ndarray, shape (0, n), (d, n) or (d d, n)
+        a at each point: nothing for the identity at every point, its diagonal if no point has anything beside it, all
+        of it row by row if one has.
     drift_size : ndarray, shape (n,)
         At least |b|: what the rounding error of b is in proportion to.
     """
@@ -55,42 +54,31 @@ class SteinKernel:
     base: BaseKernel
     points: Floats
     drift: Floats
-    covariance: Floats | None
+    covariance: Floats
     drift_size: Floats
 
     def __len__(self) -> int:
         return int(self.points.shape[1])
 
-    def row(self, i: int, start: int, out: Floats) -> None:
-        """Set out[j] = k0(x_i, x_j) for j >= start; out has shape (n,)."""
-        form = compiled_form(self.base)
-        if self.covariance is None:
-            stein_row(*form, self.points, self.drift, i, start, out)
-        else:
-            diffusion_row(*form, self.points, self.drift, self.covariance, i, start, out)
-
-    def block(self, rows: Iterable[int]) -> Floats:
-        """k0(x_i, x_j) for some rows i and every j, shape (rows, n)."""
-        chosen = [int(i) for i in rows]
-        values = np.empty((len(chosen), len(self)))
-        for place, i in enumerate(chosen):
-            self.row(i, 0, values[place])
+    def rows(self, which: Sequence[int] | Integers, start: int = 0, out: Floats | None = None) -> Floats:
+        """k0(x_i, x_j) for some rows i and every j >= start, shape (rows, n); what lies left of start is undefined."""
+        values = np.empty((len(which), len(self))) if out is None else out
+        fill_rows, _ = row_kernels(self.base.radial)
+        places = np.asarray(which, dtype=np.int64)
+        fill_rows(self.base.parameters, self.points, self.drift, self.covariance, places, start, values)
         return values
 
     def diagonal(self) -> Floats:
         """k0(x_i, x_i) = phi(0) |b|^2 - 2 phi'(0) |a|_F^2 at each point, shape (n,)."""
-        family, scale, exponent = compiled_form(self.base)
-        nowhere, steepness = np.zeros((1, 1)), np.empty(1)
-        stein_row(family, scale, exponent, nowhere, nowhere, 0, 0, steepness)
-        with np.errstate(over="ignore"):  # the callers refuse what is not finite
-            height = np.power(scale, 2.0 * exponent) if family == IMQ_FAMILY else 1.0
+        with np.errstate(all="ignore"):  # the callers refuse what is not finite
+            _, first, _ = self.base.radial(np.zeros(()), 0.0, *self.base.parameters)
             # row by row, as the sum over the d columns of an array in C order is rounded by its layout
             drift = np.ascontiguousarray(self.drift.T)
-            return np.asarray(steepness[0] * self.squared_covariance() + height * (drift**2).sum(axis=1))
+            return np.asarray(-2.0 * first * self.squared_covariance() + self.base.height * (drift**2).sum(axis=1))
 
     def squared_covariance(self) -> Floats:
         """Squared Frobenius norm of a at each point, shape (n,)."""
-        if self.covariance is None:
+        if not len(self.covariance):
             return np.full(len(self), float(len(self.points)))
         return np.asarray((self.covariance**2).sum(axis=0))
 
@@ -99,33 +87,38 @@ class SteinKernel:
         n = len(self)
         stripes = min(_STRIPES, n)
         sums = np.zeros((stripes, n))
-        interrupted = Event()
+        _, add_rows = row_kernels(self.base.radial)
+        form = self.base.parameters, self.points, self.drift, self.covariance, weights
+        reach = _ROWS_A_CALL * stripes
 
-        def fill(stripe: int) -> None:
-            reach = _ROWS_A_CALL * stripes
+        def fill(stripe: int) -> Iterator[None]:
             for first in range(stripe, n, reach):
-                if interrupted.is_set():
-                    return
-                self._add_rows(weights, first, min(first + reach, n), stripes, sums[stripe])
+                add_rows(*form, first, min(first + reach, n), stripes, sums[stripe])
+                yield
 
-        def work() -> None:
-            if threads == 1:
-                for stripe in range(stripes):
-                    fill(stripe)
-                return
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(fill, range(stripes)))
-
-        with announced_compilation():
-            interruptible(work, interrupted)
+        run_pieces(fill, stripes, threads)
         return np.asarray(sums.sum(axis=0))
 
-    def _add_rows(self, weights: Floats, first: int, last: int, step: int, sums: Floats) -> None:
-        form = compiled_form(self.base)
-        if self.covariance is None:
-            add_rows(*form, self.points, self.drift, weights, first, last, step, sums)
-        else:
-            add_diffusion_rows(*form, self.points, self.drift, self.covariance, weights, first, last, step, sums)
+
+def run_pieces(steps: Callable[[int], Iterator[None]], pieces: int = 1, threads: int = 1) -> None:
+    """Do the steps of the pieces 0, 1, ... of compiled work, in threads; control-C ends it between two steps."""
+    interrupted = Event()
+
+    def run(piece: int) -> None:
+        progress = steps(piece)
+        while not interrupted.is_set() and next(progress, True) is None:
+            pass
+
+    def work() -> None:
+        if threads == 1:
+            for piece in range(pieces):
+                run(piece)
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(run, range(pieces)))
+
+    with announced_compilation():
+        interruptible(work, interrupted)
 
 
 def stein_kernel_for(base: BaseKernel, prepared: Prepared, operator: RiemannianLangevin | None = None) -> SteinKernel:
@@ -150,7 +143,7 @@ def stein_kernel_at(
 
     Parameters
     ----------
-    base : IMQ, GaussianKernel or MaternKernel
+    base : BaseKernel
         With its scale filled in.
     points, scores : ndarray, shape (n, d)
         Points within the bounds.
@@ -183,12 +176,12 @@ def stein_kernel_at(
         base=base,
         points=np.ascontiguousarray(points.T),
         drift=np.ascontiguousarray(drift.T),
-        covariance=None if covariance is None else _compact(covariance),
+        covariance=np.empty((0, len(points))) if covariance is None else _compact(covariance),
         drift_size=lengths,
     )
 
 
-def _compact(covariance: Floats) -> Floats | None:
+def _compact(covariance: Floats) -> Floats:
     """The shortest of the forms of `SteinKernel.covariance` for diagonals (n, d) or matrices (n, d, d)."""
     diagonal = covariance
     if covariance.ndim == 3:
@@ -196,4 +189,4 @@ def _compact(covariance: Floats) -> Floats | None:
         diagonal = np.diagonal(covariance, axis1=1, axis2=2)
         if np.count_nonzero(covariance) > np.count_nonzero(diagonal):
             return np.ascontiguousarray(covariance.reshape(n, dim * dim).T)
-    return None if (diagonal == 1.0).all() else np.ascontiguousarray(diagonal.T)
+    return np.ascontiguousarray(diagonal.T[: 0 if (diagonal == 1.0).all() else None])

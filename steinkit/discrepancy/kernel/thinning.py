@@ -9,20 +9,18 @@ which is the one that makes the kernel Stein discrepancy of the j draws chosen s
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from threading import Event
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.discrepancy.kernel.base_kernels import BaseKernel, fitted
-from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, stein_kernel_for
+from steinkit.discrepancy.kernel.base_kernels import BaseKernel, kernel_of
+from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, run_pieces, stein_kernel_for
 from steinkit.discrepancy.operators import RiemannianLangevin
 from steinkit.discrepancy.preparation import prepare
 from steinkit.errors import InputError, UsageError
-from steinkit.runtime.compilation import announced_compilation
-from steinkit.runtime.threads import interruptible
-from steinkit.sample import Integers, Sample, as_sample
+from steinkit.sample import Integers, Sample
 from steinkit.target import Target
 
 
@@ -78,10 +76,10 @@ def thin(
     """
     if isinstance(m, bool) or not isinstance(m, int | np.integer) or m < 1:
         raise UsageError(f"m must be a positive whole number of draws; received {m!r}")
-    sample = as_sample(draws)
     prepared = prepare(draws, target, scores=scores, weights=None, bounds=bounds)
-    base, _ = fitted(kernel, prepared.points.points)
+    base, _ = kernel_of(kernel).fitted(prepared.points.points)
     chosen = _greedy(stein_kernel_for(base, prepared, operator), int(m))
+    sample = prepared.given
     if sample.draw is None:
         sample = replace(sample, draw=_numbers(sample))
     thinned = replace(sample, weights=None)[prepared.points.first[chosen]]
@@ -103,22 +101,18 @@ def _greedy(stein: SteinKernel, m: int) -> Integers:
     """Numbers of the m points chosen; of equally good points the first."""
     n = len(stein)
     chosen = np.empty(m, dtype=np.int64)
-    gain = np.empty(n)
-    interrupted = Event()
+    gain = 0.5 * stein.diagonal()
+    row = np.empty((1, n))
 
-    def work() -> None:
-        np.multiply(stein.diagonal(), 0.5, out=gain)
-        row = np.empty(n)
+    def choose(_: int) -> Iterator[None]:
         for place in range(m):
-            if interrupted.is_set():
-                return
             chosen[place] = gain.argmin()
-            stein.row(int(chosen[place]), 0, row)
+            stein.rows(chosen[place : place + 1], out=row)
             with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
-                np.add(gain, row, out=gain)
+                np.add(gain, row[0], out=gain)
+            yield
 
-    with announced_compilation():
-        interruptible(work, interrupted)
+    run_pieces(choose)
     if not np.isfinite(gain).all():
         raise InputError("the Stein kernel overflows: draws or scores are too large; rescale them")
     return chosen

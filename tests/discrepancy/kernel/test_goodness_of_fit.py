@@ -92,7 +92,7 @@ def test_pair_sums_over_several_blocks_are_those_of_the_whole_matrix():
     rng = np.random.default_rng(0)
     points, signs = rng.standard_normal((600, 3)), rng.integers(-2, 3, (150, 600)).astype(np.float32)
     stein = stein_kernel_at(IMQ(), points, -points, None, None, names=("a", "b", "c"))
-    whole = stein.block(range(600))
+    whole = stein.rows(range(600))
     found = goodness_of_fit._pair_sums(stein, signs, 1)
     np.testing.assert_allclose(
         found, np.einsum("bi,ij,bj->b", signs, whole, signs, optimize=True), rtol=1e-9, atol=1e-7

@@ -105,7 +105,7 @@ def test_stein_kernel_is_that_of_its_definition(base, box, covariance):
     rng = np.random.default_rng(2)
     points, scores = rng.uniform([0.1, -0.9], [3.0, 1.9], (3, 2)), rng.standard_normal((3, 2))
     operator = None if covariance is identity else operator_of(covariance)
-    found = stein_kernel_at(base, points, scores, box, operator, names=("a", "b")).block(range(3))
+    found = stein_kernel_at(base, points, scores, box, operator, names=("a", "b")).rows(range(3))
     pairs = np.array([(0, 1), (1, 2), (2, 0)])
     with double_precision(True):
         definition = jax.jit(jax.vmap(lambda *pair: stein_kernel_by_definition(base, box, covariance, *pair)))
@@ -146,22 +146,22 @@ def test_compiled_rows_and_sums_equal_their_twin(base, form, n, dim):
         "matrix": rng.standard_normal((n, dim, dim)),  # not even symmetric
     }[form]
     compact = {
-        "identity": None,
+        "identity": np.empty((0, n)),
         "diagonal": np.ascontiguousarray(np.diagonal(full, axis1=1, axis2=2).T),
         "matrix": np.ascontiguousarray(full.reshape(n, -1).T),
     }[form]
     across, upright = np.ascontiguousarray(points.T), np.ascontiguousarray(drift.T)
     stein = SteinKernel(base, across, upright, compact, np.linalg.norm(drift, axis=1))
     matrix = twin(base, points, drift, full)
-    np.testing.assert_allclose(stein.block(range(n)), matrix, rtol=1e-10, atol=1e-11)
+    np.testing.assert_allclose(stein.rows(range(n)), matrix, rtol=1e-10, atol=1e-11)
     np.testing.assert_allclose(stein.diagonal(), np.diag(matrix), rtol=1e-12)
     off = matrix - np.diag(np.diag(matrix))
     np.testing.assert_allclose(stein.sums_over_others(weights, 1), off @ weights, rtol=1e-10, atol=1e-10)
     np.testing.assert_array_equal(stein.sums_over_others(weights, 2), stein.sums_over_others(weights, 1))
-    part = np.full(n, np.nan)
-    stein.row(1, n - 2, part)
-    np.testing.assert_allclose(part[n - 2 :], matrix[1, n - 2 :], rtol=1e-10, atol=1e-11)
-    assert np.isnan(part[: n - 2]).all()
+    part = np.full((2, n), np.nan)
+    assert stein.rows([3, 1], n - 2, part) is part
+    np.testing.assert_allclose(part[:, n - 2 :], matrix[[3, 1], n - 2 :], rtol=1e-10, atol=1e-11)
+    assert np.isnan(part[:, : n - 2]).all()
 
 
 def nodes_on(low, high, count):
@@ -215,7 +215,7 @@ def means_under(target, rule, base, operator=None, bounds=None):
     places = points[:: len(points) // 7]
     joined = np.concatenate([places, points])
     stein = stein_kernel_at(base, joined, target.score(joined), bounds, operator, names=("a", "b")[: joined.shape[1]])
-    values = stein.block(range(len(places)))[:, len(places) :]
+    values = stein.rows(range(len(places)))[:, len(places) :]
     return np.abs(values @ probabilities) / (np.abs(values) @ probabilities).max()
 
 

@@ -1,0 +1,228 @@
+"""Compiled Stein kernel of an operator T g = <b, g> + <a, grad g>: its rows, and their weighted sums.
+
+For a radial kernel phi(u), u = |x - y|^2, and r = x - y, with any matrices a, symmetric or not,
+
+    k0(x, y) = phi(u) <b(x), b(y)> + 2 phi'(u) (<a(x) r, b(y)> - <a(y) r, b(x)> - tr a(x)' a(y))
+               - 4 phi''(u) <a(x) r, a(y) r>,
+
+since grad_x k = 2 phi' r = -grad_y k and grad_x grad_y' k = -2 phi' I - 4 phi'' r r'. With Langevin's operator, a = I
+and b = s, that is phi <s(x), s(y)> + 2 phi' (<r, s(y) - s(x)> - d) - 4 phi'' u.
+
+Points and drifts b come transposed, (d, n), so that the loops over the points run along memory. The covariance a comes
+as (0, n) where it is the identity everywhere, as (d, n) where it is diagonal, and otherwise as (d d, n), row by row:
+a_jk in line d j + k. The kernels are compiled for
+each family of base kernels when it is first used, with its `radial` in their innermost loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+from numba.extending import register_jitable
+
+from steinkit.runtime.compilation import array_kernel
+from steinkit.sample import Floats, Integers
+
+Radial = Callable[..., tuple[float, float, float]]
+
+_BLOCK = 256  # points a time: what a block needs stays in the processor's nearer caches
+_BUFFERS = 7  # of one block each, and one more a dimension
+
+
+@cache
+def row_kernels(radial: Radial) -> tuple[Callable[..., None], Callable[..., None]]:
+    """The functions `fill_rows` and `add_rows` for a family whose `BaseKernel.radial` this is.
+
+    Nothing but `radial` may be taken from here into them: by what they take, numba knows them on disk.
+    """
+    register_jitable(radial)
+
+    @array_kernel
+    def fill_rows(
+        parameters: tuple[float, ...],
+        points: Floats,
+        drift: Floats,
+        covariance: Floats,
+        rows: Integers,
+        start: int,
+        out: Floats,
+    ) -> None:
+        """Set out[k, j] = k0(x_i, x_j), i = rows[k], for j >= start.
+
+        Parameters
+        ----------
+        parameters : tuple of float
+        points, drift : ndarray, shape (d, n)
+        covariance : ndarray, shape (0, n), (d, n) or (d d, n)
+        rows : ndarray of int
+        start : int
+        out : ndarray, shape (rows, n)
+        """
+        dim, n = points.shape
+        buffers = np.empty((_BUFFERS + dim, _BLOCK))
+        for k in range(len(rows)):
+            for low in range(start, n, _BLOCK):
+                high = min(low + _BLOCK, n)
+                _stretch(radial, parameters, points, drift, covariance, rows[k], low, high, buffers, out[k, low:high])
+
+    @array_kernel
+    def add_rows(
+        parameters: tuple[float, ...],
+        points: Floats,
+        drift: Floats,
+        covariance: Floats,
+        weights: Floats,
+        first: int,
+        last: int,
+        step: int,
+        sums: Floats,
+    ) -> None:
+        """Add the pairs (i, j), i < j, of the rows i = first, first + step, ... < last to the sums over other points.
+
+        Afterwards sums[i] holds w_j k0(x_i, x_j) and sums[j] holds w_i k0(x_i, x_j) for each such pair. The rows pass
+        over one block of points before the next, so that what is known of a block is read from memory once.
+        """
+        dim, n = points.shape
+        buffers = np.empty((_BUFFERS + dim, _BLOCK))
+        values = np.empty(_BLOCK)
+        totals = np.zeros((last - first + step - 1) // step)
+        for low in range((first + 1) // _BLOCK * _BLOCK, n, _BLOCK):
+            high = min(low + _BLOCK, n)
+            for i in range(first, min(last, high - 1), step):
+                begin = max(low, i + 1)
+                _stretch(radial, parameters, points, drift, covariance, i, begin, high, buffers, values)
+                total = totals[(i - first) // step]
+                for j in range(begin, high):
+                    total += weights[j] * values[j - begin]
+                weight = weights[i]
+                for j in range(begin, high):
+                    sums[j] += weight * values[j - begin]
+                if len(covariance):  # what a block adds up to; for the identity, what a row does
+                    sums[i] += total
+                else:
+                    totals[(i - first) // step] = total
+        for k in range(len(totals)):
+            sums[first + k * step] += totals[k]
+
+    return fill_rows, add_rows
+
+
+@register_jitable
+def _stretch(
+    radial: Radial,
+    parameters: tuple[float, ...],
+    points: Floats,
+    drift: Floats,
+    covariance: Floats,
+    i: int,
+    low: int,
+    high: int,
+    buffers: Floats,
+    out: Floats,
+) -> None:
+    """Set out[j - low] = k0(x_i, x_j) for low <= j < high, at most a block."""
+    dim, width = len(points), high - low
+    squared, inner, slope = buffers[0, :width], buffers[1, :width], buffers[2, :width]
+    squared[:], inner[:], slope[:] = 0.0, 0.0, 0.0
+    if len(covariance) == 0:
+        _identity_sums(points, drift, i, low, squared, inner, slope)
+        for j in range(width):
+            phi, first, bend = radial(squared[j], 4.0 * squared[j], *parameters)
+            out[j] = 2.0 * first * (slope[j] - dim) - bend + phi * inner[j]
+        return
+    trace, curvature = buffers[3, :width], buffers[4, :width]
+    trace[:], curvature[:] = 0.0, 0.0
+    if len(covariance) == dim:
+        _diagonal_sums(points, drift, covariance, i, low, squared, inner, slope, trace, curvature)
+    else:
+        _matrix_sums(points, drift, covariance, i, low, buffers[5:], squared, inner, slope, trace, curvature)
+    for j in range(width):
+        phi, first, second = radial(squared[j], 1.0, *parameters)
+        out[j] = 2.0 * first * (slope[j] - trace[j]) - 4.0 * curvature[j] * second + phi * inner[j]
+
+
+@array_kernel
+def _identity_sums(
+    points: Floats, drift: Floats, i: int, low: int, squared: Floats, inner: Floats, slope: Floats
+) -> None:
+    """Add u, <b(x), b(y)> and <r, b(y) - b(x)>."""
+    width = len(squared)
+    for k in range(len(points)):
+        x, b = points[k, i], drift[k, i]
+        x_k, b_k = points[k, low : low + width], drift[k, low : low + width]
+        for j in range(width):
+            r = x - x_k[j]
+            squared[j] += r * r
+            slope[j] += r * (b_k[j] - b)
+            inner[j] += b * b_k[j]
+
+
+@array_kernel
+def _diagonal_sums(
+    points: Floats,
+    drift: Floats,
+    covariance: Floats,
+    i: int,
+    low: int,
+    squared: Floats,
+    inner: Floats,
+    slope: Floats,
+    trace: Floats,
+    curvature: Floats,
+) -> None:
+    """Add u, <b(x), b(y)>, <a(x) r, b(y)> - <a(y) r, b(x)>, tr a(x)' a(y), <a(x) r, a(y) r> for diagonal a."""
+    width = len(squared)
+    for k in range(len(points)):
+        x, b, a = points[k, i], drift[k, i], covariance[k, i]
+        x_k, b_k, a_k = points[k, low : low + width], drift[k, low : low + width], covariance[k, low : low + width]
+        for j in range(width):
+            r = x - x_k[j]
+            here, there = a * r, a_k[j] * r
+            squared[j] += r * r
+            inner[j] += b * b_k[j]
+            slope[j] += here * b_k[j] - there * b
+            trace[j] += a * a_k[j]
+            curvature[j] += here * there
+
+
+@array_kernel
+def _matrix_sums(
+    points: Floats,
+    drift: Floats,
+    covariance: Floats,
+    i: int,
+    low: int,
+    buffers: Floats,
+    squared: Floats,
+    inner: Floats,
+    slope: Floats,
+    trace: Floats,
+    curvature: Floats,
+) -> None:
+    """`_diagonal_sums` for any a; buffers hold a(x) r and a(y) r of one coordinate, and all of r."""
+    dim, width = len(points), len(squared)
+    here, there, r = buffers[0], buffers[1], buffers[2:]
+    for k in range(dim):
+        x, b = points[k, i], drift[k, i]
+        x_k, b_k, r_k = points[k, low : low + width], drift[k, low : low + width], r[k]
+        for j in range(width):
+            r_k[j] = x - x_k[j]
+            squared[j] += r_k[j] * r_k[j]
+            inner[j] += b * b_k[j]
+    for k in range(dim):
+        here[:width] = 0.0
+        there[:width] = 0.0
+        for m in range(dim):
+            a = covariance[dim * k + m, i]
+            a_km, r_m = covariance[dim * k + m, low : low + width], r[m]
+            for j in range(width):
+                here[j] += a * r_m[j]
+                there[j] += a_km[j] * r_m[j]
+                trace[j] += a * a_km[j]
+        b = drift[k, i]
+        b_k = drift[k, low : low + width]
+        for j in range(width):
+            slope[j] += here[j] * b_k[j] - there[j] * b
+            curvature[j] += here[j] * there[j]

@@ -1,6 +1,6 @@
 r"""Kernel test of goodness of fit: whether a sample is further from its target than a right chain of draws would be.
 
-For draws x_1, ..., x_n in the order of time and a Stein kernel k0 (see `stein_form`), the statistic and its wild
+For draws x_1, ..., x_n in the order of time and a Stein kernel k0 (see `stein_kernel`), the statistic and its wild
 bootstrap [1]_ are
 
 .. math:: n V = \frac1n \sum_{ij} k_0(x_i, x_j), \qquad n B = \frac1n \sum_{ij} W_i W_j k_0(x_i, x_j),

@@ -4,8 +4,8 @@ With the score s = grad log p and a base kernel k, the Stein kernel of the Lange
 
     k0(x, y) = tr grad_x grad_y k + <grad_x k, s(y)> + <grad_y k, s(x)> + k <s(x), s(y)>,
 
-whose mean under the target is zero in either argument. `stein_form` has it for other operators, `boundary` for targets
-with finite bounds. For a sample with weights w that sum to one,
+whose mean under the target is zero in either argument. `stein_kernel` has it for other operators, `boundary` for
+targets with finite bounds. For a sample with weights w that sum to one,
 
     V-statistic:  KSD^2 = sum_ij w_i w_j k0(x_i, x_j),
     U-statistic:  KSD^2 = sum_{i != j} w_i w_j k0(x_i, x_j) / sum_{i != j} w_i w_j     over the *draws* i, j.

@@ -230,7 +230,7 @@ def _measured(
     settings: Mapping[str, Any],
     progress: bool,
 ) -> _Points:
-    """Measure the beginnings of every sample, the shortest first."""
+    """Measure the first draws of every sample, the fewest first."""
     brackets = np.full((3, len(samples), len(grid)), np.nan)
     n, cost = np.empty(brackets.shape[1:]), np.empty(brackets.shape[1:])
     notes: list[tuple[str, int]] = []

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from steinkit import __version__
-from steinkit.discrepancy.reference import Reference
 from steinkit.measures.scoring import Scores
 from steinkit.sample import Sample
 
@@ -18,7 +17,7 @@ def as_document(scores: Scores, notes: Sequence[str]) -> dict[str, Any]:
 
     ``reference`` is that of the first measure that has one; ``references`` holds those of all measures by name.
     """
-    documents = {name: reference_document(reference) for name, reference in scores.references.items()}
+    documents = {name: reference.document for name, reference in scores.references.items()}
     return {
         "sample": sample_document(scores.sample),
         "results": [measurement.document for measurement in scores.measurements],
@@ -42,18 +41,6 @@ def sample_document(sample: Sample) -> dict[str, Any]:
         "distinct": len(sample.distinct()),
         "dim": sample.dim,
         "names": list(sample.names),
-    }
-
-
-def reference_document(reference: Reference) -> dict[str, Any]:
-    """What a document says of independent samples."""
-    brackets = zip(reference.values, reference.lower, reference.upper, strict=True)
-    return {
-        "draws": reference.n,
-        "median": reference.median,
-        "samples": [
-            {"value": float(value), "lower": float(lower), "upper": float(upper)} for value, lower, upper in brackets
-        ],
     }
 
 

@@ -16,7 +16,8 @@ from steinkit.cli.options import key_values, target_for
 from steinkit.cli.outputs import say
 from steinkit.cli.sample_files import SAMPLE_FORMATS, deliver_sample, format_of, require_sample_place
 from steinkit.cli.sample_options import options_given, sampler_options
-from steinkit.cli.sample_report import run_document, run_summary
+from steinkit.cli.sample_report import run_document
+from steinkit.describe.run import text
 from steinkit.errors import InputError, UsageError
 from steinkit.files import write_sample
 from steinkit.sample import Sample, default_names
@@ -72,7 +73,7 @@ def sample(sampler: str, target: str, **settings: Any) -> None:
     document = run_document(sampler, target, key_values(settings["pairs"]), options, draws, seconds, file)
     deliver_sample(draws.to_sample(), file, file_format)
     with contextlib.suppress(OSError):  # the draws do not depend on whether anyone reads of them
-        click.echo(run_summary(document), err=True)
+        click.echo(text(document), err=True)
     if settings["json_output"]:
         say(as_json(document))
 

@@ -1,4 +1,4 @@
-"""What ``steinkit sample`` says of a run: the JSON document, and a summary in words."""
+"""The JSON document of ``steinkit sample``, which is a contract: its keys change only with the changelog."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def run_document(
     seconds: float,
     file: str,
 ) -> dict[str, Any]:
-    """The document that ``--json`` prints; its keys change only with the changelog. Lists hold a number a chain."""
+    """The document that ``--json`` prints. Lists hold a number a chain."""
     return {
         "sampler": sampler,
         "target": target,
@@ -39,36 +39,6 @@ def run_document(
         "file": None if file == "-" else file,
         "version": __version__,
     }
-
-
-def run_summary(document: Mapping[str, Any]) -> str:
-    """The same in a few lines."""
-    chains, counts = len(document["draws"]), document["draws"]
-    length = f"{counts[0]}" if len(set(counts)) == 1 else f"{min(counts)} to {max(counts)}"
-    lines = [f"{document['sampler']} on {document['target']}: {chains} chain{'s' * (chains > 1)} of {length} draws"]
-    facts = [
-        _fact("acceptance", document["acceptance"]),
-        _fact("mean batch", document["mean_batch_size"]),
-        _fact("cost", document["cost"], " evaluations a chain") if any(document["cost"]) else "",
-        *(_fact(name.replace("_", " "), values) for name, values in document["diagnostics"].items()),
-        f"{document['seconds']:.2f} s",
-    ]
-    lines.append("; ".join(filter(None, facts)))
-    lines.append(f"written to {document['file'] or 'standard output'}")
-    return "\n".join(lines)
-
-
-def _fact(what: str, values: list[float | None] | None, unit: str = "") -> str:
-    """A mean over the chains, with the range where it is visible."""
-    known = [value for value in values or () if value is not None]
-    if not known:
-        return ""
-    mean, lowest, highest = map(_shown, (sum(known) / len(known), min(known), max(known)))
-    return f"{what} {mean}" + (f" ({lowest} to {highest})" if lowest != highest else "") + unit
-
-
-def _shown(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000.0 else f"{value:.3g}"
 
 
 def _per_chain(values: Floats | None) -> list[float | None] | None:

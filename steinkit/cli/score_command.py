@@ -22,8 +22,9 @@ from steinkit.cli.shared_options import (
     reference_options,
     target_options,
 )
-from steinkit.cli.texts import as_text
+from steinkit.describe.score import score_text
 from steinkit.errors import UsageError
+from steinkit.measures import find_measure
 from steinkit.measures.scoring import score_sample
 
 if TYPE_CHECKING:
@@ -70,10 +71,12 @@ def score(file: str, **options: Any) -> int:
         notes.append(
             f"--fail-above {threshold:g} lies inside the certified bracket: neither passed nor failed for certain"
         )
+    document = as_document(scores, notes)
+    heading = f"{'standard input' if file == '-' else file} against {request.against}"
     deliver(
         options,
-        as_document(scores, notes),
-        lambda: as_text(file, request.against, scores.measurements, scores.references),
+        document,
+        lambda: score_text(heading, {**document, "results": scores.entries_with_findings}, find_measure),
         lambda: _figure(scores.measurements[drawn].result, "" if file == "-" else Path(file).name),
         notes,
     )

@@ -1,6 +1,6 @@
 """Several samples against one target: each measured alike, and put in the order that is proved.
 
-The layers, lowest first: `result` is what is found, `ranking` the order, `comparing` finds both, `words` tells it.
+The layers, lowest first: `result` is what is found, `ranking` the order, `comparing` finds both.
 """
 
 from steinkit.comparison.comparing import compare

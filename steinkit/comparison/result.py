@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from steinkit import __version__
+from steinkit.describe.comparison import text
 from steinkit.errors import SteinkitError
-from steinkit.measures import Measurement
+from steinkit.measures import Measurement, find_measure
 from steinkit.sample import Sample
 
 if TYPE_CHECKING:
@@ -69,10 +70,9 @@ class Comparison:
         return None
 
     def table(self) -> str:
-        """Say in words and columns how the samples compare, measure by measure."""
-        from steinkit.comparison.words import describe
-
-        return describe(self)
+        """Say in tables and sentences how the samples compare, measure by measure."""
+        errors = {each.name: {name: str(error) for name, error in each.errors.items()} for each in self.samples}
+        return text(self.document, find_measure, errors)
 
     @property
     def document(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """A measure of sample quality against the number of draws, or their cost, and the rate at which it falls.
 
-The layers, lowest first: `rates` fits a line, `result` is what is found, `beginnings` cuts samples off, `course`
-measures them, `words` tells it.
+The layers, lowest first: `rates` fits a line, `result` is what is found, `prefixes` cuts samples off, `convergence`
+measures them.
 """
 
 from steinkit.curves.convergence import curve

@@ -1,4 +1,4 @@
-"""Beginnings of a sample: its first n draws, or those that a budget pays for, from all of its chains alike."""
+"""Prefixes of a sample: its first n draws, or those that a budget pays for, from all of its chains alike."""
 
 from __future__ import annotations
 

@@ -11,6 +11,8 @@ import numpy as np
 
 from steinkit import __version__
 from steinkit.curves.rates import Flags
+from steinkit.describe.curve import text
+from steinkit.measures import find_measure
 from steinkit.sample import Floats
 
 
@@ -64,10 +66,8 @@ class Curve:
     warnings: tuple[str, ...]
 
     def summary(self) -> str:
-        """Say in words and columns how the measure falls."""
-        from steinkit.curves.words import describe
-
-        return describe(self)
+        """Say in a table and a paragraph how the measure falls."""
+        return text(self.document, find_measure(self.measure))
 
     @property
     def document(self) -> dict[str, Any]:

@@ -19,6 +19,11 @@ def number(value: float | None, digits: int = 4) -> str:
     return f"{value:#.{digits}g}".rstrip(".")
 
 
+def compact(value: float | None, digits: int = 4) -> str:
+    """A number to at most so many significant digits, for tables and the middle of a line."""
+    return UNDEFINED if value is None or math.isnan(value) else f"{value:.{digits}g}"
+
+
 def rounded_outwards(lower: float, upper: float) -> tuple[str, str]:
     """Both ends of a bracket to the digits that matter: one more than they share, within six and eight."""
     digits = _digits(lower, upper)
@@ -45,6 +50,11 @@ def listed(names: Sequence[str], *, most: int = _NAMED, of: str = "others") -> s
     if len(names) > most + 1:
         return f"{', '.join(names[:most])} and {len(names) - most} {of}"
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def shortened(name: str, most: int) -> str:
+    """A name with its middle left out where it has too many letters."""
+    return name if len(name) <= most else f"{name[: most // 2]}…{name[1 - most // 2 :]}"
 
 
 def sentence(text: str) -> str:

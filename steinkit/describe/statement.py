@@ -21,8 +21,11 @@ class Statement:
         What a reader would ask to be told this; the heading of a page's answer.
     text : str
         Whole sentences.
+    continues : bool
+        Whether it stands in the paragraph, or in the answer to the same question, of the statement before it.
     """
 
     kind: Kind
     question: str
     text: str
+    continues: bool = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -58,6 +59,16 @@ class Reference:
     def median(self) -> float:
         """Median of the values."""
         return float(np.median(self.values))
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """What JSON documents say of them."""
+        brackets = zip(self.values.tolist(), self.lower.tolist(), self.upper.tolist(), strict=True)
+        return {
+            "draws": self.n,
+            "median": self.median,
+            "samples": [{"value": value, "lower": lower, "upper": upper} for value, lower, upper in brackets],
+        }
 
 
 def relative_width(lower: float, upper: float) -> float:

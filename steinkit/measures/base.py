@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from steinkit.describe.claims import Claim
+from steinkit.describe.description import Describe, describe_bracketed
 from steinkit.errors import UsageError
 from steinkit.measures.options import Option
 from steinkit.sample import Sample
@@ -70,7 +71,7 @@ class Measure:
         Whether `steinkit.plots.picture` draws its results.
     refuses : mapping of str to str
         Settings of other measures that would make its value one of something else, and why.
-    statements : callable, optional
+    describe : callable
         Says in words what its entry in JSON means.
     """
 
@@ -85,7 +86,7 @@ class Measure:
     max_dim: int | None = None
     has_picture: bool = False
     refuses: Mapping[str, str] = field(default_factory=dict)
-    statements: Callable[..., Any] | None = None
+    describe: Describe = describe_bracketed
 
     @property
     def has_bracket(self) -> bool:

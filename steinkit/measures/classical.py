@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from steinkit.describe.classical import describe_classical
 from steinkit.measures.base import Measure, Measurement, bracketed
 from steinkit.measures.options import BOUNDS, MAX_SECONDS, STEIN_FACTORS, TOLERANCE
 from steinkit.sample import Floats, Sample
@@ -34,4 +35,5 @@ CLASSICAL = Measure(
     ClassicalSettings,
     max_dim=1,
     refuses={"operator": "measure classical knows the Langevin operator only; operator= is for graph and ksd"},
+    describe=describe_classical,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from steinkit.describe.ess import describe_ess
 from steinkit.measures.base import Measure, Measurement, NoSettings, finite
 from steinkit.sample import Sample
 from steinkit.target import Target
@@ -29,4 +30,12 @@ def _take(sample: Sample, target: Target | None, settings: NoSettings) -> Measur
     return Measurement("ess", value, value, value, found, document, found.warnings)
 
 
-ESS = Measure("ess", "effective sample size", _take, smaller_is_better=False, claim="estimated", needs="draws")
+ESS = Measure(
+    "ess",
+    "effective sample size",
+    _take,
+    smaller_is_better=False,
+    claim="estimated",
+    needs="draws",
+    describe=describe_ess,
+)

@@ -6,7 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from steinkit.measures.base import Measure, Measurement, bracketed
+from steinkit.describe.graph import describe_graph
+from steinkit.measures.base import Measure, Measurement
 from steinkit.measures.options import BOUNDS, MAX_SECONDS, N_JOBS, OPERATOR, PROGRESS, STEIN_FACTORS, TOLERANCE, Option
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
@@ -46,22 +47,15 @@ def _take(sample: Sample, target: Target | None, settings: GraphSettings) -> Mea
     from steinkit.discrepancy.graph.discrepancy import graph_stein_discrepancy
 
     result = graph_stein_discrepancy(sample, target, **vars(settings))
-    brackets = zip(
-        result.sample.names,
-        result.coordinate_values.tolist(),
-        result.coordinate_lower.tolist(),
-        result.coordinate_upper.tolist(),
-        strict=True,
-    )
-    coordinates = [{"name": name, "value": value, "lower": low, "upper": up} for name, value, low, up in brackets]
-    return bracketed(
-        "graph",
-        result,
-        coordinates=coordinates,
-        edges=len(result.graph.edges),
-        dilation=result.dilation,
-        engine=result.engine,
-    )
+    return Measurement("graph", result.value, result.lower, result.upper, result, result.document, result.warnings)
 
 
-GRAPH = Measure("graph", "graph Stein discrepancy", _take, GraphSettings, reuses_scores=True, has_picture=True)
+GRAPH = Measure(
+    "graph",
+    "graph Stein discrepancy",
+    _take,
+    GraphSettings,
+    reuses_scores=True,
+    has_picture=True,
+    describe=describe_graph,
+)

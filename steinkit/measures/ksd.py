@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from steinkit.describe.kernel import describe_kernel
 from steinkit.measures.base import Measure, Measurement, bracketed
 from steinkit.measures.options import BOUNDS, N_JOBS, OPERATOR, Option
 from steinkit.sample import Floats, Sample
@@ -85,4 +86,4 @@ def _shared(settings: KernelSettings) -> dict[str, Any]:
     return {name: getattr(settings, name) for name in ("bounds", "operator", "kernel", "n_jobs")}
 
 
-KSD = Measure("ksd", "kernel Stein discrepancy", _take, KernelSettings, reuses_scores=True)
+KSD = Measure("ksd", "kernel Stein discrepancy", _take, KernelSettings, reuses_scores=True, describe=describe_kernel)

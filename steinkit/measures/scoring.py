@@ -39,6 +39,14 @@ class Scores:
     references: Mapping[str, Reference]
     warnings: tuple[str, ...]
 
+    @property
+    def entries_with_findings(self) -> list[dict[str, Any]]:
+        """The measurements' entries in JSON, with what only their results know to say: never printed as JSON."""
+        return [
+            {**each.document, **({"findings": each.result.findings()} if hasattr(each.result, "findings") else {})}
+            for each in self.measurements
+        ]
+
 
 def score_sample(
     sample: Sample,

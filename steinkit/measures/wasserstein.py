@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from steinkit.describe.wasserstein import describe_wasserstein
 from steinkit.measures.base import Measure, Measurement, bracketed
 from steinkit.measures.options import TOLERANCE
 from steinkit.sample import Sample
@@ -38,4 +39,5 @@ WASSERSTEIN = Measure(
         "bounds": "measure wasserstein takes the target as its cdf gives it, not cut off by bounds; leave out one of "
         "the two",
     },
+    describe=describe_wasserstein,
 )

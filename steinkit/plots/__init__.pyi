@@ -1,4 +1,4 @@
-from .curves import comparison as comparison
+from .criteria import selection as selection
 from .curves import curve as curve
 from .designs import acceptance_errors as acceptance_errors
 from .designs import acceptance_probabilities as acceptance_probabilities
@@ -8,6 +8,6 @@ from .discrepancy import coordinates as coordinates
 from .discrepancy import draws as draws
 from .discrepancy import picture as picture
 from .discrepancy import stein_function as stein_function
-from .sweeps import draws_with_density as draws_with_density
-from .sweeps import selection as selection
-from .sweeps import settings_panels as settings_panels
+from .panels import draws_with_density as draws_with_density
+from .panels import settings_panels as settings_panels
+from .ranks import comparison as comparison

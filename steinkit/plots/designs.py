@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.errors import InputError, UsageError
+from steinkit.plots.axes import axes_or_new
 from steinkit.sample import Floats
 from steinkit.samplers import AcceptanceBias, operating_characteristics
 
@@ -61,7 +62,7 @@ def characteristic_curves(
     """
     if quantity not in _QUANTITIES:
         raise UsageError(f"quantity must be one of {', '.join(_QUANTITIES)}; received {quantity!r}")
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     means = np.linspace(0.0, largest_mean, _SHOWN)
     for epsilon in epsilons:
         found = operating_characteristics(means, first_fraction=first_fraction, epsilon=epsilon, alpha=alpha)
@@ -90,7 +91,7 @@ def acceptance_errors(found: AcceptanceBias, worst: float, ax: Axes | None = Non
     ----------
     A. Korattikara, Y. Chen and M. Welling (2014), figure 11.
     """
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     ax.axhline(worst, label="error at mean 0", **_WORST)
     ax.plot(found.probability, found.error, "x", color="tab:blue", markersize=5, label="error of the test")
     ax.plot(
@@ -120,7 +121,7 @@ def acceptance_probabilities(found: AcceptanceBias, ax: Axes | None = None) -> A
     ----------
     A. Korattikara, Y. Chen and M. Welling (2014), figure 12.
     """
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     ax.plot([0.0, 1.0], [0.0, 1.0], label="no bias", **_WORST)
     ax.plot(
         found.probability, found.probability + found.bias, "o", color="tab:purple", markersize=4, label="moves of a run"
@@ -158,7 +159,7 @@ def design_comparison(
     """
     if quantity not in _QUANTITIES:
         raise UsageError(f"quantity must be one of {', '.join(_QUANTITIES)}; received {quantity!r}")
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     allowed: Floats = np.asarray(targets, dtype=np.float64)
     if quantity == "error":
         ax.plot(allowed, allowed, label="as designed", **_WORST)
@@ -177,11 +178,3 @@ def design_comparison(
         ax.set_ylim(bottom=0.0)
     ax.legend(fontsize=9)
     return ax
-
-
-def _axes(ax: Axes | None) -> Any:
-    if ax is not None:
-        return ax
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(layout="constrained")[1]

@@ -5,11 +5,14 @@ Each function draws on the Axes given, or on new ones, and returns the Axes; `pi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from steinkit.describe.graph import TITLE
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
+from steinkit.plots.axes import axes_or_new
+from steinkit.plots.coordinate_bars import coordinate_bars
 from steinkit.sample import Floats
 
 if TYPE_CHECKING:
@@ -17,7 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _TOO_MANY, _TOO_FEW = "#b2182b", "#2166ac"  # the ends of the RdBu colour map
-_LONGEST_NAME = 24  # letters
 _MARKED = 100  # draws up to which each is marked on a curve
 _FLOW, _QUIET = "#4d4d4d", "#bdbdbd"
 
@@ -31,7 +33,7 @@ def stein_function(result: GraphSteinDiscrepancy, ax: Axes | None = None) -> Axe
         Of a sample in one dimension.
     ax : matplotlib Axes, optional
     """
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     points, weights = result.sample.points[:, 0], result.sample.weights
     order = np.argsort(points)
     x, h = points[order], result.test_function[order]
@@ -79,7 +81,7 @@ def draws(
         lie within.
     colorbar : bool
     """
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     across, up = sorted(np.argsort(-result.coordinate_values, kind="stable")[:2])
     points, h = result.sample.points, result.test_function
     if limit is None:
@@ -105,22 +107,10 @@ def draws(
 
 
 def coordinates(result: GraphSteinDiscrepancy, ax: Axes | None = None) -> Axes:
-    """Plot the share of each coordinate in the discrepancy, with its certified bracket as an error bar."""
-    ax = _axes(ax)
-    order = np.argsort(-result.coordinate_values, kind="stable")
-    values = result.coordinate_values[order]
-    reach = np.vstack([values - result.coordinate_lower[order], result.coordinate_upper[order] - values])
-    places = np.arange(len(order))
-    ax.barh(places, values, xerr=reach, color="0.55", height=0.6, ecolor="0.1", capsize=3)
-    ax.set_yticks(places, [_short(result.sample.names[j]) for j in order], parse_math=False)
-    ax.invert_yaxis()
-    for place, value in zip(places, values, strict=True):
-        ax.annotate(f"{value:.3g}", (value, place), (4, 0), textcoords="offset points", va="center", fontsize=8)
-    ax.set_xlim(0.0, 1.2 * float(result.coordinate_upper.max()) or 1.0)
-    ax.set_xlabel("discrepancy carried")
+    """Plot the share of each coordinate in the discrepancy, with its certified bracket where that can be seen."""
+    ax = axes_or_new(ax)
+    coordinate_bars([("", result.document["coordinates"])], ax, colours=("0.55",))
     ax.set_title("coordinate by coordinate", fontsize=10)
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
     return ax
 
 
@@ -134,7 +124,7 @@ def picture(result: GraphSteinDiscrepancy, title: str = "") -> Figure:
     """
     from matplotlib.figure import Figure
 
-    heading = f"graph Stein discrepancy in {result.bracket}"
+    heading = f"{TITLE} in {result.bracket}"
     if result.sample.dim == 1:
         figure = Figure(figsize=(8.0, 4.5), layout="constrained")
         stein_function(result, figure.add_subplot())
@@ -146,19 +136,6 @@ def picture(result: GraphSteinDiscrepancy, title: str = "") -> Figure:
         coordinates(result, right)
     figure.suptitle(f"{title}\n{heading}" if title else heading, fontsize=11, parse_math=False)
     return figure
-
-
-def _axes(ax: Axes | None) -> Any:
-    if ax is not None:
-        return ax
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(layout="constrained")[1]
-
-
-def _short(name: str) -> str:
-    """A name with its middle left out where it is too long to stand beside a bar."""
-    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME // 2]}…{name[-_LONGEST_NAME // 2 + 1 :]}"
 
 
 def _bins(n: int) -> int:

@@ -9,59 +9,26 @@ import os
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from html import escape
 from importlib import resources
 from pathlib import Path
-from string import Template
 
 from steinkit import __version__
 from steinkit.comparison import Comparison
 from steinkit.curves import Curve
+from steinkit.describe.numbers import UNDEFINED
+from steinkit.describe.table import Table
 from steinkit.errors import InputError, UsageError
 from steinkit.files.streams import write_bytes
 from steinkit.report.comparison_part import comparison_part
 from steinkit.report.curve_part import curve_parts
-from steinkit.report.parts import Listing, Part, answers_html, facts_html, listing_html, picture_html, table_html
+from steinkit.report.elements import Listing, Part
 from steinkit.report.score_part import score_part
 from steinkit.report.sources import Found, Source, read_source
 from steinkit.report.sweep_part import sweep_part
 from steinkit.sweeps.result import SweepResult
 from steinkit.target import Target
 
-_PAGE = Template("""\
-<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>$title</title>
-<link rel="icon" href="data:,">
-<style>
-$style</style>
-</head>
-<body>
-<a class="skip" href="#main">Skip to the findings</a>
-<header>
-<p class="kicker">$kicker</p>
-<h1>$headline</h1>
-</header>
-<nav aria-label="On this page">
-<ul>
-$contents
-</ul>
-</nav>
-<main id="main" tabindex="-1">
-$sections
-$command
-</main>
-<footer>
-<p>Written by steinkit $version. This page is one file: it needs no network and runs no script.</p>
-</footer>
-</body>
-</html>
-""")
+_LONG = 36  # letters, beyond which a cell may be broken into lines
 
 
 def write_report(
@@ -117,7 +84,7 @@ def write_report(
     if not listed:
         raise UsageError("there is nothing to report; name a sweep's folder or a JSON document")
     found = _differently_named(map(read_source, listed))
-    html = _page(_parts(found, target), title, _command(found, os.fspath(path), title, target))
+    html = _page(_accounts(found, target), title, _command(found, os.fspath(path), title, target))
     write_bytes(path, html.encode(), binary=True)
 
 
@@ -140,17 +107,17 @@ def _differently_named(found: Iterable[Found]) -> list[Found]:
     return named
 
 
-def _command(found: Sequence[Found], path: str, title: str | None, target: Target | str | None) -> tuple[Listing, ...]:
+def _command(found: Sequence[Found], path: str, title: str | None, target: Target | str | None) -> Listing | None:
     """The command that writes the page, if all that it is made of is in files."""
     addresses = [each.address for each in found if each.address is not None]
     if len(addresses) < len(found) or isinstance(target, Target):
-        return ()
+        return None
     options = ["-o", Path(path).name, *(["--title", title] if title else []), *(["--target", target] if target else [])]
-    return (Listing("This page", shlex.join(["steinkit", "report", *addresses, *options])),)
+    return Listing("This page", shlex.join(["steinkit", "report", *addresses, *options]))
 
 
-def _parts(found: Sequence[Found], target: Target | str | None) -> list[Part]:
-    """The parts in the order of their sources; curves look at each other."""
+def _accounts(found: Sequence[Found], target: Target | str | None) -> list[Part]:
+    """What is said of each source, in their order; curves look at each other."""
     kinds: dict[str, Callable[[Found], Part]] = {
         "sweep": lambda each: sweep_part(each, target),
         "comparison": comparison_part,
@@ -160,7 +127,7 @@ def _parts(found: Sequence[Found], target: Target | str | None) -> list[Part]:
         curves = iter(curve_parts([each for each in found if each.kind == "curve"]))
         return [next(curves) if each.kind == "curve" else kinds[each.kind](each) for each in found]
     except (KeyError, IndexError, TypeError) as error:
-        names = ", ".join(each.name for each in found if each.folder is None)
+        names = ", ".join(each.name for each in found if each.address is not None)
         if not names:
             raise
         raise InputError(
@@ -169,45 +136,37 @@ def _parts(found: Sequence[Found], target: Target | str | None) -> list[Part]:
         ) from error
 
 
-def _page(parts: Sequence[Part], title: str | None, command: Sequence[Listing]) -> str:
-    sections = {
-        "findings": ("What was found", [(part, answers_html(part)) for part in parts]),
-        "pictures": ("Pictures", [(part, "\n".join(map(picture_html, part.pictures))) for part in parts]),
-        "numbers": ("Numbers", [(part, _tables(part, k)) for k, part in enumerate(parts)]),
-        "again": (
-            "How it was made, and how to make it again",
-            [(part, _making(part, k)) for k, part in enumerate(parts)],
-        ),
-    }
-    shown = {name: (heading, blocks) for name, (heading, blocks) in sections.items() if any(html for _, html in blocks)}
-    contents = "\n".join(f'<li><a href="#{name}">{escape(heading)}</a></li>' for name, (heading, _) in shown.items())
-    return _PAGE.substitute(
-        title=escape(title or parts[0].headline),
-        style=resources.files("steinkit.report").joinpath("style.css").read_text(encoding="utf-8"),
-        kicker=escape(title or f"Report on {', '.join(part.source for part in parts)}"),
-        headline=escape(parts[0].headline),
-        contents=contents,
-        sections="\n".join(_section(name, *shown[name]) for name in shown),
-        command="\n".join(listing_html(listing, "this-page") for listing in command),
-        version=escape(__version__),
+def _page(accounts: Sequence[Part], title: str | None, command: Listing | None) -> str:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    templates = Environment(
+        loader=PackageLoader("steinkit.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    templates.filters["column_classes"] = _column_classes
+    templates.globals["LONG"] = _LONG
+    style = resources.files("steinkit.report").joinpath("style.css").read_text(encoding="utf-8")
+    return templates.get_template("page.html").render(
+        accounts=accounts, title=title, command=command, style=Markup(style), version=__version__
     )
 
 
-def _section(name: str, heading: str, blocks: Sequence[tuple[Part, str]]) -> str:
-    """A section; with several sources each has a heading of its own in it."""
-    inside = []
-    for number, (part, html) in enumerate(blocks):
-        own = part.headline if name == "findings" and number else part.source  # the first headline heads the page
-        if html:
-            inside.append((f"<h3>{escape(own)}</h3>\n" if len(blocks) > 1 else "") + html)
-    body = "\n".join(inside)
-    return f'<section aria-labelledby="{name}">\n<h2 id="{name}">{escape(heading)}</h2>\n{body}\n</section>'
+def _column_classes(table: Table) -> list[str]:
+    """How the columns of a table stand: "number" on the right, "long" where sentences may be broken."""
+    classes = [""]  # names of the rows
+    for column in range(1, len(table.columns)):
+        cells = [row[column] for row in table.rows if row[column]]
+        if cells and all(map(_is_number, cells)):
+            classes.append("number")
+        else:
+            classes.append("long" if max(map(len, cells), default=0) > _LONG else "")
+    return classes
 
 
-def _tables(part: Part, number: int) -> str:
-    return "\n".join(table_html(table, f"table-{number}-{k}") for k, table in enumerate(part.tables))
-
-
-def _making(part: Part, number: int) -> str:
-    listings = [listing_html(listing, f"listing-{number}-{k}") for k, listing in enumerate(part.listings)]
-    return "\n".join([*([facts_html(part.facts)] if part.facts else []), *listings])
+def _is_number(cell: str) -> bool:
+    return cell.lstrip("-+")[:1].isdigit() or cell == UNDEFINED

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steinkit.report.parts import Drawing
+from steinkit.describe.numbers import shortened
+from steinkit.report.elements import Drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,8 +42,7 @@ def drawing(figure: Figure) -> Drawing:
 
 def label(name: str) -> str:
     """A name as a legend can bear it: its middle left out where it is long, and no formula."""
-    short = name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME // 2]}…{name[1 - _LONGEST_NAME // 2 :]}"
-    return short.replace("$", r"\$")
+    return shortened(name, _LONGEST_NAME).replace("$", r"\$")
 
 
 def on_axes(draw: Callable[[Axes], Any], width: float, height: float) -> Drawing:

@@ -9,8 +9,10 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+import tomli_w
+
 from steinkit.measures.registry import recorded_settings
-from steinkit.report.parts import Listing
+from steinkit.report.elements import Listing
 from steinkit.samplers.registry import sampler_names
 from steinkit.sweeps.run import measure_setting_names
 from steinkit.targets import target_names
@@ -44,6 +46,7 @@ def is_of_names(configuration: Mapping[str, Any]) -> bool:
         and settings["operator"] is None
         and settings["kernel"] in _NAMED_KERNELS
         and _grid(configuration) is not None
+        and not any(map(_holds_nothing, (configuration["target"], configuration["sampler"], configuration["settings"])))
     )
 
 
@@ -52,14 +55,14 @@ def configuration_text(configuration: Mapping[str, Any]) -> str:
     target, sampler = configuration["target"], configuration["sampler"]
     grid = _grid(configuration)
     assert grid is not None  # is_of_names saw to it
-    tables = [
-        ("", {"target": target["name"]}),
-        ("target_options", target["options"]),
-        ("sampler", {"name": sampler["name"], **sampler["options"]}),
-        ("grid", grid),
-        ("run", _run(configuration)),
-    ]
-    return "\n\n".join(_table(name, entries) for name, entries in tables if entries)
+    tables = {
+        "target": target["name"],
+        "target_options": target["options"],
+        "sampler": {"name": sampler["name"], **sampler["options"]},
+        "grid": grid,
+        "run": _run(configuration),
+    }
+    return tomli_w.dumps({name: entries for name, entries in tables.items() if entries})
 
 
 def _grid(configuration: Mapping[str, Any]) -> dict[str, list[Any]] | None:
@@ -97,21 +100,8 @@ def _bounds(pairs: list[list[float | None]]) -> list[list[float]]:
     return [[end if found is None else found for found, end in zip(pair, ends, strict=True)] for pair in pairs]
 
 
-def _table(name: str, entries: Mapping[str, Any]) -> str:
-    lines = [f"[{name}]"] if name else []
-    return "\n".join([*lines, *(f"{_key(key)} = {_value(value)}" for key, value in entries.items())])
-
-
-def _key(key: str) -> str:
-    return key if key.isascii() and key.replace("_", "").replace("-", "").isalnum() else _value(key)
-
-
-def _value(value: Any) -> str:
-    """A value in TOML, which writes words, numbers and lists as JSON does, and infinity as inf."""
-    if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return repr(value)
+def _holds_nothing(value: Any) -> bool:
+    """Whether there is a None in a value, which TOML has no word for."""
+    if isinstance(value, Mapping):
+        return any(map(_holds_nothing, value.values()))
+    return value is None or (isinstance(value, list) and any(map(_holds_nothing, value)))

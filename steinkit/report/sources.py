@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -14,7 +14,7 @@ from steinkit.comparison import Comparison
 from steinkit.curves import Curve
 from steinkit.errors import InputError, UsageError
 from steinkit.files.streams import read_bytes
-from steinkit.sweeps.result import SweepResult, read_sweep
+from steinkit.sweeps.result import SweepResult, read_folder
 from steinkit.sweeps.store import CONFIGURATION, RECORDS
 
 Source: TypeAlias = str | os.PathLike[str] | SweepResult | Comparison | Curve
@@ -40,8 +40,8 @@ class Found:
     kind : {"sweep", "comparison", "curve", "score"}
     document : dict
         What the command printed or would print.
-    sweep : SweepResult, optional
-        With its records.
+    records : sequence of dict
+        Cells of the sweep, where they are at hand.
     configuration : dict, optional
         Of the sweep, as run.
     folder : Path, optional
@@ -55,11 +55,16 @@ class Found:
     name: str
     kind: Kind
     document: dict[str, Any]
-    sweep: SweepResult | None = None
+    records: Sequence[dict[str, Any]] = ()
     configuration: dict[str, Any] | None = None
     folder: Path | None = None
     hashes: Mapping[str, str] | None = None
     address: str | None = None
+
+    @property
+    def hash_facts(self) -> tuple[tuple[str, str], ...]:
+        """The hashes, each with what it is of."""
+        return tuple((f"SHA-256 of {name}", value) for name, value in (self.hashes or {}).items())
 
 
 def read_source(source: Source) -> Found:
@@ -73,7 +78,7 @@ def read_source(source: Source) -> Found:
         If the source is something else.
     """
     if isinstance(source, SweepResult):
-        return Found("the sweep", "sweep", source.document, sweep=source)
+        return Found("the sweep", "sweep", source.document, source.records)
     if isinstance(source, Comparison):
         return Found("the comparison", "comparison", source.document)
     if isinstance(source, Curve):
@@ -88,11 +93,10 @@ def read_source(source: Source) -> Found:
 
 
 def _read_folder(folder: Path) -> Found:
-    sweep = read_sweep(folder)
-    data = {name: (folder / name).read_bytes() for name in (CONFIGURATION, RECORDS)}
-    hashes = {name: _hash(content) for name, content in data.items()}
+    configuration, document, records = read_folder(folder)
+    hashes = {name: _hash((folder / name).read_bytes()) for name in (CONFIGURATION, RECORDS)}
     name = folder.name or str(folder.resolve().name)
-    return Found(name, "sweep", sweep.document, sweep, json.loads(data[CONFIGURATION]), folder, hashes, str(folder))
+    return Found(name, "sweep", document, records, configuration, folder, hashes, str(folder))
 
 
 def _read_document(source: str) -> Found:

@@ -2,49 +2,51 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
-from steinkit.errors import InputError, SteinkitWarning, UsageError
+from steinkit.errors import InputError, UsageError
 from steinkit.files import read_sample
-from steinkit.measures import take_measure
-from steinkit.measures.registry import restored_settings
 from steinkit.report.sources import Found
-from steinkit.sample import Sample
-from steinkit.sweeps.choice import Choice
 from steinkit.sweeps.identity import target_fingerprint
 from steinkit.sweeps.run import named_target
 from steinkit.sweeps.store import draws_file
+from steinkit.sweeps.tasks import score_again
 from steinkit.target import Target
 
 Setting = Mapping[str, Any]
 
 
-def telling_settings(choice: Choice, blind: Choice | None, parameter: str) -> dict[str, Setting]:
+def telling_settings(choice: Mapping[str, Any], blind: Mapping[str, Any] | None, parameter: str) -> dict[str, Setting]:
     """A setting on either side of the best one along a parameter, and the best one itself, by what to call them.
 
     On each side it is the pick of effective sample size if that lies there, else the middle one.
+
+    Parameters
+    ----------
+    choice, blind : mapping
+        Choices of a sweep's document: that of the verdict, and that of effective sample size.
+    parameter : str
     """
-    others = {name: value for name, value in choice.best.items() if name != parameter}
-    line = [row.settings for row in choice.rows if {**row.settings, **others} == row.settings]
+    others = {name: value for name, value in choice["best"].items() if name != parameter}
+    line = [row["settings"] for row in choice["table"] if {**row["settings"], **others} == row["settings"]]
     values = [setting[parameter] for setting in line]
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
         line.sort(key=lambda setting: float(setting[parameter]))
-    at = next(k for k, setting in enumerate(line) if setting == choice.best)
+    at = next(k for k, setting in enumerate(line) if setting == choice["best"])
     found: dict[str, Setting] = {}
-    for name, side in (("smaller", line[:at]), ("best", [choice.best]), ("larger", line[at + 1 :])):
+    for name, side in (("smaller", line[:at]), ("best", [choice["best"]]), ("larger", line[at + 1 :])):
         if not side:
             continue
-        picked = [setting for setting in side if blind is not None and setting == blind.best]
+        picked = [setting for setting in side if blind is not None and setting == blind["best"]]
         found[name] = (picked or [side[len(side) // 2]])[0]
     return found
 
 
 def scored_draws(
-    found: Found, settings: Sequence[Setting], target: Target | str | None
+    found: Found, settings: Sequence[Setting], measure: str, target: Target | str | None
 ) -> tuple[Target | None, dict[int, GraphSteinDiscrepancy]]:
     """The draws of the first seed of some settings, scored again; by the settings' places in the sequence.
 
@@ -53,6 +55,7 @@ def scored_draws(
     found : Found
         A sweep's folder.
     settings : sequence of mapping
+    measure : str
     target : Target or str, optional
         What was drawn from, or its name; by default the built-in target that the sweep names.
 
@@ -62,17 +65,14 @@ def scored_draws(
         If the target is not that of the sweep, or draws cannot be had or scored.
     """
     assert found.configuration is not None  # a folder has one
-    assert found.sweep is not None
     assert found.folder is not None
-    measures = restored_settings(found.configuration["measure_settings"], "graph")
-    samples = {k: _kept(found.folder, found.sweep.records, setting) for k, setting in enumerate(settings)}
-    there = {k: sample for k, sample in samples.items() if sample is not None}  # others failed before they had draws
-    if not there:
+    records = {k: _kept(found.folder, found.records, setting) for k, setting in enumerate(settings)}
+    kept = {k: record for k, record in records.items() if record is not None}  # others failed before they had draws
+    if not kept:
         return None, {}
-    made = _sweep_target(found.configuration, target, next(iter(there.values())).dim)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SteinkitWarning)  # the sweep has said it
-        return made, {k: take_measure("graph", sample, made, measures).result for k, sample in there.items()}
+    samples = {k: read_sample(str(draws_file(found.folder, record["cell"]))) for k, record in kept.items()}
+    made = _sweep_target(found.configuration, target, next(iter(samples.values())).dim)
+    return made, {k: score_again(made, samples[k], measure, record).result for k, record in kept.items()}
 
 
 def _sweep_target(configuration: Mapping[str, Any], target: Target | str | None, dim: int) -> Target:
@@ -96,10 +96,7 @@ def _sweep_target(configuration: Mapping[str, Any], target: Target | str | None,
     return target
 
 
-def _kept(folder: Path, records: Sequence[Mapping[str, Any]], setting: Setting) -> Sample | None:
-    """The draws that a sweep kept of a setting."""
-    for record in records:
-        path = draws_file(folder, record["cell"])
-        if record["settings"] == setting and path.is_file():
-            return read_sample(str(path))
-    return None
+def _kept(folder: Path, records: Sequence[Mapping[str, Any]], setting: Setting) -> Mapping[str, Any] | None:
+    """The record of a setting whose draws the sweep kept."""
+    there = (each for each in records if each["settings"] == setting and draws_file(folder, each["cell"]).is_file())
+    return next(there, None)

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from steinkit import plots
-from steinkit.describe.numbers import bracket, count, number, sentence
+from steinkit.describe.numbers import count, number, sentence
+from steinkit.describe.render import answers
+from steinkit.describe.settings import seeds_label, setting_label, value_label
+from steinkit.describe.sweep import LEVEL, headline, leading, median_of, statements, table
+from steinkit.describe.table import Table
+from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.errors import SteinkitError
-from steinkit.measures import find_measure
-from steinkit.report import sweep_draws, sweep_words
+from steinkit.measures import Measure, find_measure
 from steinkit.report.coordinate_bars import bars_pictures
-from steinkit.report.parts import Part, Picture, Table
+from steinkit.report.elements import Part, Picture
 from steinkit.report.pictures import NARROW, WIDE, drawing, on_axes
 from steinkit.report.reproduction import sweep_listings
 from steinkit.report.sources import Found
-from steinkit.report.wording import seeds_words, setting_words, value_words
-from steinkit.sweeps.choice import Choice, SettingSummary
+from steinkit.report.sweep_draws import scored_draws, telling_settings
 from steinkit.target import Target
 
-_LEVEL = 0.95  # at which a sweep chooses
+Document = Mapping[str, Any]
+Setting = Mapping[str, Any]
+
 _BARS_CAPTION = (
     "What each coordinate carries of the graph Stein discrepancy, medians over the seeds: where one bar stands out, "
     "that is the coordinate to mend."
@@ -41,119 +45,100 @@ def sweep_part(found: Found, target: Target | str | None) -> Part:
         names.
     """
     document = found.document
-    criteria = found.sweep.criteria if found.sweep is not None else _criteria(document)
-    choice = sweep_words.leading(criteria)
+    name = leading(document, find_measure)
     pictures: list[Picture] = []
     reservations = list(document["warnings"])
-    if choice is not None:
-        parameters = _parameters(choice)
-        pictures += [_selection(criteria, choice, name) for name in parameters]
-        if parameters and found.sweep is not None and choice.measure == "graph":
-            told = sweep_draws.telling_settings(choice, criteria.get("ess"), parameters[0])
+    if name is not None:
+        choice, parameters = document["criteria"][name], _parameters(document["criteria"][name])
+        pictures += [_selection(document, find_measure(name), parameter) for parameter in parameters]
+        if parameters and found.records and find_measure(name).has_picture:
+            shown = telling_settings(choice, document["criteria"].get(_blind_to(document)), parameters[0])
             if found.folder is not None:
                 try:
-                    pictures += _draws(found, choice, told, target)
+                    pictures += _draws(found, name, shown, target)
                 except SteinkitError as error:
                     reservations.append(f"the draws are not shown: {error}")
-            pictures += _bars(found.sweep.records, told)
+            pictures += _bars(found.records, name, shown)
+    choices = [table(entry, find_measure(each)) for each, entry in document["criteria"].items()]
     return Part(
         source=found.name,
-        headline=sweep_words.headline(criteria, document),
-        answers=tuple(sweep_words.answers(criteria, document, _draws_per_chain(found))),
+        headline=headline(document, find_measure),
+        answers=answers(statements(document, find_measure, _draws_per_chain(found))),
         reservations=tuple(reservations),
         pictures=tuple(pictures),
-        tables=(*(_table(each) for each in criteria.values()), *_failure_table(document)),
+        tables=(*choices, *_failure_table(document)),
         facts=tuple(_facts(found)),
         listings=() if found.configuration is None else sweep_listings(found.configuration, str(found.folder)),
     )
 
 
-def _criteria(document: Mapping[str, Any]) -> dict[str, Choice]:
-    """The choices, from the document of a sweep."""
-    return {name: _choice(name, entry) for name, entry in document["criteria"].items()}
+def _blind_to(document: Document) -> str:
+    """The measure that does not know the target, of those that the sweep chose by; empty if there is none."""
+    return next((name for name in document["criteria"] if find_measure(name).needs == "draws"), "")
 
 
-def _choice(name: str, entry: Mapping[str, Any]) -> Choice:
-    worst = math.inf if find_measure(name).smaller_is_better else -math.inf
-    rows = tuple(_summary(row, worst) for row in entry["table"])
-    best = next(row for row in rows if row.settings == entry["best"])
-    return Choice(name, entry["best"], tuple(entry["ties"]), best.median, best.interval, rows, _LEVEL, ())
-
-
-def _summary(row: Mapping[str, Any], worst: float) -> SettingSummary:
-    """A row of a choice; what has no number in JSON is worst, or not there where there are no cells."""
-    absent = worst if row["scored"] + row["failed"] else math.nan
-    interval = row["interval"]
-    if interval is not None:
-        low, high = (worst if end is None else end for end in interval)
-        interval = (low, high)
-    median, lower, upper = (absent if row[key] is None else row[key] for key in ("median", "lower", "upper"))
-    return SettingSummary(
-        row["settings"], row["scored"], row["failed"], median, interval, lower, upper, row["cost_per_draw"]
-    )
-
-
-def _parameters(choice: Choice) -> list[str]:
+def _parameters(choice: Mapping[str, Any]) -> list[str]:
     """Options with several values, the one with most first; lists make no axis."""
     values: dict[str, list[Any]] = {}
-    for row in choice.rows:
-        for name, value in row.settings.items():
+    for row in choice["table"]:
+        for name, value in row["settings"].items():
             if value not in values.setdefault(name, []):
                 values[name].append(value)
     varied = [name for name, found in values.items() if len(found) > 1]
     return sorted(varied, key=lambda name: -len(values[name]))
 
 
-def _selection(criteria: Mapping[str, Choice], choice: Choice, parameter: str) -> Picture:
-    words, measure = parameter.replace("_", " "), find_measure(choice.measure)
-    blind = criteria.get("ess")
-    against = blind is not None and blind is not choice
+def _selection(document: Document, measure: Measure, parameter: str) -> Picture:
+    blind = _blind_to(document)
+    against = blind if blind != measure.name else ""
 
     def draw(ax: Any) -> None:
-        plots.selection(criteria, parameter, ax, measure=choice.measure, against="ess" if against else None)
+        plots.selection(document, parameter, ax, measure=measure.name, against=against or None)
         ax.set_title("")
 
     other = ""
-    if blind is not None and against:
+    if against:
         other = (
-            " The broken line is effective sample size (scale on the right, larger is better), which rises as long as "
-            "the chain moves more freely, biased or not: it has a star of its own."
+            f" The broken line is {find_measure(against).title} (scale on the right, larger is better), which rises as "
+            "long as the chain moves more freely, biased or not: it has a star of its own."
         )
     better = "lower" if measure.smaller_is_better else "higher"
+    drawn = [measure.name, *([against] if against else [])]
     return Picture(
-        title=f"Which {words}?",
+        title=f"Which {parameter.replace('_', ' ')}?",
         caption=(
             f"The solid line is the median {measure.title} over the seeds, {better} is better, in the band of its "
-            f"95% bootstrap interval; the star marks the best setting, rings those that cannot be told from it.{other}"
+            f"{LEVEL:.0%} bootstrap interval; the star marks the best setting, rings those that cannot be told from "
+            f"it.{other}"
         ),
-        description=f"Medians by setting. {_in_numbers(choice)}"
-        + (f" {_in_numbers(blind)}" if against and blind else ""),
+        description=f"Medians by setting. {' '.join(_in_numbers(document, name) for name in drawn)}",
         wide=on_axes(draw, WIDE, 4.4),
         narrow=on_axes(draw, NARROW, 3.7),
     )
 
 
-def _in_numbers(choice: Choice) -> str:
-    medians = "; ".join(f"{number(row.median, 3)} at {setting_words(row.settings)}" for row in choice.rows)
-    return f"{sentence(find_measure(choice.measure).title)}: {medians}. Best: {setting_words(choice.best)}."
+def _in_numbers(document: Document, name: str) -> str:
+    measure, choice = find_measure(name), document["criteria"][name]
+    medians = "; ".join(
+        f"{number(median_of(row, measure), 3)} at {setting_label(row['settings'])}" for row in choice["table"]
+    )
+    return f"{sentence(measure.title)}: {medians}. Best: {setting_label(choice['best'])}."
 
 
-def _draws(
-    found: Found, choice: Choice, told: Mapping[str, Mapping[str, Any]], target: Target | str | None
-) -> list[Picture]:
+def _draws(found: Found, name: str, shown: Mapping[str, Setting], target: Target | str | None) -> list[Picture]:
     """Draws of three settings with contours of the target."""
-    made, scored = sweep_draws.scored_draws(found, list(told.values()), target)
+    made, scored = scored_draws(found, list(shown.values()), name, target)
     if not scored:
         return []
-    blind = found.sweep.criteria.get("ess") if found.sweep is not None else None
-    names = [setting_words(setting) for setting in told.values()]
-    results = {names[k]: result for k, result in scored.items()}
+    criteria, blind = found.document["criteria"], _blind_to(found.document)
+    labels = [setting_label(setting) for setting in shown.values()]
+    results = {labels[k]: result for k, result in scored.items()}
     marks: dict[str, str] = {}
-    for name, setting in zip(names, told.values(), strict=True):
-        told_by = ["best"] if setting == choice.best else []
-        told_by += ["picked by ESS"] if blind is not None and setting == blind.best else []
-        if told_by:
-            marks[name] = ", ".join(told_by)
+    for label, setting in zip(labels, shown.values(), strict=True):
+        picks = ["best"] if setting == criteria[name]["best"] else []
+        picks += [f"picked by {blind.upper()}"] if blind and setting == criteria[blind]["best"] else []
+        if picks:
+            marks[label] = ", ".join(picks)
     wide = plots.settings_panels(results, made, marks=marks, columns=len(results))
     narrow = plots.settings_panels(results, made, marks=marks, columns=1)
     wide.set_size_inches(WIDE, 3.5)
@@ -171,14 +156,14 @@ def _draws(
                 + (" Grey regions hold 50, 90 and 99% of the target." if contours else "")
                 + " One seed is an example; the verdict rests on all of them."
             ),
-            description=" ".join(_panel_words(name, result) for name, result in results.items()),
+            description=" ".join(_panel_in_numbers(label, result) for label, result in results.items()),
             wide=drawing(wide),
             narrow=drawing(narrow),
         )
     ]
 
 
-def _panel_words(name: str, result: Any) -> str:
+def _panel_in_numbers(name: str, result: GraphSteinDiscrepancy) -> str:
     points = result.sample.points
     ranges = ", ".join(
         f"{label} from {number(low, 2)} to {number(high, 2)}"
@@ -187,59 +172,27 @@ def _panel_words(name: str, result: Any) -> str:
     return f"{sentence(name)}: {count(len(points), 'draw')}, {ranges}, discrepancy {number(result.value, 3)}."
 
 
-def _bars(records: Sequence[Mapping[str, Any]], told: Mapping[str, Mapping[str, Any]]) -> list[Picture]:
+def _bars(records: Sequence[Mapping[str, Any]], measure: str, shown: Mapping[str, Setting]) -> list[Picture]:
     """Medians over the seeds of what each coordinate carries."""
     groups = {
-        f"{setting_words(setting)}{' (best)' * (role == 'best')}": _coordinate_medians(records, setting)
-        for role, setting in told.items()
+        f"{setting_label(setting)}{' (best)' * (role == 'best')}": _coordinate_medians(records, measure, setting)
+        for role, setting in shown.items()
     }
     return bars_pictures({label: entries for label, entries in groups.items() if entries}, _BARS_CAPTION)
 
 
-def _coordinate_medians(records: Sequence[Mapping[str, Any]], setting: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _coordinate_medians(records: Sequence[Mapping[str, Any]], measure: str, setting: Setting) -> list[dict[str, Any]]:
     values: dict[str, list[float]] = {}
     for record in records:
         for entry in record["results"] if record["settings"] == setting else ():
-            for each in entry.get("coordinates", ()) if entry["measure"] == "graph" else ():
+            for each in entry.get("coordinates", ()) if entry["measure"] == measure else ():
                 values.setdefault(each["name"], []).append(each["value"])
     return [{"name": name, "value": float(np.median(found))} for name, found in values.items()]
 
 
-def _table(choice: Choice) -> Table:
-    measure = find_measure(choice.measure)
-    better = "smaller is better" if measure.smaller_is_better else "larger is better"
-    columns = ["setting", "verdict", "median", f"{choice.level:.0%} interval"]
-    columns += ["certified median"] if measure.has_bracket else []
-    columns += ["scored", "failed", "cost a draw"]
-    rows = tuple(_setting_row(choice, row, measure.has_bracket) for row in choice.rows)
-    marked = next(k for k, row in enumerate(choice.rows) if row.settings == choice.best)
-    return Table(f"{sentence(measure.title)} over the seeds, {better}", tuple(columns), rows, marked)
-
-
-def _setting_row(choice: Choice, row: SettingSummary, proves: bool) -> tuple[str, ...]:
-    interval = "" if row.interval is None else " to ".join(_end(end) for end in row.interval)
-    verdict = "best" if row.settings == choice.best else "not told apart" if row.settings in choice.ties else "worse"
-    if not row.scored + row.failed:
-        verdict = "not run"
-    return (
-        setting_words(row.settings),
-        verdict,
-        _end(row.median),
-        interval,
-        *([bracket(row.lower, row.upper)] if proves else []),
-        str(row.scored),
-        str(row.failed),
-        number(row.cost_per_draw) if row.cost_per_draw is not None else "",
-    )
-
-
-def _end(value: float) -> str:
-    return "worst" if math.isinf(value) else number(value)
-
-
 def _failure_table(document: Mapping[str, Any]) -> list[Table]:
     rows = tuple(
-        (setting_words(entry["settings"]), seeds_words(entry["seeds"]), entry["reason"])
+        (setting_label(entry["settings"]), seeds_label(entry["seeds"]), entry["reason"])
         for entry in document["failures"]
     )
     return [Table("Failures", ("setting", "seeds", "reason"), rows)] if rows else []
@@ -247,9 +200,7 @@ def _failure_table(document: Mapping[str, Any]) -> list[Table]:
 
 def _draws_per_chain(found: Found) -> int | None:
     """Draws of each chain, if they all have the same number."""
-    lengths = (
-        {record["draws"] for record in found.sweep.records if record["draws"]} if found.sweep is not None else set()
-    )
+    lengths = {record["draws"] for record in found.records if record["draws"]}
     return lengths.pop() if len(lengths) == 1 else None
 
 
@@ -261,25 +212,24 @@ def _facts(found: Found) -> list[tuple[str, str]]:
     if configuration is not None:
         target, sampler = configuration["target"], configuration["sampler"]
         facts += [
-            ("target", target["name"] + (f" ({setting_words(target['options'])})" if target["options"] else "")),
+            ("target", target["name"] + (f" ({setting_label(target['options'])})" if target["options"] else "")),
             ("target fingerprint", target["fingerprint"]),
             ("sampler", sampler["name"]),
-            *((f"sampler {name.replace('_', ' ')}", value_words(value)) for name, value in sampler["options"].items()),
+            *((f"sampler {name.replace('_', ' ')}", value_label(value)) for name, value in sampler["options"].items()),
             *([("hash of the sampler's code", str(sampler["code"]))] if "code" in sampler else []),
-            ("seeds", seeds_words(configuration["seeds"])),
+            ("seeds", seeds_label(configuration["seeds"])),
             ("measures", ", ".join(configuration["measures"])),
             *_measure_facts(configuration),
             *([("label", configuration["label"])] if configuration["label"] else []),
-            ("racing", value_words(configuration["racing"])),
+            ("racing", value_label(configuration["racing"])),
         ]
     facts += [("wall time", f"{document['seconds']:.1f} s")]
-    if found.sweep is not None:
+    if found.records:
         for what in ("sampling", "scoring"):
-            spent = sum(record["seconds"][what] for record in found.sweep.records)
+            spent = sum(record["seconds"][what] for record in found.records)
             facts.append((f"{what}, all cells", f"{spent:.1f} s of work"))
     facts.append(("steinkit that ran the sweep", configuration["version"] if configuration else document["version"]))
-    facts += [(f"SHA-256 of {name}", value) for name, value in (found.hashes or {}).items()]
-    return facts
+    return [*facts, *found.hash_facts]
 
 
 def _measure_facts(configuration: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -288,7 +238,7 @@ def _measure_facts(configuration: Mapping[str, Any]) -> list[tuple[str, str]]:
     read = {name for each in options for name, option in each.items() if not option.of_one_sample}
     settings = configuration["measure_settings"]
     return [
-        (name.replace("_", " "), value_words(value))
+        (name.replace("_", " "), value_label(value))
         for name, value in settings.items()
         if name in read and value is not None
     ]

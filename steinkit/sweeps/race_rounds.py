@@ -7,11 +7,11 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
+from steinkit.describe.settings import setting_key
 from steinkit.measures import find_measure
 from steinkit.sweeps.execution import Cell, Execution, Record, seconds_of
 from steinkit.sweeps.plan import Plan
 from steinkit.sweeps.racing import Bracket, Race
-from steinkit.sweeps.result import words
 
 _LOOSE = 1e-2
 """Tolerance of early rounds where the final one is tighter: scores are then several times cheaper."""
@@ -38,7 +38,7 @@ def race_rounds(plan: Plan, execution: Execution) -> tuple[list[Record], dict[st
         plan.seeds,
         smaller_is_better=find_measure(plan.measures[0]).smaller_is_better,
         tolerance=loose_tolerance(plan),
-        names=[words(setting) for setting in plan.settings],
+        names=[setting_key(setting) for setting in plan.settings],
     )
     found: dict[Cell, Record] = {}
     brackets: dict[Cell, Bracket | None] = {}
@@ -49,7 +49,7 @@ def race_rounds(plan: Plan, execution: Execution) -> tuple[list[Record], dict[st
         found |= computed
         distinct |= {record["cell"]: record for record in computed.values()}
         brackets |= {cell: _bracket(record, plan.measures[0]) for cell, record in computed.items()}
-    dropped = {words(plan.settings[i]): reason for i, reason in sorted(race.dropped.items())}
+    dropped = {setting_key(plan.settings[i]): reason for i, reason in sorted(race.dropped.items())}
     records = [found[cell] for cell in plan.cells if cell in found]
     return records, {"dropped": dropped, **_work(list(distinct.values()), records, plan)}
 

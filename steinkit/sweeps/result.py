@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from steinkit import __version__
-from steinkit.describe.numbers import sentence
+from steinkit.describe.settings import setting_key
+from steinkit.describe.sweep import text
 from steinkit.errors import InputError
 from steinkit.measures import find_measure
 from steinkit.sweeps.choice import Choice, choose
 from steinkit.sweeps.store import CONFIGURATION, RECORDS, RESULT, parse_records
 
 Record = dict[str, Any]
-_SHOWN = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class SweepResult:
     warnings: tuple[str, ...]
 
     def __repr__(self) -> str:
-        best = "; ".join(f"best by {name}: {words(choice.best)}" for name, choice in self.criteria.items())
+        best = "; ".join(f"best by {name}: {setting_key(choice.best)}" for name, choice in self.criteria.items())
         return f"<SweepResult of {self.cells} cells, {self.failed} failed; {best or 'no choice'}>"
 
     @property
@@ -89,18 +89,7 @@ class SweepResult:
 
     def summary(self) -> str:
         """The choice by each measure, the ties and the failures, in words."""
-        lines = [
-            f"{len(self.settings)} settings, {len(self.seeds)} seeds: {self.cells} cells, {self.reused} of them from "
-            f"before, {self.failed} failed; {self.seconds:.1f} s"
-        ]
-        for name, choice in self.criteria.items():
-            lines += ["", *_choice_lines(name, choice)]
-        lines += _agreement(self.criteria)
-        if self.racing is not None:
-            lines += ["", *_racing_lines(self.racing)]
-        if self.failed:
-            lines += ["", "Failed:", *_failure_lines(self.failures)]
-        return "\n".join(lines)
+        return text(self.document, find_measure, len(self.settings), len(self.seeds))
 
 
 def make_result(
@@ -116,7 +105,7 @@ def make_result(
 ) -> SweepResult:
     """Choose by every measure, and gather what there is to warn of."""
     criteria: dict[str, Choice] = {}
-    running = [i for i, each in enumerate(settings) if racing is None or words(each) not in racing["dropped"]]
+    running = [i for i, each in enumerate(settings) if racing is None or setting_key(each) not in racing["dropped"]]
     warnings = [*notes, *_cell_warnings(records)]
     for name in measures:
         if any(_has_value(record, name) for record in records):
@@ -151,15 +140,9 @@ def read_sweep(directory: str | os.PathLike[str]) -> SweepResult:
     InputError
         If the folder holds no finished sweep.
     """
-    folder = Path(directory)
-    configuration, result = (_read_document(folder / name, folder) for name in (CONFIGURATION, RESULT))
-    known = parse_records((folder / RECORDS).read_bytes(), folder / RECORDS)
-    missing = [cell for cell in result["records"] if cell not in known]
-    if missing:
-        raise InputError(f"{folder / RECORDS} lacks {len(missing)} records of the sweep; run it again on the folder")
-    found = result["result"]
+    configuration, found, records = read_folder(directory)
     made = make_result(
-        [known[cell] for cell in result["records"]],
+        records,
         configuration["settings"],
         configuration["seeds"],
         configuration["measures"],
@@ -171,22 +154,46 @@ def read_sweep(directory: str | os.PathLike[str]) -> SweepResult:
     return SweepResult(**vars(made) | {"warnings": tuple(found["warnings"])})
 
 
-def words(settings: Mapping[str, Any]) -> str:
-    """A setting in words."""
-    return ", ".join(f"{name} {value}" for name, value in settings.items())
+def read_folder(directory: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any], list[Record]]:
+    """What a finished sweep left in its folder: its configuration, what it printed with --json, its records.
+
+    Raises
+    ------
+    InputError
+        If the folder holds no finished sweep.
+    """
+    folder = Path(directory)
+    configuration = _read_document(folder, CONFIGURATION, ("settings", "seeds", "measures"))
+    result = _read_document(folder, RESULT, ("result", "records"))
+    known = parse_records(_read_file(folder, RECORDS), folder / RECORDS)
+    missing = [cell for cell in result["records"] if cell not in known]
+    if missing:
+        raise InputError(f"{folder / RECORDS} lacks {len(missing)} records of the sweep; run it again on the folder")
+    return configuration, result["result"], [known[cell] for cell in result["records"]]
 
 
-def _read_document(path: Path, folder: Path) -> dict[str, Any]:
+def _read_document(folder: Path, name: str, keys: Sequence[str]) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = json.loads(path.read_bytes())
+        found = json.loads(_read_file(folder, name))
+    except ValueError as error:
+        raise InputError(f"{folder / name} cannot be read: {error}") from None
+    if not isinstance(found, dict) or any(key not in found for key in keys):
+        raise InputError(
+            f"{folder / name} is not what a sweep writes, with {', '.join(keys)}; name a folder that it made"
+        )
+    return found
+
+
+def _read_file(folder: Path, name: str) -> bytes:
+    try:
+        return (folder / name).read_bytes()
     except FileNotFoundError:
         raise InputError(
-            f"{folder} holds no finished sweep: there is no {path.name} in it; run 'steinkit sweep CONFIG.toml -o "
-            f"{folder}' to its end"
+            f"{folder} holds no finished sweep: there is no {name} in it; run 'steinkit sweep CONFIG.toml -o {folder}' "
+            "to its end"
         ) from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from None
-    return found
+    except OSError as error:
+        raise InputError(f"{folder / name} cannot be read: {error}") from None
 
 
 def _has_value(record: Record, measure: str) -> bool:
@@ -204,69 +211,6 @@ def _cell_warnings(records: Sequence[Record]) -> list[str]:
                 first[measure] = (next(n for n in record["warnings"] if n.startswith(f"{measure}:")), record)
     return [
         f"{counts[measure]} cell{'s' * (counts[measure] > 1)} came with warnings of measure {note}"
-        f" ({words(record['settings'])}, seed {record['seed']})"
+        f" ({setting_key(record['settings'])}, seed {record['seed']})"
         for measure, (note, record) in first.items()
     ]
-
-
-def _choice_lines(name: str, choice: Choice) -> list[str]:
-    measure = find_measure(name)
-    better = "smallest" if measure.smaller_is_better else "largest"
-    interval = "" if choice.interval is None else f" ({choice.level:.0%} interval {_ends(choice.interval)})"
-    lines = [
-        f"By {measure.title} ({better} median): {words(choice.best)}, median {choice.median:.4g}{interval}",
-    ]
-    if choice.ties:
-        lines.append(f"  cannot be told from it: {'; '.join(map(words, choice.ties))}")
-    width = max(len(words(row.settings)) for row in choice.rows)
-    for row in choice.rows:
-        shown = "no cells" if not row.scored + row.failed else f"{row.median:<10.4g}"
-        ends = "" if row.interval is None else _ends(row.interval)
-        failed = f"  {row.failed} failed" if row.failed else ""
-        lines.append(f"  {words(row.settings):<{width}}  {shown}  {ends}{failed}".rstrip())
-    return lines
-
-
-def _ends(interval: tuple[float, float]) -> str:
-    return f"{interval[0]:.4g} to {interval[1]:.4g}"
-
-
-def _agreement(criteria: Mapping[str, Choice]) -> list[str]:
-    """What a measure that does not see bias, effective sample size, would have chosen instead."""
-    others = [choice for name, choice in criteria.items() if find_measure(name).has_bracket]
-    blind = next((choice for name, choice in criteria.items() if find_measure(name).needs == "draws"), None)
-    if blind is None or not others:
-        return []
-    chosen, title = others[0], sentence(find_measure(blind.measure).title)
-    if blind.best == chosen.best:
-        return ["", f"{title}, which does not see bias, chooses the same: {words(blind.best)}."]
-    return [
-        "",
-        f"{title}, which does not see bias, would have chosen {words(blind.best)}; by measure "
-        f"{chosen.measure} that is {'as good' if blind.best in chosen.ties else 'worse'}.",
-    ]
-
-
-def _racing_lines(report: Mapping[str, Any]) -> list[str]:
-    lines = [
-        f"Racing ran {report['cells_run']} cells where the full sweep has {report['cells_full']}, in "
-        f"{report['seconds_spent']:.1f} s of work instead of about {report['seconds_full_estimate']:.1f} s "
-        f"({report['saved']:.0%} saved)."
-    ]
-    return lines + [f"  dropped {name}: {reason}" for name, reason in report["dropped"].items()]
-
-
-def _failure_lines(failures: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A line a setting, with the first of its reasons."""
-    seeds: dict[str, list[int]] = {}
-    reasons: dict[str, str] = {}
-    for entry in failures:
-        name = words(entry["settings"])
-        seeds.setdefault(name, []).extend(entry["seeds"])
-        reasons.setdefault(name, entry["reason"])
-    return [f"  {name}, {_seeds(seeds[name])}: {reason}" for name, reason in reasons.items()]
-
-
-def _seeds(seeds: Sequence[int]) -> str:
-    shown = ", ".join(map(str, seeds[:_SHOWN])) + (", ..." if len(seeds) > _SHOWN else "")
-    return f"seed{'s' * (len(seeds) > 1)} {shown}"

@@ -18,7 +18,8 @@ import joblib
 from threadpoolctl import threadpool_limits
 
 from steinkit.errors import SteinkitError, SteinkitWarning
-from steinkit.measures import take_measure
+from steinkit.measures import Measurement, take_measure
+from steinkit.measures.registry import restored_settings
 from steinkit.sample import Sample
 from steinkit.sweeps.swept_sampler import SweptSampler
 from steinkit.target import Target
@@ -83,6 +84,18 @@ def score_chain(target: Target, sample: Sample, measures: Sequence[str], setting
             results.append(found.document)
             notes += [f"{name}: {note}" for note in found.warnings]
     return Scores(results, "; ".join(reasons) or None, notes, time.perf_counter() - began)
+
+
+def score_again(target: Target, sample: Sample, measure: str, record: Mapping[str, Any]) -> Measurement:
+    """Take a measure of a cell's draws again, with the settings that the cell's own record holds.
+
+    Raises
+    ------
+    SteinkitError
+        As `take_measure` does, and UsageError if the record does not hold all of a setting, such as an operator.
+    """
+    with _quiet():
+        return take_measure(measure, sample, target, restored_settings(record["measure_settings"], measure))
 
 
 @contextlib.contextmanager

@@ -52,3 +52,31 @@ def test_mistakes(steinkit, scored, words, code, said):
     assert said in outcome.err
     assert Path("score.json").read_bytes() == before
     assert not Path("report.html").exists()
+
+
+def _interrupted(folder):
+    """What a sweep leaves that was stopped before its first record."""
+    (folder / "samples").mkdir()
+    (folder / "sweep.json").write_text('{"settings": [], "seeds": [], "measures": []}')
+    (folder / "records.jsonl").touch()
+
+
+@pytest.mark.parametrize(
+    ("fill", "lacks"),
+    [
+        (lambda folder: None, "sweep.json"),
+        (
+            lambda folder: (folder / "sweep.json").write_text('{"settings": [], "seeds": [], "measures": []}'),
+            "result.json",
+        ),
+        (_interrupted, "there is no result.json in it; run 'steinkit sweep CONFIG.toml -o sweep' to its end"),
+    ],
+)
+def test_a_folder_without_records_is_no_sweep(steinkit, folder, fill, lacks):
+    (folder / "sweep").mkdir()
+    fill(folder / "sweep")
+    outcome = steinkit("report", "sweep", "-o", "report.html")
+    assert outcome.code == 3
+    assert "Traceback" not in outcome.err
+    assert lacks in outcome.err
+    assert not Path("report.html").exists()

@@ -1,4 +1,6 @@
-"""Pictures of curves and comparisons: what is drawn, where, and that every drawn number is in the result."""
+"""Pictures of curves: what is drawn, where, and that every drawn number is in the result."""
+
+import json
 
 import numpy as np
 import pytest
@@ -6,7 +8,6 @@ from matplotlib.figure import Figure
 
 import steinkit as sk
 from steinkit import plots
-from steinkit.comparison import compare
 from steinkit.curves import curve
 from steinkit.samplers import iid
 
@@ -63,39 +64,16 @@ def test_curve_against_budgets_and_of_values_below_zero(ax):
     assert ax.get_yscale() == ("log" if (found.values > 0).all() else "linear")
 
 
-def test_comparison_draws_marks_ranks_and_the_reference(ax):
-    points = np.random.default_rng(1).standard_normal(60)
-    samples = {
-        "shifted": points + 1.0,
-        "right": points,
-        "again": points,
-        "a name too long for the margin": points + 2.0,
-    }
-    found = compare(samples, LINE, reference=3)
-    assert plots.comparison(found, ax) is ax
-    order = [name for group in found.ranking["graph"] for name in group]
-    values = {each.name: each.measurements["graph"].value for each in found.samples}
-    marks = [line.get_xdata()[0] for line in ax.lines if line.get_marker() == "o"]
-    assert marks == [values[name] for name in order]
-    assert labels(ax.yaxis)[:3] == ["right  1=", "again  1=", "shifted  3"]
-    assert labels(ax.yaxis)[3].startswith("a name too l…")
-    assert "3 independent samples of 60" in ax.get_legend().get_texts()[0].get_text()
-    bottom, top = ax.get_ylim()
-    assert bottom > top  # the best stands on top
-
-
-def test_comparison_by_another_measure(ax):
-    points = np.random.default_rng(2).standard_normal(50)
-    found = compare({"a": points, "b": points[:20]}, LINE, measures=("ksd", "ess"))
-    plots.comparison(found, ax, measure="ess")
-    assert "larger is better" in ax.get_xlabel()
-    assert ax.get_legend() is None
-
-
 def test_axes_are_made_where_none_are_given(replicates):
     import matplotlib.pyplot as plt
 
     made = plots.curve(curve(replicates[0], LINE, measure="ksd"))
     plt.close(made.figure)
-    made = plots.comparison(compare({"a": replicates[0]}, LINE, measures="ksd"))
-    plt.close(made.figure)
+
+
+def test_a_document_gives_the_same_picture(ax, replicates):
+    found = curve(replicates, LINE, measure="ksd")
+    other = Figure(layout="constrained").add_subplot()
+    plots.curve(found, ax)
+    plots.curve(json.loads(json.dumps(found.document)), other)
+    assert [line.get_xydata().tolist() for line in ax.lines] == [line.get_xydata().tolist() for line in other.lines]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
+import shutil
 from importlib import resources
 
 import pytest
@@ -60,12 +62,12 @@ def test_words_come_before_pictures_and_pictures_before_tables(pages):
 
 def test_pictures_say_what_is_seen_in_numbers(pages, sweep_folder):
     page = Page(pages["sweep"])
-    words = [attrs["alt"] for attrs in page.find("img")]
-    assert len(words) == 3  # which scale, draws, coordinates
+    described = [attrs["alt"] for attrs in page.find("img")]
+    assert len(described) == 3  # which scale, draws, coordinates
     for row in read_sweep(sweep_folder).criteria["graph"].rows:
-        assert f"{row.median:#.3g}" in words[0]
-    assert "80 draws" not in words[0]
-    assert "x1 from" in words[1]
+        assert f"{row.median:#.3g}" in described[0]
+    assert "80 draws" not in described[0]
+    assert "x1 from" in described[1]
     assert len(page.text("figcaption")) == 3
 
 
@@ -86,8 +88,8 @@ def test_each_source_has_its_verdict(pages):
 
 
 def test_curves_that_can_be_compared_share_a_picture_and_one_over_cost(pages):
-    words = [attrs["alt"] for attrs in Page(pages["mixed"]).find("img")]
-    curves = [each for each in words if "the curve: from" in each]
+    described = [attrs["alt"] for attrs in Page(pages["mixed"]).find("img")]
+    curves = [each for each in described if "the curve: from" in each]
     assert len(curves) == 2
     assert all("the curve (2): from" in each for each in curves)
     assert "against draws" in curves[0]
@@ -153,9 +155,31 @@ class TestMistakes:
         with pytest.raises(InputError, match=r"older.json: a result lacks .*'references'"):
             write_report(older, tmp_path / "page.html")
 
+    def test_a_folder_of_another_version(self, sweep_folder, tmp_path):
+        folder = shutil.copytree(sweep_folder, tmp_path / "older")
+        found = json.loads((folder / "result.json").read_text())
+        del found["result"]["failures"]
+        (folder / "result.json").write_text(json.dumps(found))
+        with pytest.raises(InputError, match=r"older: a result lacks .*; make it again with this version"):
+            write_report(folder, tmp_path / "page.html")
+
     def test_a_folder_without_a_sweep(self, tmp_path):
         with pytest.raises(InputError, match="no finished sweep"):
             write_report(tmp_path, tmp_path / "page.html")
+
+    @pytest.mark.parametrize("gone", ["sweep.json", "result.json", "records.jsonl"])
+    def test_a_folder_whose_sweep_lacks_a_file(self, sweep_folder, tmp_path, gone):
+        folder = shutil.copytree(sweep_folder, tmp_path / "sweep")
+        (folder / gone).unlink()
+        with pytest.raises(InputError, match=f"no finished sweep: there is no {gone} in it; run 'steinkit sweep"):
+            write_report(folder, tmp_path / "page.html")
+
+    @pytest.mark.parametrize("damaged", ["sweep.json", "result.json", "records.jsonl"])
+    def test_a_folder_with_files_of_something_else(self, sweep_folder, tmp_path, damaged):
+        folder = shutil.copytree(sweep_folder, tmp_path / "sweep")
+        (folder / damaged).write_text("[]\n")
+        with pytest.raises(InputError, match=damaged):
+            write_report(folder, tmp_path / "page.html")
 
     def test_a_file_that_does_not_exist(self, tmp_path):
         with pytest.raises(InputError, match="does not exist"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import tomllib
 
 import pytest
 
@@ -47,8 +48,31 @@ def test_round_trip(configuration, tmp_path):
 
 
 def test_whole_numbers_of_seeds_are_counted(configuration):
-    assert "seeds = 5\n" in configuration_text(configuration | {"seeds": [0, 1, 2, 3, 4]})
-    assert "seeds = [4, 2, 7]\n" in configuration_text(configuration)
+    def written(seeds):
+        return tomllib.loads(configuration_text(configuration | {"seeds": seeds}))["run"]["seeds"]
+
+    assert written([0, 1, 2, 3, 4]) == 5
+    assert written([4, 2, 7]) == [4, 2, 7]
+
+
+def test_hostile_names_stay_names(configuration):
+    hostile = 'a"]\n[run]\nseeds = 1 # \x7f\x00\\ \u2028 é'
+    changed = copy.deepcopy(configuration) | {"label": hostile}
+    changed["target"]["options"] = {hostile: [hostile, True, 1e-300], "mean": [0.0, 1.5]}
+    found = tomllib.loads(configuration_text(changed))
+    assert found["target_options"] == changed["target"]["options"]
+    assert found["run"]["label"] == hostile
+    assert found["run"]["seeds"] == [4, 2, 7]
+
+
+def test_what_toml_has_no_word_for_has_no_configuration_file(configuration):
+    for place in ("options", "settings"):
+        changed = copy.deepcopy(configuration)
+        if place == "options":
+            changed["sampler"]["options"]["budget"] = None
+        else:
+            changed["settings"] = [{**setting, "temperature": [None]} for setting in changed["settings"]]
+        assert not is_of_names(changed)
 
 
 def test_commands(configuration):

@@ -44,12 +44,22 @@ def test_place_among_independent_samples(middles, place):
 
 
 def test_the_bracket_and_the_ratio_are_told():
-    words = dict(_part([0.1, 0.2, 0.25]).answers)["What is its graph Stein discrepancy?"]
-    assert "proved to lie between 0.489999 and 0.510001" in words  # rounded outwards
-    assert "at 2.50 times their median" in words
+    answers = dict(_part([0.1, 0.2, 0.25]).answers)
+    number = answers["What is its graph Stein discrepancy?"]
+    assert "proved to lie between 0.489999 and 0.510001" in number  # rounded outwards
+    assert "at 2.50 times their median" in answers["Is that good?"]
 
 
 def test_a_number_without_reference_is_no_verdict():
-    words = dict(score_part(Found("draws.json", "score", ESS_SCORE)).answers)
-    assert "A bare number does not say" in words["Is that good?"]
-    assert "blind to bias" in words["What is its effective sample size?"]
+    said = dict(score_part(Found("draws.json", "score", ESS_SCORE)).answers)
+    assert "A bare number does not say" in said["Is that good?"]
+    assert "cannot see whether that is the target" in said["What is its effective sample size?"]
+
+
+def test_a_wasserstein_distance_is_found_not_proved():
+    document = copy.deepcopy(ESS_SCORE)
+    document["results"] = [{"measure": "wasserstein", "value": 0.5, "lower": 0.49, "upper": 0.51}]
+    said = str(score_part(Found("draws.json", "score", document)))
+    assert "found to lie between 0.489999 and 0.510001" in said
+    assert "proved" not in said
+    assert "certified" not in said

@@ -10,10 +10,14 @@ import pytest
 
 import steinkit as sk
 from steinkit.errors import InputError, UsageError
+from steinkit.measures import find_measure
+from steinkit.measures.registry import recorded_settings, restored_settings
 from steinkit.report.sources import read_source
 from steinkit.report.sweep_draws import scored_draws, telling_settings
 from steinkit.report.sweep_part import sweep_part
 from steinkit.sweeps.choice import choose
+from steinkit.sweeps.run import sweep
+from steinkit.sweeps.store import draws_file
 
 _STEPS = (5e-2, 1e-2, 5e-3, 1e-3, 1e-4)
 
@@ -25,13 +29,13 @@ def _choice(measure, values):
         for setting, value in zip(settings, values, strict=True)
         for seed in range(6)
     ]
-    return choose(records, measure, settings)
+    return choose(records, measure, settings).document
 
 
 def test_one_setting_on_either_side_of_the_best():
     graph = _choice("graph", [30.0, 5.0, 2.0, 4.0, 9.0])
-    told = telling_settings(graph, _choice("ess", [90.0, 20.0, 10.0, 5.0, 1.0]), "step_size")
-    assert {name: setting["step_size"] for name, setting in told.items()} == {
+    shown = telling_settings(graph, _choice("ess", [90.0, 20.0, 10.0, 5.0, 1.0]), "step_size")
+    assert {name: setting["step_size"] for name, setting in shown.items()} == {
         "smaller": 1e-3,  # the middle of two
         "best": 5e-3,
         "larger": 5e-2,  # what effective sample size picks
@@ -39,23 +43,23 @@ def test_one_setting_on_either_side_of_the_best():
 
 
 def test_a_best_one_at_the_end_has_one_side():
-    told = telling_settings(_choice("graph", [1.0, 5.0, 6.0, 7.0, 9.0]), None, "step_size")
-    assert set(told) == {"smaller", "best"}
+    shown = telling_settings(_choice("graph", [1.0, 5.0, 6.0, 7.0, 9.0]), None, "step_size")
+    assert set(shown) == {"smaller", "best"}
 
 
 def test_the_draws_kept_are_those_scored(sweep_folder):
     found = read_source(sweep_folder)
-    target, scored = scored_draws(found, list(found.sweep.settings), None)
+    target, scored = scored_draws(found, list(found.configuration["settings"]), "graph", None)
     assert target.score(np.array([[1.0, -2.0]])) == pytest.approx(np.array([[-1.0, 2.0]]))
-    for k, setting in enumerate(found.sweep.settings):
-        (record,) = [each for each in found.sweep.records if each["settings"] == setting and each["seed"] == 0]
+    for k, setting in enumerate(found.configuration["settings"]):
+        (record,) = [each for each in found.records if each["settings"] == setting and each["seed"] == 0]
         assert scored[k].value == pytest.approx(record["results"][0]["value"], rel=1e-12)
 
 
 def test_another_target_is_refused(sweep_folder):
     found = read_source(sweep_folder)
     with pytest.raises(InputError, match="not the one that the sweep was run with"):
-        scored_draws(found, list(found.sweep.settings), sk.targets.Normal([0.0, 1.0]))
+        scored_draws(found, list(found.configuration["settings"]), "graph", sk.targets.Normal([0.0, 1.0]))
 
 
 def test_code_is_not_run_unasked(sweep_folder, tmp_path):
@@ -65,7 +69,7 @@ def test_code_is_not_run_unasked(sweep_folder, tmp_path):
     (folder / "sweep.json").write_text(json.dumps(configuration))
     found = read_source(folder)
     with pytest.raises(UsageError, match="does not run unasked"):
-        scored_draws(found, list(found.sweep.settings), None)
+        scored_draws(found, list(found.configuration["settings"]), "graph", None)
 
 
 @pytest.fixture(scope="module")
@@ -89,3 +93,69 @@ def test_the_printed_document_alone_gives_the_same_verdict(sweep_folder, write_j
     assert part.headline == without_draws.headline
     assert part.tables == without_draws.tables
     assert part.pictures == without_draws.pictures[:1]  # coordinates are in the records
+
+
+@pytest.fixture(scope="module")
+def unusual(tmp_path_factory):
+    """A folder of a race whose measure has none of its usual settings, scored loosely and then tightly."""
+    folder = tmp_path_factory.mktemp("sweeps") / "unusual"
+
+    def shifted(target, *, seed, shift):
+        return shift + np.random.default_rng(seed).standard_normal((25, 2))
+
+    sweep(
+        "normal",
+        shifted,
+        target_options={"mean": [0.0, 0.0]},
+        grid={"shift": [5.0, 0.0]},
+        seeds=12,
+        measures=("graph",),
+        tolerance=1e-4,
+        stein_factors=(1.0, 0.5, 2.0),
+        dilation=1.5,
+        engine="block",
+        bounds=[[-np.inf, 50.0], [-60.0, np.inf]],
+        racing=True,
+        directory=folder,
+    )
+    return folder
+
+
+def test_draws_are_scored_as_their_records_were(unusual):
+    found = read_source(unusual)
+    settings = found.configuration["settings"]
+    assert len({json.dumps(each["measure_settings"]) for each in found.records}) == 2  # loose and tight
+    _, scored = scored_draws(found, settings, "graph", None)
+    assert set(scored) == {0, 1}
+    for k, result in scored.items():
+        records = [each for each in found.records if each["settings"] == settings[k] and each["seed"] == 0]
+        (entry,) = next(each["results"] for each in records if draws_file(unusual, each["cell"]).is_file())
+        assert (result.value, result.lower, result.upper) == (entry["value"], entry["lower"], entry["upper"])
+
+
+@pytest.mark.parametrize("measure", ["graph", "classical", "wasserstein", "ksd"])
+def test_settings_survive_their_record(measure):
+    """Of every setting of a measure: what a record says is what scoring again reads."""
+    unlike = {
+        "bounds": np.array([[-np.inf, 3.0], [0.0, np.inf]]),
+        "tolerance": 0.031,
+        "max_seconds": 7.5,
+        "stein_factors": (1.0, 0.5, 0.25),
+        "dilation": 3.0,
+        "graph": "complete",
+        "engine": "block",
+        "kernel": "gaussian",
+        "statistic": "u",
+        "squared": True,
+        "bootstrap": 10,
+        "seed": 3,
+        "operator": None,  # no record holds one
+    }
+    read = {name for name, option in find_measure(measure).options.items() if option.changes_value}
+    assert read <= set(unlike), "add a value for the new setting"
+    record = json.loads(json.dumps(recorded_settings(unlike)))
+    restored = restored_settings(record, measure)
+    assert set(restored) >= read
+    assert recorded_settings(unlike | restored) == recorded_settings(unlike)
+    for name in read:
+        assert np.array_equal(restored[name], unlike[name])

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from steinkit.describe.graph import graph_statements
+from steinkit.describe.render import running_text
 from steinkit.discrepancy.bracket import Bracketed, Reference
+from steinkit.discrepancy.graph.findings import direction, influences
 from steinkit.discrepancy.graph.spanner.geometry import Graph
 from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
 from steinkit.sample import DistinctSample, Floats
@@ -105,6 +109,30 @@ class GraphSteinDiscrepancy(Bracketed):
             spread = (self.coefficients.covariance * self.grad_g).sum(axis=(1, 2))
         return np.asarray((self.g * self.drift).sum(axis=1) + spread)
 
+    @property
+    def document(self) -> dict[str, Any]:
+        """What JSON documents say of it."""
+        return {
+            "measure": "graph",
+            "value": self.value,
+            "lower": self.lower,
+            "upper": self.upper,
+            "coordinates": [
+                {"name": name, "value": value, "lower": lower, "upper": upper}
+                for name, value, lower, upper in zip(
+                    self.sample.names,
+                    self.coordinate_values.tolist(),
+                    self.coordinate_lower.tolist(),
+                    self.coordinate_upper.tolist(),
+                    strict=True,
+                )
+            ],
+            "edges": len(self.graph.edges),
+            "dilation": self.dilation,
+            "engine": self.engine,
+            "seconds": self.seconds,
+        }
+
     def summary(self, reference: Reference | None = None) -> str:
         """Say in words what the number means, where the sample goes wrong, and what the number does not prove.
 
@@ -113,9 +141,32 @@ class GraphSteinDiscrepancy(Bracketed):
         reference : Reference, optional
             Discrepancies of independent samples of the same size, from `steinkit.reference_discrepancy`.
         """
-        from steinkit.discrepancy.graph.words import summarise
+        entry = {**self.document, "findings": self.findings()}
+        sample = {"draws": len(self.sample.inverse), "distinct": len(self.sample), "dim": self.sample.dim}
+        return running_text(graph_statements(entry, None if reference is None else reference.document, sample))
 
-        return summarise(self, reference)
+    def findings(self) -> dict[str, Any]:
+        """What g shows of where the sample is off, in JSON: which way each coordinate, and at which draws.
+
+        Returns
+        -------
+        dict
+            "gap" and "tolerance" of the bracket, "directions" (one a coordinate), "draws" and "half".
+        """
+        return {
+            "gap": self.gap,
+            "tolerance": self.tolerance,
+            "directions": [self._direction(j) for j in range(self.sample.dim)],
+            **influences(self.sample, self.test_function),
+        }
+
+    def _direction(self, j: int) -> str:
+        weights, own, uphill = self.sample.weights, 1.0, self.scores[:, j]
+        if self.coefficients is not None:
+            covariance = self.coefficients.covariance[:, j]
+            own, uphill = float(weights @ covariance[:, j]), (covariance * self.scores).sum(axis=1)
+        x, carried = self.sample.points[:, j], float(self.coordinate_lower[j])
+        return direction(weights, x, self.g[:, j], self.drift[:, j], uphill, own, carried)
 
     def __repr__(self) -> str:
         return (

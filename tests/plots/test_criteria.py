@@ -1,4 +1,4 @@
-"""Pictures of a sweep: what each criterion picks, draws over the density, settings side by side."""
+"""Pictures of what each criterion says of the settings of a sweep, and picks."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from steinkit import Target, UsageError, graph_stein_discrepancy, plots
+from steinkit import UsageError, plots
 from steinkit.sweeps.choice import choose
-from steinkit.targets import Normal, Uniform
 
 _STEPS = (1e-3, 1e-2, 1e-1)
 
@@ -34,12 +33,6 @@ def _choice(measure, medians, spread=0.05, slack=0.0, failures=0, settings=None)
 @pytest.fixture(scope="module")
 def choices():
     return {"graph": _choice("graph", [5.0, 2.0, 8.0]), "ess": _choice("ess", [3.0, 20.0, 90.0])}
-
-
-@pytest.fixture(scope="module")
-def wide():
-    points = 1.3 * np.random.default_rng(1).standard_normal((60, 2))
-    return graph_stein_discrepancy(points, Normal(dim=2), tolerance=1e-2)
 
 
 @pytest.fixture
@@ -182,84 +175,3 @@ class TestSelection:
             plots.selection(choices, "step_sice", ax)
         with pytest.raises(UsageError, match="no choice by 'ksd'; there are choices by graph, ess"):
             plots.selection(choices, "step_size", ax, measure="ksd")
-
-
-class TestDrawsWithDensity:
-    def test_contours_enclose_the_shares_of_the_target_that_they_say(self, wide, ax):
-        assert plots.draws_with_density(wide, Normal(dim=2), ax) is ax
-        (lines,) = [item for item in ax.collections if type(item).__name__ == "QuadContourSet" and not item.filled]
-        # the region of a standard normal in the plane that holds a share p has the radius sqrt(-2 log(1 - p))
-        for path, share in zip(lines.get_paths(), (0.99, 0.9, 0.5), strict=True):
-            radius = np.hypot(*path.vertices.T).mean()
-            assert radius == pytest.approx(np.sqrt(-2.0 * np.log1p(-share)), rel=0.03)
-
-    def test_the_density_is_found_beyond_the_draws(self, ax):
-        points = 0.05 * np.random.default_rng(2).standard_normal((30, 2)) + 1.0
-        result = graph_stein_discrepancy(points, Normal(dim=2), tolerance=1e-2)
-        plots.draws_with_density(result, Normal(dim=2), ax)
-        (low, high), (bottom, top) = ax.get_xlim(), ax.get_ylim()
-        assert max(low, bottom) < -3.0
-        assert min(high, top) > 3.0
-
-    def test_bounds_of_the_support_are_kept(self, ax):
-        target = Uniform([0.0, 0.0], [1.0, 1.0])
-        points = np.random.default_rng(3).random((30, 2))
-        result = graph_stein_discrepancy(points, target, tolerance=1e-2)
-        plots.draws_with_density(result, target, ax)
-        assert _saved(ax.figure).startswith(b"\x89PNG")
-        regions = [item for item in ax.collections if type(item).__name__ == "QuadContourSet"]
-        for region in regions:
-            for path in region.get_paths():
-                assert np.all((path.vertices >= 0.0) & (path.vertices <= 1.0))
-
-    def test_without_a_log_density_there_are_the_draws_alone(self, wide, ax):
-        plots.draws_with_density(wide, Target(score=lambda x: -x, dim=2), ax)
-        assert len(ax.collections) == 1
-
-    def test_three_dimensions_show_the_draws_alone(self, ax):
-        points = np.random.default_rng(4).standard_normal((20, 3))
-        target = Normal(dim=3)
-        plots.draws_with_density(graph_stein_discrepancy(points, target, tolerance=1e-2), target, ax)
-        assert len(ax.collections) == 1
-
-
-def _results(dim, count):
-    rng = np.random.default_rng(dim)
-    return {
-        f"scale {k + 1}": graph_stein_discrepancy(
-            (k + 1) * rng.standard_normal((12, dim)), Normal(dim=dim), tolerance=0.1
-        )
-        for k in range(count)
-    }
-
-
-class TestSettingsPanels:
-    def test_two_dimensions_share_axes_and_colours(self):
-        results = _results(2, 5)
-        figure = plots.settings_panels(results, Normal(dim=2), marks={"scale 1": "best by graph"})
-        panels = [ax for ax in figure.axes if ax.get_title()]
-        assert [ax.get_title() for ax in panels] == ["scale 1\nbest by graph", *list(results)[1:]]
-        assert len({ax.get_xlim() for ax in panels}) == len({ax.get_ylim() for ax in panels}) == 1
-        draws = [ax.collections[0] for ax in panels]
-        assert len({(item.norm.vmin, item.norm.vmax) for item in draws}) == 1
-        assert panels[0].spines["top"].get_linewidth() > panels[1].spines["top"].get_linewidth()
-        assert _saved(figure).startswith(b"\x89PNG")
-
-    def test_every_column_ends_with_a_labelled_axis(self):
-        figure = plots.settings_panels(_results(2, 5), Normal(dim=2))
-        panels = [ax for ax in figure.axes if ax.get_title()]
-        assert [bool(ax.get_xlabel()) for ax in panels] == [False, False, True, True, True]
-        assert [bool(ax.get_ylabel()) for ax in panels] == [True, False, False, True, False]
-
-    @pytest.mark.parametrize("dim", [1, 3])
-    def test_other_dimensions(self, dim):
-        figure = plots.settings_panels(_results(dim, 3), Normal(dim=dim), columns=2)
-        assert len([ax for ax in figure.axes if ax.get_title()]) == 3
-        assert _saved(figure).startswith(b"\x89PNG")
-
-    def test_results_of_different_dimensions_or_none(self):
-        mixed = {"a": next(iter(_results(1, 1).values())), "b": next(iter(_results(2, 1).values()))}
-        with pytest.raises(UsageError, match=r"dimensions \[1, 2\]"):
-            plots.settings_panels(mixed)
-        with pytest.raises(UsageError, match=r"dimensions \[\]"):
-            plots.settings_panels({})

@@ -1,10 +1,14 @@
-"""The summary says what is so: direction, draws, comparison, limits."""
+"""The summary says what is so: direction, draws, comparison, limits; so does what is read back from JSON."""
+
+import json
 
 import numpy as np
 import pytest
 
 import steinkit as sk
+from steinkit.describe.graph import graph_statements
 from steinkit.describe.numbers import midpoint, rounded_outwards
+from steinkit.describe.render import running_text
 
 TARGET = sk.targets.Normal(0.0, dim=2)
 
@@ -16,7 +20,7 @@ def wrong(change, n=150):
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "said"),
     [
         (lambda x: x + 1.0, "In beta, the draws sit too high"),
         (lambda x: x - 1.0, "In beta, the draws sit too low"),
@@ -24,8 +28,8 @@ def wrong(change, n=150):
         (lambda x: 0.3 * x, "In beta, the draws are too concentrated for this target"),
     ],
 )
-def test_direction_of_the_error(change, words):
-    assert words in " ".join(wrong(change).summary().split())
+def test_direction_of_the_error(change, said):
+    assert said in " ".join(wrong(change).summary().split())
 
 
 def test_the_worst_coordinate_comes_first_and_the_worst_draw_is_named():
@@ -63,10 +67,10 @@ def test_comparison_with_independent_draws():
     result, worse = wrong(lambda x: x), wrong(lambda x: x + 1.0)
     reference = sk.reference_discrepancy(TARGET, 150, 4, tolerance=1e-3)
     assert "Compared with what?" in result.summary()
-    told = " ".join(worse.summary(reference).split())
-    assert "This sample is above all of them" in told
-    assert f"{worse.value / reference.median:.2f} times their median" in told
-    assert "sampling noise" not in told
+    said = " ".join(worse.summary(reference).split())
+    assert "This sample is above all of them" in said
+    assert f"{worse.value / reference.median:.2f} times their median" in said
+    assert "sampling noise" not in said
     values = np.array([0.5, 0.9, 1.0, 9.0])
     inside = sk.Reference(lower=values, upper=values, n=150)
     assert "within their range" in " ".join(result.summary(inside).split())
@@ -81,27 +85,34 @@ def test_comparison_with_independent_draws():
 
 
 @pytest.mark.parametrize(
-    ("lower", "upper", "text"),
-    [
-        (0.22232093766, 0.22232093794, "0.22232093 and 0.22232094"),
-        (1 / 3, 1 / 3, "0.333333 and 0.333334"),
-        (0.1129, 0.1201, "0.112900 and 0.120100"),
-    ],
+    ("spread", "said"), [(2.0, "stray too far from the modes"), (0.4, "crowd the modes too closely")]
 )
-def test_brackets_are_rounded_outwards(lower, upper, text):
-    assert " and ".join(rounded_outwards(lower, upper)) == text
-    low, high = map(float, rounded_outwards(lower, upper))
-    assert low <= lower
-    assert high >= upper
-    assert low <= float(midpoint(lower, upper)) <= high
-
-
-@pytest.mark.parametrize(
-    ("spread", "words"), [(2.0, "stray too far from the modes"), (0.4, "crowd the modes too closely")]
-)
-def test_direction_where_there_are_two_modes(spread, words):
+def test_direction_where_there_are_two_modes(spread, said):
     """Each mode too wide or too narrow, the modes themselves in place: no shift and no stretch of the whole."""
     means = np.array([[-10.0, 0.0], [10.0, 0.0]])
     draws = np.repeat(means, 100, axis=0) + spread * np.random.default_rng(1).standard_normal((200, 2))
     result = sk.graph_stein_discrepancy(draws, sk.targets.GaussianMixture(means, 1.0), tolerance=1e-3)
-    assert f"In x1, the draws {words}" in " ".join(result.summary().split())
+    assert f"In x1, the draws {said}" in " ".join(result.summary().split())
+
+
+def test_a_document_read_again_says_all_but_the_findings():
+    result = wrong(lambda x: x + 1.0)
+    entry = json.loads(json.dumps({**result.document, "findings": result.findings()}))
+    sample = {"draws": 150, "distinct": 150, "dim": 2, "names": ["alpha", "beta"]}
+    reference = json.loads(json.dumps(sk.Reference(np.array([0.5, 0.9]), np.array([0.5, 0.9]), 150).document))
+    again = running_text(graph_statements(entry, reference, sample))
+    assert again == result.summary(sk.Reference(np.array([0.5, 0.9]), np.array([0.5, 0.9]), 150))
+    del entry["findings"]
+    without = graph_statements(entry, reference, sample)
+    assert [each.kind for each in without] == ["number", "comparison", "blame", "limits"]
+    assert without[2].text.startswith("Coordinate by coordinate: beta ")
+    assert "In beta" not in without[2].text
+
+
+def test_one_coordinate_without_findings_leaves_nothing_to_blame():
+    result = sk.graph_stein_discrepancy(np.linspace(-2.0, 2.0, 30), sk.targets.Normal(0.0))
+    sample = {"draws": 30, "distinct": 30, "dim": 1, "names": ["x1"]}
+    inside = sk.Reference(np.array([0.0, 9.0]), np.array([0.0, 9.0]), 30).document
+    said = graph_statements(result.document, inside, sample)
+    assert [each.text for each in said if each.kind == "blame"] == [""]
+    assert "noise" not in running_text(said)

@@ -1,0 +1,204 @@
+"""What is said of samples compared: a table a measure, then what the order proves and what it does not.
+
+Documents are those that ``steinkit compare --json`` prints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from steinkit.describe.claims import UNVISITED, DescribedMeasure, FindMeasure, better, bracket_column, preference
+from steinkit.describe.numbers import compact, count, listed, number, rounded_outwards, sentence
+from steinkit.describe.render import filled
+from steinkit.describe.statement import Statement
+from steinkit.describe.table import Table
+
+Document = Mapping[str, Any]
+
+_MOST_COLUMNS = 6  # coordinates beyond which only the heaviest is shown
+_GOOD = "Is the best one good?"
+_LEFT = ("rank", "sample", "worst coordinate")
+
+
+def text(document: Document, find: FindMeasure, errors: Mapping[str, Mapping[str, str]]) -> str:
+    """Tables and sentences for a reader at a terminal, measure by measure.
+
+    Parameters
+    ----------
+    document : mapping
+    find : callable
+        The measure of a name.
+    errors : mapping of str to mapping of str to str
+        By sample and measure, why some measures could not be taken.
+    """
+    blocks = []
+    for name in document["ranking"]:
+        measure = find(name)
+        found = table(document, measure)
+        lines = [f"{measure.title}: no sample could be measured"]
+        if found.rows:
+            lines = [found.caption, *found.lines((*_LEFT, bracket_column(measure.claim)))]
+        said = " ".join(each.text for each in statements(document, measure))
+        lines += ["", filled(said)] if said else []
+        for sample, reasons in errors.items():
+            lines += [filled(f"{sample} was not measured: {reasons[name]}")] if name in reasons else []
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks)
+
+
+def table(document: Document, measure: DescribedMeasure) -> Table:
+    """The samples measured, best first, and the independent ones."""
+    results = measured(document, measure.name)
+    places, draws = ranks(document, measure.name), _draws(document)
+    proof = bracket_column(measure.claim)
+    rows = []
+    for name in (*places, *(each for each in results if each not in places)):
+        entry = results[name]
+        row = {"rank": places.get(name, "-"), "sample": name, "draws": str(draws[name])}
+        row["value"] = compact(entry["value"], 6)
+        if proof:
+            row[proof] = " and ".join(rounded_outwards(entry["lower"], entry["upper"]))
+        rows.append(row | _coordinates(entry))
+    for reference in document["reference"].get(measure.name, ()):
+        row = {"sample": f"({count(len(reference['values']), 'independent sample')})", "draws": str(reference["draws"])}
+        row["value"] = compact(reference["median"])
+        rows.append(row | {proof: f"{reference['lower']:.4g} and {reference['upper']:.4g}"})
+    first = ("rank", "sample", "draws", "value", *([proof] if proof else []))
+    columns = tuple(dict.fromkeys((*first, *(name for row in rows for name in row))))
+    cells = tuple(tuple(row.get(column, "") for column in columns) for row in rows)
+    return Table(f"{measure.title}, {preference(measure)}", columns, cells)
+
+
+def statements(document: Document, measure: DescribedMeasure) -> list[Statement]:
+    """What the order by a measure proves, and what it does not."""
+    which = f"Which sample, by {measure.title}?"
+    groups, has_bracket = document["ranking"][measure.name], measure.claim != "estimated"
+    joined = "their brackets overlap" if has_bracket else "they are equal"
+    found = [
+        Statement("comparison", which, f"{listed(group, of='more')} cannot be told apart: {joined}.", True)
+        for group in groups
+        if len(group) > 1
+    ]
+    if len(groups) > 1 and has_bracket:
+        proved = (
+            f"Of two samples of different rank the difference is {measure.claim}, for these draws: how far their "
+            "samplers differ takes several samples of each to say."
+        )
+        found.append(Statement("comparison", which, proved, True))
+    if measure.needs == "draws":
+        blind = (
+            f"{sentence(measure.title)} is an estimate and blind to bias: it does not know the target, so that its "
+            "order is one of mixing, not of quality."
+        )
+        found.append(Statement("limits", which, blind, True))
+    if document["reference"].get(measure.name):
+        scale = "The independent samples come from the target itself: their median, and the range of them all."
+        found.append(Statement("method", _GOOD, scale, True))
+    return found
+
+
+def grounds(document: Document, find: FindMeasure) -> list[Statement]:
+    """All that a page has room for: the statements of every measure, with the best sample, the failures, the limits."""
+    which: list[Statement] = []
+    good: list[Statement] = []
+    for measure in map(find, document["ranking"]):
+        if document["ranking"][measure.name]:
+            which.append(Statement("number", f"Which sample, by {measure.title}?", _order(document, measure)))
+            if document["reference"].get(measure.name):
+                good.append(Statement("comparison", _GOOD, _against(document, measure)))
+            for each in statements(document, measure):
+                if each.question != _GOOD:
+                    which.append(each)
+                elif each not in good:  # it is the same for every measure
+                    good.append(each)
+    if not any(document["reference"].values()):
+        unknown = (
+            "No independent samples from the target were measured beside them: the order says which is better, not "
+            "whether any is good."
+        )
+        good.append(Statement("limits", _GOOD, unknown))
+    errors = [f"{each['file']} was not measured: {each['error']}" for each in document["samples"] if each["error"]]
+    return [
+        *which,
+        *good,
+        *(Statement("limits", "Did anything fail?", each) for each in errors or ["No: every sample was measured."]),
+        Statement("limits", "What does this not prove?", UNVISITED),
+    ]
+
+
+def headline(document: Document, measure: DescribedMeasure) -> str:
+    """The verdict in one sentence."""
+    groups, title = document["ranking"][measure.name], measure.title
+    if not groups:
+        return f"None of {count(len(document['samples']), 'sample')} could be ranked by {title}"
+    best, others = groups[0], sum(map(len, groups[1:]))
+    if len(best) > 1:
+        rest = f", and {better(measure.claim)} than the other {others}" if others else ""
+        return f"{listed(best)} are tied for best by {title}{rest}"
+    if not others:
+        return f"{best[0]} is the only sample ranked by {title}"
+    whom = groups[1][0] if others == 1 else f"the other {others} samples"
+    return f"{best[0]} is {better(measure.claim)} than {whom} by {title}"
+
+
+def measured(document: Document, measure: str) -> dict[str, Mapping[str, Any]]:
+    """The entries of the samples that a measure could be taken of, by their names."""
+    return {
+        sample["file"]: entry
+        for sample in document["samples"]
+        for entry in sample["results"]
+        if entry["measure"] == measure
+    }
+
+
+def ranks(document: Document, measure: str) -> dict[str, str]:
+    """Ranks of the samples that a measure puts in order, best first, with "=" where several share one."""
+    found: dict[str, str] = {}
+    place = 1
+    for group in document["ranking"][measure]:
+        found |= dict.fromkeys(group, f"{place}{'=' * (len(group) > 1)}")
+        place += len(group)
+    return found
+
+
+def _draws(document: Document) -> dict[str, int]:
+    return {each["file"]: each["draws"] for each in document["samples"]}
+
+
+def _coordinates(entry: Mapping[str, Any]) -> dict[str, str]:
+    """Values by coordinate, or the heaviest one's where there are many."""
+    found: Sequence[Mapping[str, Any]] = entry.get("coordinates", ())
+    if len(found) < 2:
+        return {}
+    key = "value" if "value" in found[0] else "bulk_ess"
+    if len(found) <= _MOST_COLUMNS:
+        return {f"[{each['name']}]": compact(each[key]) for each in found}
+    sign = -1.0 if key == "value" else 1.0
+    worst = min((each for each in found if each[key] is not None), key=lambda each: sign * each[key], default=None)
+    return {} if worst is None else {"worst coordinate": f"{worst['name']} {compact(worst[key])}"}
+
+
+def _order(document: Document, measure: DescribedMeasure) -> str:
+    results, groups = measured(document, measure.name), document["ranking"][measure.name]
+    places = [
+        listed([f"{name} ({number(results[name]['value'])})" for name in group], most=6)
+        + (", tied" if len(group) > 1 else "")
+        for group in groups
+    ]
+    return f"Best first ({preference(measure)}): {'; then '.join(places)}."
+
+
+def _against(document: Document, measure: DescribedMeasure) -> str:
+    """The best sample beside independent ones of its size."""
+    name = document["ranking"][measure.name][0][0]
+    best, references = measured(document, measure.name)[name], document["reference"][measure.name]
+    reference = next((each for each in references if each["draws"] == _draws(document)[name]), references[0])
+    values, median = reference["values"], reference["median"]
+    place = "above" if best["lower"] > max(values) else "below" if best["upper"] < min(values) else "within"
+    ratio = f", at {best['value'] / median:.2f} times their median" if median else ""
+    return (
+        f"By {measure.title}, {name} has {number(best['value'])}, {place} the range {number(min(values))} to "
+        f"{number(max(values))} of {count(len(values), 'independent sample')} of {reference['draws']} draws from the "
+        f"target{ratio}."
+    )

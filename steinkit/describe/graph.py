@@ -1,0 +1,166 @@
+"""What is said of a graph Stein discrepancy: the number, its proof, where the sample is off, and what is not proved.
+
+An entry is that of ``steinkit score --json``; what only the optimal g shows, the directions and the draws that weigh
+most, is said where the entry has "findings", those of `GraphSteinDiscrepancy.findings`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from steinkit.describe.claims import CERTIFIED_BETWEEN, DescribedMeasure, claimed, place
+from steinkit.describe.description import Description, Document, spent, spread
+from steinkit.describe.numbers import count, midpoint, rounded_outwards, sentence
+from steinkit.describe.statement import Statement
+from steinkit.describe.table import Table
+
+TITLE = "graph Stein discrepancy"
+_WHAT, _GOOD, _WHERE = f"What is its {TITLE}?", "Is that good?", "Where is it off?"
+_NAMED_COORDINATES = 5
+_DESCRIBED_COORDINATES = 3
+_SHOWN_NUMBERS = 4  # of a point
+
+_DIRECTIONS = {
+    "high": "the draws sit too high: the flow that would mend the sample moves them down",
+    "low": "the draws sit too low: the flow that would mend the sample moves them up",
+    "wide": "the draws are spread too widely for this target: the flow that would mend the sample pulls them together",
+    "narrow": "the draws are too concentrated for this target: the flow that would mend the sample pushes them apart",
+    "strays": "the draws stray too far from the modes: the flow that would mend the sample moves them uphill",
+    "crowds": "the draws crowd the modes too closely: the flow that would mend the sample moves them apart",
+    "unclear": "the sample is neither plainly shifted nor stretched; the picture shows where it is off",
+}
+_PLACES = {
+    "above": "above all of them, {times}",
+    "below": "below all of them, {times}; a sample that is too concentrated can be, so this alone is no praise",
+    "within": "within their range, {times}",
+}
+_LIMITS = (
+    "What this does not prove: a region of the target that no draw has visited, such as a second mode far from the "
+    "draws, changes the score nowhere near them and is not seen. A low discrepancy speaks for the regions visited; "
+    "whether all were visited must be known from elsewhere."
+)
+
+
+def describe_graph(
+    measure: DescribedMeasure, entry: Document, reference: Document | None, sample: Document
+) -> Description:
+    """Everything from the number to the method, and a table of brackets and shares."""
+    said = (*graph_statements(entry, reference, sample), _method(entry, sample))
+    return Description(measure.title, said, _table(entry))
+
+
+def graph_statements(entry: Document, reference: Document | None, sample: Document) -> tuple[Statement, ...]:
+    """The number, the comparison, the coordinates, the draws, and the limits."""
+    findings = entry.get("findings", {})
+    return (
+        Statement("number", _WHAT, _number(entry, findings, sample)),
+        Statement("comparison", _GOOD, _comparison(entry, reference)),
+        Statement("blame", _WHERE, _coordinates(entry, findings, reference)),
+        *([Statement("draws", "Which draws weigh most?", _draws(entry, findings, sample))] if findings else []),
+        Statement("limits", "What does this not prove?", _LIMITS),
+    )
+
+
+def _number(entry: Document, findings: Mapping[str, Any], sample: Document) -> str:
+    lower, upper = entry["lower"], entry["upper"]
+    distinct = ""
+    if sample["distinct"] != sample["draws"]:
+        distinct = f", {count(sample['distinct'], 'distinct point')}"
+    what = f"({count(sample['draws'], 'draw')}{distinct}, {count(sample['dim'], 'coordinate')})"
+    if _is_wide(entry):
+        return (
+            f"The {TITLE} lies between {' and '.join(rounded_outwards(lower, upper))} {what}. The bracket's relative "
+            f"width is {findings['gap']:.1e} where {findings['tolerance']:g} was asked for: quote both ends."
+        )
+    return f"The {TITLE} is {midpoint(lower, upper)}, {claimed('proved', lower, upper)} {what}."
+
+
+def _is_wide(entry: Document) -> bool:
+    """Whether the bracket is known to be wider than what was asked for."""
+    findings = entry.get("findings")
+    return findings is not None and bool(findings["gap"] > findings["tolerance"])
+
+
+def _comparison(entry: Document, reference: Document | None) -> str:
+    if reference is None:
+        return (
+            "Compared with what? The number shrinks as draws are added, at a level set by the target. Without "
+            "independent draws from the target (a reference) it only compares samples with one another."
+        )
+    lowest, highest = spread(reference)
+    samples, draws, median = len(reference["samples"]), reference["draws"], reference["median"]
+    if samples == 1:
+        return (
+            f"Compared with independent draws: one independent sample of {draws} draws from the target has "
+            f"discrepancy {median:.4g}. Such samples differ among themselves; score five or more for their range."
+        )
+    times = f"at {entry['value'] / median:.2f} times their median"
+    return (
+        f"Compared with independent draws: {samples} independent samples of {draws} draws from the target have "
+        f"discrepancies {lowest:.4g} to {highest:.4g}, median {median:.4g}. This sample is "
+        f"{_PLACES[_place(entry, reference)].format(times=times)}."
+    )
+
+
+def _place(entry: Document, reference: Document) -> str:
+    return place(entry["lower"], entry["upper"], *spread(reference))
+
+
+def _coordinates(entry: Document, findings: Mapping[str, Any], reference: Document | None) -> str:
+    """What each coordinate carries, and which way the heaviest ones are off."""
+    rows = entry["coordinates"]
+    total = sum(row["value"] for row in rows)
+    order = sorted(range(len(rows)), key=lambda j: -rows[j]["value"])
+    said = []
+    if len(rows) > 1:
+        shares = [f"{rows[j]['name']} {_share(rows[j]['value'], total)} ({rows[j]['value']:.4g})" for j in order]
+        more = len(rows) - _NAMED_COORDINATES
+        named = ", ".join([*shares[:_NAMED_COORDINATES], *([f"{more} more"] if more > 0 else [])])
+        said.append(f"Coordinate by coordinate: {named}.")
+    heavy = [j for j in order[:_DESCRIBED_COORDINATES] if rows[j]["value"] >= 0.5 * rows[order[0]]["value"]]
+    if findings:
+        said += [f"In {rows[j]['name']}, {_DIRECTIONS[findings['directions'][j]]}." for j in heavy]
+    if said and reference is not None and len(reference["samples"]) > 1 and _place(entry, reference) == "within":
+        said.insert(0, "Independent samples score as much, so what follows may be sampling noise.")
+    return " ".join(said)
+
+
+def _draws(entry: Document, findings: Mapping[str, Any], sample: Document) -> str:
+    return (
+        f"The draws with the most influence on the worst test function h (mean {entry['lower']:.4g} over the sample, "
+        "0 under the target; large where there tend to be too many draws): "
+        f"{'; '.join(map(_draw, findings['draws']))}. Half of the influence lies on {findings['half']} of "
+        f"{sample['distinct']} points."
+    )
+
+
+def _draw(found: Mapping[str, Any]) -> str:
+    point = found["point"]
+    shown = ", ".join([f"{value:.4g}" for value in point[:_SHOWN_NUMBERS]] + ["..."] * (len(point) > _SHOWN_NUMBERS))
+    repeats = f" ({found['count']} times)" if found["count"] > 1 else ""
+    return f"draw {found['draw']}{repeats} at ({shown}), h = {found['h']:+.3g}"
+
+
+def _method(entry: Document, sample: Document) -> Statement:
+    kind = "complete graph" if entry["dilation"] == 1.0 else f"{entry['dilation']:g}-spanner"
+    if sample["dim"] == 1:
+        kind = "sorted sample"
+    seconds = f"; seconds: {spent(entry)}" if spent(entry) else ""
+    text = f"Computed on the {kind} ({entry['edges']} edges) by engine {entry['engine']}{seconds}."
+    return Statement("method", "How was it computed?", text)
+
+
+def _table(entry: Document) -> Table:
+    rows = []
+    for each in (*entry["coordinates"], {**entry, "name": "total"}):
+        lower, upper = each["lower"], each["upper"]
+        shown = "see bracket" if _is_wide(entry) else midpoint(lower, upper)
+        share = _share(0.5 * (lower + upper), entry["value"])
+        rows.append((each["name"], shown, share, " and ".join(rounded_outwards(lower, upper))))
+    columns = ("coordinate", "discrepancy", "share", CERTIFIED_BETWEEN)
+    return Table(f"{sentence(TITLE)} by coordinate", columns, tuple(rows))
+
+
+def _share(value: float, total: float) -> str:
+    return f"{value / total if total > 0.0 else 0.0:.0%}"

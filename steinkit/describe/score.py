@@ -1,0 +1,92 @@
+"""What is said of a sample's score: the measures side by side, then each in turn.
+
+Documents are those that ``steinkit score --json`` prints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from steinkit.describe.claims import CERTIFIED_BETWEEN, ESTIMATE, place
+from steinkit.describe.description import Description, Document, ScoredMeasure, spread
+from steinkit.describe.numbers import compact, count, number, rounded_outwards, sentence
+from steinkit.describe.render import running_text
+from steinkit.describe.statement import Statement
+from steinkit.describe.table import Table
+
+FindMeasure: TypeAlias = Callable[[str], ScoredMeasure]
+
+_ON_THE_LEFT = ("measure", "coordinate", "between", CERTIFIED_BETWEEN, "independent samples")
+_PLACES = {"above": "above all", "below": "below all", "within": "within the range of"}
+_BARE = (
+    "A bare number does not say: it shrinks as draws are added, at a level set by the target. Score independent draws "
+    "beside it (--reference), or other samples of the same size."
+)
+
+
+def score_text(heading: str, document: Document, find: FindMeasure) -> str:
+    """The heading, the measures side by side if there are several, then each in turn, for a reader at a terminal.
+
+    Parameters
+    ----------
+    heading : str
+    document : mapping
+        Its entries may hold "findings": what only the result in memory knows.
+    find : callable
+        The measure of a name.
+    """
+    blocks = [heading]
+    described = descriptions(document, find)
+    if len(described) > 1:
+        blocks.append(_lines(measures_table(document, described, find)))
+    for each in described:
+        blocks += [_lines(each.table)] if each.table is not None else []
+        blocks.append(running_text(each.statements))
+    return "\n\n".join(blocks)
+
+
+def descriptions(document: Document, find: FindMeasure) -> list[Description]:
+    """What is said of each measure."""
+    sample, references = document["sample"], document["references"]
+    measures = [(find(entry["measure"]), entry) for entry in document["results"]]
+    return [each.describe(each, entry, references.get(each.name), sample) for each, entry in measures]
+
+
+def page_statements(described: list[Description]) -> list[Statement]:
+    """What a page says: every measure's statements, and a caution where nothing is there to compare with."""
+    said = [each for description in described for each in description.statements]
+    if not any(each.kind == "comparison" for each in said):
+        said.append(Statement("comparison", "Is that good?", _BARE))
+    return said
+
+
+def headline(name: str, document: Document, find: FindMeasure) -> str:
+    """The verdict of the first measure in one sentence."""
+    entry = document["results"][0]
+    head = f"{sentence(find(entry['measure']).title)} {number(entry['value'])} for {name}"
+    reference = document["references"].get(entry["measure"])
+    if reference is None:
+        return head
+    where = _PLACES[place(entry["lower"], entry["upper"], *spread(reference))]
+    return f"{head}: {where} {count(len(reference['samples']), 'independent sample')} from the target"
+
+
+def measures_table(document: Document, described: list[Description], find: FindMeasure) -> Table:
+    """The measures side by side."""
+    rows = []
+    for entry, description in zip(document["results"], described, strict=True):
+        proof = ESTIMATE
+        if find(entry["measure"]).claim != "estimated":
+            proof = " and ".join(rounded_outwards(entry["lower"], entry["upper"]))
+        reference = document["references"].get(entry["measure"])
+        others = "" if reference is None else "{:.4g} to {:.4g}".format(*spread(reference))
+        rows.append(
+            (description.title, compact(entry["value"], 6), proof, *([others] if document["references"] else []))
+        )
+    columns = ("measure", "value", "between", *(["independent samples"] if document["references"] else []))
+    return Table("Measures of the sample", columns, tuple(rows))
+
+
+def _lines(table: Table) -> str:
+    return "\n".join(table.lines(_ON_THE_LEFT))

@@ -1,0 +1,88 @@
+"""Where a sample is off: what is read from the optimal g, in numbers.
+
+The reading is heuristic. For a distribution with a density, moving every point x a little along g(x) changes its
+Kullback-Leibler divergence from the target at the rate of minus the mean of h = T_P g [1]_; the optimal g makes that
+mean largest among the functions admitted. So g points from where draws lie to where they should lie, and the sample is
+off against it. The diffusion operator of a covariance coefficient a is Langevin's applied to a g, which is then the
+flow; the directions are about its part a_jj g_j, which has the sign of g_j.
+
+References
+----------
+.. [1] Q. Liu and D. Wang, "Stein variational gradient descent", NeurIPS 2016, theorem 3.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from steinkit.sample import DistinctSample, Floats
+
+_LEADING_DRAWS = 3
+_CLEAR = 0.4  # share of a coordinate's discrepancy from which a shift or a stretch explains it
+_PREVAILS = 2.0  # times the other part of the mean of h, from which one is worth a word
+
+
+def influences(sample: DistinctSample, h: Floats) -> dict[str, Any]:
+    """Which draws weigh most in the mean of h, by q_i |h_i|, as JSON can hold it.
+
+    Returns
+    -------
+    dict
+        "draws": of the leading points the first "draw" there, counted from one, the "count" of draws, the "point" and
+        "h". "half": on how many of the points half of the influence lies.
+    """
+    influence = sample.weights * np.abs(h)
+    leaders = np.argsort(-influence, kind="stable")[:_LEADING_DRAWS]
+    draws = [
+        {
+            "draw": int(sample.first[i]) + 1,
+            "count": int(sample.counts[i]),
+            "point": sample.points[i].tolist(),
+            "h": float(h[i]),
+        }
+        for i in leaders
+    ]
+    half = np.searchsorted(np.cumsum(np.sort(influence)[::-1]), 0.5 * influence.sum()) + 1
+    return {"draws": draws, "half": int(half)}
+
+
+def direction(
+    weights: Floats, x: Floats, flow: Floats, drift: Floats, uphill: Floats, own: float, carried: float
+) -> str:
+    """Which way a coordinate of the sample is off: the part of the flow g_j that carries its discrepancy.
+
+    The flow's best fit a + b (x_j - mean) splits off what a plain shift and a plain stretch contribute to the mean of
+    h: a times the mean score, and b times 1 + the mean of (x_j - mean) times the score; with a diffusion operator, a
+    times the mean drift, and b times the mean of a_jj + (x_j - mean) times the drift. Where neither explains it, as
+    with several modes, what is left is which part of the mean of h prevails: <flow, score>, a flow that climbs the
+    density, or its divergence, one that spreads.
+
+    Parameters
+    ----------
+    weights, x, flow, drift, uphill : ndarray, shape (n,)
+        Of the points: weights, x_j, g_j, what multiplies g_j in T_P g, and what of that is the score.
+    own : float
+        The mean of a_jj; 1 for Langevin's operator.
+    carried : float
+        What the coordinate carries of the discrepancy.
+
+    Returns
+    -------
+    {"high", "low", "wide", "narrow", "strays", "crowds", "unclear"}
+    """
+    centred = x - weights @ x
+    shift, variance = float(weights @ flow), float(weights @ centred**2)
+    stretch = float(weights @ (centred * flow)) / variance if variance > 0.0 else 0.0
+    by_shift = shift * float(weights @ drift)
+    by_stretch = stretch * (own + float(weights @ (centred * drift)))
+    if max(by_shift, by_stretch) < _CLEAR * carried:
+        climb = float(weights @ (flow * uphill))
+        divergence = carried - climb
+        if climb > _PREVAILS * divergence:
+            return "strays"
+        return "crowds" if divergence > _PREVAILS * climb else "unclear"
+    if by_shift >= by_stretch:
+        return "high" if shift < 0.0 else "low"
+    return "wide" if stretch < 0.0 else "narrow"

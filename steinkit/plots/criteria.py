@@ -1,0 +1,226 @@
+"""Pictures of what each criterion says of a sweep's settings, and picks.
+
+Colours are those of Okabe and Ito, which the colour-blind can tell apart, and no message hangs on a colour alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from steinkit.describe.claims import preference
+from steinkit.describe.settings import setting_label
+from steinkit.describe.sweep import bracket_of, interval_of, median_of
+from steinkit.errors import UsageError, did_you_mean
+from steinkit.measures import Measure, find_measure
+from steinkit.plots.axes import axes_or_new, document_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_SIZE = (5.2, 4.0)  # inches: letters stay legible where the picture is shown 400 pixels wide
+_FIRST, _SECOND = "#0072B2", "#D55E00"  # the two criteria
+_LEGEND_DROP = 0.5  # inches below the axis, clear of its label
+_MARKS = "osD^vP<>"  # of the curves, one a combination of the other parameters
+
+
+def selection(
+    result: Any, parameter: str, ax: Axes | None = None, *, measure: str | None = None, against: str | None = "ess"
+) -> Axes:
+    """Plot what a discrepancy and effective sample size say of the settings, and what each picks.
+
+    Medians over the seeds, with bands of their bootstrap intervals and bars of their certified brackets. A star marks
+    what a criterion picks, a ring what it cannot tell from that.
+
+    Parameters
+    ----------
+    result : SweepResult, or mapping of str to Choice
+        A sweep, or its choices by measure; or the documents of these.
+    parameter : str
+        The parameter along the axis; every combination of the others has a curve.
+    ax : matplotlib Axes, optional
+    measure : str, optional
+        The criterion on the left; the first of the choices that is a discrepancy, if not given.
+    against : str, optional
+        The criterion on the right, if there is a choice by it. None leaves it out.
+
+    Raises
+    ------
+    UsageError
+        If there is no such measure or parameter.
+    """
+    found = getattr(result, "criteria", result)
+    choices = {name: document_of(choice) for name, choice in found.get("criteria", found).items()}
+    measure = _left_measure(choices, measure)
+    points = _points(choices[measure], find_measure(measure))
+    across = _Across.of(points, parameter)
+    ax = axes_or_new(ax, _SIZE)
+    verdicts = [_criterion(ax, choices[measure], find_measure(measure), across, _FIRST, "-")]
+    if against is not None and against in choices and against != measure:
+        twin = ax.twinx()
+        verdicts.append(_criterion(twin, choices[against], find_measure(against), across, _SECOND, "--"))
+        ax.set_zorder(twin.get_zorder() + 1)
+        ax.patch.set_visible(False)
+    across.dress(ax)
+    ax.set_title("\n".join(verdicts), fontsize=10, parse_math=False)
+    _legend(ax, points, parameter)
+    return ax
+
+
+def _left_measure(choices: Mapping[str, Any], measure: str | None) -> str:
+    if measure is None:
+        measure = next((name for name in choices if find_measure(name).smaller_is_better), next(iter(choices), None))
+    if measure is None or measure not in choices:
+        raise UsageError(f"there is no choice by {measure!r}; there are choices by {', '.join(choices) or 'nothing'}")
+    return measure
+
+
+class _Point(NamedTuple):
+    """What is drawn of a setting."""
+
+    settings: Mapping[str, Any]
+    median: float
+    interval: tuple[float, float]
+    bracket: tuple[float, float]
+
+
+def _points(choice: Mapping[str, Any], measure: Measure) -> list[_Point]:
+    medians = [median_of(row, measure) for row in choice["table"]]
+    return [
+        _Point(row["settings"], median, interval_of(row, measure) or (median, median), bracket_of(row, measure))
+        for row, median in zip(choice["table"], medians, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class _Across:
+    """The axis of the parameter: numbers, or names side by side."""
+
+    parameter: str
+    names: tuple[str, ...]
+    logarithmic: bool
+
+    @classmethod
+    def of(cls, points: Sequence[_Point], parameter: str) -> _Across:
+        values = [point.settings[parameter] for point in points if parameter in point.settings]
+        if len(values) < len(points):
+            known = {name for point in points for name in point.settings}
+            raise UsageError(
+                f"no parameter named {parameter!r} in all settings{did_you_mean(parameter, known)}; "
+                f"there are {', '.join(sorted(known))}"
+            )
+        if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+            return cls(parameter, (), _spans(values, 10.0))
+        return cls(parameter, tuple(dict.fromkeys(map(str, values))), False)
+
+    def place(self, point: _Point) -> float:
+        value = point.settings[self.parameter]
+        return float(self.names.index(str(value)) if self.names else value)
+
+    def dress(self, ax: Axes) -> None:
+        ax.set_xlabel(self.parameter.replace("_", " "), parse_math=False)
+        if self.logarithmic:
+            ax.set_xscale("log")
+        if self.names:
+            ax.set_xticks(range(len(self.names)), list(self.names), parse_math=False)
+            ax.set_xlim(-0.5, len(self.names) - 0.5)
+
+
+def _spans(values: Iterable[float], ratio: float) -> bool:
+    """Whether numbers, the infinite ones apart, are positive and span a ratio: a logarithmic axis then serves them."""
+    finite = [value for value in values if math.isfinite(value)]
+    return bool(finite) and min(finite) > 0.0 and max(finite) >= ratio * min(finite)
+
+
+def _criterion(ax: Axes, choice: Mapping[str, Any], measure: Measure, across: _Across, colour: str, dashes: str) -> str:
+    """Draw the medians of one criterion on its Axes, and say what it picks."""
+    points = _points(choice, measure)
+    if _spans((end for point in points for end in (point.median, *point.interval)), 3.0):
+        ax.set_yscale("log")
+    for number, curve in enumerate(_curves(points, across.parameter).values()):
+        ordered = sorted(curve, key=across.place)
+        _curve(ax, across, ordered, {"color": colour, "linestyle": dashes, "marker": _MARKS[number % len(_MARKS)]})
+    for point in points:
+        at = (across.place(point), point.median)
+        if point.settings == choice["best"]:
+            ax.plot(*at, "*", color=colour, markersize=17, markeredgecolor="white", zorder=5)
+        elif point.settings in choice["ties"]:
+            ax.plot(*at, "o", color="none", markersize=13, markeredgecolor=colour, markeredgewidth=1.5, zorder=4)
+    ax.set_ylabel(f"{measure.title}\n({preference(measure)})", color=colour)
+    ax.tick_params(axis="y", which="both", colors=colour)
+    _few_ticks(ax)
+    return f"{measure.title} picks {setting_label(choice['best'])}"
+
+
+def _curve(ax: Axes, across: _Across, points: Sequence[_Point], style: Mapping[str, Any]) -> None:
+    """Medians joined by lines, with bars and bands; a cross on the edge where half of the cells failed."""
+    x, medians = np.array([(across.place(point), point.median) for point in points]).T
+    shown = np.isfinite(medians)
+    bars = np.array([(at.median - at.bracket[0], at.bracket[1] - at.median) for at in points]).T[:, shown]
+    ends = np.array([point.interval for point in points])[shown]
+    colour = style["color"]
+    ax.plot(x[shown], medians[shown], **{**style, "linestyle": "" if across.names else style["linestyle"]})
+    if shown.any():
+        ax.errorbar(x[shown], medians[shown], bars, fmt="none", ecolor=colour, capsize=4, linewidth=1.2)
+    ax.update_datalim(np.column_stack([np.repeat(x[shown], 2), ends.ravel()])[np.isfinite(ends.ravel())])
+    ax.autoscale_view()
+    low, high = np.clip(ends, *ax.get_ylim()).T  # a band that failures make endless ends at the edge
+    if across.names:
+        ax.vlines(x[shown], low, high, color=colour, alpha=0.2, linewidth=14.0)
+    else:
+        ax.fill_between(x[shown], low, high, color=colour, alpha=0.2, linewidth=0.0)
+    for place, worst in zip(x[np.isinf(medians)], medians[np.isinf(medians)], strict=True):
+        height = 0.97 if worst > 0.0 else 0.03
+        ax.plot(place, height, "x", color=colour, transform=ax.get_xaxis_transform(), markersize=8)
+
+
+def _few_ticks(ax: Axes) -> None:
+    """Ticks at 1, 2 and 5 times the powers of ten, where a logarithmic axis spans few of these."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    low, high = ax.get_ylim()
+    if ax.get_yscale() == "log" and high < 1e3 * low:
+        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        ax.yaxis.set_minor_formatter(NullFormatter())
+
+
+def _curves(points: Sequence[_Point], parameter: str) -> dict[str, list[_Point]]:
+    """The settings of each combination of the other parameters; those never scored have no place."""
+    curves: dict[str, list[_Point]] = {}
+    for point in points:
+        others = {name: value for name, value in point.settings.items() if name != parameter}
+        if not math.isnan(point.median):
+            curves.setdefault(setting_label(others), []).append(point)
+    return curves
+
+
+def _legend(ax: Axes, points: Sequence[_Point], parameter: str) -> None:
+    """What star, ring, cross and the marks of several curves mean, below the axis."""
+    from matplotlib.lines import Line2D
+    from matplotlib.transforms import ScaledTranslation
+
+    def entry(marker: str, label: str, size: float, **style: Any) -> Line2D:
+        return Line2D([], [], color="0.35", linestyle="", marker=marker, markersize=size, label=label, **style)
+
+    entries = [entry("*", "best", 11), entry("o", "not told from the best", 9, fillstyle="none")]
+    if any(math.isinf(point.median) for point in points):
+        entries.append(entry("x", "half or more failed", 7))
+    curves = _curves(points, parameter)
+    if len(curves) > 1:
+        names = [name.replace("$", r"\$") for name in curves]  # a name is no formula
+        entries += [entry(_MARKS[number % len(_MARKS)], name, 5) for number, name in enumerate(names)]
+    below = ax.transAxes + ScaledTranslation(0.0, -_LEGEND_DROP, ax.figure.dpi_scale_trans)
+    ax.legend(
+        handles=entries,
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0.0),
+        bbox_transform=below,
+        ncols=2,
+        fontsize=9,
+        frameon=False,
+    )

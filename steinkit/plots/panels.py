@@ -1,0 +1,208 @@
+"""Pictures of the draws behind a sweep, over the density of the target, settings side by side.
+
+`draws_with_density` draws on the Axes given, or on new ones, and returns the Axes; `settings_panels` returns a figure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
+from steinkit.errors import UsageError
+from steinkit.plots.discrepancy import draws as plot_draws
+from steinkit.plots.discrepancy import stein_function
+from steinkit.sample import Floats
+from steinkit.target import Target
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_SHARES = (0.99, 0.9, 0.5)  # of the target inside each contour
+_SHADES, _LINES = ("0.93", "0.86", "0.78"), (0.6, 0.8, 1.1)
+_COARSE, _FINE = 40, 120  # points a side of the grids of the density
+_FALL = 9.0  # the log density falls by so much to the edge of what is shown: a share of 1e-4 lies beyond, if normal
+_GROWTHS = 8
+
+
+def draws_with_density(
+    result: GraphSteinDiscrepancy,
+    target: Target,
+    ax: Axes | None = None,
+    *,
+    limit: float | None = None,
+    colorbar: bool = True,
+) -> Axes:
+    """Plot draws coloured by the test function h over contours of the target: the regions that hold 50, 90 and 99 %.
+
+    The contours need two dimensions and a log density; otherwise there are only the draws, in the two coordinates that
+    carry most of the discrepancy. The density is looked for around the draws: a mode far from them is not found.
+
+    Parameters
+    ----------
+    result : GraphSteinDiscrepancy
+        Of a sample in two or more dimensions.
+    target : Target
+    ax : matplotlib Axes, optional
+    limit : float, optional
+        Value of h at the ends of the colour scale: see `plots.draws`.
+    colorbar : bool
+    """
+    ax = plot_draws(result, ax, limit=limit, colorbar=colorbar)
+    density = _density(target, result.sample.points)
+    if density is not None:
+        _contours(ax, *density)
+    return ax
+
+
+def settings_panels(
+    results: Mapping[str, GraphSteinDiscrepancy],
+    target: Target | None = None,
+    *,
+    marks: Mapping[str, str] | None = None,
+    columns: int | None = None,
+) -> Figure:
+    """Arrange the draws of several settings side by side, in the same colours and on the same axes.
+
+    Parameters
+    ----------
+    results : mapping of str to GraphSteinDiscrepancy
+        By title, such as "step size = 0.005"; all of one dimension.
+    target : Target, optional
+        Contours of its density are drawn in two dimensions: see `draws_with_density`.
+    marks : mapping of str to str, optional
+        What to add to some of the titles, such as "best by graph"; their panels are framed.
+    columns : int, optional
+        Panels in a row; at most three if not given.
+
+    Returns
+    -------
+    matplotlib Figure
+        Not registered with pyplot; save it with ``figure.savefig``.
+
+    Raises
+    ------
+    UsageError
+        If there are no results, or of different dimensions.
+    """
+    from matplotlib.figure import Figure
+
+    dims = {found.sample.dim for found in results.values()}
+    if len(dims) != 1:
+        raise UsageError(f"panels need results of one dimension; received dimensions {sorted(dims)}")
+    (dim,) = dims
+    columns = columns or (2 if len(results) == 4 else min(3, len(results)))
+    rows = math.ceil(len(results) / columns)
+    figure = Figure(figsize=(1.9 * columns + 0.7, 1.9 * rows + 0.9), layout="constrained")
+    axes = list(figure.subplots(rows, columns, squeeze=False, sharex=dim <= 2, sharey=dim == 2).flat)
+    for unused in axes[len(results) :]:
+        unused.set_visible(False)
+    axes = axes[: len(results)]
+    if dim == 1:
+        _draw_curves(figure, axes, list(results.values()))
+    else:
+        _draw_panels(figure, axes, list(results.values()), target)
+    for number, (ax, title) in enumerate(zip(axes, results, strict=True)):
+        lowest, leftmost = number + columns >= len(axes), number % columns == 0
+        ax.tick_params(labelsize=8, labelbottom=lowest or dim > 2)
+        ax.set_xlabel(ax.get_xlabel() if lowest or dim > 2 else "", fontsize=9, parse_math=False)
+        ax.set_ylabel(ax.get_ylabel() if leftmost or dim > 2 else "", fontsize=9, parse_math=False)
+        _entitle(ax, title, (marks or {}).get(title))
+    return figure
+
+
+def _density(target: Target, points: Floats) -> tuple[Floats, Floats, Floats] | None:
+    """Log density of a two-dimensional target on a grid that holds nearly all of it: x, y, values (y, x).
+
+    The box around the draws grows while the density on its sides has not fallen, and shrinks to where it has not.
+    """
+    if points.shape[1] != 2 or not target.has_log_density:
+        return None
+    reach = np.array([[-np.inf, np.inf]] * 2) if target.bounds is None else target.bounds
+    low, high = np.quantile(points, [0.005, 0.995], axis=0)
+    margin = 0.1 * (high - low) + 1e-9 * (1.0 + np.abs(high))
+    low, high = low - margin, high + margin
+    for _ in range(_GROWTHS):
+        low, high = np.maximum(low, reach[:, 0]), np.minimum(high, reach[:, 1])
+        x, y, values = _grid(target, low, high, _COARSE)
+        if not math.isfinite(values.max()):  # no density around the draws, or a pole of it
+            return None
+        tall = values > values.max() - _FALL
+        open_low = np.array([tall[:, 0].any(), tall[0].any()]) & (low > reach[:, 0])
+        open_high = np.array([tall[:, -1].any(), tall[-1].any()]) & (high < reach[:, 1])
+        if not (open_low | open_high).any():
+            break
+        width = high - low
+        low, high = low - np.where(open_low, 0.5 * width, 0.0), high + np.where(open_high, 0.5 * width, 0.0)
+    kept = [np.flatnonzero(tall.any(axis=axis)) for axis in (0, 1)]
+    sides = [(axis[max(k[0] - 1, 0)], axis[min(k[-1] + 1, _COARSE - 1)]) for axis, k in zip((x, y), kept, strict=True)]
+    low, high = np.array(sides).T
+    return _grid(target, low, high, _FINE)
+
+
+def _grid(target: Target, low: Floats, high: Floats, points: int) -> tuple[Floats, Floats, Floats]:
+    """Cell midpoints, so that none lies on a bound, and the log density there."""
+    shares = (np.arange(points) + 0.5) / points
+    x, y = (low[j] + shares * (high[j] - low[j]) for j in (0, 1))
+    places = np.column_stack([part.ravel() for part in np.meshgrid(x, y)])
+    values = np.nan_to_num(target.log_density(places), nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+    return x, y, values.reshape(points, points)
+
+
+def _contours(ax: Axes, x: Floats, y: Floats, values: Floats) -> None:
+    """Outlines of the smallest regions that hold given shares of the target."""
+    density = np.exp(values - values.max())
+    falling = np.sort(density.ravel())[::-1]
+    held = np.cumsum(falling) / falling.sum()
+    # distinct, and a little low: a flat density lies on its only level
+    levels = (1.0 - 1e-9) * np.unique([falling[np.searchsorted(held, share)] for share in _SHARES])
+    ax.contourf(x, y, density, levels=[*levels, 1.1], colors=_SHADES[: len(levels)], zorder=0)
+    ax.contour(x, y, density, levels=levels, colors="0.3", linewidths=_LINES[: len(levels)], zorder=0.5)
+
+
+def _draw_curves(figure: Figure, axes: Sequence[Any], results: Sequence[GraphSteinDiscrepancy]) -> None:
+    """Stein and test functions of samples in one dimension, on a common axis, with one legend."""
+    for ax, found in zip(axes, results, strict=True):
+        legend = stein_function(found, ax).get_legend()
+        if legend is not None:
+            legend.remove()
+    for histogram in set(figure.axes) - set(axes):  # its unit is of no interest here
+        histogram.set_yticks([])
+        histogram.set_ylabel("")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", fontsize=8, frameon=False)
+
+
+def _draw_panels(
+    figure: Figure, axes: Sequence[Any], results: Sequence[GraphSteinDiscrepancy], target: Target | None
+) -> None:
+    """Draws on a common colour scale; in two dimensions on common axes, that reach over target and most draws."""
+    limit = float(np.median([np.quantile(np.abs(found.test_function), 0.98) for found in results])) or 1.0
+    points = np.vstack([found.sample.points for found in results])
+    density = None if target is None else _density(target, points)
+    for ax, found in zip(axes, results, strict=True):
+        plot_draws(found, ax, limit=limit, colorbar=False)
+        if density is not None:
+            _contours(ax, *density)
+    if points.shape[1] == 2:
+        low, high = np.quantile(points, [0.005, 0.995], axis=0)
+        if density is not None:
+            low = np.minimum(low, [density[0][0], density[1][0]])
+            high = np.maximum(high, [density[0][-1], density[1][-1]])
+        axes[0].set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+    bar = figure.colorbar(
+        axes[0].collections[0], ax=list(axes), location="bottom", extend="both", shrink=0.8, aspect=40, pad=0.02
+    )
+    bar.set_label("test function h (red: too many draws, blue: too few)", fontsize=9)
+    bar.ax.tick_params(labelsize=8)
+
+
+def _entitle(ax: Axes, title: str, mark: str | None) -> None:
+    ax.set_title(f"{title}\n{mark}" if mark else title, fontsize=9, parse_math=False)
+    if mark:
+        ax.title.set_fontweight("bold")
+        for spine in ax.spines.values():
+            spine.set_linewidth(2.0)

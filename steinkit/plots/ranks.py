@@ -1,0 +1,62 @@
+"""Pictures of comparisons: samples by rank, with their brackets and the range of independent samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from steinkit.comparison import Comparison
+from steinkit.describe.claims import preference
+from steinkit.describe.comparison import measured, ranks
+from steinkit.describe.numbers import compact, shortened
+from steinkit.measures import find_measure
+from steinkit.plots.axes import axes_or_new, document_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_LINE, _OTHERS = "#2166ac", "#737373"
+_LONGEST_NAME = 24  # letters
+
+
+def comparison(result: Comparison | Mapping[str, Any], ax: Axes | None = None, *, measure: str | None = None) -> Axes:
+    """Plot samples by rank: a mark at the value, the certified bracket, and the range of independent samples as a band.
+
+    Parameters
+    ----------
+    result : Comparison, or its document
+    ax : matplotlib Axes, optional
+    measure : str, optional
+        One of those compared by; the first if not given.
+    """
+    document, ax = document_of(result), axes_or_new(ax)
+    known = find_measure(next(iter(document["ranking"])) if measure is None else measure)
+    places = ranks(document, known.name)
+    entries = measured(document, known.name)
+    ends = {
+        name: (entries[name].get("lower", value), entries[name].get("upper", value))
+        for name, value in ((name, entries[name]["value"]) for name in places)
+    }
+    for place, (name, (lower, upper)) in enumerate(ends.items()):
+        value = entries[name]["value"]
+        ax.hlines(place, lower, upper, color=_LINE, linewidth=5, alpha=0.4)
+        ax.plot(value, place, "o", color=_LINE, markersize=6)
+        ax.annotate(compact(value), (value, place), (7, 5), textcoords="offset points", fontsize=8)
+    references = document["reference"].get(known.name, ())
+    for reference in references:
+        label = f"{len(reference['values'])} independent samples of {reference['draws']}"
+        ax.axvspan(reference["lower"], reference["upper"], color=_OTHERS, alpha=0.2, linewidth=0.0, label=label)
+        ax.axvline(reference["median"], color=_OTHERS, linestyle="--", linewidth=1.0)
+    labels = [f"{shortened(name, _LONGEST_NAME)}  {rank}" for name, rank in places.items()]
+    ax.set_yticks(range(len(places)), labels, parse_math=False)
+    ax.set_ylim(len(places) - 0.4, -0.8)
+    ax.margins(x=0.15)
+    left, _ = ax.get_xlim()
+    if left < 0.0 <= min((lower for lower, _ in ends.values()), default=left):
+        ax.set_xlim(left=0.0)
+    ax.set_xlabel(f"{known.title}\n({preference(known)})")
+    if references:
+        ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), fontsize=8, frameon=False)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    return ax

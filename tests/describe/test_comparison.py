@@ -1,0 +1,87 @@
+"""What is said of samples compared, for documents of which the right thing to say is known."""
+
+from __future__ import annotations
+
+import pytest
+
+from steinkit.describe.comparison import grounds, headline, ranks, statements, table, text
+from steinkit.describe.render import answers
+from steinkit.measures import find_measure
+
+
+def _document(brackets, measure="graph", *, reference=(), ranking=None):
+    """A comparison of samples with these brackets, best first, none tied unless the ranking says so."""
+    ranking = [[name] for name in brackets] if ranking is None else ranking
+    place, rank = 1, {}
+    for group in ranking:
+        rank |= dict.fromkeys(group, place)
+        place += len(group)
+    samples = [
+        {
+            "file": name,
+            "draws": 50,
+            "results": [{"measure": measure, "value": sum(ends) / 2, "lower": ends[0], "upper": ends[1]}],
+            "rank": {measure: rank[name]},
+            "error": None,
+        }
+        for name, ends in brackets.items()
+    ]
+    return {"samples": samples, "ranking": {measure: ranking}, "reference": {measure: list(reference)}, "warnings": []}
+
+
+_TWO = {"a": (1.0, 1.1), "b": (2.0, 2.1)}
+_REFERENCE = {"draws": 20, "median": 9.0, "lower": 8.9, "upper": 9.1, "values": [8.95, 9.05]}
+
+
+@pytest.mark.parametrize(("measure", "claim"), [("graph", "proved"), ("ksd", "proved"), ("wasserstein", "found")])
+def test_a_difference_is_called_what_the_measure_claims(measure, claim):
+    document, known = _document(_TWO, measure), find_measure(measure)
+    assert headline(document, known) == f"a is {claim} better than b by {known.title}"
+    assert table(document, known).columns == ("rank", "sample", "draws", "value", f"{claim} between")
+    (proof,) = [each.text for each in statements(document, known)]
+    assert proof.startswith(f"Of two samples of different rank the difference is {claim}, for these draws")
+    said = text(document, find_measure, {}) + str(grounds(document, find_measure))
+    assert ("proved" in said) == (claim == "proved")
+
+
+def test_an_estimate_claims_nothing_and_says_why():
+    document, known = _document(_TWO, "ess"), find_measure("ess")
+    assert headline(document, known) == "a is better than b by effective sample size"
+    assert table(document, known).columns == ("rank", "sample", "draws", "value")
+    (blind,) = [each.text for each in statements(document, known)]
+    assert "blind to bias" in blind
+
+
+def test_terminal_and_page_say_the_same():
+    document = _document(_TWO | {"c": (2.05, 2.2)}, ranking=[["a"], ["b", "c"]], reference=[_REFERENCE])
+    page = " ".join(answer for _, answer in answers(grounds(document, find_measure)))
+    terminal = " ".join(text(document, find_measure, {}).split())
+    for each in statements(document, find_measure("graph")):
+        assert each.text in page
+        assert each.text in terminal
+    assert "b and c cannot be told apart: their brackets overlap." in terminal
+
+
+def test_ranks_are_one_more_than_the_samples_before():
+    document = _document(_TWO | {"c": (2.05, 2.2), "d": (5.0, 6.0)}, ranking=[["a"], ["b", "c"], ["d"]])
+    assert ranks(document, "graph") == {"a": "1", "b": "2=", "c": "2=", "d": "4"}
+
+
+def test_the_best_is_held_against_independent_samples_of_its_own_size():
+    own = {"draws": 50, "median": 1.0, "lower": 0.9, "upper": 1.2, "values": [0.95, 1.15]}
+    said = dict(answers(grounds(_document(_TWO, reference=[_REFERENCE, own]), find_measure)))["Is the best one good?"]
+    assert "within the range 0.9500 to 1.150 of 2 independent samples of 50 draws" in said
+    assert "at 1.05 times their median" in said
+
+
+def test_samples_that_were_not_measured_are_named_with_the_reason():
+    document = _document(_TWO)
+    document["samples"].append({"file": "c", "draws": None, "results": [], "rank": {}, "error": "graph: a NaN"})
+    assert text(document, find_measure, {"c": {"graph": "a NaN"}}).endswith("c was not measured: a NaN")
+    assert dict(answers(grounds(document, find_measure)))["Did anything fail?"] == "c was not measured: graph: a NaN"
+
+
+def test_nothing_measured():
+    document = _document({}, ranking=[])
+    assert text(document, find_measure, {}) == "graph Stein discrepancy: no sample could be measured"
+    assert headline(document, find_measure("graph")) == "None of 0 samples could be ranked by graph Stein discrepancy"

@@ -1,0 +1,71 @@
+"""What is said of a curve, for documents of which the right thing to say is known."""
+
+from __future__ import annotations
+
+import pytest
+
+from steinkit.describe.curve import grounds, headline, statements, table, text
+from steinkit.describe.render import answers
+from steinkit.measures import find_measure
+
+_CURVE = {
+    "measure": "graph",
+    "n": [10, 100, 1000],
+    "cost": None,
+    "budget": None,
+    "values": [1.0, 0.3, None],
+    "lower": [0.99, 0.29, 0.05],
+    "upper": [1.01, 0.31, None],
+    "interval": None,
+    "replicates": [[1.0, 0.3, None]],
+    "rate": -0.5,
+    "rate_interval": [-0.6, -0.4],
+    "interval_kind": "regression",
+    "level": 0.95,
+    "tail": [0, 1],
+    "warnings": [],
+}
+
+
+@pytest.mark.parametrize(("measure", "claim"), [("graph", "proved"), ("wasserstein", "found")])
+def test_brackets_are_called_what_the_measure_claims(measure, claim):
+    known = find_measure(measure)
+    found = table(_CURVE | {"measure": measure}, known)
+    assert found.columns == ("draws", "value", f"{claim} between")
+    assert found.rows[-1] == ("1000", "undefined", "0.0500000 and Infinity")
+
+
+def test_terminal_and_page_say_the_same():
+    known = find_measure("graph")
+    page = " ".join(answer for _, answer in answers(grounds(_CURVE, known)))
+    terminal = " ".join(text(_CURVE, known).split())
+    for each in statements(_CURVE, known):
+        assert each.text in page
+        assert each.text in terminal
+
+
+@pytest.mark.parametrize(
+    ("interval", "said"),
+    [
+        ([-0.2, 0.1], "flatter than with independent draws"),
+        ([-0.55, -0.45], "agrees with that of independent draws."),
+        ([-0.55, -0.2], "agrees with that of independent draws, and with that of a bias as well."),
+        ([-0.9, -0.6], "falls faster than with independent draws"),
+        ([-0.45, -0.3], "falls more slowly than with independent draws"),
+    ],
+)
+def test_the_rate_beside_that_of_independent_draws(interval, said):
+    found = dict(answers(grounds(_CURVE | {"rate_interval": interval}, find_measure("graph"))))
+    assert said in found["What does the rate say?"]
+
+
+def test_no_rate():
+    document = _CURVE | {"rate": None, "rate_interval": [None, None]}
+    assert "No rate could be fitted." in text(document, find_measure("graph"))
+    assert headline("x", document, find_measure("graph")) == "Graph Stein discrepancy of x: no rate could be fitted"
+    assert "What does the rate say?" not in dict(answers(grounds(document, find_measure("graph"))))
+
+
+def test_effective_size_proves_nothing_of_the_target():
+    found = dict(answers(grounds(_CURVE | {"measure": "ess", "rate": 1.0}, find_measure("ess"))))
+    assert found["What does this not prove?"].endswith("speaks for mixing, not for the right target.")

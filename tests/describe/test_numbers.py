@@ -1,0 +1,40 @@
+"""How numbers are written: no digit that is not known, and brackets that hold."""
+
+import math
+
+import pytest
+
+from steinkit.describe.numbers import compact, listed, midpoint, rounded_outwards, shortened
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "text"),
+    [
+        (0.22232093766, 0.22232093794, "0.22232093 and 0.22232094"),
+        (1 / 3, 1 / 3, "0.333333 and 0.333334"),
+        (0.1129, 0.1201, "0.112900 and 0.120100"),
+    ],
+)
+def test_brackets_are_rounded_outwards(lower, upper, text):
+    assert " and ".join(rounded_outwards(lower, upper)) == text
+    low, high = map(float, rounded_outwards(lower, upper))
+    assert low <= lower
+    assert high >= upper
+    assert low <= float(midpoint(lower, upper)) <= high
+
+
+@pytest.mark.parametrize("value", [None, math.nan])
+def test_what_is_not_defined(value):
+    assert compact(value) == "undefined"
+
+
+def test_long_names_lose_their_middle():
+    assert shortened("abcdefgh", 8) == "abcdefgh"
+    assert shortened("abcdefghi", 8) == "abcd…ghi"
+    assert len(shortened("x" * 99, 32)) == 32
+
+
+def test_long_lists_are_counted():
+    assert listed(["a"]) == "a"
+    assert listed(["a", "b", "c", "d"]) == "a, b, c and d"
+    assert listed(["a", "b", "c", "d", "e"]) == "a, b, c and 2 others"

@@ -1,0 +1,72 @@
+"""Which way a coordinate is off, on both sides of every threshold, and which draws weigh most."""
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit.discrepancy.graph.findings import direction
+
+X = np.array([-1.0, -1.0, 1.0, 1.0])
+QUARTERS = np.full(4, 0.25)
+NEITHER = np.array([1.0, -1.0, 1.0, -1.0])  # a flow without shift or stretch
+
+
+def by_climb(climb, carried):
+    """Of a flow of which neither shift nor stretch explains anything, and which climbs so much of what is carried."""
+    return direction(QUARTERS, X, NEITHER, np.zeros(4), climb * NEITHER, 1.0, carried)
+
+
+@pytest.mark.parametrize(
+    ("climb", "carried", "found"),
+    [
+        (0.67, 1.0, "strays"),  # 2.03 times the divergence
+        (0.66, 1.0, "unclear"),  # 1.94 times
+        (2.0, 3.0, "unclear"),  # twice
+        (0.33, 1.0, "crowds"),
+        (0.34, 1.0, "unclear"),
+        (1.0, 3.0, "unclear"),
+    ],
+)
+def test_a_part_prevails_from_twice_the_other(climb, carried, found):
+    assert by_climb(climb, carried) == found
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_shift_explains_from_two_fifths(sign):
+    def by_shift(share):
+        return direction(QUARTERS, X, np.full(4, sign), np.full(4, sign * share), np.zeros(4), 0.0, 1.0)
+
+    assert by_shift(0.41) == ("low" if sign > 0.0 else "high")
+    assert by_shift(0.39) == "crowds"
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_stretch_explains_from_two_fifths(sign):
+    def by_stretch(share):
+        return direction(QUARTERS, X, sign * X, np.zeros(4), np.zeros(4), sign * share, 1.0)
+
+    assert by_stretch(0.41) == ("narrow" if sign > 0.0 else "wide")
+    assert by_stretch(0.39) == "crowds"
+
+
+def test_the_larger_of_shift_and_stretch_is_named():
+    flow = 1.0 + X
+    assert direction(QUARTERS, X, flow, np.full(4, 0.6), np.zeros(4), 0.5, 1.0) == "low"
+    assert direction(QUARTERS, X, flow, np.full(4, 0.4), np.zeros(4), 0.5, 1.0) == "narrow"
+
+
+def test_draws_in_one_place_are_not_stretched():
+    flow = np.ones(4)
+    assert direction(QUARTERS, np.zeros(4), flow, flow, flow, 1.0, 1.0) == "low"
+
+
+def test_findings_hold_the_draws_that_weigh_most():
+    draws = np.repeat(np.linspace(-1.0, 1.0, 20), 2)
+    draws[6:8] = 7.0
+    result = sk.graph_stein_discrepancy(draws, sk.targets.Normal(0.0))
+    found = result.findings()
+    h, q = result.test_function, result.sample.weights
+    assert found["draws"][0] == {"draw": 7, "count": 2, "point": [7.0], "h": h[3]}
+    influence = np.sort(q * np.abs(h))[::-1]
+    assert influence[: found["half"]].sum() >= 0.5 * influence.sum() > influence[: found["half"] - 1].sum()
+    assert (found["gap"], found["tolerance"]) == (result.gap, result.tolerance)

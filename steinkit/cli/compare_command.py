@@ -11,7 +11,8 @@ import click
 
 from steinkit.cli.delivery import deliver
 from steinkit.cli.documents import command_line
-from steinkit.cli.request import Request, on_terminal
+from steinkit.cli.outputs import on_terminal
+from steinkit.cli.request import Request
 from steinkit.cli.shared_options import file_options, measure_options, output_options, reference_options, target_options
 from steinkit.comparison import ComparedSample, Comparison
 from steinkit.comparison import compare as compare_samples

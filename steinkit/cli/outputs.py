@@ -60,6 +60,11 @@ def warn(text: str) -> None:
         click.echo(f"warning: {text}", err=True)
 
 
+def on_terminal() -> bool:
+    """Whether someone watches standard error."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
 def _echo(text: str) -> None:
     try:
         click.echo(text)

@@ -6,13 +6,12 @@ what is said of them, where that goes.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from steinkit.cli.options import bounds_for, is_user_code, target_for
-from steinkit.cli.outputs import require_places
+from steinkit.cli.outputs import on_terminal, require_places
 from steinkit.cli.shared_options import flag_of
 from steinkit.errors import UsageError
 from steinkit.files import read_sample
@@ -150,11 +149,6 @@ def target_of(
             "('steinkit targets' lists them), or your own as path.py:attribute"
         )
     return None, ()
-
-
-def on_terminal() -> bool:
-    """Whether someone watches standard error."""
-    return sys.stderr is not None and sys.stderr.isatty()
 
 
 def _operator(reference: str) -> Any:

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from steinkit.cli.documents import as_json
-from steinkit.cli.outputs import say, warn
+from steinkit.cli.outputs import on_terminal, say, warn
 from steinkit.sweeps.backends import backend_names
 
 _NOTHING_SCORED = 4
@@ -93,7 +93,7 @@ def sweep(
                 backend=backend,
                 scheduler=scheduler,
                 racing=racing or asked_for_racing,
-                progress=sys.stderr is not None and sys.stderr.isatty(),
+                progress=on_terminal(),
             )
         except KeyboardInterrupt as interrupt:
             for note in getattr(interrupt, "__notes__", ()):

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 def _engine_choices() -> str:
-    return "auto, chain, block, first_order, highs, cvxpy or cvxpy:SOLVER"
+    from steinkit.discrepancy.graph.engines import engine_choices
+
+    return engine_choices()
 
 
 @dataclass(frozen=True)

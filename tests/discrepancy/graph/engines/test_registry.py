@@ -29,6 +29,11 @@ def test_names_are_listed_in_order():
     assert engine_choices() == "auto, chain, block, first_order, highs, cvxpy or cvxpy:SOLVER"
 
 
+@pytest.mark.parametrize("name", ENGINES)
+def test_the_documentation_names_every_engine(name):
+    assert f'"{name}"' in sk.graph_stein_discrepancy.__doc__
+
+
 def test_chain_is_for_one_dimension():
     points = np.random.default_rng(0).standard_normal((10, 2))
     with pytest.raises(sk.UsageError) as caught:

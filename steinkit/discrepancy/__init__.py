@@ -1,1 +1,1 @@
-"""The graph Stein discrepancy, in the order the data flows: graph, programs, engines, certificate, result."""
+"""Discrepancies between a sample and its target: a folder each, and what they share."""

@@ -134,10 +134,10 @@ def graph_stein_discrepancy(
     solve = engine_named(engine)
     clock = _Stopwatch()
     data = prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
-    points = data.points
+    sample = data.points
     coefficients = _coefficients(operator, data)
     settings = Settings(
-        tolerance=_tolerance(tolerance, points.dim),
+        tolerance=_tolerance(tolerance, sample.dim),
         deadline=started + _seconds(max_seconds),
         n_jobs=_jobs(n_jobs),
         progress=progress,
@@ -147,15 +147,15 @@ def graph_stein_discrepancy(
     from steinkit.runtime.threads import interruptible
 
     with announced_compilation():
-        network, stretch = _graph_on(points.points, graph, dilation, settings)
+        network, stretch = _graph_on(sample.points, graph, dilation, settings)
         clock.lap("graph")
-        program = SteinProgram(points.points, data.scores, points.weights, network, factors, data.bounds, coefficients)
-        if points.dim > 1:
+        program = SteinProgram(sample.points, data.scores, sample.weights, network, factors, data.bounds, coefficients)
+        if sample.dim > 1:
             program.edge_rows  # noqa: B018 (built here, so that its time is told apart from the engine's)
         clock.lap("program")
         answers = interruptible(partial(solve, program, settings), settings.interrupted)
     certified = [(answer, certify(answer.program, answer.y, answer.p)) for answer in answers]
-    g, gradient = _stein_function(certified, len(points))
+    g, gradient = _stein_function(certified, len(sample))
     clock.lap("solve")
     lower, upper = (np.array([getattr(proof, side) for _, proof in certified]) for side in ("lower", "upper"))
     result = GraphSteinDiscrepancy(
@@ -166,7 +166,7 @@ def graph_stein_discrepancy(
         g=g,
         grad_g=gradient,
         scores=data.scores,
-        sample=points,
+        sample=sample,
         graph=network,
         dilation=stretch,
         stein_factors=(factors.value, factors.gradient, factors.smoothness),
@@ -174,11 +174,11 @@ def graph_stein_discrepancy(
         tolerance=settings.tolerance,
         seconds=clock.laps,
         warnings=data.notes
-        + tuple(f"{points.names[j]}: {note}" for j, (answer, _) in enumerate(certified) for note in answer.notes),
+        + tuple(f"{sample.names[j]}: {note}" for j, (answer, _) in enumerate(certified) for note in answer.notes),
         operator=operator,
         coefficients=coefficients,
     )
-    if len(points) > 1 and result.saturation > _SATURATED:
+    if len(sample) > 1 and result.saturation > _SATURATED:
         result = replace(result, warnings=(*result.warnings, _saturated(result)))
     return _accept(result, data.bounds, timed_out=settings.seconds_left == 0.0)
 
@@ -191,8 +191,8 @@ def _coefficients(operator: RiemannianLangevin | None, data: Prepared) -> Coeffi
         raise UsageError(
             f"operator must be a steinkit RiemannianLangevin, or None for the Langevin operator; received {operator!r}"
         )
-    points = data.points
-    return operator.coefficients(points.points, data.scores, bounds=data.bounds, names=points.names, first=points.first)
+    sample = data.points
+    return operator.coefficients(sample.points, data.scores, bounds=data.bounds, names=sample.names, first=sample.first)
 
 
 def _graph_on(points: Floats, kind: str, dilation: float, settings: Settings) -> tuple[Graph, float]:
@@ -252,21 +252,21 @@ def _remedy(result: GraphSteinDiscrepancy, bounds: Floats | None, timed_out: boo
     """What may help where the bracket stays open; draws that nearly coincide, or nearly lie on a bound, are usual."""
     if timed_out:
         return "Allow more time, or thin the sample"
-    points, lengths = result.sample, result.graph.lengths
+    sample, lengths = result.sample, result.graph.lengths
     choose = "" if " + " in result.engine else "let engine auto choose, or "  # which alone hands over
     if len(lengths) and lengths.min() < _NEARLY_COINCIDENT:
-        i, k = sorted(points.first[result.graph.edges[int(lengths.argmin())]])
+        i, k = sorted(sample.first[result.graph.edges[int(lengths.argmin())]])
         return (
             f"Draws {i + 1} and {k + 1} lie only {lengths.min():.1e} apart, closer than this engine resolves: "
             f"{choose}keep one of such draws with their weights summed"
         )
     if bounds is not None:
-        distance = np.abs(points.points[:, :, None] - bounds).min(axis=2)
+        distance = np.abs(sample.points[:, :, None] - bounds).min(axis=2)
         distance[distance == 0.0] = np.inf
         i, j = np.unravel_index(int(distance.argmin()), distance.shape)
         if distance[i, j] < _NEARLY_COINCIDENT:
             return (
-                f"Draw {points.first[i] + 1} lies only {distance[i, j]:.1e} from a bound of {points.names[j]}, closer "
+                f"Draw {sample.first[i] + 1} lies only {distance[i, j]:.1e} from a bound of {sample.names[j]}, closer "
                 f"than this engine resolves: {choose}score a transformed coordinate, such as its logarithm"
             )
     return f"{choose}thin the sample".capitalize()

@@ -5,7 +5,7 @@ of the length of the shortest path in G to the distance, over all pairs of point
 at most t. The graph Stein discrepancy of a t-spanner is within a factor of the complete graph's that depends on t and
 the dimension alone, so the edges of a sparse spanner do the work of all n (n - 1) / 2 pairs.
 
-Public functions take any sample and check it; what they share works on coordinates, shape (n, d), that are checked.
+Public functions take any sample and check it; what they share works on points, shape (n, d), that are.
 
 References
 ----------
@@ -111,14 +111,14 @@ def sorted_graph(points: Sample | ArrayLike) -> Graph:
     return join_neighbours(as_sample(points).points)
 
 
-def join_neighbours(coordinates: Floats) -> Graph:
-    """`sorted_graph` of coordinates that are checked."""
-    n, dim = coordinates.shape
+def join_neighbours(points: Floats) -> Graph:
+    """`sorted_graph` of points that are checked, shape (n, d)."""
+    n, dim = points.shape
     if dim != 1:
         raise InputError(f"points of dimension {dim} cannot be sorted along a line; use greedy_spanner")
-    rank = np.argsort(coordinates[:, 0], kind="stable")
+    rank = np.argsort(points[:, 0], kind="stable")
     edges = np.sort(np.column_stack([rank[:-1], rank[1:]]), axis=1)
-    return Graph(n, edges, edge_lengths(coordinates, edges))
+    return Graph(n, edges, edge_lengths(points, edges))
 
 
 def complete_graph(points: Sample | ArrayLike) -> Graph:
@@ -138,9 +138,9 @@ def complete_graph(points: Sample | ArrayLike) -> Graph:
     return join_all_pairs(as_sample(points).points)
 
 
-def join_all_pairs(coordinates: Floats) -> Graph:
-    """`complete_graph` of coordinates that are checked."""
-    n = len(coordinates)
+def join_all_pairs(points: Floats) -> Graph:
+    """`complete_graph` of points that are checked, shape (n, d)."""
+    n = len(points)
     pairs = n * (n - 1) // 2
     if pairs > MOST_COMPLETE_PAIRS:
         raise UsageError(
@@ -148,10 +148,10 @@ def join_all_pairs(coordinates: Floats) -> Graph:
             "use greedy_spanner, which needs a few edges a point"
         )
     edges = np.column_stack(np.triu_indices(n, k=1))
-    return Graph(n, edges, edge_lengths(coordinates, edges))
+    return Graph(n, edges, edge_lengths(points, edges))
 
 
-def edge_lengths(coordinates: Floats, edges: Integers) -> Floats:
+def edge_lengths(points: Floats, edges: Integers) -> Floats:
     """Distances between the endpoints of edges, shape (m,).
 
     Coordinates are summed in order, one rounding each, so that the lengths are, to the last bit, those that
@@ -164,7 +164,7 @@ def edge_lengths(coordinates: Floats, edges: Integers) -> Floats:
     """
     i, j = edges.T
     with np.errstate(over="ignore"):
-        lengths = _norm(column[i] - column[j] for column in coordinates.T)
+        lengths = _norm(column[i] - column[j] for column in points.T)
     if not np.isfinite(lengths).all():
         raise InputError("a distance between two points overflows; rescale the coordinates")
     return lengths
@@ -198,17 +198,17 @@ def dilation(points: Sample | ArrayLike, graph: Graph | ArrayLike, *, block: int
     """
     from scipy.sparse.csgraph import dijkstra
 
-    coordinates = as_sample(points).points
-    n = len(coordinates)
+    points = as_sample(points).points
+    n = len(points)
     if block < 1:
         raise UsageError(f"block must be at least 1; received {block}")
     edges = _edges_of(graph, n)
-    links = _link_matrix(n, edges, edge_lengths(coordinates, edges))
+    links = _link_matrix(n, edges, edge_lengths(points, edges))
     largest = 1.0
     for first in range(0, n, block):
         rows = np.arange(first, min(first + block, n))
         path = dijkstra(links, directed=True, indices=rows)
-        straight = _norm(np.subtract.outer(column[rows], column) for column in coordinates.T)
+        straight = _norm(np.subtract.outer(column[rows], column) for column in points.T)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             ratio = path / straight
         ratio[(path == 0.0) & (straight == 0.0)] = 1.0

@@ -91,16 +91,16 @@ def greedy_spanner(
     Computational Geometry 9, 81-100.
     J. Gorham and L. Mackey (2015). Measuring sample quality with Stein's method. NeurIPS. Section 4.
     """
-    coordinates = as_sample(points).points
-    return span_greedily(coordinates, checked_dilation(dilation), n_jobs=n_jobs, progress=progress)
+    points = as_sample(points).points
+    return span_greedily(points, checked_dilation(dilation), n_jobs=n_jobs, progress=progress)
 
 
-def span_greedily(coordinates: Floats, dilation: float, *, n_jobs: int, progress: bool) -> Graph:
-    """`greedy_spanner` of coordinates, shape (n, d), and a dilation that are checked."""
-    _require_finite_paths(coordinates, dilation)
-    n = len(coordinates)
+def span_greedily(points: Floats, dilation: float, *, n_jobs: int, progress: bool) -> Graph:
+    """`greedy_spanner` of points, shape (n, d), and a dilation that are checked."""
+    _require_finite_paths(points, dilation)
+    n = len(points)
     margin = (4 * n + 16) * np.finfo(np.float64).eps
-    problem = Problem(np.ascontiguousarray(coordinates.T), dilation, margin)
+    problem = Problem(np.ascontiguousarray(points.T), dilation, margin)
     edges, lengths = np.empty((0, 2), dtype=np.int64), np.empty(0)
     if n > 1:
         pace = _Pace(progress)
@@ -109,7 +109,7 @@ def span_greedily(coordinates: Floats, dilation: float, *, n_jobs: int, progress
             pace.bar,
             joblib.Parallel(n_jobs=thread_count(n_jobs), prefer="threads") as parallel,
         ):
-            work = partial(_insert_buckets, problem, coordinates, parallel, pace)
+            work = partial(_insert_buckets, problem, points, parallel, pace)
             edges, lengths = interruptible(work, pace.interrupted)
     return Graph(n, edges, lengths)
 
@@ -131,13 +131,13 @@ class _Pace:
 
 
 def _insert_buckets(
-    problem: Problem, coordinates: Floats, parallel: joblib.Parallel, pace: _Pace
+    problem: Problem, points: Floats, parallel: joblib.Parallel, pace: _Pace
 ) -> tuple[Integers, Floats]:
     """Filter and insert bucket after bucket; a bucket that was cut short is taken up again where it was cut."""
-    blocks = _blocks(coordinates)
+    blocks = _blocks(points)
     edges, lengths = np.empty((0, 2), dtype=np.int64), np.empty(0)
     lower = -1.0  # so that distances of 0 are in the first bucket
-    limits = _bucket_limits(coordinates)
+    limits = _bucket_limits(points)
     for k, limit in enumerate(limits):
         pace.bar.total = pace.bar.n + (len(limits) - k) * len(blocks)
         while lower < limit:
@@ -204,30 +204,30 @@ def _adjacency(n: int, edges: Integers, lengths: Floats, spare: Integers) -> Adj
     return Adjacency(start[:-1], degree, to, length)
 
 
-def _bucket_limits(coordinates: Floats) -> list[float]:
+def _bucket_limits(points: Floats) -> list[float]:
     """Upper limits of the buckets, the last infinite: quantiles of the distances of random pairs.
 
     The seed is fixed, and no matter: limits decide what is done when, never which edges result.
     """
-    n = len(coordinates)
+    n = len(points)
     rng = np.random.default_rng(0)
     size = min(200_000, 50 * n + 1000)
     i = rng.integers(n, size=size)
     j = (i + rng.integers(1, n, size=size)) % n
     levels = NEAREST / n * GROWTH ** np.arange(32)
-    distances = edge_lengths(coordinates, np.column_stack([i, j]))
+    distances = edge_lengths(points, np.column_stack([i, j]))
     return [*np.unique(np.quantile(distances, levels[levels < 1.0])).tolist(), np.inf]
 
 
-def _blocks(coordinates: Floats) -> list[Integers]:
+def _blocks(points: Floats) -> list[Integers]:
     """Sources of the filter in slabs across the widest coordinate, so that a block holds whole clusters of them."""
-    widest = int(np.argmax(np.ptp(coordinates, axis=0)))
-    rank = np.argsort(coordinates[:, widest], kind="stable")
+    widest = int(np.argmax(np.ptp(points, axis=0)))
+    rank = np.argsort(points[:, widest], kind="stable")
     return np.array_split(rank, max(1, len(rank) // POINTS_PER_BLOCK))
 
 
-def _require_finite_paths(coordinates: Floats, dilation: float) -> None:
-    corners = np.vstack([coordinates.min(axis=0), coordinates.max(axis=0)])
+def _require_finite_paths(points: Floats, dilation: float) -> None:
+    corners = np.vstack([points.min(axis=0), points.max(axis=0)])
     diameter = edge_lengths(corners, np.array([[0, 1]]))[0]
     if diameter > np.finfo(np.float64).max / (4.0 * dilation):
         raise InputError(

@@ -3,17 +3,17 @@
 Let x_1 < ... < x_n with weights q and scores s, and let g run over the functions with |g| <= c1, |g'| <= c2 and g'
 Lipschitz with constant c3 that vanish at the finite bounds of the support. Values gamma_i and slopes Gamma_i at the
 points belong to such a function if and only if |Gamma_i| <= c2, |gamma_i| <= c1 - Gamma_i^2 / (2 c3), and over each
-gap of length h the integral of g' lies between those of its lowest and highest course. In scaled variables u, v that is
+gap of length h the integral of g' lies between those of its lower and upper envelope. In scaled variables u, v that is
 
     gamma' - gamma = h (Gamma + Gamma') / 2 + (c3 h^2 / 2) u,      Gamma' - Gamma = c3 h v,
     v^2 + 4 t^2 + 2 u <= 1,   t >= 1/2 + ((Gamma + Gamma') / 2 - c2) / (c3 h),    t >= 0,
     v^2 + 4 t^2 - 2 u <= 1,   t >= 1/2 - ((Gamma + Gamma') / 2 + c2) / (c3 h),    t >= 0,
 
-where t cuts the course off at slope c2 or -c2. A bound at distance a from the outermost point is the gap of length
+where t cuts an envelope off at slope c2 or -c2. A bound at distance a from the outermost point is the gap of length
 h = 2 a to that point's mirror image, at which the odd continuation of g has value -gamma and slope Gamma: v = 0. In the
 raw variables the coefficients of short gaps are of order h^2 and cone solvers lose them; here all but the two equations
-are of order one. A gap of at least max(4 c2/c3, 2 c1/c2 + 3 c2/c3) restricts nothing that the points do not, and parts
-the program; a point alone has its optimum in closed form.
+are of order one. A gap of at least max(4 c2/c3, 2 c1/c2 + 3 c2/c3) restricts nothing that the points do not, and splits
+the program into components; a component of one point has its optimum in closed form.
 
 References
 ----------
@@ -70,7 +70,7 @@ class ClassicalProgram:
 
     @cached_property
     def starts(self) -> Integers:
-        """First point of each part, and n: gaps that restrict nothing lie between the parts."""
+        """First point of each component, and n: gaps that restrict nothing lie between the components."""
         cuts = np.flatnonzero(np.diff(self.points) >= self.reach) + 1
         return np.concatenate([[0], cuts, [len(self.points)]]).astype(np.int64)
 
@@ -93,28 +93,29 @@ class ClassicalProgram:
 
     @cached_property
     def difference(self) -> sparse.csr_array:
-        """D, (gaps, n): gamma' - gamma over each gap."""
-        left, n = self.inner, len(self.points)
-        rows = np.arange(len(left))
-        points = np.concatenate([left + 1, left, np.array([end[0] for end in self.ends], dtype=np.int64)])
-        values = np.concatenate([np.ones(len(left)), -np.ones(len(left)), [2.0 * end[2] for end in self.ends]])
-        all_rows = np.concatenate([rows, rows, len(left) + np.arange(len(self.ends))])
-        return sparse.csr_array((values, (all_rows, points)), shape=(len(self.lengths), n))
+        """The matrix D, (gaps, n): gamma' - gamma over each gap."""
+        return self._over_gaps(-1.0, 1.0, [2.0 * sign for _, _, sign in self.ends])
 
     @cached_property
     def mean(self) -> sparse.csr_array:
-        """M, (gaps, n): (Gamma + Gamma') / 2 over each gap; the slope at its only point where a gap has one."""
-        left, n = self.inner, len(self.points)
+        """The matrix M, (gaps, n): (Gamma + Gamma') / 2 over each gap; the slope at a gap's only point."""
+        return self._over_gaps(0.5, 0.5, [1.0] * len(self.ends))
+
+    def _over_gaps(self, on_left: float, on_right: float, at_ends: list[float]) -> sparse.csr_array:
+        """The matrix (gaps, n) with these entries at the points of each gap."""
+        left, bounded = self.inner, np.array([end[0] for end in self.ends], dtype=np.int64)
         rows = np.arange(len(left))
-        points = np.concatenate([left + 1, left, np.array([end[0] for end in self.ends], dtype=np.int64)])
-        values = np.concatenate([np.full(2 * len(left), 0.5), np.ones(len(self.ends))])
-        all_rows = np.concatenate([rows, rows, len(left) + np.arange(len(self.ends))])
-        return sparse.csr_array((values, (all_rows, points)), shape=(len(self.lengths), n))
+        places = (
+            np.concatenate([rows, rows, len(left) + np.arange(len(bounded))]),
+            np.concatenate([left + 1, left, bounded]),
+        )
+        values = np.concatenate([np.full(len(left), on_right), np.full(len(left), on_left), at_ends])
+        return sparse.csr_array((values, places), shape=(len(self.lengths), len(self.points)))
 
 
 @dataclass(frozen=True, eq=False)
 class ConeAnswer:
-    """What a cone solver says, right or wrong; see `classical_proof` for what it proves.
+    """What a cone solver says, right or wrong; see `lower_bound` and `upper_bound` for what it proves.
 
     Attributes
     ----------
@@ -125,7 +126,7 @@ class ConeAnswer:
     tension : ndarray, shape (gaps,)
         Multipliers of the equations for gamma.
     cut : ndarray, shape (2, gaps)
-        Multipliers of the rows for t, of the highest and the lowest course.
+        Multipliers of the rows for t, of the upper and the lower envelope.
     value_force, slope_force : ndarray, shape (n,)
         What the restrictions at the points themselves contribute to the multipliers of gamma and Gamma.
     status : str
@@ -176,8 +177,8 @@ def solve_cone(program: ClassicalProgram, seconds: float = math.inf) -> ConeAnsw
 
 
 def _solve(program: ClassicalProgram, seconds: float) -> ConeAnswer:
-    """Solve the program as it is; parts of one point without a bound need no solver."""
-    value, slope = best_alone(program, program.weights * program.scores, program.weights)
+    """Solve the program as it is; components of one point without a bound need no solver."""
+    value, slope = pointwise_optimum(program, program.weights * program.scores, program.weights)
     n, gaps = len(program.points), len(program.lengths)
     nothing = np.zeros(n)
     if not gaps:
@@ -189,10 +190,9 @@ def _solve(program: ClassicalProgram, seconds: float) -> ConeAnswer:
     solution, scale = rows.solve(seconds)
     x = np.nan_to_num(np.asarray(solution.x), posinf=0.0, neginf=0.0)
     z = np.nan_to_num(np.asarray(solution.z), posinf=0.0, neginf=0.0) * scale
-    tied = np.zeros(n, dtype=bool)
-    tied[rows.tied] = True
+    coupled = rows.coupled
     forces = rows.point_forces(z)
-    value[tied], slope[tied] = x[rows.gamma[tied]], x[rows.Gamma[tied]]
+    value[coupled], slope[coupled] = x[rows.gamma[coupled]], x[rows.Gamma[coupled]]
     return ConeAnswer(
         value=value,
         slope=slope,
@@ -206,7 +206,7 @@ def _solve(program: ClassicalProgram, seconds: float) -> ConeAnswer:
     )
 
 
-def best_alone(program: ClassicalProgram, alpha: Floats, beta: Floats) -> tuple[Floats, Floats]:
+def pointwise_optimum(program: ClassicalProgram, alpha: Floats, beta: Floats) -> tuple[Floats, Floats]:
     """The gamma and Gamma that maximise alpha gamma + beta Gamma at each point, gaps left aside."""
     c = program.factors
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -228,7 +228,7 @@ class _Rows:
         )
         self.variables = int(offsets[-1])
         gaps_at = np.asarray(abs(program.difference).sum(axis=0)).ravel()
-        self.tied = np.flatnonzero(gaps_at > 0.0)
+        self.coupled = np.flatnonzero(gaps_at > 0.0)
         self.row_of: dict[str, Integers] = {}
         self._blocks: list[sparse.coo_array] = []
         self._right: list[Floats] = []
@@ -279,8 +279,8 @@ class _Rows:
 
         p = self.program
         cost = np.zeros(self.variables)
-        cost[self.gamma[self.tied]] = -(p.weights * p.scores)[self.tied]
-        cost[self.Gamma[self.tied]] = -p.weights[self.tied]
+        cost[self.gamma[self.coupled]] = -(p.weights * p.scores)[self.coupled]
+        cost[self.Gamma[self.coupled]] = -p.weights[self.coupled]
         scale = float(np.abs(cost).max())
         settings = clarabel.DefaultSettings()
         settings.verbose = False
@@ -303,13 +303,13 @@ class _Rows:
     def _matrix(self) -> sparse.csr_array:
         return sparse.csr_array(sparse.vstack(self._blocks))
 
-    def _add(self, parts: dict[str, sparse.csr_array], right: Floats) -> Integers:
-        """Rows sum of part @ variable <= right; gives their numbers."""
+    def _add(self, terms: dict[str, sparse.csr_array], right: Floats) -> Integers:
+        """Rows sum of matrix @ variable <= right; gives their numbers."""
         k = len(right)
         block = sparse.csr_array((k, self.variables))
-        for name, part in parts.items():
+        for name, matrix in terms.items():
             columns = self._columns(name)
-            entries = part.tocoo()
+            entries = matrix.tocoo()
             i, j = entries.coords
             block = block + sparse.csr_array((entries.data, (i, columns[j])), shape=block.shape)
         self._blocks.append(sparse.coo_array(block))
@@ -326,7 +326,7 @@ class _Rows:
         base = size * np.arange(k)
         entries = [(base, self._columns(name), -slope), (base + 1, self._columns(name), -slope)]
         entries += [(base + 2 + m, self._columns(x), -2.0 * a) for m, (x, a) in enumerate(squares)]
-        rows, columns, values = (np.concatenate(part) for part in zip(*entries, strict=True))
+        rows, columns, values = (np.concatenate(each) for each in zip(*entries, strict=True))
         right = np.zeros(size * k)
         right[base] = 2.0
         self._blocks.append(sparse.coo_array((values, (rows, columns)), shape=(size * k, self.variables)))

@@ -61,7 +61,7 @@ class ClassicalSteinDiscrepancy(Bracketed):
 
     @property
     def test_function(self) -> Floats:
-        """H = g score + g' at the points, shape (n,): mean zero under the target, `lower` under the sample."""
+        """h = g score + g' at the points, shape (n,): mean zero under the target, `lower` under the sample."""
         return np.asarray(self.g * self.scores[:, 0] + self.grad_g)
 
     def __repr__(self) -> str:

@@ -1,6 +1,6 @@
 """The upper bound that any multipliers of the classical program prove, by weak duality.
 
-For any lambda, mu of the equations of `classical_cone` for gamma and Gamma, and any rho >= 0 of its rows for t_+, t_-,
+For any lambda, mu of the equations of `cone_program` for gamma and Gamma, and any rho >= 0 of its rows for t_+, t_-,
 the optimum is at most
 
     sum over points of  max {alpha gamma + beta Gamma}  +  sum over gaps of  max {A u + B v + C_+ t_+ + C_- t_-}
@@ -16,7 +16,7 @@ over what a point admits, is in closed form. The second, over what a gap's cones
 
 and the best S is found by bisection. So no multipliers are wrong: bad ones only prove less. Of an answer, forces alpha
 and beta and multipliers rho are kept where they act; lambda and mu follow from gap to gap, so that forces that should
-vanish do, to rounding. What does not add up is left at a part's last point, or at its bound, where it is free.
+vanish do, to rounding. What does not add up is left at a component's last point, or at its bound, where it is free.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import math
 import numpy as np
 from scipy import sparse
 
-from steinkit.discrepancy.classical.cone_program import ClassicalProgram, ConeAnswer, best_alone
+from steinkit.discrepancy.classical.cone_program import ClassicalProgram, ConeAnswer, pointwise_optimum
 from steinkit.sample import Floats, Integers
 
 _ALLOWANCE = 2.0**-48  # relative; covers the operations on a term, and an exact sum's rounding
@@ -66,18 +66,18 @@ def _multipliers(
 ) -> tuple[Floats, Floats]:
     """The lambda of all gaps and mu of those between points that leave the forces alpha and beta.
 
-    Over the points of a part, lambda' = lambda - (q s - alpha) and mu' = mu - (q + M' (h lambda - rho_+ + rho_-) -
+    Over the points of a component, lambda' = lambda - (q s - alpha) and mu' = mu - (q + M' (h lambda - rho_+ + rho_-) -
     beta). Before the first point lambda is 0, or 2 lambda of its bound; after the last, 0 or -2 lambda of its bound.
     """
     n_inner = len(program.inner)
     firsts, lasts = program.starts[:-1], program.starts[1:] - 1
-    part = np.repeat(np.arange(len(firsts)), np.diff(program.starts))
+    component = np.repeat(np.arange(len(firsts)), np.diff(program.starts))
     bound_of = {end[2]: number for number, end in enumerate(program.ends, start=n_inner)}
     left, right = bound_of.get(1.0), bound_of.get(-1.0)
     pull = program.weights * program.scores - alpha
 
     def tension_from(before: Floats) -> Floats:
-        after = before[part] - _running_sums(pull, program.starts)
+        after = before[component] - _running_sums(pull, program.starts)
         tension = np.empty(len(program.lengths))
         tension[:n_inner] = after[program.inner]
         if left is not None:
@@ -102,7 +102,7 @@ def _multipliers(
 
 
 def _running_sums(values: Floats, starts: Integers) -> Floats:
-    """Sums from the start of each part to each point, the point included."""
+    """Sums from the start of each component to each point, the point included."""
     sums = np.cumsum(values.astype(np.longdouble))
     before = np.concatenate([[np.longdouble(0.0)], sums])[starts[:-1]]
     return np.asarray(sums - np.repeat(before, np.diff(starts)), dtype=np.float64)
@@ -120,7 +120,7 @@ def _bound(program: ClassicalProgram, tension: Floats, turning: Floats, cut: Flo
     push = h * tension - cut[0] + cut[1]
     beta = program.weights + program.mean.T @ push - ends.T @ turning
     beta_error = program.weights + program.mean.T @ (h * abs(tension) + cut.sum(axis=0)) + abs(ends).T @ abs(turning)
-    value, slope = best_alone(program, alpha, beta)
+    value, slope = pointwise_optimum(program, alpha, beta)
     at_points = alpha * value + beta * slope + _ALLOWANCE * (alpha_error * c.value + beta_error * program.steepest)
     at_gaps = _gap_maximum(0.5 * c.smoothness * h * h * tension, c.smoothness * h * turned, c.smoothness * h * cut)
     shares = cut.sum(axis=0) * (c.gradient - 0.5 * c.smoothness * h)
@@ -148,6 +148,6 @@ def _gap_maximum(A: Floats, B: Floats, C: Floats) -> Floats:
     return both + _share(B * B, 4.0 * both) + _share(C[0] ** 2, 8.0 * upper) + _share(C[1] ** 2, 8.0 * lower)
 
 
-def _share(part: Floats, whole: Floats) -> Floats:
+def _share(portion: Floats, whole: Floats) -> Floats:
     """Quotient of non-negative numbers, where nothing of nothing is nothing."""
-    return np.asarray(np.where(part == 0.0, 0.0, part / np.where(part == 0.0, 1.0, whole)))
+    return np.asarray(np.where(portion == 0.0, 0.0, portion / np.where(portion == 0.0, 1.0, whole)))

@@ -203,8 +203,8 @@ def test_a_lying_solver_only_widens_the_bracket(lie, bounds):
     lower, upper, _, _ = prove(program, answer)
     assert upper - lower < 1e-7 * upper
     names = [name for name in vars(answer) if name != "status"]
-    for told in (names, names[:4], names[4:], *([name] for name in names)):
-        lied = replace(answer, **{name: LIES[lie](rng, getattr(answer, name)) for name in told})
+    for falsified in (names, names[:4], names[4:], *([name] for name in names)):
+        lied = replace(answer, **{name: LIES[lie](rng, getattr(answer, name)) for name in falsified})
         wide_lower, wide_upper, value, slope = prove(program, lied)
         assert 0.0 <= wide_lower <= upper
         assert lower <= wide_upper < np.inf
@@ -291,9 +291,9 @@ def test_order_and_splitting_of_weights_do_not_matter():
 def test_units(unit):
     """With x in other units the same functions are those of Stein factors (c1 unit, c2, c3 / unit), up to the unit."""
     draws = np.random.default_rng(9).standard_normal(100)
-    plain = classical_stein_discrepancy(draws, scores=-draws)
+    unscaled = classical_stein_discrepancy(draws, scores=-draws)
     scaled = classical_stein_discrepancy(unit * draws, scores=-draws / unit, stein_factors=(unit, 1.0, 1.0 / unit))
-    assert scaled.value == pytest.approx(plain.value, rel=1e-6)
+    assert scaled.value == pytest.approx(unscaled.value, rel=1e-6)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

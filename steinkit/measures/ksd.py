@@ -31,7 +31,9 @@ class _KernelOption(Option):
 
 
 def _kernel_names() -> tuple[str, ...]:
-    return ("imq", "gaussian", "matern")
+    from steinkit.discrepancy.kernel.base_kernels import kernel_names
+
+    return kernel_names()
 
 
 @dataclass(frozen=True)
@@ -67,8 +69,7 @@ def _take(sample: Sample, target: Target | None, settings: KernelSettings) -> Me
     result = kernel_stein_discrepancy(
         sample, target, statistic=settings.statistic, squared=settings.squared, **_shared(settings)
     )
-    base = result.kernel
-    kernel = {"name": type(base).__name__, "scale": base.scale, "exponent": getattr(base, "exponent", None)}
+    kernel = result.kernel.document()
     test = _test(sample, target, settings) if settings.bootstrap else {}
     return bracketed("ksd", result, statistic=result.statistic, squared=result.squared, kernel=kernel, **test)
 

@@ -11,13 +11,12 @@ from typing import Any
 
 import tomli_w
 
+from steinkit.discrepancy.kernel.base_kernels import kernel_names
 from steinkit.measures.registry import recorded_settings
 from steinkit.report.elements import Listing
 from steinkit.samplers.registry import sampler_names
 from steinkit.sweeps.run import measure_setting_names
 from steinkit.targets import target_names
-
-_NAMED_KERNELS = ("imq", "gaussian", "matern")
 
 
 def sweep_listings(configuration: Mapping[str, Any], folder: str) -> tuple[Listing, ...]:
@@ -44,7 +43,7 @@ def is_of_names(configuration: Mapping[str, Any]) -> bool:
         (target in target_names() or ".py:" in target)
         and configuration["sampler"]["name"] in sampler_names()
         and settings["operator"] is None
-        and settings["kernel"] in _NAMED_KERNELS
+        and settings["kernel"] in kernel_names()
         and _grid(configuration) is not None
         and not any(map(_holds_nothing, (configuration["target"], configuration["sampler"], configuration["settings"])))
     )

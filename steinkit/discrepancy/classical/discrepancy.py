@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-import warnings as python_warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from threading import Event
 
@@ -15,10 +14,10 @@ from steinkit.discrepancy.bracket import Bracketed
 from steinkit.discrepancy.classical.cone_program import ClassicalProgram, ConeAnswer, solve_cone
 from steinkit.discrepancy.classical.lower_bound import lower_bound
 from steinkit.discrepancy.classical.upper_bound import upper_bound
-from steinkit.discrepancy.graph.discrepancy import WIDEST_BRACKET
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 from steinkit.discrepancy.preparation import Prepared, prepare
-from steinkit.errors import InputError, SolverError, SteinkitWarning, UsageError
+from steinkit.discrepancy.tolerance import accepted
+from steinkit.errors import InputError, SolverError, UsageError
 from steinkit.sample import DistinctSample, Floats, Sample
 from steinkit.target import Target
 
@@ -221,23 +220,9 @@ def _accept(result: ClassicalSteinDiscrepancy, status: str) -> ClassicalSteinDis
             result.lower,
             result.upper,
         )
-    if result.gap <= result.tolerance:
-        return result
-    bracket = (
-        f"the discrepancy lies in {result.bracket}: the bracket's relative width is {result.gap:.1e}, "
-        f"{result.tolerance:g} was asked for (Clarabel ended with {status})"
+    remedy = (
+        "Allow more time, or thin the sample" if status == "MaxTime" else "Rescale the coordinate, or thin the sample"
     )
-    if result.gap > WIDEST_BRACKET:
-        remedy = (
-            "Allow more time, or thin the sample"
-            if status == "MaxTime"
-            else "Rescale the coordinate, or thin the sample"
-        )
-        raise SolverError(
-            f"no certified answer: {bracket}; more than {WIDEST_BRACKET:.0%} is not reported as a value. {remedy}, "
-            "or use graph_stein_discrepancy",
-            result.lower,
-            result.upper,
-        )
-    python_warnings.warn(bracket, SteinkitWarning, stacklevel=3)
-    return replace(result, warnings=(*result.warnings, bracket))
+    return accepted(
+        result, "the discrepancy", f" (Clarabel ended with {status})", f"{remedy}, or use graph_stein_discrepancy"
+    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-import warnings as python_warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -20,14 +19,13 @@ from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.discrepancy.graph.spanner.geometry import Graph, checked_dilation, join_all_pairs, join_neighbours
 from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
 from steinkit.discrepancy.preparation import Prepared, prepare
-from steinkit.errors import SolverError, SteinkitWarning, UsageError
+from steinkit.discrepancy.tolerance import accepted
+from steinkit.errors import UsageError
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 
 _NEARLY_COINCIDENT = 1e-5
 _SATURATED = 0.5
-WIDEST_BRACKET = 0.1
-"""Relative width beyond which a bracket is no answer."""
 
 
 def graph_stein_discrepancy(
@@ -233,19 +231,7 @@ def _accept(result: GraphSteinDiscrepancy, bounds: Floats | None, timed_out: boo
     if result.gap <= result.tolerance:
         return result
     cause = "time ran out" if timed_out else f"engine {result.engine} could not close it"
-    bracket = (
-        f"the discrepancy lies in {result.bracket}: the bracket's relative width is {result.gap:.1e}, "
-        f"{result.tolerance:g} was asked for ({cause})"
-    )
-    if result.gap > WIDEST_BRACKET:
-        raise SolverError(
-            f"no certified answer: {bracket}; more than {WIDEST_BRACKET:.0%} is not reported as a value. "
-            f"{_remedy(result, bounds, timed_out)}",
-            result.lower,
-            result.upper,
-        )
-    python_warnings.warn(bracket, SteinkitWarning, stacklevel=3)
-    return replace(result, warnings=(*result.warnings, bracket))
+    return accepted(result, "the discrepancy", f" ({cause})", _remedy(result, bounds, timed_out))
 
 
 def _remedy(result: GraphSteinDiscrepancy, bounds: Floats | None, timed_out: bool) -> str:

@@ -14,15 +14,14 @@ References
 from __future__ import annotations
 
 import time
-import warnings as python_warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.discrepancy.bracket import Bracketed
-from steinkit.discrepancy.graph.discrepancy import WIDEST_BRACKET
-from steinkit.errors import InputError, SolverError, SteinkitWarning, UsageError
+from steinkit.discrepancy.tolerance import accepted
+from steinkit.errors import InputError, UsageError
 from steinkit.sample import DistinctSample, Floats, Sample, as_sample
 from steinkit.target import Target
 
@@ -284,18 +283,7 @@ def _shrunk(wanted: Floats, found: Floats) -> Floats:
 
 def _accept(result: WassersteinDistance, resolution: float) -> WassersteinDistance:
     """Refuse a bracket that is no answer, and warn of one wider than asked for; a distance of 0 has no relative one."""
-    if result.gap <= result.tolerance or result.upper <= resolution:
+    if result.upper <= resolution:
         return result
-    bracket = (
-        f"the Wasserstein distance lies in {result.bracket}: the bracket's relative width is {result.gap:.1e}, "
-        f"{result.tolerance:g} was asked for"
-    )
-    if result.gap > WIDEST_BRACKET:
-        raise SolverError(
-            f"no certified answer: {bracket}; more than {WIDEST_BRACKET:.0%} is not reported as a value. Give Target "
-            "tail_integrals=, the integrals of its cdf, or thin the sample",
-            result.lower,
-            result.upper,
-        )
-    python_warnings.warn(bracket, SteinkitWarning, stacklevel=3)
-    return replace(result, warnings=(*result.warnings, bracket))
+    remedy = "Give Target tail_integrals=, the integrals of its cdf, or thin the sample"
+    return accepted(result, "the Wasserstein distance", "", remedy)

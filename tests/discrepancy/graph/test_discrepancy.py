@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.instances import instance
 
 import steinkit as sk
-from steinkit.discrepancy.graph import discrepancy as graph_module
+from steinkit.discrepancy.tolerance import WIDEST_BRACKET
 
 NORMAL = sk.targets.Normal(0.0, dim=2)
 SMALL = settings(max_examples=12, deadline=None)
@@ -217,7 +217,7 @@ def test_a_bracket_wider_than_asked_for_comes_with_a_warning():
     with pytest.warns(sk.SteinkitWarning, match="relative width"):
         result = scored(points, tolerance=1e-15)
     assert result.lower < result.upper
-    assert 1e-15 < result.gap <= graph_module.WIDEST_BRACKET
+    assert 1e-15 < result.gap <= WIDEST_BRACKET
     assert len(result.graph.edges) == 299
     assert any("relative width" in note for note in result.warnings)
 
@@ -300,7 +300,7 @@ def test_names_in_another_order_are_refused_and_other_names_noted():
 def test_a_wide_bracket_is_raised_with_the_bracket_in_it(monkeypatch):
     points = np.random.default_rng(0).standard_normal((40, 2))
     honest = scored(points)
-    monkeypatch.setattr(graph_module, "WIDEST_BRACKET", 1e-15)
+    monkeypatch.setattr("steinkit.discrepancy.tolerance.WIDEST_BRACKET", 1e-15)
     with pytest.raises(sk.SolverError, match="no certified answer") as caught:
         scored(points, tolerance=1e-15)
     assert caught.value.lower <= honest.upper

@@ -1,0 +1,45 @@
+"""How wide a bracket may be: what was asked for, and what is no answer any more."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from steinkit.errors import SolverError, SteinkitWarning
+
+WIDEST_BRACKET = 0.1  # relative width
+
+Result = TypeVar("Result", bound=Any)
+
+
+def accepted(result: Result, number: str, cause: str, remedy: str) -> Result:
+    """Refuse a result whose bracket is no answer, and warn its user's caller of one wider than the tolerance.
+
+    Parameters
+    ----------
+    result : dataclass that is `Bracketed`, with `tolerance` and `warnings`
+    number : str
+        What lies in the bracket.
+    cause, remedy : str
+        Why the bracket is so wide, in brackets or empty; and what may help, as a sentence without its stop.
+
+    Raises
+    ------
+    SolverError
+        If the bracket is wider than `WIDEST_BRACKET`.
+    """
+    if result.gap <= result.tolerance:
+        return result
+    bracket = (
+        f"{number} lies in {result.bracket}: the bracket's relative width is {result.gap:.1e}, "
+        f"{result.tolerance:g} was asked for{cause}"
+    )
+    if result.gap > WIDEST_BRACKET:
+        raise SolverError(
+            f"no certified answer: {bracket}; more than {WIDEST_BRACKET:.0%} is not reported as a value. {remedy}",
+            result.lower,
+            result.upper,
+        )
+    warnings.warn(bracket, SteinkitWarning, stacklevel=4)
+    return replace(result, warnings=(*result.warnings, bracket))

@@ -1,0 +1,44 @@
+"""Where a bracket stops being an answer, and whose line a warning points to."""
+
+import warnings
+from dataclasses import dataclass
+
+import pytest
+
+import steinkit as sk
+from steinkit.discrepancy.bracket import Bracketed
+from steinkit.discrepancy.tolerance import accepted
+
+
+@dataclass(frozen=True)
+class Number(Bracketed):
+    lower: float
+    upper: float
+    tolerance: float = 1e-3
+    warnings: tuple[str, ...] = ()
+
+
+def test_a_narrow_bracket_is_the_answer():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        number = Number(0.9995, 1.0)
+        assert accepted(number, "it", "", "Wait") is number
+
+
+def test_a_wide_bracket_is_the_answer_with_a_warning():
+    with pytest.warns(sk.SteinkitWarning, match=r"it lies in .*5.0e-02, 0.001 was asked for \(why\)"):
+        result = accepted(Number(0.95, 1.0, warnings=("before",)), "it", " (why)", "Wait")
+    assert result.warnings[0] == "before"
+    assert "0.001 was asked for" in result.warnings[1]
+
+
+def test_one_of_more_than_a_tenth_is_none():
+    with pytest.raises(sk.SolverError, match=r"it lies in .*more than 10% is not reported as a value\. Wait") as error:
+        accepted(Number(0.8, 1.0), "it", "", "Wait")
+    assert (error.value.lower, error.value.upper) == (0.8, 1.0)
+
+
+def test_the_warning_points_at_the_line_that_asked():
+    with pytest.warns(sk.SteinkitWarning) as caught:
+        sk.classical_stein_discrepancy([0.1, 0.9, 0.95], scores=[0.3, -1.0, 2.0], tolerance=1e-15)
+    assert caught[0].filename == __file__

@@ -166,6 +166,19 @@ def test_incumbent_keeps_the_best_of_both_sides():
     np.testing.assert_array_equal(incumbent.y, y)
 
 
+def test_incumbent_keeps_the_first_of_two_that_are_worth_the_same():
+    program = random_program(np.random.default_rng(3))
+    _, y, p = optimum(program)
+    incumbent = Incumbent(program, len(y), len(p))
+    incumbent.offer(-y, 1e9 * p)  # proves nothing
+    np.testing.assert_array_equal(incumbent.y, np.zeros_like(y))
+    assert incumbent.lower == 0.0
+    incumbent.offer(y, p)
+    incumbent.offer(y.copy(), p.copy())
+    assert incumbent.y is y
+    assert incumbent.p is p
+
+
 def test_relative_width():
     assert relative_width(1.0, 2.0) == 0.5
     assert relative_width(0.0, 0.0) == 0.0

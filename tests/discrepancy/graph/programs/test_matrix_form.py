@@ -1,0 +1,93 @@
+"""The matrix form's proofs against the definition of the program in rational arithmetic, with no tolerance."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import sparse
+from support.exact_programs import CLOSE, dyadic_scores, exact_program, exact_upper_bound, fractions, grid_program
+
+from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram, power_of_two
+from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
+from steinkit.discrepancy.graph.spanner.geometry import complete_graph, sorted_graph
+from steinkit.discrepancy.operators import Coefficients
+
+
+@pytest.mark.parametrize("dim", [1, 2])
+@pytest.mark.parametrize("seed", range(8))
+def test_both_bounds_of_any_candidate_hold_for_the_definition(seed, dim):
+    """No tolerance: a feasible multiple of y is worth the lower bound, and the dual point p costs the upper one."""
+    program, rng = grid_program(seed, dim), np.random.default_rng(seed)
+    for j in range(dim):
+        exact, form = exact_program(program, j), program.coordinate(j)
+        assert fractions(form.objective) == exact.objective
+        assert fractions(form.box) == exact.box
+        for size in (1e-3, 1.0):
+            y = form.box * np.clip(size * rng.standard_normal(len(form.box)), -1.0, 1.0)
+            y *= np.sign(form.objective @ y)
+            for factor in (1.0, 2.0**40):
+                value, feasible = form.lower_bound(factor * y)
+                truth = exact.value(exact.feasible(fractions(factor * y)))
+                assert Fraction(value) <= truth
+                assert Fraction(value) >= truth * (1 - Fraction(1, 10**9))
+                assert exact.excess(fractions(feasible)) <= 0
+            p = size * rng.standard_normal(len(form.radius)) * (rng.random(len(form.radius)) < 0.2)
+            bound, rounding = exact_upper_bound(form, exact.objective, p)
+            trivial, _ = exact_upper_bound(form, exact.objective, np.zeros(len(p)))
+            assert min(bound, trivial) <= Fraction(form.upper_bound(p)) <= min(bound + rounding, trivial * (1 + CLOSE))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_multipliers_that_cancel_prove_no_more_than_they_do(seed):
+    """Of points 2^-36 apart the Taylor rows and the gradient's cancel, whatever the size of their multipliers."""
+    rng = np.random.default_rng(seed)
+    points = np.array([[0.25, 0.5], [0.25 + 5 * 2.0**-36, 0.5 - 3 * 2.0**-36]])
+    scores = np.abs(dyadic_scores(rng, (2, 2))) * [[1.0], [-1.0]]
+    program = SteinProgram(points, scores, np.array([0.25, 0.75]), complete_graph(points))
+    form, exact = program.coordinate(0), exact_program(program, 0)
+    assert len(form.radius) == 5
+    step, held = points[0] - points[1], np.abs(form.objective[:2]).min()
+    p = np.array([held, *(3e9 * rng.random() * np.array([*step, 1.0, -1.0]))])
+    bound, rounding = exact_upper_bound(form, exact.objective, p)
+    trivial, _ = exact_upper_bound(form, exact.objective, np.zeros(5))
+    assert bound + rounding < trivial
+    assert bound <= Fraction(form.upper_bound(p)) <= bound + rounding
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_residual_that_vanishes_in_double_precision_is_counted(seed):
+    """One row and one variable, whose multiplier b / a leaves what the rounding of the quotient leaves."""
+    rng = np.random.default_rng(seed)
+    b, a = rng.uniform(0.5, 2.0, 2)
+    form = CoordinateProgram(sparse.csr_array([[a]]), np.array([2.0**-90]), np.ones(1), np.array([b]), 1)
+    p = np.array([b / a])
+    bound, rounding = exact_upper_bound(form, [Fraction(b)], p)
+    assert bound <= Fraction(form.upper_bound(p)) <= bound + rounding
+
+
+@pytest.mark.parametrize("n", [1, 64])
+@pytest.mark.parametrize("size", [0.0, 2.0**-60, 1.0])
+def test_points_by_themselves_are_worth_their_boxes(n, size):
+    """The optimum is the sum of q (c1 |s| + c2), which is a double here or a little above one."""
+    points, signs = 8.0 * np.arange(n)[:, None], (-1.0) ** np.arange(n)
+    form = SteinProgram(points, size * signs[:, None], np.full(n, 1.0 / n), sorted_graph(points)).coordinate(0)
+    assert form.upper_bound(np.empty(0)) >= Fraction(size) + 1
+    assert 1.0 - 1e-13 < form.lower_bound(np.concatenate([signs, np.ones(n)]))[0] / (1.0 + size) <= 1.0
+
+
+def test_objective_of_another_operator_is_that_of_the_definition():
+    """Sum of q (drift_j gamma + sum_k a_jk Gamma_k)."""
+    rng = np.random.default_rng(0)
+    points, drift, covariance = rng.random((3, 2)), rng.standard_normal((3, 2)), rng.standard_normal((3, 2, 2))
+    weights = np.array([0.5, 0.25, 0.25])
+    program = SteinProgram(
+        points, -points, weights, complete_graph(points), coefficients=Coefficients(drift, covariance)
+    )
+    for j in range(2):
+        expected = [weights * drift[:, j], weights * covariance[:, j, 0], weights * covariance[:, j, 1]]
+        np.testing.assert_array_equal(program.objective(j), np.concatenate(expected))
+
+
+def test_powers_of_two_are_the_largest_not_above():
+    sizes = np.array([0.0, 1.0, 1.5, 2.0, 3.0, 0.7, 2.0**-1000, 1.7e308])
+    np.testing.assert_array_equal(power_of_two(sizes), [1.0, 1.0, 1.0, 2.0, 2.0, 0.5, 2.0**-1000, 2.0**1023])

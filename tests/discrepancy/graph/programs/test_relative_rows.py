@@ -1,0 +1,139 @@
+"""Relative variables against the definition in rational arithmetic: every row, every box, and the objective."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from support.exact_programs import (
+    CLOSE,
+    clustered_program,
+    distance,
+    exact_program,
+    exact_upper_bound,
+    fractions,
+    in_relative_variables,
+    substitute,
+)
+
+from steinkit.discrepancy.graph.programs import relative_form
+from steinkit.discrepancy.graph.programs.relative_form import RelativeForm, find_forest
+from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
+from steinkit.discrepancy.graph.spanner.geometry import complete_graph
+
+
+def relative_programs(program, nearness):
+    """Each coordinate with its forest and its program in relative variables."""
+    forest = find_forest(program, nearness)
+    for j in range(program.dim):
+        moved = relative_form.move_to_bounds(forest, program, j, nearness)
+        yield j, moved, RelativeForm(program, moved).coordinate(j)
+
+
+def ray(row, radius):
+    """A row divided by its first coefficient, and the radius as well."""
+    (_, lead), *_ = sorted(row.items())
+    return tuple(sorted((k, value / lead) for k, value in row.items())), radius / abs(lead)
+
+
+def rays_of(program):
+    """The rows of a program in relative variables, in units of one."""
+    units = [Fraction(float(unit)) for unit in program.units]
+    matrix = program.matrix.tocsr()
+    for k in range(len(program.radius)):
+        at = slice(matrix.indptr[k], matrix.indptr[k + 1])
+        terms = zip(matrix.indices[at], matrix.data[at], strict=True)
+        yield ray({int(i): Fraction(float(value)) / units[i] for i, value in terms}, Fraction(float(program.radius[k])))
+
+
+def size_of_difference(program, forest, j, k):
+    """What the definition implies of relative variable k where no row or box of it is meant, and a looser bound.
+
+    Of a child at distance D from its parent |w| <= min(2 c1 + c2 D, c3 D^2/2) and |V| <= min(2 c2, c3 D), where a
+    program may take the length of any path for D. Of a root at distance a from its projection onto a bound |w| <= 2 c2 a.
+    """
+    n = program.n_points
+    c1, c2, c3 = (Fraction(c) for c in (program.factors.value, program.factors.gradient, program.factors.smoothness))
+    i, parent = k % n, int(forest.parent[k % n])
+    if parent >= 0:
+        bounds = []
+        for D in (distance(program, i, parent), Fraction(float(forest.reach[i])) * (1 + Fraction(1, 10**11))):
+            bounds.append(min(2 * c1 + c2 * D, c3 * D**2 / 2) if k < n else min(2 * c2, c3 * D))
+        return bounds
+    moved = abs(Fraction(float(program.points[i, j])) - Fraction(float(forest.origin[i, j])))
+    return [2 * c2 * moved, 2 * c2 * moved] if k < n and moved else [None, None]
+
+
+@pytest.mark.parametrize("nearness", [2.0**-15, 0.05, 10.0])
+@pytest.mark.parametrize("seed", range(8))
+def test_relative_rows_are_the_rows_of_the_definition(seed, nearness):
+    """Every row is one of the definition's or follows from it, and none of the definition's is missing."""
+    program = clustered_program(seed)
+    for j, forest, relative in relative_programs(program, nearness):
+        maps = in_relative_variables(program, forest)
+        box = [({k: Fraction(1)}, limit) for k, limit in enumerate(exact_program(program, j).box)]
+        meant, needed = {}, {}
+        for rows, all_rows in ((meant, True), (needed, False)):
+            for row, radius in exact_program(program, j, all_rows=all_rows).rows + box:
+                coefficients, limit = ray(substitute(row, maps), radius)
+                rows[coefficients] = min(limit, rows.get(coefficients, limit))
+        found = {}
+        for coefficients, limit in rays_of(relative):
+            assert coefficients in meant
+            assert limit >= meant[coefficients] * (1 - CLOSE)
+            found[coefficients] = min(limit, found.get(coefficients, limit))
+        limits = [u * v for u, v in zip(fractions(relative.box), fractions(relative.units), strict=True)]
+        for k, limit in enumerate(limits):
+            alone = ((k, Fraction(1)),)
+            least, most = size_of_difference(program, forest, j, k)
+            assert limit >= min(meant.get(alone, least), meant[alone] if least is None else least) * (1 - CLOSE)
+            assert most is None or limit <= most * (1 + CLOSE)
+            found[alone] = min(limit, found.get(alone, limit))
+        for coefficients, limit in needed.items():
+            assert coefficients in found
+            assert found[coefficients] <= limit * (1 + CLOSE)
+
+
+def in_its_variables(program, exact, maps):
+    """The objective of the definition in a relative program's scaled variables."""
+    total = [Fraction(0)] * len(exact.objective)
+    for k, b in enumerate(exact.objective):
+        for other, factor in maps[k].items():
+            total[other] += b * factor
+    return [b * unit for b, unit in zip(total, fractions(program.units), strict=True)]
+
+
+def cancelling_cluster(seed, size):
+    """A cluster whose scores are large and add up to almost nothing, and a point by itself."""
+    rng = np.random.default_rng(seed)
+    near = np.unique(0.75 + size * rng.integers(-500, 500, (10, 2)), axis=0)
+    points = np.concatenate([near, [[3.0, -2.0]]])
+    n = len(points)
+    scores = 2.0**30 * np.round(rng.standard_normal((n, 2)) * 2.0**16) * 2.0**-16
+    scores += np.round(rng.standard_normal((n, 2)) * 2.0**20) * 2.0**-20
+    scores[-2] = -scores[:-2].sum(axis=0)
+    weights = np.full(n, 2.0**-6)
+    weights[-1] = 1.0 - (n - 1) * 2.0**-6
+    scores[-1] = [1.5, -0.25]
+    return SteinProgram(points, scores, weights, complete_graph(points))
+
+
+@pytest.mark.parametrize("size", [2.0**-16, 2.0**-30, 2.0**-36])
+@pytest.mark.parametrize("seed", range(3))
+def test_objective_in_relative_variables_is_off_by_no_more_than_its_error(seed, size):
+    """Sums of scores of 2^30 that cancel: without the error the bounds would be false, even those of no multipliers."""
+    program = cancelling_cluster(seed, size)
+    for j, forest, relative in relative_programs(program, 0.05):
+        exact = in_its_variables(relative, exact_program(program, j), in_relative_variables(program, forest))
+        off = [abs(Fraction(float(b)) - meant) for b, meant in zip(relative.objective, exact, strict=True)]
+        error = fractions(relative.objective_error)
+        assert all(one <= limit for one, limit in zip(off, error, strict=True))
+        assert max(off) > 0
+        assert max(error) < Fraction(1, 10**10) * max(map(abs, fractions(program.scores)))
+        nothing = np.zeros(len(relative.radius))
+        truth, rounding = exact_upper_bound(relative, exact, nothing)
+        assert truth <= Fraction(relative.upper_bound(nothing)) <= truth + rounding
+        rng = np.random.default_rng(seed)
+        for _ in range(3):
+            y = relative.box * rng.uniform(-1.0, 1.0, len(relative.box))
+            value, _ = relative.lower_bound(y)
+            assert value == 0.0 or Fraction(value) <= sum(b * v for b, v in zip(exact, fractions(y), strict=True))

@@ -162,6 +162,22 @@ def grid_program(seed, dim):
     return SteinProgram(points, scores, weights, complete_graph(points), factors, bounds)
 
 
+def line_program(seed, *, two_bounds=False):
+    """A program of dimension 1 whose lengths and radii are doubles: segments of every kind, bounds near and far."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 8))
+    points = np.sort(rng.choice(2**10, n, replace=False)) * 2.0**-10
+    points = rng.permutation(points * (0.5 if two_bounds else rng.choice([0.25, 1.0, 4.0, 32.0])))
+    margins = [0.0, 2.0**-20, 2.0**-6, 0.25] if two_bounds else [0.0, 2.0**-20, 0.25, 8.0, np.inf]
+    lower, upper = points.min() - rng.choice(margins), points.max() + rng.choice(margins)
+    if not two_bounds and rng.random() < 0.5:
+        lower, upper = (-np.inf, upper) if rng.random() < 0.5 else (lower, np.inf)
+    factors = SteinFactors.of(tuple(rng.choice([1.0, 2.0] if two_bounds else [0.25, 0.5, 1.0, 2.0], 3)))
+    scores = dyadic_scores(rng, (n, 1), rng.choice([0.25, 1.0, 16.0]))
+    bounds = np.array([[lower, upper]]) if np.isfinite([lower, upper]).any() else None
+    return SteinProgram(points[:, None], scores, dyadic_weights(rng, n), sorted_graph(points), factors, bounds)
+
+
 def exact_upper_bound(program, objective, p):
     """r'|p| + u'|b - A'p| with no rounding, with b given, and what computing it in double precision may add to it."""
     multipliers, box, radius = fractions(p), fractions(program.box), fractions(program.radius)

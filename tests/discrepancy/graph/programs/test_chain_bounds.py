@@ -1,11 +1,16 @@
-"""The chain form's proofs on programs whose optimum is known exactly."""
+"""The chain form's proofs against the definition of the program in rational arithmetic, with no tolerance."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from support.exact_programs import exact_program, fractions, line_program
 
+from steinkit.discrepancy.graph.engines import Settings
+from steinkit.discrepancy.graph.engines.chain import engine as chain
 from steinkit.discrepancy.graph.programs.chain_form import ChainProgram
+from steinkit.discrepancy.graph.programs.chain_form_kernels import BOUNDED, EDGE, FREE, ROWS, _add, _times, two_sum
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.discrepancy.graph.spanner.geometry import sorted_graph
 
@@ -18,3 +23,150 @@ def test_points_by_themselves_are_worth_their_boxes(n, size):
     form = ChainProgram(SteinProgram(points, size * signs[:, None], np.full(n, 1.0 / n), sorted_graph(points)))
     assert form.upper_bound(np.zeros(5 * n)) >= Fraction(size) + 1
     assert 1.0 - 1e-13 < form.lower_bound(np.column_stack([signs, np.ones(n)]).ravel())[0] / (1.0 + size) <= 1.0
+
+
+def function_of(form, y):
+    """(gamma, Gamma) in the sample's order, and their objective's terms, by the recursion of the module's docstring."""
+    data, c2, c3 = form.chain, Fraction(form.chain.c2), Fraction(form.chain.c3)
+    n = form.n_points
+    variables = [Fraction(0)] * (2 * n)
+    value = slope = Fraction(0)
+    for i in range(n):
+        h, first, second = Fraction(data.step[i]), y[2 * i], y[2 * i + 1]
+        if data.kind[i] == FREE:
+            value, slope = Fraction(data.box[i]) * first, c2 * second
+        else:
+            bounded = data.kind[i] == BOUNDED
+            chord = c2 * first if bounded else slope + c3 * h / 2 * first
+            value, slope = (Fraction(0) if bounded else value) + h * chord, chord - c3 * h / 2 * second
+        variables[form.order[i]], variables[n + form.order[i]] = int(form.sign[i]) * value, slope
+    return variables
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_feasible_multiple_of_any_function_is_worth_the_lower_bound(seed):
+    """Where there is no second bound, whose rows are met by a shift and not by scaling."""
+    program, rng = line_program(seed), np.random.default_rng(seed)
+    form, exact = ChainProgram(program), exact_program(program, 0)
+    if form.chain.far >= 0.0:
+        program = replace(program, bounds=np.array([[program.bounds[0, 0], np.inf]]))
+        form, exact = ChainProgram(program), exact_program(program, 0)
+    for size in (1.0, 1e-2):
+        y = size * rng.uniform(-1.0, 1.0, 2 * form.n_points)
+        if exact.value(function_of(form, fractions(y))) < 0:
+            y = -y
+        variables = function_of(form, fractions(y))
+        value, feasible = form.lower_bound(y)
+        truth = exact.value(exact.feasible(variables))
+        assert Fraction(value) <= truth
+        terms = sum(abs(b * v) for b, v in zip(exact.objective, variables, strict=True))
+        assert Fraction(value) >= truth * (1 - Fraction(1, 2**45)) - terms * Fraction(1, 2**48)
+        assert exact.excess(function_of(form, fractions(feasible))) <= Fraction(1, 2**45)
+        scaled, _ = form.lower_bound(2.0**600 * y)
+        assert Fraction(scaled) <= exact.value(exact.feasible([2**600 * v for v in variables]))
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-16, 1e-12, 1e-6])
+@pytest.mark.parametrize("seed", range(12))
+def test_between_two_bounds_a_shift_and_a_scale_make_the_function_feasible(seed, noise):
+    """The feasible y, shifted as far as the far bound's rows ask, satisfies all rows and is worth the lower bound."""
+    program, rng = line_program(seed, two_bounds=True), np.random.default_rng(seed)
+    form, exact = ChainProgram(program), exact_program(program, 0)
+    assert form.chain.far >= 0.0
+    (answer,) = chain.solve(program, Settings(tolerance=1e-6))
+    y = answer.y + noise * rng.standard_normal(len(answer.y))
+    value, feasible = form.lower_bound(y)
+    honest, _ = form.lower_bound(answer.y)
+    if not noise:
+        assert value >= answer.program.upper_bound(answer.p) * (1.0 - 1e-5)
+    data, far = form.chain, Fraction(form.chain.far)
+    variables = function_of(form, fractions(feasible))
+    last, edges = form.order[-1], data.kind >= EDGE
+    sign = int(form.sign[-1])
+    gamma, slope = sign * variables[last], variables[form.n_points + last]
+    radius, box = Fraction(data.c3) * far**2 / 2, Fraction(data.c2) * far
+    below, above = max(-radius - gamma - far * slope, -box - gamma), min(radius - gamma - far * slope, box - gamma)
+    kappa = min(max(Fraction(0), below), above)
+    gain = Fraction(data.c3) * sum(Fraction(h) ** 2 for h in data.step[edges]) / 2
+    shifted = fractions(feasible)
+    for i in np.flatnonzero(edges) if gain else []:
+        shifted[2 * i] += kappa / gain
+        shifted[2 * i + 1] += kappa / gain
+    variables = function_of(form, shifted)
+    assert exact.excess(variables) <= Fraction(1, 10**12)
+    assert Fraction(value) <= exact.value(variables) * (1 + Fraction(1, 10**13))
+    if noise <= 1e-12 and honest > 0.0 and len(data.step) > 1:
+        assert value >= honest * (1.0 - 1e-6)
+
+
+def exact_cost(form, p):
+    """Cost of the dual point of multipliers p by the recursion of the module's docstring, with no rounding.
+
+    T is zero behind a segment that ends free. Between two bounds it is such that nothing of phi is left at the end.
+    """
+    data, c2, c3 = form.chain, Fraction(form.chain.c2), Fraction(form.chain.c3)
+    p, step, n = fractions(p), fractions(data.step), form.n_points
+    boxes, value, slope = fractions(data.box), fractions(data.value), fractions(data.slope)
+    at_value = [Fraction(float(p[ROWS * k] / boxes[k])) if boxes[k] else Fraction(0) for k in range(n)]
+    at_slope = [p[ROWS * k + 1] / c2 for k in range(n)]
+    chords = [p[ROWS * k + 4] / c2 if data.kind[k] not in (FREE, EDGE) else Fraction(0) for k in range(n)]
+
+    def follow(start, end, force):
+        """T and phi behind the segment, and what it costs, if T is `force` on the edge into it."""
+        forward, cost = Fraction(0), Fraction(0)
+        for k in range(start, end):
+            backward = Fraction(0)
+            if data.kind[k] != FREE:
+                backward = step[k] * force - chords[k] - forward
+                cost += c3 * step[k] / 2 * (abs(forward) + abs(backward)) + c2 * abs(chords[k])
+            cost += boxes[k] * abs(at_value[k]) + c2 * abs(at_slope[k])
+            force += at_value[k] - value[k]
+            forward = at_slope[k] - slope[k] - backward
+        return force, forward, cost
+
+    starts = [k for k in range(n) if data.kind[k] < EDGE]
+    total = Fraction(0)
+    for start, end in zip(starts, [*starts[1:], n], strict=True):
+        two_bounds = end == n and data.far >= 0.0
+        force = Fraction(0)
+        if two_bounds:
+            far = Fraction(data.far)
+            left = [behind[1] - far * behind[0] for behind in (follow(start, end, Fraction(t)) for t in (0, 1))]
+            force = left[0] / (left[0] - left[1])
+        elif data.kind[start] == BOUNDED:
+            force = -follow(start, end, force)[0]
+        force, forward, cost = follow(start, end, force)
+        total += cost + (Fraction(data.far_radius) if two_bounds else boxes[end - 1]) * abs(force)
+        total += c2 * abs(forward - far * force if two_bounds else forward)
+    return total
+
+
+@pytest.mark.parametrize("two_bounds", [False, True])
+@pytest.mark.parametrize("seed", range(20))
+def test_the_upper_bound_is_the_cost_of_its_dual_point(seed, two_bounds):
+    program, rng = line_program(seed, two_bounds=two_bounds), np.random.default_rng(seed)
+    (answer,) = chain.solve(program, Settings(tolerance=1e-6))
+    form = answer.program
+    assert fractions(form.chain.step * form.chain.step) == [h**2 for h in fractions(form.chain.step)]
+    for size in (0.0, 1e-3, 1.0):
+        p = answer.p + size * rng.standard_normal(len(answer.p))
+        exact, bound = exact_cost(form, p), Fraction(form.upper_bound(p))
+        trivial = Fraction(form.trivial)
+        assert min(exact, trivial) <= bound
+        assert bound <= min(exact * (1 + Fraction(1, 10**12)) + Fraction(1, 10**13), trivial)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_double_doubles_err_by_less_than_the_kernels_take_them_to(seed):
+    rng = np.random.default_rng(seed)
+
+    def double_double():
+        high = rng.standard_normal() * 2.0 ** int(rng.integers(-40, 40))
+        return two_sum(high, high * 2.0**-53 * rng.uniform(-1.0, 1.0))
+
+    a, b, factor = double_double(), double_double(), float(rng.standard_normal())
+    if seed % 2:
+        b = (-a[0] * (1.0 + 2.0**-50), b[1] * 2.0**-60)
+    exact, other = sum(map(Fraction, a)), sum(map(Fraction, b))
+    assert abs(sum(map(Fraction, _add(a, b))) - exact - other) <= Fraction(1, 2**103) * (abs(exact) + abs(other))
+    assert abs(sum(map(Fraction, _times(a, factor))) - exact * Fraction(factor)) <= abs(exact) * Fraction(1, 2**100)

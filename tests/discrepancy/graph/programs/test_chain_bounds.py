@@ -156,6 +156,34 @@ def test_the_upper_bound_is_the_cost_of_its_dual_point(seed, two_bounds):
         assert bound <= min(exact * (1 + Fraction(1, 10**12)) + Fraction(1, 10**13), trivial)
 
 
+def cancelling_line(seed):
+    """Points 2^-21 apart with scores of 2^30 or so that neither push nor turn: sums of products lose their digits."""
+    rng = np.random.default_rng(seed)
+    places = np.sort(rng.choice(2**12, 8, replace=False))
+    scores = np.zeros(8, dtype=np.int64)
+    for k in range(6):
+        a, b, c = places[k : k + 3]
+        scores[k : k + 3] += rng.integers(2**32, 2**33) * np.array([c - b, a - c, b - a])
+    points = 0.5 + places * 2.0**-30
+    return SteinProgram(points[:, None], scores[:, None] * 2.0**-13, np.full(8, 0.125), sorted_graph(points))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_bounds_of_scores_that_cancel_allow_for_their_rounding(seed):
+    program, rng = cancelling_line(seed), np.random.default_rng(seed)
+    form, exact = ChainProgram(program), exact_program(program, 0)
+    for _ in range(4):
+        y = rng.uniform(-1.0, 1.0, 16)
+        for sign in (1.0, -1.0):
+            truth = exact.value(exact.feasible(function_of(form, fractions(sign * y))))
+            assert Fraction(form.lower_bound(sign * y)[0]) <= max(truth, 0)
+        p = np.zeros(40)
+        p[1::ROWS] = 1e-3 * rng.standard_normal(8)
+        dual, bound = exact_cost(form, p), Fraction(form.upper_bound(p))
+        assert dual < form.trivial
+        assert dual <= bound <= dual * (1 + Fraction(1, 10**8))
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_double_doubles_err_by_less_than_the_kernels_take_them_to(seed):
     rng = np.random.default_rng(seed)

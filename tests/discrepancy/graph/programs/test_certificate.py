@@ -66,6 +66,18 @@ def test_a_lying_solver_only_widens_the_bracket(lie, seed):
     assert certificate.gap > 1e-3
 
 
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+def test_entries_that_are_not_finite_count_as_zero(number):
+    program = random_program(np.random.default_rng(3))
+    _, y, p = optimum(program)
+    for k in range(len(y)):
+        broken, zero = (np.where(np.arange(len(y)) == k, entry, y) for entry in (number, 0.0))
+        assert certify(program, broken, p).lower == certify(program, zero, p).lower
+    for k in range(len(p)):
+        broken, zero = (np.where(np.arange(len(p)) == k, entry, p) for entry in (number, 0.0))
+        assert certify(program, y, broken).upper == certify(program, y, zero).upper
+
+
 def test_a_stale_answer_does_not_certify_another_program():
     first, second = (random_program(np.random.default_rng(seed)) for seed in (1, 2))
     _, y, p = optimum(first)

@@ -14,71 +14,54 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = "tests/discrepancy/graph/programs/"
-KSD, CLASSICAL = "tests/discrepancy/kernel/test_ksd.py::", "tests/discrepancy/classical/test_discrepancy.py::"
-DUALITY = [
-    CLASSICAL + "test_a_lying_solver_only_widens_the_bracket",
-    CLASSICAL + "test_the_function_returned_is_admitted_and_attains_the_lower_bound",
-    CLASSICAL + "test_it_is_that_of_a_discretised_function_space",
-    CLASSICAL + "test_one_draw_reaches_the_ceiling_of_a_point",
-    CLASSICAL + "test_points_on_and_near_a_bound",
-    CLASSICAL + "test_coincident_points_count_like_one",
-    CLASSICAL + "test_outliers_add_what_they_are_worth",
-    CLASSICAL + "test_long_gaps_restrict_nothing",
-]
-TESTS = {
-    "steinkit/discrepancy/graph/programs/certificate.py": [PROGRAMS + "test_certificate.py"],
+FURTHER = {
+    "steinkit/discrepancy/graph/programs/certificate.py": [],
     "steinkit/discrepancy/graph/programs/matrix_form.py": [
         PROGRAMS + "test_certificate.py",
-        PROGRAMS + "test_matrix_form.py",
         PROGRAMS + "test_stein_program.py",
     ],
-    "steinkit/discrepancy/graph/programs/stein_program.py": [
-        PROGRAMS + "test_stein_program.py",
-        PROGRAMS + "test_matrix_form.py",
-    ],
-    "steinkit/discrepancy/graph/programs/relative_form.py": [
-        PROGRAMS + "test_relative_rows.py",
-        PROGRAMS + "test_relative_form.py",
-    ],
-    "steinkit/discrepancy/graph/programs/chain_form.py": [
-        PROGRAMS + "test_chain_bounds.py",
-        PROGRAMS + "test_chain_form.py",
-    ],
+    "steinkit/discrepancy/graph/programs/stein_program.py": [PROGRAMS + "test_matrix_form.py"],
+    "steinkit/discrepancy/graph/programs/relative_form.py": [PROGRAMS + "test_relative_rows.py"],
+    "steinkit/discrepancy/graph/programs/chain_form.py": [PROGRAMS + "test_chain_bounds.py"],
     "steinkit/discrepancy/graph/programs/chain_form_kernels.py": [
         PROGRAMS + "test_chain_bounds.py",
         PROGRAMS + "test_chain_form.py",
     ],
-    "steinkit/discrepancy/kernel/rounding.py": [
-        KSD + "test_bracket_holds_the_value_of_longer_numbers",
-        KSD + "test_terms_are_no_larger_than_the_rounding_bound_takes_them",
-    ],
-    "steinkit/discrepancy/classical/upper_bound.py": DUALITY,
-    "steinkit/discrepancy/classical/lower_bound.py": DUALITY,
+    "steinkit/discrepancy/kernel/rounding.py": ["tests/discrepancy/kernel/test_ksd.py"],
+    "steinkit/discrepancy/classical/upper_bound.py": ["tests/discrepancy/classical/test_discrepancy.py"],
+    "steinkit/discrepancy/classical/lower_bound.py": ["tests/discrepancy/classical/test_discrepancy.py"],
 }
+"""The modules, and what tests each besides the file that mirrors it."""
 
 
 def changed() -> list[str]:
     """Modules of the table that differ from the last commit."""
     found = subprocess.run(["git", "diff", "--name-only"], cwd=ROOT, check=True, capture_output=True, text=True)
-    return [name for name in found.stdout.splitlines() if name in TESTS]
+    return [name for name in found.stdout.splitlines() if name in FURTHER]
 
 
-def run(names: list[str]) -> int:
-    """Run their tests in this process."""
-    if any(name.endswith("_kernels.py") for name in names):
+def tests_of(module: str) -> list[str]:
+    """The file that mirrors a module, if there is one, and those that test it too."""
+    path = Path(module)
+    mirror = Path("tests", *path.parent.parts[1:], f"test_{path.name}")
+    return [str(mirror)] * (ROOT / mirror).exists() + FURTHER[module]
+
+
+def run(modules: list[str]) -> int:
+    """Run the tests of some modules in this process."""
+    if any(name.endswith("_kernels.py") for name in modules):
         os.environ["NUMBA_DISABLE_JIT"] = "1"  # the same bits, and nothing to compile again
     import hypothesis
     import pytest
 
     phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)  # a smaller example would kill no better
     hypothesis.settings.register_profile("mutation", phases=phases, derandomize=True, database=None, deadline=None)
-    hypothesis.settings.load_profile("mutation")
-    tests = dict.fromkeys(test for name in names for test in TESTS[name])
+    tests = dict.fromkeys(test for name in modules for test in tests_of(name))
     quiet = ["-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
-    return int(pytest.main(["-x", *quiet, "--hypothesis-profile=mutation", *tests]))
+    return int(pytest.main(["-x", *quiet, "-m", "not slow", "--hypothesis-profile=mutation", *tests]))
 
 
 if __name__ == "__main__":
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT))
-    sys.exit(run(changed() or list(TESTS)))
+    sys.exit(run(changed() or list(FURTHER)))

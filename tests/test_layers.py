@@ -155,3 +155,12 @@ def test_no_module_bears_the_name_of_a_public_function():
     }
     front = {name.rpartition(".")[2] for name in modules() if name.rpartition(".")[0] in PACKAGES}
     assert front & public == set()
+
+
+def test_no_file_is_part_of_a_circle():
+    assert circles(imports_between_files()) == []
+
+
+def test_no_folder_is_part_of_a_circle():
+    found = {folder: circles(imports_inside(folder)) for folder in folders()}
+    assert {folder: each for folder, each in found.items() if each} == {}

@@ -60,6 +60,8 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
         "steinkit/__init__.pyi",
         "steinkit/plots/__init__.pyi",
         "steinkit/report/style.css",
+        "steinkit/report/templates/elements.html",
+        "steinkit/report/templates/page.html",
         "steinkit/targets/__init__.pyi",
         "steinkit/samplers/__init__.pyi",
         "steinkit/datasets/nodal.csv",

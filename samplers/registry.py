@@ -33,8 +33,8 @@ _SAMPLERS = {
 # Says how a run is shown, not what it does.
 _PROGRESS = "progress"
 _TWO_BARKERS = (
-    "; the samplers called barker have Barker's acceptance test of 1965, and the Barker proposal of Livingstone and "
-    "Zanella, which uses gradients, is not here: mala does"
+    "; the samplers called barker have Barker's acceptance test of 1965: the Barker proposal of Livingstone and "
+    "Zanella, which uses gradients, is not here, use mala"
 )
 
 

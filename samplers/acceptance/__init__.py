@@ -1,1 +1,1 @@
-"""Acceptance tests behind one interface, and the correction distribution of one of them."""
+"""Acceptance tests, a file each, behind one interface; how often sequential ones err; the correction of Barker's."""

@@ -127,10 +127,11 @@ class Moves(Protocol):
 
 @dataclass(frozen=True)
 class AcceptanceTest:
-    """An acceptance test, which says what it needs. `MetropolisTest` is the shortest example.
+    """An acceptance test, which says what it needs.
 
-    Derive from it, as a frozen dataclass whose fields are the options of the test. `steinkit.samplers` exports it under
-    a name that ends in Test, and by ``name`` the command line knows it.
+    To add one, derive from this class, in a file of its own, as a frozen dataclass whose fields are the options of the
+    test; and export it from `steinkit.samplers` (``__init__.pyi``) under a name that ends in Test. The command line
+    then knows it by its ``name``, and its options by what `option` says of them.
 
     Attributes
     ----------

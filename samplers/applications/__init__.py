@@ -1,1 +1,1 @@
-"""Chains and optimisers of the papers' applications, driven by the same tests."""
+"""Chains and optimisers of the papers' applications, judged by the same tests."""

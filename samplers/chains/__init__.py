@@ -1,1 +1,1 @@
-"""What Metropolis-Hastings chains are made of: data order, minibatches, proposals, random streams, records."""
+"""The machinery of chains: their run, readers of data, likelihood terms, proposals, random streams, records."""

@@ -1,1 +1,1 @@
-"""Sequential tests: how often they err, how much they read, and how to choose them."""
+"""The design of sequential tests: trial runs, the bias of acceptance probabilities, and the search."""

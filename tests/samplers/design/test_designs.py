@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.sampler_problems import POSTERIOR, RUN, SIZE, trial
 
 import steinkit as sk
 from steinkit.samplers import (
@@ -17,17 +18,6 @@ from steinkit.samplers import (
     worst_case_design,
 )
 
-SIZE = 4000
-
-POSTERIOR = sk.targets.GaussianMean.simulate(SIZE, [0.0, 0.0, 0.0], rng=1)
-
-RUN = {"proposal": RandomWalk(0.03), "start": POSTERIOR.posterior_mean, "burn_in": 20, "thin": 3}
-
-
-@pytest.fixture(scope="module")
-def trial():
-    return trial_run(POSTERIOR, draws=150, seed=1, **RUN)
-
 
 @pytest.mark.parametrize("target", [0.1, 0.01])
 def test_the_worst_case_design_exhausts_its_target_and_nothing_beats_it(target):
@@ -41,21 +31,21 @@ def test_the_worst_case_design_exhausts_its_target_and_nothing_beats_it(target):
                 assert found.error > target or found.data_use >= design.data_use - 1e-3 * target
 
 
-def test_the_average_design_exhausts_its_target_and_nothing_beats_it(trial):
+def test_the_average_design_exhausts_its_target_and_nothing_beats_it():
     batches, alphas, target = [200, 800], [0.5, 1.0], 0.02
-    design = average_design(trial, target, batch_sizes=batches, alphas=alphas)
+    design = average_design(trial(), target, batch_sizes=batches, alphas=alphas)
     assert 0.99 * target < design.error <= target
     for batch in batches:
         for alpha in alphas:
             for epsilon in np.geomspace(1e-3, 0.5, 9):
-                found = acceptance_bias(trial, first_fraction=batch / SIZE, epsilon=epsilon, alpha=alpha)
+                found = acceptance_bias(trial(), first_fraction=batch / SIZE, epsilon=epsilon, alpha=alpha)
                 enough = np.abs(found.bias).mean() > target
                 assert enough or found.data_use.mean() >= design.data_use - 1e-3
 
 
-def test_the_average_design_holds_on_new_moves_and_reads_less_than_the_worst_case(trial):
+def test_the_average_design_holds_on_new_moves_and_reads_less_than_the_worst_case():
     target = 0.02
-    average = average_design(trial, target, batch_sizes=[150, 400], alphas=[0.5])
+    average = average_design(trial(), target, batch_sizes=[150, 400], alphas=[0.5])
     worst = worst_case_design(target, first_fractions=[150 / SIZE, 400 / SIZE], alphas=[0.5])
     new = trial_run(POSTERIOR, draws=300, seed=2, **RUN)
     found, careful = (
@@ -67,8 +57,8 @@ def test_the_average_design_holds_on_new_moves_and_reads_less_than_the_worst_cas
     assert found.data_use.mean() < 0.8 * careful.data_use.mean()
 
 
-def test_a_chain_with_the_design_reads_what_was_promised(trial):
-    design = average_design(trial, 0.01, batch_sizes=[200], alphas=[0.5])
+def test_a_chain_with_the_design_reads_what_was_promised():
+    design = average_design(trial(), 0.01, batch_sizes=[200], alphas=[0.5])
     run = {"start": POSTERIOR.posterior_mean, "chains": 10, "draws": 60, "burn_in": 20, "seed": 3}
     draws = approximate_mh(POSTERIOR, proposal_scale=0.03, **design.options(SIZE), **run)
     read = draws.batch_sizes / SIZE
@@ -98,7 +88,7 @@ def test_a_design_becomes_a_test():
     assert (easy.epsilon, easy.data_use) == (0.5, pytest.approx(0.1))
 
 
-def test_settings_out_of_range_are_refused(trial):
+def test_settings_out_of_range_are_refused():
     for wrong in ({"first_fraction": 0.0}, {"first_fraction": 1.1}, {"epsilon": -0.1}, {"alpha": 0.4}):
         with pytest.raises(sk.UsageError, match=f"{next(iter(wrong))} must be"):
             operating_characteristics(0.0, **({"first_fraction": 0.1, "epsilon": 0.1} | wrong))
@@ -109,7 +99,7 @@ def test_settings_out_of_range_are_refused(trial):
     with pytest.raises(sk.UsageError, match="alpha must be a number"):
         worst_case_design(0.1, alphas="constant")
     with pytest.raises(sk.UsageError, match="batch_sizes must be a sequence of whole numbers; received 100"):
-        average_design(trial, 0.1, batch_sizes=100)
+        average_design(trial(), 0.1, batch_sizes=100)
     with pytest.raises(sk.UsageError, match="mean must be finite"):
         operating_characteristics([0.0, np.nan], first_fraction=0.1, epsilon=0.1)
     for target in (0.0, 0.5, np.nan, "much"):
@@ -118,6 +108,6 @@ def test_settings_out_of_range_are_refused(trial):
     with pytest.raises(sk.UsageError, match="at least one first share"):
         worst_case_design(0.1, first_fractions=[])
     with pytest.raises(sk.UsageError, match="at most the number of data, 4000; received 5000"):
-        average_design(trial, 0.1, batch_sizes=[5000])
+        average_design(trial(), 0.1, batch_sizes=[5000])
     with pytest.raises(sk.UsageError, match="53 data are too few for batches of 100; give batch_sizes"):
         average_design(TrialRun(53, [0.1], [1.0]), 0.1)

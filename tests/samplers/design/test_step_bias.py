@@ -3,27 +3,15 @@
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from support.sampler_problems import SIZE, trial
 
 import steinkit as sk
 from steinkit.samplers import (
-    RandomWalk,
     TrialRun,
     acceptance_bias,
     operating_characteristics,
     stationary_error_bound,
-    trial_run,
 )
-
-SIZE = 4000
-
-POSTERIOR = sk.targets.GaussianMean.simulate(SIZE, [0.0, 0.0, 0.0], rng=1)
-
-RUN = {"proposal": RandomWalk(0.03), "start": POSTERIOR.posterior_mean, "burn_in": 20, "thin": 3}
-
-
-@pytest.fixture(scope="module")
-def trial():
-    return trial_run(POSTERIOR, draws=150, seed=1, **RUN)
 
 
 @pytest.mark.parametrize(("first", "epsilon", "alpha"), [(0.05, 0.05, 0.5), (0.02, 0.2, 0.75), (0.1, 0.02, 1.0)])
@@ -52,9 +40,9 @@ def test_bias_is_the_integral_over_u(log_ratio, sharpness, first, epsilon, alpha
     assert found.data_use[0] == pytest.approx(read, abs=2e-5)
 
 
-def test_errors_cancel_and_are_bounded_by_the_worst(trial):
+def test_errors_cancel_and_are_bounded_by_the_worst():
     settings = {"first_fraction": 0.05, "epsilon": 0.05}
-    found = acceptance_bias(trial, **settings)
+    found = acceptance_bias(trial(), **settings)
     worst = operating_characteristics(0.0, **settings).error
     assert (np.abs(found.bias) <= found.error + 1e-7).all()
     assert (found.error <= worst + 1e-7).all()

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.sampler_problems import POSTERIOR, SIZE
 
 import steinkit as sk
 from steinkit.samplers import (
@@ -10,10 +11,6 @@ from steinkit.samplers import (
     TrialRun,
     trial_run,
 )
-
-SIZE = 4000
-
-POSTERIOR = sk.targets.GaussianMean.simulate(SIZE, [0.0, 0.0, 0.0], rng=1)
 
 
 def test_a_trial_run_records_the_moments_of_every_proposal():

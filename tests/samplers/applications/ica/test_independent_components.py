@@ -4,35 +4,18 @@ import math
 
 import numpy as np
 import pytest
+from support.sampler_problems import mixtures, orthogonal_matrices
 
 from steinkit.errors import InputError, UsageError
 from steinkit.samplers.applications.ica.independent_components import IndependentComponents, amari_distance
 from steinkit.samplers.applications.ica.stiefel_walk import StiefelWalk, orthogonal_mh
 
 
-def matrices(count, D, seed=0):
-    """Orthogonal matrices, row after row, of both determinants."""
-    W = np.linalg.qr(np.random.default_rng(seed).standard_normal((count, D, D)))[0]
-    W[::2, 0] *= -1.0
-    return np.ascontiguousarray(W).reshape(count, D * D)
-
-
-MIXING = np.array([[1.0, 0.6, -0.3], [0.2, 1.0, 0.5], [-0.4, 0.3, 1.0]])
-
-
-@pytest.fixture(scope="module")
-def mixtures():
-    rng = np.random.default_rng(0)
-    z = rng.laplace(size=(5000, 3))
-    z[:, 2] *= np.sqrt(np.abs(z[:, 2]))
-    return z @ MIXING.T
-
-
 def test_the_likelihood_is_the_papers():
     rng = np.random.default_rng(2)
     for D in (2, 4):
         posterior = IndependentComponents(rng.laplace(size=(7, D)))
-        theta = matrices(1, D)[0]
+        theta = orthogonal_matrices(1, D)[0]
         z = posterior.data[0] @ theta.reshape(D, D).T
         wanted = -np.log(4.0 * np.cosh(0.5 * z) ** 2).sum(axis=1)
         np.testing.assert_allclose(posterior.log_likelihood(theta, *posterior.data), wanted, rtol=1e-13)
@@ -50,25 +33,25 @@ def test_the_likelihood_is_the_papers():
 
 def test_the_prior_is_the_manifold():
     posterior = IndependentComponents(np.zeros((3, 3)))
-    points = np.stack([*matrices(2, 3), 1.001 * matrices(1, 3)[0], np.zeros(9)])
+    points = np.stack([*orthogonal_matrices(2, 3), 1.001 * orthogonal_matrices(1, 3)[0], np.zeros(9)])
     assert posterior.log_prior(points).tolist() == [0.0, 0.0, -np.inf, -np.inf]
 
 
-def test_mixtures_are_whitened(mixtures):
-    posterior = IndependentComponents.from_mixtures(mixtures + 10.0)
+def test_mixtures_are_whitened():
+    posterior = IndependentComponents.from_mixtures(mixtures() + 10.0)
     x = posterior.data[0]
     np.testing.assert_allclose(x.mean(axis=0), 0.0, atol=1e-12)
     np.testing.assert_allclose(x.T @ x / len(x), np.eye(3), atol=1e-11)
-    np.testing.assert_allclose((mixtures + 10.0 - posterior.centre) @ posterior.whitening.T, x, atol=1e-12)
-    unmixing = posterior.unmixing_matrices(matrices(5, 3).reshape(5, 1, 9))
+    np.testing.assert_allclose((mixtures() + 10.0 - posterior.centre) @ posterior.whitening.T, x, atol=1e-12)
+    unmixing = posterior.unmixing_matrices(orthogonal_matrices(5, 3).reshape(5, 1, 9))
     assert unmixing.shape == (5, 1, 3, 3)
-    covariance = np.cov(mixtures.T, ddof=0)
+    covariance = np.cov(mixtures().T, ddof=0)
     np.testing.assert_allclose(unmixing[2, 0] @ covariance @ unmixing[2, 0].T, np.eye(3), atol=1e-10)
 
 
 @pytest.mark.parametrize("unit", [1e-200, 1e150])
-def test_units_of_the_mixtures_do_not_matter(unit, mixtures):
-    wanted, found = (IndependentComponents.from_mixtures(x).data[0] for x in (mixtures, mixtures * unit))
+def test_units_of_the_mixtures_do_not_matter(unit):
+    wanted, found = (IndependentComponents.from_mixtures(x).data[0] for x in (mixtures(), mixtures() * unit))
     np.testing.assert_allclose(found, wanted, atol=1e-10)
 
 
@@ -91,16 +74,16 @@ def test_amari_distance_knows_what_is_free():
     assert (together <= 1.0).all()
 
 
-def test_wrong_use_is_named(mixtures):
-    posterior = IndependentComponents.from_mixtures(mixtures)
+def test_wrong_use_is_named():
+    posterior = IndependentComponents.from_mixtures(mixtures())
     with pytest.raises(InputError, match="covariance of the mixtures is singular"):
-        IndependentComponents.from_mixtures(np.column_stack([mixtures, mixtures.sum(axis=1)]))
+        IndependentComponents.from_mixtures(np.column_stack([mixtures(), mixtures().sum(axis=1)]))
     with pytest.raises(UsageError, match="D at least 2"):
         IndependentComponents(np.ones((5, 1)))
     with pytest.raises(UsageError, match="data"):
         IndependentComponents([[1.0, np.nan]])
     with pytest.raises(UsageError, match="no score"):
-        posterior.score(matrices(1, 3))
+        posterior.score(orthogonal_matrices(1, 3))
     with pytest.raises(UsageError, match="proposal_scale"):
         StiefelWalk(0.0)
     with pytest.raises(UsageError, match=r"needs a steinkit\.Target or steinkit\.Posterior; received NoneType"):

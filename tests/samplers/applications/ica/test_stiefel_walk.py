@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate
 from support.monte_carlo import LIMIT
+from support.sampler_problems import MIXING, mixtures, orthogonal_matrices
 
 from steinkit.samplers.acceptance.austerity import AusterityTest
 from steinkit.samplers.acceptance.exact import MetropolisTest
@@ -21,13 +22,6 @@ def excess(points):
     return np.abs(W @ W.swapaxes(1, 2) - np.eye(D)).max()
 
 
-def matrices(count, D, seed=0):
-    """Orthogonal matrices, row after row, of both determinants."""
-    W = np.linalg.qr(np.random.default_rng(seed).standard_normal((count, D, D)))[0]
-    W[::2, 0] *= -1.0
-    return np.ascontiguousarray(W).reshape(count, D * D)
-
-
 def rotation(angle):
     return np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
 
@@ -35,7 +29,7 @@ def rotation(angle):
 @pytest.mark.parametrize("D", [2, 3, 6])
 def test_a_move_and_its_reverse_have_the_same_probability(D):
     """-xi is as likely as xi and leads back: q(W' | W) = q(W | W')."""
-    walk, states = StiefelWalk(0.7), matrices(50, D)
+    walk, states = StiefelWalk(0.7), orthogonal_matrices(50, D)
     noise = np.random.default_rng(1).standard_normal((50, walk.noise_width(D * D)))
     proposals, ratio = walk.propose(states, noise, None)
     back, _ = walk.propose(proposals, -noise, None)
@@ -57,7 +51,7 @@ def test_a_small_move_turns_each_plane_by_scale_times_noise():
 
 
 def test_long_walks_stay_on_the_manifold():
-    walk, states = StiefelWalk(0.3), matrices(20, 4)
+    walk, states = StiefelWalk(0.3), orthogonal_matrices(20, 4)
     rng = np.random.default_rng(3)
     for _ in range(3000):
         states, _ = walk.propose(states, rng.standard_normal((20, 6)), None)
@@ -65,7 +59,7 @@ def test_long_walks_stay_on_the_manifold():
 
 
 def test_a_start_a_little_off_the_manifold_comes_back():
-    states = matrices(1, 4) * (1.0 + 1e-9)
+    states = orthogonal_matrices(1, 4) * (1.0 + 1e-9)
     assert excess(states) > 1e-10
     proposals, _ = StiefelWalk(0.3).propose(states, np.ones((1, 6)), None)
     assert excess(proposals) < 1e-14
@@ -127,20 +121,9 @@ def test_chains_in_the_plane_agree_with_quadrature():
     assert (np.abs(error) / standard_error).max() < LIMIT
 
 
-MIXING = np.array([[1.0, 0.6, -0.3], [0.2, 1.0, 0.5], [-0.4, 0.3, 1.0]])
-
-
-@pytest.fixture(scope="module")
-def mixtures():
-    rng = np.random.default_rng(0)
-    z = rng.laplace(size=(5000, 3))
-    z[:, 2] *= np.sqrt(np.abs(z[:, 2]))
-    return z @ MIXING.T
-
-
 @pytest.mark.parametrize("test", [MetropolisTest(), AusterityTest(0.05, 500)], ids=["exact", "austerity"])
-def test_mixed_sources_are_unmixed(test, mixtures):
-    posterior = IndependentComponents.from_mixtures(mixtures + np.array([5.0, -3.0, 1.0]))
+def test_mixed_sources_are_unmixed(test):
+    posterior = IndependentComponents.from_mixtures(mixtures() + np.array([5.0, -3.0, 1.0]))
     draws = orthogonal_mh(posterior, proposal_scale=0.03, test=test, chains=3, draws=250, seed=2)
     distances = amari_distance(posterior.unmixing_matrices(draws.points), np.linalg.inv(MIXING))
     assert distances[:, 0].min() > 0.15

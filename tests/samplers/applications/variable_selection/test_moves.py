@@ -4,25 +4,15 @@ import math
 
 import numpy as np
 import pytest
-from scipy import special, stats
+from scipy import stats
 from support.monte_carlo import LIMIT
+from support.sampler_problems import FEATURES, RESPONSES, regression
 
 from steinkit.samplers.applications.variable_selection.moves import JumpMoves
 from steinkit.samplers.applications.variable_selection.reversible_jump import select_variables
 from steinkit.samplers.applications.variable_selection.sparse_logistic import SparseLogisticRegression
 
 SCALES = {"update_scale": 0.35, "birth_scale": 0.5}
-
-
-def simulated(size, dim, coefficients, seed):
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((size, dim))
-    X[:, -1] += X[:, 0]
-    y = rng.random(size) < special.expit(X[:, : len(coefficients)] @ coefficients)
-    return X, y
-
-
-FEATURES, RESPONSES = simulated(120, 3, [0.4, 0.25], seed=3)
 
 
 def step_density(before, after, moves):
@@ -86,7 +76,7 @@ def test_one_feature_is_only_updated():
 
 def test_levels_are_those_of_the_papers_equations():
     """mu_0 of (36) to (38), as printed, with p(gamma -> gamma') = b_k / (D - k) or d_k / k."""
-    X, y = simulated(50, 5, [0.5], seed=1)
+    X, y = regression(50, 5, [0.5], seed=1)
     lam, u, N, D = 0.3, 0.37, 50, 5
     births, deaths = np.array([0.0, 0.7, 0.35, 0.35, 0.35, 0.0]), np.array([0.0, 0.0, 0.35, 0.35, 0.35, 0.7])
     posterior = SparseLogisticRegression(X, y, size_rate=lam, scale_prior=None)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import special
 from support.monte_carlo import LIMIT
+from support.sampler_problems import FEATURES, RATE, RESPONSES, SPARSE_POSTERIOR, A, B, regression
 
 from steinkit.errors import InputError, UsageError
 from steinkit.samplers.acceptance.austerity import AusterityTest
@@ -17,26 +18,11 @@ from steinkit.samplers.applications.variable_selection.sparse_logistic import Sp
 from steinkit.samplers.metropolis import metropolis_hastings
 from steinkit.targets.logistic import LogisticRegression
 
-A, B, RATE = 1.5, 0.5, 0.8
-
 SCALES = {"update_scale": 0.35, "birth_scale": 0.5}
 
 RUN = {"chains": 120, "burn_in": 50, "draws": 350}
 
 MODELS = [model for k in (1, 2, 3) for model in combinations(range(3), k)]
-
-
-def simulated(size, dim, coefficients, seed):
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((size, dim))
-    X[:, -1] += X[:, 0]
-    y = rng.random(size) < special.expit(X[:, : len(coefficients)] @ coefficients)
-    return X, y
-
-
-FEATURES, RESPONSES = simulated(120, 3, [0.4, 0.25], seed=3)
-
-POSTERIOR = SparseLogisticRegression(FEATURES, RESPONSES, size_rate=RATE, scale_prior=(A, B))
 
 
 def evidence(model, nodes):
@@ -83,7 +69,7 @@ def test_the_enumeration_is_converged_and_not_trivial(probabilities):
 
 @pytest.mark.parametrize("test", [MetropolisTest(), BarkerTest()], ids=repr)
 def test_exact_chains_find_the_models_of_the_enumeration(test, probabilities):
-    found = select_variables(POSTERIOR, test=test, seed=1, **SCALES, **RUN)
+    found = select_variables(SPARSE_POSTERIOR, test=test, seed=1, **SCALES, **RUN)
     assert np.abs(errors(found, probabilities)).max() < LIMIT
     truth = [sum(p for model, p in probabilities.items() if j in model) for j in range(3)]
     np.testing.assert_array_less(np.abs(found.inclusion - truth), LIMIT * found.inclusion_error)
@@ -93,7 +79,7 @@ def test_exact_chains_find_the_models_of_the_enumeration(test, probabilities):
 
 @pytest.mark.parametrize("share", [0.15, 0.8])
 def test_the_shares_of_the_moves_do_not_matter(share, probabilities):
-    found = select_variables(POSTERIOR, update_probability=share, seed=2, **SCALES, **RUN)
+    found = select_variables(SPARSE_POSTERIOR, update_probability=share, seed=2, **SCALES, **RUN)
     assert np.abs(errors(found, probabilities)).max() < LIMIT
 
 
@@ -123,7 +109,7 @@ class EdgesForgotten(JumpMoves):
 def test_wrong_probabilities_of_the_moves_are_found_out(moves, probabilities):
     proposal = moves(**SCALES)
     start = [0.3, 0.0, 0.0]
-    draws = metropolis_hastings(POSTERIOR, proposal=proposal, test=MetropolisTest(), start=start, seed=3, **RUN)
+    draws = metropolis_hastings(SPARSE_POSTERIOR, proposal=proposal, test=MetropolisTest(), start=start, seed=3, **RUN)
     assert np.abs(errors(VariableSelection(draws), probabilities)).max() > 2 * LIMIT
 
 
@@ -132,18 +118,18 @@ def test_the_austerity_chain_is_biased_a_little_and_reads_less(probabilities):
     run = SCALES | RUN | {"draws": 120, "seed": 4}
     bias, read = {}, {}
     for epsilon in (0.02, 0.3):
-        found = select_variables(POSTERIOR, test=AusterityTest(epsilon, 20), **run)
+        found = select_variables(SPARSE_POSTERIOR, test=AusterityTest(epsilon, 20), **run)
         bias[epsilon] = np.abs(found.inclusion - truth).max()
         read[epsilon] = found.draws.batch_sizes.mean() / 120
     assert bias[0.02] < 0.05
     assert bias[0.3] > 0.08
     assert read[0.3] < 0.5 * read[0.02] < 0.4
-    exact = select_variables(POSTERIOR, test=AusterityTest(0.0, 60), **run)
+    exact = select_variables(SPARSE_POSTERIOR, test=AusterityTest(0.0, 60), **run)
     assert np.abs(errors(exact, probabilities)).max() < LIMIT
 
 
 @pytest.mark.parametrize("test", [MetropolisTest(), AusterityTest(0.1, 15)], ids=["exact", "austerity"])
-@pytest.mark.parametrize("posterior", [POSTERIOR, POSTERIOR.compiled()], ids=["plain", "compiled"])
+@pytest.mark.parametrize("posterior", [SPARSE_POSTERIOR, SPARSE_POSTERIOR.compiled()], ids=["plain", "compiled"])
 def test_a_chain_is_the_same_alone_and_among_others(test, posterior):
     many = select_variables(posterior, test=test, chains=40, draws=30, seed=7, **SCALES).draws
     assert len(np.unique(many.points[:, -1], axis=0)) > 30
@@ -154,14 +140,14 @@ def test_a_chain_is_the_same_alone_and_among_others(test, posterior):
 
 
 def test_chains_start_at_the_feature_that_pulls_hardest():
-    X, y = simulated(300, 6, [0.0, 0.0, -2.0], seed=2)
+    X, y = regression(300, 6, [0.0, 0.0, -2.0], seed=2)
     found = select_variables(SparseLogisticRegression(X, y), draws=1, chains=20, **SCALES)
     assert (found.draws.points[:, 0, 2] != 0.0).mean() > 0.8
     assert found.draws.settings["start"] == [0.0, 0.0, -0.5, 0.0, 0.0, 0.0]
 
 
 def test_the_result_counts_only_draws_that_are_there():
-    found = select_variables(POSTERIOR, test=AusterityTest(0.2, 12), budget=3000, chains=6, seed=1, **SCALES)
+    found = select_variables(SPARSE_POSTERIOR, test=AusterityTest(0.2, 12), budget=3000, chains=6, seed=1, **SCALES)
     draws = found.draws
     assert draws.lengths is not None
     for chain, length in enumerate(draws.lengths):
@@ -174,17 +160,17 @@ def test_the_result_counts_only_draws_that_are_there():
     assert sum(found.models.values()) == pytest.approx(1.0)
     assert list(found.models.values()) == sorted(found.models.values(), reverse=True)
     assert found.sizes[1] == pytest.approx(sum(p for model, p in found.models.items() if len(model) == 1))
-    alone = select_variables(POSTERIOR, draws=10, **SCALES)
+    alone = select_variables(SPARSE_POSTERIOR, draws=10, **SCALES)
     assert np.isnan(alone.inclusion_error).all()
 
 
 def test_wrong_use_is_named():
     with pytest.raises(InputError, match="chain 1 cannot start"):
-        select_variables(POSTERIOR, draws=1, start=np.zeros(3), **SCALES)
+        select_variables(SPARSE_POSTERIOR, draws=1, start=np.zeros(3), **SCALES)
     with pytest.raises(UsageError, match=r"needs a samplers\.SparseLogisticRegression; received LogisticRegression"):
         select_variables(LogisticRegression(FEATURES, RESPONSES), draws=1, **SCALES)
     with pytest.raises(UsageError, match="has no score: a coefficient is 0"):
-        POSTERIOR.score(np.ones((1, 3)))
+        SPARSE_POSTERIOR.score(np.ones((1, 3)))
     for options, message in (
         ({"update_scale": 0.0, "birth_scale": 1.0}, "update_scale"),
         ({"update_scale": 1.0, "birth_scale": math.inf}, "birth_scale"),

@@ -5,23 +5,9 @@ import math
 import numpy as np
 import pytest
 from scipy import integrate, special, stats
+from support.sampler_problems import FEATURES, RATE, RESPONSES, SPARSE_POSTERIOR, A, B
 
 from steinkit.samplers.applications.variable_selection.sparse_logistic import SparseLogisticRegression
-
-A, B, RATE = 1.5, 0.5, 0.8
-
-
-def simulated(size, dim, coefficients, seed):
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((size, dim))
-    X[:, -1] += X[:, 0]
-    y = rng.random(size) < special.expit(X[:, : len(coefficients)] @ coefficients)
-    return X, y
-
-
-FEATURES, RESPONSES = simulated(120, 3, [0.4, 0.25], seed=3)
-
-POSTERIOR = SparseLogisticRegression(FEATURES, RESPONSES, size_rate=RATE, scale_prior=(A, B))
 
 
 def test_the_prior_is_the_hierarchy_with_the_scale_integrated_out():
@@ -36,7 +22,7 @@ def test_the_prior_is_the_hierarchy_with_the_scale_integrated_out():
         scale, _ = integrate.quad(integrand, 0.0, np.inf, epsabs=0.0, epsrel=1e-10)
         return math.log(scale * (2.0 * RATE) ** k / (special.comb(3, k) * special.factorial(k)))
 
-    differences = POSTERIOR.log_prior(states) - [hierarchy(theta) for theta in states]
+    differences = SPARSE_POSTERIOR.log_prior(states) - [hierarchy(theta) for theta in states]
     np.testing.assert_allclose(differences, differences[0], atol=1e-8)
 
 
@@ -49,14 +35,14 @@ def test_the_authors_prior_and_its_pole():
     np.testing.assert_allclose(differences, differences[0], atol=1e-12)
     rise = posterior.log_prior(states * 1e-3) - posterior.log_prior(states)
     np.testing.assert_allclose(rise, k * math.log(1e3), rtol=1e-12)
-    assert POSTERIOR.log_prior(np.zeros((1, 3)))[0] == posterior.log_prior(np.zeros((1, 3)))[0] == -np.inf
+    assert SPARSE_POSTERIOR.log_prior(np.zeros((1, 3)))[0] == posterior.log_prior(np.zeros((1, 3)))[0] == -np.inf
 
 
 def test_gradients_of_the_prior_within_a_model():
     state, step = np.array([[0.4, -0.7, 0.0]]), 1e-6
-    gradient = POSTERIOR.grad_log_prior(state)[0]
+    gradient = SPARSE_POSTERIOR.grad_log_prior(state)[0]
     for j in (0, 1):
         move = step * np.eye(3)[j]
-        change = POSTERIOR.log_prior(state + move) - POSTERIOR.log_prior(state - move)
+        change = SPARSE_POSTERIOR.log_prior(state + move) - SPARSE_POSTERIOR.log_prior(state - move)
         assert gradient[j] == pytest.approx(change[0] / (2 * step), rel=1e-6)
     assert gradient[2] == 0.0

@@ -59,8 +59,6 @@ class Loss:
 
     Attributes
     ----------
-    name : str
-        "lad" or "logistic".
     responses : ndarray, shape (N,)
         y: as given, or 0 and 1.
     working_rows : callable, (D,), (n, D), (n,) -> WorkingRows
@@ -69,7 +67,6 @@ class Loss:
         Mean of the loss over a batch.
     """
 
-    name: str
     responses: Floats
     working_rows: Callable[[Floats, Floats, Floats], WorkingRows]
     mean: Callable[[Floats, Floats, Floats], float]
@@ -96,7 +93,7 @@ def loss_named(name: str, responses: Floats, smallest_residual: float) -> Loss:
     if name == "lad":
         return _least_absolute_deviations(responses, smallest_residual)
     if name == "logistic":
-        return Loss(name, _as_classes(responses), _logistic_rows, _mean_log_loss)
+        return Loss(_as_classes(responses), _logistic_rows, _mean_log_loss)
     raise UsageError(
         f'loss must be "lad" or "logistic"; received {name!r}{did_you_mean(str(name), ["lad", "logistic"])}'
     )
@@ -116,7 +113,7 @@ def _least_absolute_deviations(responses: Floats, smallest_residual: float) -> L
     def mean(theta: Floats, X: Floats, y: Floats) -> float:
         return float(np.abs(y - X @ theta).mean())
 
-    return Loss("lad", responses, working_rows, mean)
+    return Loss(responses, working_rows, mean)
 
 
 def _as_classes(responses: Floats) -> Floats:

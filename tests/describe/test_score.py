@@ -1,0 +1,73 @@
+"""A score as text: each measure speaks for itself, and one that nobody described says what its claim allows."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from steinkit.describe.classical import describe_classical
+from steinkit.describe.description import describe_bracketed
+from steinkit.describe.kernel import describe_kernel
+from steinkit.describe.score import descriptions, headline, page_statements, score_text
+
+SAMPLE = {"draws": 10, "distinct": 9, "dim": 1, "names": ["x"]}
+ENTRY = {"value": 0.5, "lower": 0.49, "upper": 0.51, "seconds": {"scores": 0.1, "solve": 2.0}}
+REFERENCE = {"draws": 10, "median": 0.2, "samples": [{"value": 0.2, "lower": 0.19, "upper": 0.21}]}
+KERNEL = {"statistic": "u", "squared": True, "kernel": {"name": "GaussianKernel", "scale": 2.0, "exponent": None}}
+
+
+def measure(name, describe=describe_bracketed, claim="proved"):
+    return SimpleNamespace(
+        name=name, title=f"{name} Stein discrepancy", claim=claim, smaller_is_better=True, describe=describe
+    )
+
+
+MEASURES = {
+    "new": measure("new", claim="found"),
+    "classical": measure("classical", describe_classical),
+    "ksd": measure("kernel", describe_kernel),
+}
+
+
+def document(*names, references=()):
+    entries = [{"measure": name, **ENTRY, **(KERNEL if name == "ksd" else {})} for name in names]
+    return {"sample": SAMPLE, "results": entries, "references": dict.fromkeys(references, REFERENCE)}
+
+
+def test_a_measure_that_nobody_described():
+    text = score_text("a.csv against target normal", document("new"), MEASURES.__getitem__)
+    heading, paragraph = text.split("\n\n")
+    assert heading == "a.csv against target normal"
+    assert " ".join(paragraph.split()) == (
+        "The new Stein discrepancy is 0.5, found to lie between 0.489999 and 0.510001. "
+        "Seconds: scores 0.10, solve 2.00."
+    )
+
+
+def test_measures_stand_side_by_side_with_independent_samples_where_there_are_any():
+    lines = score_text("a.csv", document("new", "classical", references=["classical"]), MEASURES.__getitem__)
+    table = lines.split("\n\n")[1].splitlines()
+    assert [row.split("  ")[0] for row in table] == ["measure", "new Stein discrepancy", "classical Stein discrepancy"]
+    assert table[0].endswith("between                independent samples")
+    assert table[1].endswith("0.489999 and 0.510001")
+    assert table[2].endswith("0.19 to 0.21")
+    assert "1 independent sample of 10 draws from the target has 0.19 to 0.21, median 0.2." in " ".join(lines.split())
+
+
+def test_a_kernel_discrepancy_says_which_number_it_is():
+    (description,) = descriptions(document("ksd"), MEASURES.__getitem__)
+    assert description.title == "squared kernel Stein discrepancy (U-statistic)"
+    assert "Its kernel is GaussianKernel(scale=2.0)." in description.statements[1].text
+
+
+@pytest.mark.parametrize(("references", "wanted"), [((), True), (("classical",), False)])
+def test_a_page_says_that_a_bare_number_does_not_say(references, wanted):
+    described = descriptions(document("classical", references=references), MEASURES.__getitem__)
+    assert ("Is that good?" in {each.question for each in page_statements(described)}) == wanted
+
+
+def test_the_headline_places_the_first_measure():
+    known = document("classical", references=["classical"])
+    assert headline("a.csv", known, MEASURES.__getitem__) == (
+        "Classical Stein discrepancy 0.5000 for a.csv: above all 1 independent sample from the target"
+    )
+    assert headline("a.csv", document("new"), MEASURES.__getitem__) == "New Stein discrepancy 0.5000 for a.csv"

@@ -24,9 +24,15 @@ from .discrepancy.kernel.goodness_of_fit import kernel_stein_test as kernel_stei
 from .discrepancy.kernel.ksd import KernelSteinDiscrepancy as KernelSteinDiscrepancy
 from .discrepancy.kernel.ksd import kernel_stein_discrepancy as kernel_stein_discrepancy
 from .discrepancy.kernel.thinning import thin as thin
+from .discrepancy.moments.discrepancy import MomentSteinDiscrepancy as MomentSteinDiscrepancy
+from .discrepancy.moments.discrepancy import moment_stein_discrepancy as moment_stein_discrepancy
 from .discrepancy.operators import RiemannianLangevin as RiemannianLangevin
 from .discrepancy.reference import Reference as Reference
 from .discrepancy.reference import reference_discrepancy as reference_discrepancy
+from .discrepancy.sliced.discrepancy import SlicedSteinDiscrepancy as SlicedSteinDiscrepancy
+from .discrepancy.sliced.discrepancy import sliced_stein_discrepancy as sliced_stein_discrepancy
+from .discrepancy.sliced.goodness_of_fit import SlicedSteinTest as SlicedSteinTest
+from .discrepancy.sliced.goodness_of_fit import sliced_stein_test as sliced_stein_test
 from .discrepancy.wasserstein.distance import WassersteinDistance as WassersteinDistance
 from .discrepancy.wasserstein.distance import wasserstein_distance as wasserstein_distance
 from .errors import InputError as InputError

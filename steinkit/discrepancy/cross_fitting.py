@@ -1,0 +1,118 @@
+"""Cross-fitting: what is learnt on one half of the draws is used on the other, so that no test finds its own noise.
+
+The halves are contiguous within every chain: their draws are independent but for those near the cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steinkit.discrepancy.autocorrelation import integrated_autocorrelation_times
+from steinkit.discrepancy.preparation import Prepared
+from steinkit.errors import InputError
+from steinkit.sample import Floats, Integers, Sample
+
+_FEWEST = 4  # draws of a chain: two in each half
+_EFFECTIVE_PER_FREEDOM = 5.0  # effective draws that count as one degree of freedom; 10 is cautious, 3 too bold
+_FEW_EFFECTIVE = 100.0  # effective draws below which right samples are accused too often
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """The draws of a sample that carry weight, chain after chain.
+
+    Attributes
+    ----------
+    points, scores : ndarray, shape (n, d)
+    shares : ndarray, shape (n,)
+        Their probabilities.
+    chains : tuple of slice
+        The place of each chain.
+    halves : tuple of two ndarrays of int
+        The first half of every chain, and the second; of many short chains the first ones, and the last ones.
+    is_weighted : bool
+        Whether the probabilities differ; autocorrelation is then not corrected for.
+    """
+
+    points: Floats
+    scores: Floats
+    shares: Floats
+    chains: tuple[slice, ...]
+    halves: tuple[Integers, Integers]
+    is_weighted: bool
+
+    @classmethod
+    def of(cls, sample: Sample, weights: ArrayLike | None, prepared: Prepared) -> Draws:
+        """Lay the draws out again that preparation has merged.
+
+        Raises
+        ------
+        InputError
+            If there are fewer than eight.
+        """
+        given = sample if weights is None else replace(sample, weights=np.ravel(weights))
+        order, chains = _by_chain(sample, np.flatnonzero(given.probabilities > 0.0))
+        if len(order) < 2 * _FEWEST:
+            raise InputError(f"the test needs at least {2 * _FEWEST} draws; this sample has {len(order)}: add draws")
+        shares, rows = given.probabilities[order], prepared.points.inverse[order]
+        is_weighted = bool((shares != shares[0]).any())
+        points, scores = prepared.points.points[rows], prepared.scores[rows]
+        return cls(points, scores, shares / shares.sum(), chains, _halves(chains), is_weighted)
+
+    def crossed(self) -> tuple[tuple[Integers, Integers], tuple[Integers, Integers]]:
+        """(learn on, use on), both ways."""
+        first, second = self.halves
+        return (first, second), (second, first)
+
+    def autocorrelation_times(self, deviations: Floats) -> Floats:
+        """Of functions of the draws less their means, (k, n) -> (k,); 1 for weighted draws."""
+        if self.is_weighted:
+            return np.ones(len(deviations))
+        return integrated_autocorrelation_times(deviations, self.chains)
+
+    def n_effective(self, times: Floats) -> float:
+        """Draws over the median autocorrelation time of some functions; Kish's effective size of weighted draws."""
+        return (
+            1.0 / float(self.shares @ self.shares) if self.is_weighted else len(self.shares) / float(np.median(times))
+        )
+
+    def warnings(self, n_effective: float) -> tuple[str, ...]:
+        """What a reader of a test of these draws should know."""
+        found: tuple[str, ...] = ()
+        if self.is_weighted:
+            found += ("the draws are weighted: their autocorrelation is not corrected for",)
+        if n_effective < _FEW_EFFECTIVE:
+            found += (f"too few effective draws ({n_effective:.0f}) to judge by this test; 100 or more are wanted",)
+        return found
+
+
+def tail_probability(z: float, n_effective: float) -> float:
+    """Probability that a right sample's z-score exceeds this one: the tail of Student's t, set on slow chains."""
+    from scipy.special import stdtr
+
+    return float(stdtr(n_effective / _EFFECTIVE_PER_FREEDOM, -z))
+
+
+def _by_chain(sample: Sample, kept: Integers) -> tuple[Integers, tuple[slice, ...]]:
+    """The rows kept, chain after chain, and the place of each chain among them."""
+    if sample.chain is None:
+        return kept, (slice(0, len(kept)),)
+    labels = sample.chain[kept]
+    order = np.argsort(labels, kind="stable")
+    ends = [*(np.flatnonzero(np.diff(labels[order])) + 1).tolist(), len(kept)]
+    return kept[order], tuple(slice(start, end) for start, end in zip([0, *ends[:-1]], ends, strict=True))
+
+
+def _halves(chains: Sequence[slice]) -> tuple[Integers, Integers]:
+    n = chains[-1].stop
+    if min(chain.stop - chain.start for chain in chains) < _FEWEST:
+        middle = min((chain.stop for chain in chains[:-1]), key=lambda stop: abs(stop - n // 2), default=n // 2)
+        return np.arange(middle), np.arange(middle, n)
+    is_first = np.zeros(n, dtype=bool)
+    for chain in chains:
+        is_first[chain.start : (chain.start + chain.stop) // 2] = True
+    return np.flatnonzero(is_first), np.flatnonzero(~is_first)

@@ -1,0 +1,1 @@
+"""The sliced graph Stein discrepancy: linear programs of one variable along directions, in every dimension."""

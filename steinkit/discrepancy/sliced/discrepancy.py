@@ -1,0 +1,195 @@
+"""The sliced graph Stein discrepancy of a sample: univariate programs along directions, each with its bracket."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steinkit.discrepancy.bracket import Bracketed
+from steinkit.discrepancy.preparation import prepare
+from steinkit.discrepancy.sliced.slices import Slice, solve_slice
+from steinkit.discrepancy.units import Units
+from steinkit.errors import UsageError
+from steinkit.sample import DistinctSample, Floats, Sample
+from steinkit.target import Target
+
+_TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class SlicedSteinDiscrepancy(Bracketed):
+    """The sum of the univariate graph Stein discrepancies along directions, with its certificate.
+
+    Attributes
+    ----------
+    lower, upper : float
+        The sum lies in [lower, upper].
+    slices : tuple of Slice
+        One a direction: its bracket, the function phi that attains it, and its test function h.
+    direction_names : tuple of str
+        Names of the coordinates, where these are the directions, else "direction 1" and so on.
+    units : Units
+        In which directions, brackets and phi are meant.
+    sample : DistinctSample
+    scores : ndarray, shape (n, d)
+        At the distinct points, in raw units.
+    seconds : dict
+    warnings : tuple of str
+    """
+
+    lower: float
+    upper: float
+    slices: tuple[Slice, ...]
+    direction_names: tuple[str, ...]
+    units: Units
+    sample: DistinctSample
+    scores: Floats
+    seconds: dict[str, float]
+    warnings: tuple[str, ...]
+
+    @property
+    def direction_values(self) -> Floats:
+        """Midpoints of the directions' brackets, shape (directions,)."""
+        return np.array([each.value for each in self.slices])
+
+    @property
+    def test_functions(self) -> Floats:
+        """h of every direction at the distinct points, shape (n, directions); its mean is that direction's `lower`."""
+        points, scores = self.units.points(self.sample.points), self.units.scores(self.scores)
+        return np.column_stack([each.test_function(points, scores) for each in self.slices])
+
+    def __repr__(self) -> str:
+        return (
+            f"<SlicedSteinDiscrepancy {self.value:.6g} in {self.bracket}, {len(self.slices)} directions, "
+            f"{len(self.sample)} points in {self.sample.dim} dimensions, {self.units.kind} units>"
+        )
+
+
+def sliced_stein_discrepancy(
+    draws: Sample | ArrayLike,
+    target: Target | None = None,
+    *,
+    scores: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    bounds: ArrayLike | None = None,
+    directions: Literal["coordinates"] | ArrayLike = "coordinates",
+    units: Literal["own", "raw"] | ArrayLike | Units = "own",
+    stein_factors: tuple[float, float, float] = (1.0, 1.0, 1.0),
+    tolerance: float = _TOLERANCE,
+) -> SlicedSteinDiscrepancy:
+    """Measure how far a sample is from its target by functions of one variable at a time, with proof, in any dimension.
+
+    The functions g(x) = v phi(v.x) / |v|^2 are some of those whose supremum is the Stein discrepancy of Gorham and
+    Mackey, so that what they find is there. Unlike the full graph's, the value does not saturate as draws lie further
+    apart in many dimensions: it falls like one over the root of the number of draws in all of them. Time is linear in
+    draws and directions.
+
+    Parameters
+    ----------
+    draws : Sample or array_like, shape (n,), (n, d) or (chains, draws, d)
+    target : Target, optional
+        Exactly one of `target`, `scores` and scores stored in the sample is needed.
+    scores : array_like, shape (n, d), optional
+    weights : array_like, shape (n,), optional
+    bounds : array_like, shape (d, 2) or (2,), optional
+        Bounds of the support; the target's own if not given.
+    directions : "coordinates", or array_like, shape (k, d)
+        Directions v, one a row, in the units chosen: phi is a function of v.x, with v scaled by its user. Those with a
+        part in a bounded coordinate must be that coordinate alone.
+    units : {"own", "raw"}, or array_like, shape (d,), or Units
+        The sample's own standard deviations; none; or a scale for each coordinate, the same for all samples that are to
+        be compared.
+    stein_factors : tuple of three floats
+        Bounds (c1, c2, c3) on phi, phi' and the Lipschitz constant of phi'.
+    tolerance : float
+        Widest relative bracket accepted of every direction.
+
+    Returns
+    -------
+    SlicedSteinDiscrepancy
+
+    Raises
+    ------
+    UsageError, InputError, SolverError
+        As `graph_stein_discrepancy` does; or if a direction is none.
+
+    Notes
+    -----
+    With the coordinates as directions, dependence between them is seen only through the score: two samples with the
+    same draws of every coordinate can differ in their pairs and score much alike. A mode that no draw has visited is
+    not seen.
+
+    Examples
+    --------
+    >>> import numpy as np, steinkit as sk
+    >>> draws, target = np.random.default_rng(0).standard_normal((1000, 10)), sk.targets.Normal(0.0, dim=10)
+    >>> right, narrow = (sk.sliced_stein_discrepancy(x, target, units="raw") for x in (draws, 0.9 * draws))
+    >>> narrow.lower > 2 * right.upper
+    True
+    """
+    began = time.perf_counter()
+    prepared = prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
+    sample = prepared.points
+    chosen = Units.of(units, sample)
+    vectors, names = _directions(directions, sample.names)
+    limits = None if prepared.bounds is None else chosen.points(prepared.bounds.T).T
+    bounded = _bounds_along(vectors, limits)
+    points, scaled = chosen.points(sample.points), chosen.scores(prepared.scores)
+    scored = time.perf_counter()
+    slices = tuple(
+        solve_slice(
+            vector, points, scaled, sample.weights, bounds=each, stein_factors=stein_factors, tolerance=tolerance
+        )
+        for vector, each in zip(vectors, bounded, strict=True)
+    )
+    return SlicedSteinDiscrepancy(
+        lower=math.fsum(each.lower for each in slices),
+        upper=math.fsum(each.upper for each in slices),
+        slices=slices,
+        direction_names=names,
+        units=chosen,
+        sample=sample,
+        scores=prepared.scores,
+        seconds={"scores": scored - began, "solve": time.perf_counter() - scored},
+        warnings=prepared.notes,
+    )
+
+
+def _directions(directions: str | ArrayLike, names: tuple[str, ...]) -> tuple[Floats, tuple[str, ...]]:
+    """Rows v, and what they are called."""
+    if isinstance(directions, str):
+        if directions != "coordinates":
+            raise UsageError(f"directions must be 'coordinates' or rows of numbers; received {directions!r}")
+        return np.eye(len(names)), names
+    vectors = np.asarray(directions, dtype=np.float64)
+    if vectors.ndim != 2 or vectors.shape[1] != len(names) or not len(vectors):
+        raise UsageError(f"directions must have shape (k, {len(names)}), one a row; received {np.shape(directions)}")
+    if not np.isfinite(vectors).all() or not (vectors != 0.0).any(axis=1).all():
+        raise UsageError("directions must be finite, and none of them zero")
+    return vectors, tuple(f"direction {k + 1}" for k in range(len(vectors)))
+
+
+def _bounds_along(vectors: Floats, limits: Floats | None) -> list[Floats | None]:
+    """Bounds of v.x for each direction; None where there are none."""
+    if limits is None or not np.isfinite(limits).any():
+        return [None] * len(vectors)
+    is_bounded = [bool(np.isfinite(row).any()) for row in limits]
+    found: list[Floats | None] = []
+    for vector in vectors:
+        involved = np.flatnonzero(vector)
+        if not any(is_bounded[j] for j in involved):
+            found.append(None)
+        elif len(involved) == 1:
+            j = int(involved[0])
+            found.append(np.sort(vector[j] * limits[j])[None, :])
+        else:
+            raise UsageError(
+                "a direction that mixes a bounded coordinate with others has no bounds of its own: take the "
+                "coordinates as directions, or transform the bounded ones"
+            )
+    return found

@@ -1,0 +1,174 @@
+"""Moments: features by their definition, mean zero under targets, level, power, units, chains, weights and bounds."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import steinkit as sk
+from steinkit.discrepancy.moments.discrepancy import moment_stein_discrepancy
+
+CORRELATED = sk.targets.Normal([1.0, -2.0, 0.5], covariance=[[4.0, 1.8, 0.0], [1.8, 1.0, 0.1], [0.0, 0.1, 0.25]])
+
+
+def by_definition(x, s):
+    """Means of the features of one chain, written out draw by draw."""
+    n, d = x.shape
+    z, t = (x - x.mean(axis=0)) / x.std(axis=0), s * x.std(axis=0)
+    rows = []
+    for i in range(n):
+        learn = z[n // 2 :] if i < n // 2 else z[: n // 2]
+        variances, axes = np.linalg.eigh(np.cov(learn.T, bias=True).reshape(d, d))
+        c = z[i] - learn.mean(axis=0)
+        u, g = axes.T @ c, axes.T @ t[i]
+        radius = (u**2 / variances).sum()
+        whole = [(1.0 + u * g).sum(), radius / d * (u @ g + d + 2.0)]
+        pairs = [c[a] * t[i, b] + c[b] * t[i, a] for a in range(d) for b in range(a + 1, d)]
+        rows.append([*whole, *t[i], *(1.0 + c * t[i]), *(1.0 + u * g), *pairs])
+    return np.mean(rows, axis=0)
+
+
+def test_features_are_those_of_their_definition():
+    x = CORRELATED.sample(81, np.random.default_rng(0))
+    found = moment_stein_discrepancy(x, CORRELATED)
+    assert found.mean == pytest.approx(by_definition(x, CORRELATED.score(x)), rel=1e-9, abs=1e-10)
+    kinds = [feature.kind for feature in found.features]
+    assert kinds[:2] == ["total spread", "tails"]
+    assert [kinds.count(kind) for kind in ("location", "spread", "axis spread", "dependence")] == [3, 3, 3, 3]
+
+
+def test_one_dimension_has_no_pairs():
+    found = moment_stein_discrepancy(np.random.default_rng(0).standard_normal(100), sk.targets.Normal(0.0))
+    assert set(found.group_p_values) == {"whole", "own"}
+
+
+def test_right_samples_are_seldom_accused_and_the_wrong_ones_are():
+    """Level .05 over 80 samples: more than 10 rejections have probability .003; independent draws and slow chains."""
+    rng, accused, slow = np.random.default_rng(7), 0, 0
+    for _ in range(80):
+        accused += moment_stein_discrepancy(CORRELATED.sample(400, rng), CORRELATED).p_value < 0.05
+        noise = CORRELATED.sample(1000, rng) - CORRELATED.mean
+        chain = np.empty_like(noise)
+        chain[0] = noise[0]
+        for t in range(1, len(noise)):  # an autoregression with the target's covariance, effective size about 180
+            chain[t] = 0.7 * chain[t - 1] + np.sqrt(1.0 - 0.49) * noise[t]
+        slow += moment_stein_discrepancy(chain + CORRELATED.mean, CORRELATED).p_value < 0.05
+    assert accused <= 10
+    assert slow <= 10
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind", "coordinates"),
+    [
+        (lambda x: x + np.array([0.5, 0.0, 0.0]), "location", (0,)),
+        (lambda x: x * np.array([1.0, 1.0, 1.3]), "spread", (2,)),
+    ],
+)
+def test_what_is_wrong_is_named(wrong, kind, coordinates):
+    target = sk.targets.Normal([0.0, 0.0, 0.0])
+    found = moment_stein_discrepancy(wrong(target.sample(1000, np.random.default_rng(1))), target)
+    assert found.p_value < 1e-4
+    feature, _, z = found.largest()[0]
+    assert (feature.kind, feature.coordinates) == (kind, coordinates)
+    assert abs(z) > 5.0
+
+
+def test_lost_dependence_is_found_in_the_pair():
+    rng = np.random.default_rng(2)
+    x = CORRELATED.sample(1000, rng)
+    x[:, 0] = rng.permutation(x[:, 0])
+    found = moment_stein_discrepancy(x, CORRELATED)
+    assert found.group_p_values["pairs"] < 1e-6
+    assert max(found.largest(20), key=lambda each: abs(each[2]) * (each[0].kind == "dependence"))[0].coordinates == (
+        0,
+        1,
+    )
+
+
+def test_units_of_the_coordinates_do_not_matter():
+    x = CORRELATED.sample(500, np.random.default_rng(3))
+    scale = np.array([1e-3, 40.0, 7.0])
+    one = moment_stein_discrepancy(x, scores=CORRELATED.score(x))
+    other = moment_stein_discrepancy(x * scale, scores=CORRELATED.score(x) / scale)
+    assert other.z == pytest.approx(one.z, rel=1e-8, abs=1e-8)
+    assert other.p_value == pytest.approx(one.p_value, rel=1e-8)
+
+
+def test_bounds_are_needed_and_used():
+    target = sk.targets.Gamma([3.0, 1.0])
+    rng, accused, bare = np.random.default_rng(4), 0, 0
+    for _ in range(40):
+        x = target.sample(500, rng)
+        accused += moment_stein_discrepancy(x, target).p_value < 0.05
+        bare += moment_stein_discrepancy(x, scores=target.score(x)).p_value < 0.05
+    assert accused <= 7  # binomial(40, .05): more has probability .001
+    assert bare == 40  # the density is not zero at the bound of the second coordinate
+    assert moment_stein_discrepancy(1.3 * target.sample(2000, rng), target).p_value < 0.01
+
+
+def test_draws_weighted_to_the_target_pass_and_unweighted_ones_do_not():
+    rng = np.random.default_rng(5)
+    wide, target = sk.targets.Normal([0.0, 0.0], covariance=2.0), sk.targets.Normal([0.0, 0.0])
+    x = wide.sample(4000, rng)
+    weights = np.exp(target.log_density(x) - wide.log_density(x))
+    found = moment_stein_discrepancy(x, target, weights=weights)
+    assert found.p_value > 0.01
+    assert "autocorrelation is not corrected" in " ".join(found.warnings)
+    assert (found.autocorrelation_time == 1.0).all()
+    assert moment_stein_discrepancy(x, target).p_value < 1e-6
+    # self-normalised mean and its standard error, as the literature has them
+    share = weights / weights.sum()
+    t = -x[:, 0] * np.sqrt(share @ (x[:, 0] - share @ x[:, 0]) ** 2)
+    k = [feature.kind for feature in found.features].index("location")
+    assert found.mean[k] == pytest.approx(share @ t)
+    assert found.z[k] == pytest.approx(share @ t / np.sqrt((share**2) @ (t - share @ t) ** 2))
+
+
+def test_repeated_draws_stay_repeats_and_chains_stay_apart():
+    rng = np.random.default_rng(6)
+    x = rng.standard_normal((200, 2)).repeat(5, axis=0)  # a chain that stays five steps at each state
+    found = moment_stein_discrepancy(x, scores=-x)
+    assert np.median(found.autocorrelation_time) == pytest.approx(5.0, rel=0.15)
+    assert found.n_effective == pytest.approx(200.0, rel=0.15)
+    in_chains = rng.standard_normal((2, 300, 2)) + np.array([[[0.4, 0.0]], [[-0.4, 0.0]]])
+    apart = moment_stein_discrepancy(in_chains, scores=-in_chains)
+    rows = rng.permutation(600).reshape(2, 300)
+    rows.sort(axis=1)  # the rows of a file in which two chains alternate at random
+    mixed, chain = np.empty((600, 2)), np.empty(600, dtype=np.int64)
+    for number in (0, 1):
+        mixed[rows[number]], chain[rows[number]] = in_chains[number], number
+    interleaved = moment_stein_discrepancy(sk.Sample(mixed, chain=chain, scores=-mixed))
+    assert interleaved.z == pytest.approx(apart.z, rel=1e-9, abs=1e-9)
+    as_one = moment_stein_discrepancy(in_chains.reshape(600, 2), scores=-in_chains.reshape(600, 2))
+    assert abs(as_one.z - apart.z).max() > 0.05
+
+
+def test_many_chains_of_one_draw():
+    x = np.random.default_rng(8).standard_normal((200, 1, 2))
+    assert moment_stein_discrepancy(x, scores=-x).p_value > 0.01
+
+
+@pytest.mark.parametrize(
+    ("draws", "message"),
+    [
+        (np.zeros((20, 2)), "same in all draws"),
+        (np.random.default_rng(0).standard_normal((7, 2)), "at least 8 draws"),
+        (1e200 * np.random.default_rng(0).standard_normal((20, 2)), "overflow"),
+    ],
+)
+def test_what_cannot_be_judged_is_refused(draws, message):
+    with pytest.raises(sk.InputError, match=message):
+        moment_stein_discrepancy(draws, scores=-draws)
+
+
+def test_few_effective_draws_are_told():
+    x = np.random.default_rng(0).standard_normal((60, 2))
+    assert "too few effective draws" in " ".join(moment_stein_discrepancy(x, scores=-x).warnings)
+
+
+def test_p_value_is_bonferroni_of_students_t():
+    x = np.random.default_rng(9).standard_normal((300, 2))
+    found = moment_stein_discrepancy(x, scores=-x)
+    freedom = found.n_effective / 5.0
+    own = max(abs(z) for feature, z in zip(found.features, found.z, strict=True) if feature.group == "own")
+    assert found.group_p_values["own"] == pytest.approx(min(1.0, 2 * 6 * stats.t.sf(own, freedom)))
+    assert found.p_value == min(1.0, 3 * min(found.group_p_values.values()))

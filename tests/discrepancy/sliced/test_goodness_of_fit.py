@@ -1,0 +1,73 @@
+"""The sliced test: level on right samples and slow chains, power, units, bounds, weights."""
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit.discrepancy.sliced.goodness_of_fit import sliced_stein_test
+
+
+def test_right_samples_are_seldom_accused():
+    """At .05 of 50 samples; the test is cautious, and binomial(50, .05) exceeds 7 with probability .01."""
+    target = sk.targets.Normal([0.0, 0.0, 0.0], covariance=[[1.0, 0.8, 0.0], [0.8, 1.0, 0.0], [0.0, 0.0, 4.0]])
+    rng = np.random.default_rng(0)
+    assert sum(sliced_stein_test(target.sample(300, rng), target).p_value < 0.05 for _ in range(50)) <= 7
+
+
+def test_slow_chains_are_seldom_accused():
+    rng, accused = np.random.default_rng(1), 0
+    for _ in range(40):
+        x = rng.standard_normal((1000, 2))
+        for t in range(1, len(x)):
+            x[t] = 0.8 * x[t - 1] + 0.6 * x[t]
+        accused += sliced_stein_test(x, scores=-x).p_value < 0.05
+    assert accused <= 6
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [lambda x: 0.85 * x, lambda x: 1.2 * x, lambda x: x + 0.3 * np.eye(x.shape[1])[0], lambda x: np.sign(x) * x**2],
+    ids=["narrow", "wide", "shifted", "other shape"],
+)
+@pytest.mark.parametrize("dim", [1, 4])
+def test_wrong_samples_are_accused(wrong, dim):
+    x = wrong(np.random.default_rng(2).standard_normal((1000, dim)))
+    assert sliced_stein_test(x, scores=-x).p_value < 1e-3
+
+
+def test_a_thin_direction_is_found_along_the_principal_axes():
+    covariance = np.array([[1.0, 0.95], [0.95, 1.0]])
+    target = sk.targets.Normal([0.0, 0.0], covariance=covariance)
+    x = target.sample(1000, np.random.default_rng(3))
+    thin = x @ (np.ones((2, 2)) / 2 + 0.8 * (np.eye(2) - np.ones((2, 2)) / 2))
+    found = sliced_stein_test(thin, target)
+    assert found.p_value < 1e-3
+    assert found.direction_names[int(found.z.argmax())].startswith("principal axis")
+
+
+def test_units_of_the_coordinates_do_not_matter():
+    x, scale = 1.1 * np.random.default_rng(4).standard_normal((300, 2)), np.array([1e-3, 70.0])
+    one, other = sliced_stein_test(x, scores=-x), sliced_stein_test(x * scale, scores=-x / scale)
+    assert other.z == pytest.approx(one.z, rel=1e-5, abs=1e-5)
+
+
+def test_bounds_are_needed_and_used():
+    target = sk.targets.Gamma([1.0, 1.0])
+    rng, accused, bare = np.random.default_rng(5), 0, 0
+    for _ in range(20):
+        x = target.sample(300, rng)
+        found = sliced_stein_test(x, target)
+        accused += found.p_value < 0.05
+        bare += sliced_stein_test(x, scores=target.score(x)).p_value < 0.05
+    assert found.direction_names == ("x1", "x2")
+    assert accused <= 4
+    assert bare == 20
+    assert sliced_stein_test(1.4 * target.sample(1000, rng), target).p_value < 0.01
+
+
+def test_weights_that_lead_to_the_target():
+    wide, target = sk.targets.Normal([0.0, 0.0], covariance=2.0), sk.targets.Normal([0.0, 0.0])
+    x = wide.sample(3000, np.random.default_rng(6))
+    weights = np.exp(target.log_density(x) - wide.log_density(x))
+    assert sliced_stein_test(x, target, weights=weights).p_value > 0.05
+    assert sliced_stein_test(x, target).p_value < 1e-3

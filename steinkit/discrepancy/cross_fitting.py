@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.chains import split_chains
 from steinkit.discrepancy.autocorrelation import integrated_autocorrelation_times
 from steinkit.discrepancy.preparation import Prepared
 from steinkit.errors import InputError
@@ -27,6 +28,8 @@ class Draws:
 
     Attributes
     ----------
+    rows : ndarray of int, shape (n,)
+        Their rows among the draws that carry weight, as the sample has them.
     points, scores : ndarray, shape (n, d)
     shares : ndarray, shape (n,)
         Their probabilities.
@@ -38,6 +41,7 @@ class Draws:
         Whether the probabilities differ; autocorrelation is then not corrected for.
     """
 
+    rows: Integers
     points: Floats
     scores: Floats
     shares: Floats
@@ -55,13 +59,17 @@ class Draws:
             If there are fewer than eight.
         """
         given = sample if weights is None else replace(sample, weights=np.ravel(weights))
-        order, chains = _by_chain(sample, np.flatnonzero(given.probabilities > 0.0))
+        in_order = [rows[given.probabilities[rows] > 0.0] for rows in split_chains(sample)[0]]
+        order = np.concatenate(in_order)
+        ends = np.cumsum([len(rows) for rows in in_order]).tolist()
+        chains = tuple(slice(end - len(rows), end) for rows, end in zip(in_order, ends, strict=True) if len(rows))
         if len(order) < 2 * _FEWEST:
             raise InputError(f"the test needs at least {2 * _FEWEST} draws; this sample has {len(order)}: add draws")
         shares, rows = given.probabilities[order], prepared.points.inverse[order]
         is_weighted = bool((shares != shares[0]).any())
         points, scores = prepared.points.points[rows], prepared.scores[rows]
-        return cls(points, scores, shares / shares.sum(), chains, _halves(chains), is_weighted)
+        numbered = np.cumsum(given.probabilities > 0.0) - 1
+        return cls(numbered[order], points, scores, shares / shares.sum(), chains, _halves(chains), is_weighted)
 
     def crossed(self) -> tuple[tuple[Integers, Integers], tuple[Integers, Integers]]:
         """(learn on, use on), both ways."""
@@ -95,16 +103,6 @@ def tail_probability(z: float, n_effective: float) -> float:
     from scipy.special import stdtr
 
     return float(stdtr(n_effective / _EFFECTIVE_PER_FREEDOM, -z))
-
-
-def _by_chain(sample: Sample, kept: Integers) -> tuple[Integers, tuple[slice, ...]]:
-    """The rows kept, chain after chain, and the place of each chain among them."""
-    if sample.chain is None:
-        return kept, (slice(0, len(kept)),)
-    labels = sample.chain[kept]
-    order = np.argsort(labels, kind="stable")
-    ends = [*(np.flatnonzero(np.diff(labels[order])) + 1).tolist(), len(kept)]
-    return kept[order], tuple(slice(start, end) for start, end in zip([0, *ends[:-1]], ends, strict=True))
 
 
 def _halves(chains: Sequence[slice]) -> tuple[Integers, Integers]:

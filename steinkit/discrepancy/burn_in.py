@@ -1,0 +1,51 @@
+"""Whether the first draws of the chains are off where the later ones are not.
+
+The first tenth of every chain is set beside the rest: location and spread features of each coordinate, which have mean
+zero under the target, with the centre, the variance and the autocorrelation time of the rest. A start that is far off
+hides from tests of all draws, since its long return is autocorrelation, too.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from steinkit.discrepancy.autocorrelation import integrated_autocorrelation_times
+from steinkit.discrepancy.cross_fitting import Draws, tail_probability
+from steinkit.sample import Floats, Integers
+
+_EARLY = 0.1
+"""Part of every chain that is taken for its start."""
+
+
+def early_rows(draws: Draws) -> tuple[Integers, Integers]:
+    """Rows of the first tenth of every chain, and of the rest."""
+    is_early = np.zeros(len(draws.points), dtype=bool)
+    for chain in draws.chains:
+        is_early[chain.start : chain.start + math.ceil(_EARLY * (chain.stop - chain.start))] = True
+    return np.flatnonzero(is_early), np.flatnonzero(~is_early)
+
+
+def burn_in_p_value(draws: Draws) -> float:
+    """Probability that the first draws of right chains differ as much from what the target asks of them.
+
+    Bonferroni over the 2 d features t_j and 1 + c_j t_j.
+    """
+    early, late = early_rows(draws)
+    centre, scale = draws.points[late].mean(axis=0), draws.points[late].std(axis=0)
+    if not (scale > 0.0).all():
+        return 1.0
+    t, c = draws.scores * scale, (draws.points - centre) / scale
+    features: Floats = np.concatenate([t.T, 1.0 + (c * t).T])
+    rest = features[:, late] - features[:, late].mean(axis=1, keepdims=True)
+    times = integrated_autocorrelation_times(rest, _renumbered(draws, late))
+    error = np.sqrt(rest.var(axis=1) * np.maximum(times, np.median(times)) / len(early))
+    z = np.abs(features[:, early].mean(axis=1)) / np.where(error > 0.0, error, np.inf)
+    return min(1.0, 2.0 * len(z) * tail_probability(float(z.max()), len(early) / float(np.median(times))))
+
+
+def _renumbered(draws: Draws, rows: Integers) -> list[slice]:
+    """The chains' places among some of the rows."""
+    ends = [int(np.searchsorted(rows, chain.stop)) for chain in draws.chains]
+    return [slice(start, end) for start, end in zip([0, *ends[:-1]], ends, strict=True)]

@@ -1,0 +1,316 @@
+"""The verdict on a sample: may these draws be used, and if not, what is wrong with them.
+
+Three tests that need no other draws to compare with, each calibrated for slow chains, look at what they see best:
+moments (`steinkit.discrepancy.moments`) at location, spread and dependence; slices (`steinkit.discrepancy.sliced`) at
+the shape along coordinates and principal axes; the kernel Stein test at all of it, with little power for each. The
+verdict's p-value is Bonferroni's over those taken. What is wrong is read from the moments, which name the right
+coordinate where shares of a discrepancy blame the stiff one.
+
+Size stands beside the test, since any bias is significant in the end. The sample is as far off as
+
+    n_eff = mean k0(x, x) / KSD^2
+
+independent draws would be, for the Stein kernel k0. Beside the effective sample size of its chains, which is blind to
+bias, that tells bias (n_eff far below it) from slow mixing (both small).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steinkit.chains import chain_diagnostics
+from steinkit.discrepancy.burn_in import burn_in_p_value, early_rows
+from steinkit.discrepancy.cross_fitting import Draws
+from steinkit.discrepancy.kernel.base_kernels import IMQ
+from steinkit.discrepancy.kernel.goodness_of_fit import kernel_stein_test
+from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy
+from steinkit.discrepancy.kernel.stein_kernel import stein_kernel_at
+from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy, moment_stein_discrepancy
+from steinkit.discrepancy.moments.features import Feature
+from steinkit.discrepancy.preparation import Prepared, prepare
+from steinkit.discrepancy.sliced.goodness_of_fit import SlicedSteinTest, sliced_stein_test
+from steinkit.discrepancy.units import Units
+from steinkit.errors import InputError, UsageError
+from steinkit.sample import Floats, Sample, as_sample
+from steinkit.target import Seed, Target
+
+Direction = Literal["too high", "too low", "too wide", "too narrow", "correlation too low", "correlation too high"]
+
+_MOST_PAIRED = 4000  # draws that enter the kernel test, whose time grows with their square
+_FEW_EFFECTIVE = 100.0
+_BLAMED = 5
+_BLAMED_FROM = 3.0  # standard errors below which a moment is not named
+_BLAMED_SHARE = 0.2  # of the largest, in standard errors, below which a moment is not named beside it
+
+
+@dataclass(frozen=True)
+class Blame:
+    """A moment that is off.
+
+    Attributes
+    ----------
+    kind : {"location", "spread", "dependence"}
+    coordinates : tuple of str
+    z : float
+        Standard errors from zero.
+    size : float
+        The mean of the moment's feature, which is zero under the target, in standard units.
+    direction : str
+        What the draws are: "too high", "too low", "too wide", "too narrow", or "correlation too low" or "too high", as
+        signed numbers: a correlation of -.8 is lower than one of -.5.
+    """
+
+    kind: Literal["location", "spread", "dependence"]
+    coordinates: tuple[str, ...]
+    z: float
+    size: float
+    direction: Direction
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """What the tests say of a sample.
+
+    Attributes
+    ----------
+    p : float
+        Probability that the tests find as much in a right sample.
+    p_moments, p_sliced : float
+    p_ksd : float or None
+        None for weighted draws, which the kernel test does not take.
+    n_eff : float
+        Independent draws that would be as far off.
+    ess : float
+        Effective sample size of the chains, the smallest of the coordinates'; blind to bias. NaN where undefined.
+    enough_draws : bool
+        Whether there are a hundred effective draws, below which right samples are accused too often.
+    blame : tuple of Blame
+        Moments that are off, worst first; none where `p` is above `level`.
+    burn_in : float or None
+        The p-value of moments and slices without the first tenth of every chain, where only that tenth is off; None
+        where it is not, or for weighted draws and bounded supports.
+    level : float
+        The p-value from which draws are said not to come from the target.
+    moments : MomentSteinDiscrepancy
+    sliced : SlicedSteinTest
+    names : tuple of str
+    draws : int
+    warnings : tuple of str
+    """
+
+    p: float
+    p_moments: float
+    p_sliced: float
+    p_ksd: float | None
+    n_eff: float
+    ess: float
+    enough_draws: bool
+    blame: tuple[Blame, ...]
+    burn_in: float | None
+    level: float
+    moments: MomentSteinDiscrepancy
+    sliced: SlicedSteinTest
+    names: tuple[str, ...]
+    draws: int
+    warnings: tuple[str, ...]
+
+    @property
+    def is_biased(self) -> bool:
+        """Whether the draws are said not to come from the target."""
+        return self.enough_draws and self.p <= self.level
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The verdict as JSON keeps it."""
+        return {
+            "p": self.p,
+            "p_moments": self.p_moments,
+            "p_sliced": self.p_sliced,
+            "p_ksd": self.p_ksd,
+            "n_eff": self.n_eff,
+            "ess": self.ess if math.isfinite(self.ess) else None,
+            "enough_draws": self.enough_draws,
+            "blame": [
+                {
+                    "kind": each.kind,
+                    "coordinates": list(each.coordinates),
+                    "z": each.z,
+                    "direction": each.direction,
+                }
+                for each in self.blame
+            ],
+            "not_tested": ["shares of modes that lie apart", "modes that no draw has visited"],
+        }
+
+    def __repr__(self) -> str:
+        found = "biased" if self.is_biased else "no bias found" if self.enough_draws else "too few effective draws"
+        return f"<Verdict on {self.draws} draws: {found}, p = {self.p:.2g}, n_eff {self.n_eff:.3g}, ESS {self.ess:.3g}>"
+
+
+def verdict(
+    draws: Sample | ArrayLike,
+    target: Target | None = None,
+    *,
+    scores: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    bounds: ArrayLike | None = None,
+    level: float = 0.01,
+    rng: Seed = 0,
+) -> Verdict:
+    """Judge whether draws may be used as draws of their target, without any others to compare with.
+
+    The verdict does not depend on the units of the coordinates.
+
+    Parameters
+    ----------
+    draws : Sample or array_like, shape (n,), (n, d) or (chains, draws, d)
+        In the order in which they were made, without burn-in.
+    target : Target, optional
+        Exactly one of `target`, `scores` and scores stored in the sample is needed.
+    scores : array_like, shape (n, d), optional
+    weights : array_like, shape (n,), optional
+        The kernel test is then left out, and autocorrelation is not corrected for.
+    bounds : array_like, shape (d, 2) or (2,), optional
+        Bounds of the support; the target's own if not given.
+    level : float
+        The p-value from which draws are said not to come from the target.
+    rng : int, numpy.random.Generator or None
+        Seed of the kernel test's bootstrap.
+
+    Returns
+    -------
+    Verdict
+
+    Raises
+    ------
+    UsageError, InputError, SolverError
+        As `moment_stein_discrepancy` and `sliced_stein_test` do.
+
+    Notes
+    -----
+    Not tested: the shares of modes that lie apart, which the score does not know, and modes that no draw has visited.
+
+    Examples
+    --------
+    >>> import numpy as np, steinkit as sk
+    >>> draws = np.random.default_rng(0).standard_normal((1000, 3)) * [1.0, 1.0, 1.2]
+    >>> found = sk.verdict(draws, sk.targets.Normal(0.0, dim=3))
+    >>> found.p < 0.01, found.blame[0].coordinates, found.blame[0].direction
+    (True, ('x3',), 'too wide')
+    """
+    if not 0.0 < level < 1.0:
+        raise UsageError(f"level must lie between 0 and 1; received {level}")
+    sample = as_sample(draws)
+    prepared = prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
+    scored = _scored(sample, weights, prepared)
+    laid_out = Draws.of(sample, weights, prepared)
+    moments = moment_stein_discrepancy(scored, bounds=prepared.bounds)
+    sliced = sliced_stein_test(scored, bounds=prepared.bounds)
+    p_ksd, n_eff = _kernel_test(scored, prepared, rng)
+    p = _bonferroni(moments.p_value, sliced.p_value, p_ksd)
+    n_effective = min(moments.n_effective, sliced.n_effective)
+    diagnosed = chain_diagnostics(sample)
+    enough = n_effective >= _FEW_EFFECTIVE
+    is_biased = enough and p <= level
+    return Verdict(
+        p=p,
+        p_moments=moments.p_value,
+        p_sliced=sliced.p_value,
+        p_ksd=p_ksd,
+        n_eff=n_eff,
+        ess=diagnosed.min_ess,
+        enough_draws=enough,
+        blame=_blame(moments, prepared.points.names) if is_biased else (),
+        burn_in=_without_burn_in(scored, laid_out, prepared.bounds, level) if enough else None,
+        level=level,
+        moments=moments,
+        sliced=sliced,
+        names=prepared.points.names,
+        draws=len(sample),
+        warnings=tuple(dict.fromkeys([*moments.warnings, *sliced.warnings])),
+    )
+
+
+def _scored(sample: Sample, weights: ArrayLike | None, prepared: Prepared) -> Sample:
+    """The draws that carry weight, with the scores that were evaluated once for all tests."""
+    given = sample if weights is None else replace(sample, weights=np.ravel(weights))
+    carried = np.flatnonzero(prepared.points.inverse >= 0)
+    scores = prepared.scores[prepared.points.inverse[carried]]
+    return replace(replace(given, scores=None)[carried], scores=scores, names=prepared.points.names)
+
+
+def _bonferroni(*p_values: float | None) -> float:
+    taken = [p for p in p_values if p is not None]
+    return min(1.0, len(taken) * min(taken))
+
+
+def _kernel_test(scored: Sample, prepared: Prepared, rng: Seed) -> tuple[float | None, float]:
+    """The p-value of the kernel test in standard units, and the independent draws that are as far off."""
+    rows = np.arange(len(scored))
+    if len(rows) > _MOST_PAIRED:
+        rows = np.linspace(0, len(rows) - 1, _MOST_PAIRED).round().astype(np.int64)
+    units = Units.of("own", prepared.points)
+    assert scored.scores is not None
+    limits = None if prepared.bounds is None else units.points(prepared.bounds.T).T
+    standard = replace(scored, points=units.points(scored.points), scores=units.scores(scored.scores))[rows]
+    n_eff = _independent_draws_as_far_off(standard, limits)
+    if (scored.probabilities != scored.probabilities[0]).any():
+        return None, n_eff
+    try:
+        return kernel_stein_test(replace(standard, weights=None), bounds=limits, kernel=IMQ(), rng=rng).p_value, n_eff
+    except InputError:
+        return None, n_eff
+
+
+def _independent_draws_as_far_off(standard: Sample, bounds: Floats | None) -> float:
+    found = kernel_stein_discrepancy(standard, bounds=bounds, kernel=IMQ(), squared=True)
+    points = found.sample
+    stein = stein_kernel_at(IMQ(), points.points, found.scores, bounds, None, names=points.names)
+    return float(points.weights @ stein.diagonal()) / found.value if found.value > 0.0 else math.inf
+
+
+def _without_burn_in(scored: Sample, draws: Draws, bounds: Floats | None, level: float) -> float | None:
+    """The p-value of moments and slices without the first tenth of every chain, where only that tenth is to blame."""
+    if bounds is not None or draws.is_weighted or burn_in_p_value(draws) > level:
+        return None
+    rest = draws.rows[early_rows(draws)[1]]
+    try:
+        late = scored[np.sort(rest)]
+        p = _bonferroni(moment_stein_discrepancy(late).p_value, sliced_stein_test(late).p_value)
+    except InputError:
+        return None
+    return p if p > level else None
+
+
+def _blame(moments: MomentSteinDiscrepancy, names: tuple[str, ...]) -> tuple[Blame, ...]:
+    worst = moments.largest(_BLAMED)
+    largest = abs(worst[0][2])
+    return tuple(
+        Blame(
+            kind=feature.kind,  # type: ignore[arg-type]
+            coordinates=tuple(names[j] for j in feature.coordinates),
+            z=z,
+            size=size,
+            direction=_direction(feature, size),
+        )
+        for feature, size, z in worst
+        if abs(z) >= max(_BLAMED_FROM, _BLAMED_SHARE * largest)
+    )
+
+
+def _direction(feature: Feature, size: float) -> Direction:
+    """What a mean above or below zero says of the draws.
+
+    Under a normal target with covariance S, and draws of mean m and covariance C about it, the mean of t is -S^-1 m,
+    that of 1 + c_j t_j is 1 - (C S^-1)_jj, and that of c_i t_j + c_j t_i grows as the correlation of the draws falls.
+    """
+    if feature.kind == "location":
+        return "too low" if size > 0.0 else "too high"
+    if feature.kind == "spread":
+        return "too narrow" if size > 0.0 else "too wide"
+    return "correlation too low" if size > 0.0 else "correlation too high"

@@ -1,0 +1,134 @@
+"""The verdict on samples whose truth is known: right, slow, narrow, shifted, without dependence, weighted."""
+
+import json
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+
+CORRELATION = np.array([[1.0, 0.9], [0.9, 1.0]])
+CORRELATED = sk.targets.Normal([0.0, 0.0], covariance=CORRELATION)
+
+
+def normal(seed, shape):
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+@pytest.mark.parametrize("dim", [1, 3, 10])
+def test_right_samples_pass_and_are_as_far_off_as_they_are_many(dim):
+    found = sk.verdict(normal(dim, (1000, dim)), sk.targets.Normal(0.0, dim=dim))
+    assert not found.is_biased
+    assert found.blame == ()
+    assert 300.0 < found.n_eff < 3000.0  # .34 to 2.25 times n were measured at d = 2, less spread above
+    assert found.p == min(1.0, 3.0 * min(found.p_moments, found.p_sliced, found.p_ksd))
+
+
+@pytest.mark.parametrize("dim", [2, 3, 10])
+@pytest.mark.parametrize("unit", [0.01, 1.0])
+def test_a_narrow_sample_is_found_narrow_whatever_its_units(dim, unit):
+    """The graph discrepancy prefers it to a right one from three dimensions on."""
+    x = 0.5 * unit * normal(0, (1000, dim))
+    found = sk.verdict(x, scores=-x / unit**2)
+    assert found.is_biased
+    assert {(each.kind, each.direction) for each in found.blame} == {("spread", "too narrow")}
+    assert found.n_eff < 200.0 < found.ess
+
+
+def test_a_slow_chain_is_not_taken_for_a_biased_one():
+    """Effective size about 100 of 2000 draws; ten chains, of which one may be accused."""
+    accused = 0
+    for seed in range(10):
+        x = normal(seed, (2000, 2))
+        for t in range(1, len(x)):
+            x[t] = 0.9 * x[t - 1] + np.sqrt(0.19) * x[t]
+        found = sk.verdict(x, scores=-x)
+        accused += found.is_biased
+        assert found.ess < 250.0
+    assert accused <= 1
+
+
+def test_a_short_chain_accuses_nobody():
+    x = normal(0, (60, 2)) + 1.0
+    found = sk.verdict(x, scores=-x)
+    assert not found.enough_draws
+    assert not found.is_biased
+    assert found.blame == ()
+    assert "too few effective draws" in " ".join(found.warnings)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind", "coordinates", "direction"),
+    [
+        (lambda x: x + np.array([0.3, 0.0]), "location", {"x1", "x2"}, "too high"),
+        (lambda x: x - np.array([0.3, 0.0]), "location", {"x1", "x2"}, "too low"),
+        (lambda x: np.column_stack([np.roll(x[:, 0], 1), x[:, 1]]), "dependence", {"x1", "x2"}, "correlation too low"),
+    ],
+)
+def test_what_is_wrong_under_correlation_is_named(wrong, kind, coordinates, direction):
+    found = sk.verdict(wrong(CORRELATED.sample(1000, np.random.default_rng(1))), CORRELATED)
+    assert found.is_biased
+    worst = found.blame[0]
+    assert (worst.kind, worst.direction) == (kind, direction)
+    assert set(worst.coordinates) <= coordinates
+    if kind == "location":
+        assert worst.coordinates == ("x1",)  # the one that was moved
+
+
+def test_dependence_that_is_too_strong():
+    target = sk.targets.Normal([0.0, 0.0])
+    found = sk.verdict(CORRELATED.sample(1000, np.random.default_rng(2)), target)
+    assert (found.blame[0].kind, found.blame[0].direction) == ("dependence", "correlation too high")
+    assert sk.verdict(CORRELATED.sample(1000, np.random.default_rng(2)) * np.array([1.0, -1.0]), target).blame[
+        0
+    ].direction == ("correlation too low")
+
+
+def test_units_of_the_coordinates_do_not_matter():
+    x, scale = 1.05 * normal(3, (800, 3)), np.array([1e-3, 1.0, 400.0])
+    one, other = sk.verdict(x, scores=-x), sk.verdict(x * scale, scores=-x / scale)
+    assert other.p == pytest.approx(one.p, rel=1e-6)
+    assert other.n_eff == pytest.approx(one.n_eff, rel=1e-8)
+    assert [each.coordinates for each in other.blame] == [each.coordinates for each in one.blame]
+
+
+def test_a_start_far_off_is_told_from_bias():
+    x = normal(4, (4, 1000, 2))
+    x[:, :40] += 4.0
+    found = sk.verdict(x, scores=-x)
+    assert found.burn_in is not None
+    assert found.burn_in > found.level
+    assert sk.verdict(normal(5, (4, 1000, 2)), scores=-normal(5, (4, 1000, 2))).burn_in is None
+    everywhere = normal(6, (4, 1000, 2)) + 0.5
+    assert sk.verdict(everywhere, scores=-everywhere).burn_in is None
+
+
+def test_weighted_draws_are_judged_without_the_kernel_test():
+    wide, target = sk.targets.Normal([0.0, 0.0], covariance=2.0), sk.targets.Normal([0.0, 0.0])
+    x = wide.sample(4000, np.random.default_rng(5))
+    weights = np.exp(target.log_density(x) - wide.log_density(x))
+    found = sk.verdict(x, target, weights=weights)
+    assert found.p_ksd is None
+    assert not found.is_biased
+    assert sk.verdict(x, target).is_biased
+
+
+def test_a_bounded_target():
+    target = sk.targets.Gamma([1.0, 3.0])
+    rng = np.random.default_rng(6)
+    assert not sk.verdict(target.sample(1000, rng), target).is_biased
+    assert sk.verdict(1.4 * target.sample(1000, rng), target).is_biased
+
+
+def test_the_document_is_json_and_keeps_the_contracts_keys():
+    document = sk.verdict(1.3 * normal(7, (500, 2)), sk.targets.Normal([0.0, 0.0])).document
+    assert json.loads(json.dumps(document, allow_nan=False)) == document
+    assert list(document) == [
+        "p", "p_moments", "p_sliced", "p_ksd", "n_eff", "ess", "enough_draws", "blame", "not_tested",
+    ]  # fmt: skip
+    assert list(document["blame"][0]) == ["kind", "coordinates", "z", "direction"]
+
+
+def test_a_level_that_is_none():
+    with pytest.raises(sk.UsageError, match="level"):
+        sk.verdict(normal(0, (50, 1)), scores=normal(0, (50, 1)), level=1.5)

@@ -15,7 +15,7 @@ from steinkit.describe.render import running_text
 from steinkit.describe.statement import Statement
 from steinkit.describe.table import Table
 
-FindMeasure: TypeAlias = Callable[[str], ScoredMeasure]
+FindScored: TypeAlias = Callable[[str], ScoredMeasure]
 
 _ON_THE_LEFT = ("measure", "coordinate", "between", CERTIFIED_BETWEEN, "independent samples")
 _PLACES = {"above": "above all", "below": "below all", "within": "within the range of"}
@@ -25,7 +25,7 @@ _BARE = (
 )
 
 
-def score_text(heading: str, document: Document, find: FindMeasure) -> str:
+def score_text(heading: str, document: Document, find: FindScored) -> str:
     """The heading, the measures side by side if there are several, then each in turn, for a reader at a terminal.
 
     Parameters
@@ -46,7 +46,7 @@ def score_text(heading: str, document: Document, find: FindMeasure) -> str:
     return "\n\n".join(blocks)
 
 
-def descriptions(document: Document, find: FindMeasure) -> list[Description]:
+def descriptions(document: Document, find: FindScored) -> list[Description]:
     """What is said of each measure."""
     sample, references = document["sample"], document["references"]
     measures = [(find(entry["measure"]), entry) for entry in document["results"]]
@@ -61,7 +61,7 @@ def page_statements(described: list[Description]) -> list[Statement]:
     return said
 
 
-def headline(name: str, document: Document, find: FindMeasure) -> str:
+def headline(name: str, document: Document, find: FindScored) -> str:
     """The verdict of the first measure in one sentence."""
     entry = document["results"][0]
     head = f"{sentence(find(entry['measure']).title)} {number(entry['value'])} for {name}"
@@ -72,7 +72,7 @@ def headline(name: str, document: Document, find: FindMeasure) -> str:
     return f"{head}: {where} {count(len(reference['samples']), 'independent sample')} from the target"
 
 
-def measures_table(document: Document, described: list[Description], find: FindMeasure) -> Table:
+def measures_table(document: Document, described: list[Description], find: FindScored) -> Table:
     """The measures side by side."""
     rows = []
     for entry, description in zip(document["results"], described, strict=True):

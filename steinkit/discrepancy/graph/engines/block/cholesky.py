@@ -135,7 +135,6 @@ class Factorisation:
     """
 
     def __init__(self, symbolic: Symbolic) -> None:
-        self.symbolic = symbolic
         fronts = symbolic.fronts
         width, below = fronts.block * np.diff(fronts.first), fronts.block * np.diff(fronts.rows_start)
         largest = int((width + below).max(initial=0))
@@ -147,14 +146,6 @@ class Factorisation:
             np.empty(kernels.CHUNK * largest),
             np.empty(largest),
         )
-
-    def factorise(self) -> int:
-        """Factorise the matrix in `panels` in place; returns how many pivots were lost to rounding and replaced."""
-        return int(kernels.factorise(self.symbolic.fronts, self.panels, *self.work[:3]))
-
-    def solve(self, x: Floats) -> None:
-        """Solve for x in place; x is ordered by elimination, shape (n p,)."""
-        kernels.solve(self.symbolic.fronts, self.panels, x, self.work[3])
 
 
 def _squares(n: Floats) -> Floats:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from steinkit.discrepancy.graph.engines.block import cholesky, rows_kernels
+from steinkit.discrepancy.graph.engines.block import cholesky_kernels as kernels
 from steinkit.discrepancy.graph.engines.block.newton_system import BlockSystem, find_pattern
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
 
@@ -62,7 +63,7 @@ def factorised(symbolic, ordered):
         factor.panels[start:stop] = ordered[np.ix_(own, rows)].ravel()
         held[np.ix_(rows, own)] = True
     assert not ordered[~(held | held.T)].any()  # nothing of the matrix is left out
-    return factor, factor.factorise()
+    return factor, kernels.factorise(symbolic.fronts, factor.panels, *factor.work[:3])
 
 
 def dense_factor(symbolic, factor):
@@ -85,7 +86,7 @@ def check(n, n_edges, block, seed):
     np.testing.assert_allclose(dense_factor(symbolic, factor), np.linalg.cholesky(ordered), rtol=1e-10, atol=1e-12)
     right = np.random.default_rng(seed).standard_normal(n * block)
     x = right[columns]
-    factor.solve(x)
+    kernels.solve(symbolic.fronts, factor.panels, x, factor.work[3])
     np.testing.assert_allclose(x, np.linalg.solve(matrix, right)[columns], rtol=1e-9, atol=1e-12)
 
 
@@ -149,7 +150,7 @@ def test_pivots_lost_to_rounding_are_replaced_and_counted():
     factor, lost = factorised(symbolic, singular[np.ix_(columns, columns)])
     assert lost == 1
     x = np.ones(3)
-    factor.solve(x)
+    kernels.solve(symbolic.fronts, factor.panels, x, factor.work[3])
     assert np.isfinite(x).all()
 
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from zlib import crc32
 
 import numpy as np
 from numba.extending import register_jitable
@@ -35,8 +36,10 @@ _BUFFERS = 7  # of one block each, and one more a dimension
 def row_kernels(radial: Radial) -> tuple[Callable[..., None], Callable[..., None]]:
     """The functions `fill_rows` and `add_rows` for a family whose `BaseKernel.radial` this is.
 
-    Nothing but `radial` may be taken from here into them: by what they take, numba knows them on disk.
+    On disk numba knows them by what they take from here: the name of `radial`, and for an edited one its code.
     """
+    code = radial.__code__
+    edition = crc32(code.co_code + repr(code.co_consts).encode())
     register_jitable(radial)
 
     @array_kernel
@@ -60,6 +63,7 @@ def row_kernels(radial: Radial) -> tuple[Callable[..., None], Callable[..., None
         start : int
         out : ndarray, shape (rows, n)
         """
+        assert edition >= 0  # names the code of `radial`, see above
         dim, n = points.shape
         buffers = np.empty((_BUFFERS + dim, _BLOCK))
         for k in range(len(rows)):
@@ -84,6 +88,7 @@ def row_kernels(radial: Radial) -> tuple[Callable[..., None], Callable[..., None
         Afterwards sums[i] holds w_j k0(x_i, x_j) and sums[j] holds w_i k0(x_i, x_j) for each such pair. The rows pass
         over one block of points before the next, so that what is known of a block is read from memory once.
         """
+        assert edition >= 0  # names the code of `radial`, see above
         dim, n = points.shape
         buffers = np.empty((_BUFFERS + dim, _BLOCK))
         values = np.empty(_BLOCK)

@@ -15,7 +15,7 @@ def score_part(found: Found) -> Part:
     """The verdict, pictures and tables of a score; `found` is of kind "score"."""
     document = found.document
     sample, described = document["sample"], descriptions(document, find_measure)
-    bars = [each["coordinates"] for each in document["results"] if each["measure"] == "graph"]
+    bars = [each["coordinates"] for each in document["results"] if find_measure(each["measure"]).has_picture]
     return Part(
         source=found.name,
         headline=headline(found.name, document, find_measure),

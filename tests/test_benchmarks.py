@@ -24,6 +24,7 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
         ("sweeps.py", "winner kept"),
         ("sequential.py", "time ratio"),
         ("irls.py", "passes"),
+        ("verdict.py", "share rejected"),
     ],
 )
 def test_runs_and_prints_a_table(name, columns):

@@ -296,7 +296,7 @@ class _Rows:
         return solver.solve(), scale
 
     def point_forces(self, z: Floats) -> Floats:
-        """A'z over the rows of `add_points`, shape (variables,)."""
+        """Products A'z over the rows of `add_points`, shape (variables,)."""
         rows = self._matrix()[self._point_rows]
         return np.asarray(rows.T @ z[self._point_rows])
 

@@ -170,7 +170,7 @@ class _Component:
         )
 
     def _from_left(self, k: int, shift: float | np.longdouble) -> _Trajectory:
-        """Lay the first k points from the left on, starting with the answer's slope, changed by `shift`."""
+        """Integrate over the first k points from the left on, starting with the answer's slope, changed by `shift`."""
         if not k:
             return _Trajectory(*(np.zeros(0, dtype=np.longdouble) for _ in range(4)))
         c3, h = np.longdouble(self.smoothness), np.diff(self.points[:k])

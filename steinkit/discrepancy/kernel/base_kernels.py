@@ -49,7 +49,6 @@ class BaseKernel(ABC):
         if self.scale is not None and not 0.0 < self.scale < math.inf:
             raise UsageError(f"the scale of a kernel must be a positive number; received {self.scale}")
 
-    @property
     def parameters(self) -> tuple[float, ...]:
         """The fields as `radial` takes them; the scale must be known."""
         return tuple(float(getattr(self, field.name)) for field in fields(self))
@@ -63,12 +62,10 @@ class BaseKernel(ABC):
         decides its last bit: hence the weight.
         """
 
-    @property
     def height(self) -> float:
         """phi(0), which may overflow."""
         return 1.0
 
-    @property
     @abstractmethod
     def suprema(self) -> tuple[float, float, float]:
         """F >= sup phi, G >= sup 2 r |phi'(r^2)| and H >= sup 2 |phi'| + sup 4 u |phi''|, rounded up.
@@ -76,7 +73,6 @@ class BaseKernel(ABC):
         Of an exponential exp(-e), with a factor 1 + e under each supremum; see `rounding`.
         """
 
-    @property
     def conditioning(self) -> float:
         """How many times a relative error of u counts in phi, phi' and phi'', the factors of `suprema` apart."""
         return 2.0
@@ -122,19 +118,16 @@ class IMQ(BaseKernel):
         first = exponent * phi / base
         return phi, first, weight * ((exponent - 1.0) * first / base)
 
-    @property
     def height(self) -> float:
         """c^(2 beta)."""
         return float(np.power(self.scale, 2.0 * self.exponent))
 
-    @property
     def suprema(self) -> tuple[float, float, float]:
         """sqrt(u) <= sqrt(b) and u <= b, and powers of b fall."""
         scale, gamma = np.float64(self.scale), -self.exponent
-        slope, bend = 2.0 * gamma * self.height / scale, 2.0 * gamma * (2.0 * gamma + 3.0) * self.height / scale**2
-        return self.height, float(slope), float(bend)
+        slope, bend = 2.0 * gamma * self.height() / scale, 2.0 * gamma * (2.0 * gamma + 3.0) * self.height() / scale**2
+        return self.height(), float(slope), float(bend)
 
-    @property
     def conditioning(self) -> float:
         """The power beta multiplies an error of its base by |beta|."""
         return 2.0 + abs(self.exponent)
@@ -160,7 +153,6 @@ class GaussianKernel(BaseKernel):
         first = rate * phi
         return phi, first, weight * rate * first
 
-    @property
     def suprema(self) -> tuple[float, float, float]:
         """With e = u / (2 l^2), of (1 + e) exp(-e), sqrt(2 e) (1 + e) exp(-e), and with 2 e (1 + e) exp(-e)."""
         return 1.0, *_per_length(self.scale, 1.05, 2.8)
@@ -187,7 +179,6 @@ class MaternKernel(BaseKernel):
         phi = (1.0 + t + t * t / 3.0) * decay
         return phi, -rate * (1.0 + t) * decay, weight * (3.0 * rate * rate * decay)
 
-    @property
     def suprema(self) -> tuple[float, float, float]:
         """With a = 5 / (6 l^2), of (1 + t) (1 + t + t^2 / 3) exp(-t), sqrt(a / 6) 2 t (1 + t)^2 exp(-t), and so on.
 

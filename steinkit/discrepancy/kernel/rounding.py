@@ -61,7 +61,7 @@ def pair_sum_rounding(stein: SteinKernel, weights: Floats, *, further: int = 0) 
     """
     dim, n = stein.points.shape
     dimensions = 3 * dim + 5 + (dim * dim if len(stein.covariance) > dim else 0)
-    radial = stein.base.conditioning * (dim + 8) + 24.0
+    radial = stein.base.conditioning() * (dim + 8) + 24.0
     operations = dimensions + radial + 2 * n + 24 + 64 + further
     return float(_HIGHER_ORDERS * operations * _UNIT_ROUNDOFF * _absolute_sum(stein, weights))
 
@@ -71,6 +71,6 @@ def _absolute_sum(stein: SteinKernel, weights: Floats) -> float:
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         drift = float(weights @ stein.drift_size)
         covariance = float(weights @ np.sqrt(stein.squared_covariance()))
-        f, g, h = stein.base.suprema
+        f, g, h = stein.base.suprema()
         total = float(np.float64(f * drift) * drift + 2.0 * g * covariance * drift + h * covariance * covariance)
     return total if math.isfinite(total) else math.inf

@@ -65,16 +65,16 @@ class SteinKernel:
         values = np.empty((len(which), len(self))) if out is None else out
         fill_rows, _ = row_kernels(self.base.radial)
         places = np.asarray(which, dtype=np.int64)
-        fill_rows(self.base.parameters, self.points, self.drift, self.covariance, places, start, values)
+        fill_rows(self.base.parameters(), self.points, self.drift, self.covariance, places, start, values)
         return values
 
     def diagonal(self) -> Floats:
         """k0(x_i, x_i) = phi(0) |b|^2 - 2 phi'(0) |a|_F^2 at each point, shape (n,)."""
         with np.errstate(all="ignore"):  # the callers refuse what is not finite
-            _, first, _ = self.base.radial(np.zeros(()), 0.0, *self.base.parameters)
+            _, first, _ = self.base.radial(np.zeros(()), 0.0, *self.base.parameters())
             # row by row, as the sum over the d columns of an array in C order is rounded by its layout
             drift = np.ascontiguousarray(self.drift.T)
-            return np.asarray(-2.0 * first * self.squared_covariance() + self.base.height * (drift**2).sum(axis=1))
+            return np.asarray(-2.0 * first * self.squared_covariance() + self.base.height() * (drift**2).sum(axis=1))
 
     def squared_covariance(self) -> Floats:
         """Squared Frobenius norm of a at each point, shape (n,)."""
@@ -88,7 +88,7 @@ class SteinKernel:
         stripes = min(_STRIPES, n)
         sums = np.zeros((stripes, n))
         _, add_rows = row_kernels(self.base.radial)
-        form = self.base.parameters, self.points, self.drift, self.covariance, weights
+        form = self.base.parameters(), self.points, self.drift, self.covariance, weights
         reach = _ROWS_A_CALL * stripes
 
         def fill(stripe: int) -> Iterator[None]:

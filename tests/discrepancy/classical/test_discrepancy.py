@@ -172,7 +172,7 @@ def test_the_function_returned_is_admitted_and_attains_the_lower_bound():
     g, slope, h = result.g, result.grad_g, np.diff(draws)
     assert (np.abs(g) + slope**2 / (2 * c3) <= c1 * (1 + 1e-12)).all()
     assert (np.abs(slope) <= c2).all()
-    for k in range(len(h)):  # integral of the highest and lowest course of g', numerically
+    for k in range(len(h)):  # integral of the upper and lower envelope of g', numerically
         t = np.linspace(0.0, h[k], 2001)
         high = np.minimum(c2, np.minimum(slope[k] + c3 * t, slope[k + 1] + c3 * (h[k] - t)))
         low = np.maximum(-c2, np.maximum(slope[k] - c3 * t, slope[k + 1] - c3 * (h[k] - t)))
@@ -334,11 +334,11 @@ def test_long_gaps_restrict_nothing(monkeypatch, factors, bounds):
     """Points from dense to sparse; the value is the same when every gap is kept."""
     draws = np.sort(np.random.default_rng(12).uniform(-1.0, 1.0, 60)) ** 3 * 3.5
     program = program_of(draws, lambda x: -3.0 * x, factors, bounds)
-    parts = len(program.starts)
+    components = len(program.starts)
     lower, upper, _, _ = prove(program, solve_cone(program))
     monkeypatch.setattr(ClassicalProgram, "reach", property(lambda self: np.inf))
     whole = program_of(draws, lambda x: -3.0 * x, factors, bounds)
-    assert len(whole.starts) == 2 < parts
+    assert len(whole.starts) == 2 < components
     whole_lower, whole_upper, _, _ = prove(whole, solve_cone(whole))
     assert max(upper, whole_upper) - min(lower, whole_lower) < 1e-5 * upper
     assert max(lower, whole_lower) <= min(upper, whole_upper)

@@ -46,6 +46,6 @@ def test_receding_bounds_leave_the_factor_of_the_others():
 
 
 def test_unit_does_not_matter():
-    plain, scaled = boundary_factor(POINTS, BOUNDS, 0.7), boundary_factor(8.0 * POINTS, 8.0 * BOUNDS, 5.6)
-    np.testing.assert_allclose(plain[0], scaled[0], rtol=1e-14)
-    np.testing.assert_allclose(plain[1], 8.0 * scaled[1], rtol=1e-13, atol=1e-15)
+    unscaled, scaled = boundary_factor(POINTS, BOUNDS, 0.7), boundary_factor(8.0 * POINTS, 8.0 * BOUNDS, 5.6)
+    np.testing.assert_allclose(unscaled[0], scaled[0], rtol=1e-14)
+    np.testing.assert_allclose(unscaled[1], 8.0 * scaled[1], rtol=1e-13, atol=1e-15)

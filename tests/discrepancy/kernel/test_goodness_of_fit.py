@@ -204,8 +204,8 @@ def test_bounds_are_respected():
 def test_an_operator_that_is_langevins_changes_nothing():
     draws = np.random.default_rng(0).standard_normal((80, 2))
     identity = sk.RiemannianLangevin(lambda x: np.tile(np.eye(2), (len(x), 1, 1)), np.zeros_like)
-    plain, same = (sk.kernel_stein_test(draws, scores=-draws, operator=operator) for operator in (None, identity))
-    np.testing.assert_array_equal(plain.bootstrap, same.bootstrap)
+    without, same = (sk.kernel_stein_test(draws, scores=-draws, operator=operator) for operator in (None, identity))
+    np.testing.assert_array_equal(without.bootstrap, same.bootstrap)
     assert same.operator is identity
 
 

@@ -158,10 +158,10 @@ def test_compiled_rows_and_sums_equal_their_twin(base, form, n, dim):
     off = matrix - np.diag(np.diag(matrix))
     np.testing.assert_allclose(stein.sums_over_others(weights, 1), off @ weights, rtol=1e-10, atol=1e-10)
     np.testing.assert_array_equal(stein.sums_over_others(weights, 2), stein.sums_over_others(weights, 1))
-    part = np.full((2, n), np.nan)
-    assert stein.rows([3, 1], n - 2, part) is part
-    np.testing.assert_allclose(part[:, n - 2 :], matrix[[3, 1], n - 2 :], rtol=1e-10, atol=1e-11)
-    assert np.isnan(part[:, : n - 2]).all()
+    some = np.full((2, n), np.nan)
+    assert stein.rows([3, 1], n - 2, some) is some
+    np.testing.assert_allclose(some[:, n - 2 :], matrix[[3, 1], n - 2 :], rtol=1e-10, atol=1e-11)
+    assert np.isnan(some[:, : n - 2]).all()
 
 
 def nodes_on(low, high, count):
@@ -252,10 +252,10 @@ def test_identity_covariance_is_langevin_to_the_last_bit(base, bounds):
     points, scores = np.random.default_rng(4).standard_normal((2, 700, 3))
     operator = RiemannianLangevin(lambda x: np.tile(np.eye(3), (len(x), 1, 1)), np.zeros_like)
     arguments = {"scores": scores, "kernel": base, "bounds": bounds}
-    plain = sk.kernel_stein_discrepancy(points, **arguments)
+    without = sk.kernel_stein_discrepancy(points, **arguments)
     same = sk.kernel_stein_discrepancy(points, operator=operator, **arguments)
-    assert (same.value, same.lower, same.upper) == (plain.value, plain.lower, plain.upper)
-    np.testing.assert_array_equal(same.witness, plain.witness)
+    assert (same.value, same.lower, same.upper) == (without.value, without.lower, without.upper)
+    np.testing.assert_array_equal(same.witness, without.witness)
     assert same.operator is operator
 
 
@@ -263,8 +263,8 @@ def test_identity_covariance_is_langevin_to_the_last_bit(base, bounds):
 def test_value_is_proportional_to_the_operator(dim):
     points = np.random.default_rng(4).standard_normal((100, dim)) + 0.3
     tripled = RiemannianLangevin(lambda x: 3.0 * np.tile(np.eye(dim), (len(x), 1, 1)), np.zeros_like)
-    plain = sk.kernel_stein_discrepancy(points, scores=-points).value
-    assert sk.kernel_stein_discrepancy(points, scores=-points, operator=tripled).value == pytest.approx(3 * plain)
+    without = sk.kernel_stein_discrepancy(points, scores=-points).value
+    assert sk.kernel_stein_discrepancy(points, scores=-points, operator=tripled).value == pytest.approx(3 * without)
 
 
 def test_diagonal_and_matrix_forms_agree():

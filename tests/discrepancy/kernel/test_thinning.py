@@ -83,8 +83,8 @@ def test_bounds_are_respected():
 def test_an_operator_that_is_langevins_changes_nothing():
     points = np.random.default_rng(2).standard_normal((100, 2))
     identity = sk.RiemannianLangevin(lambda x: np.tile(np.eye(2), (len(x), 1, 1)), np.zeros_like)
-    plain, same = (sk.thin(points, m=9, scores=-points, operator=operator) for operator in (None, identity))
-    np.testing.assert_array_equal(plain.draw, same.draw)
+    without, same = (sk.thin(points, m=9, scores=-points, operator=operator) for operator in (None, identity))
+    np.testing.assert_array_equal(without.draw, same.draw)
 
 
 def test_draws_without_weight_are_never_chosen():

@@ -75,7 +75,7 @@ def test_a_feasible_multiple_of_any_function_is_worth_the_lower_bound(seed):
         assert Fraction(scaled) <= exact.value(exact.feasible([2**600 * v for v in variables]))
 
 
-@pytest.mark.parametrize("noise", [0.0, 1e-16, 1e-12, 1e-6])
+@pytest.mark.parametrize("noise", [0.0, 1e-16, 1e-12, 1e-6, 0.3])
 @pytest.mark.parametrize("seed", range(12))
 def test_between_two_bounds_a_shift_and_a_scale_make_the_function_feasible(seed, noise):
     """The feasible y, shifted as far as the far bound's rows ask, satisfies all rows and is worth the lower bound."""
@@ -86,6 +86,8 @@ def test_between_two_bounds_a_shift_and_a_scale_make_the_function_feasible(seed,
     y = answer.y + noise * rng.standard_normal(len(answer.y))
     value, feasible = form.lower_bound(y)
     honest, _ = form.lower_bound(answer.y)
+    scaled = exact.value(exact.feasible(function_of(form, fractions(y))))
+    assert Fraction(value) >= scaled * (1 - Fraction(1, 10**6))  # a shift is taken where it costs less
     if not noise:
         assert value >= answer.program.upper_bound(answer.p) * (1.0 - 1e-5)
     data, far = form.chain, Fraction(form.chain.far)

@@ -20,7 +20,7 @@ from steinkit.discrepancy.graph.programs.chain_form_kernels import (
     trace,
     two_sum,
 )
-from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
+from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.spanner.geometry import sorted_graph
 
 
@@ -110,37 +110,51 @@ def test_between_two_bounds_a_shift_and_a_scale_make_the_function_feasible(seed,
         assert value >= honest * (1.0 - 1e-6)
 
 
-@pytest.mark.parametrize("noise", [1e-16, 1e-13, 1e-9])
-@pytest.mark.parametrize("seed", range(10))
-def test_what_is_set_aside_for_the_last_shift_is_enough(seed, noise):
+def assert_enough_is_set_aside(form, y):
     """The real number that makes a far bound's rows hold moves no row and no objective by more than is set aside."""
-    rng = np.random.default_rng(seed)
-    cells = np.sort(rng.choice(np.arange(100, 900), 12, replace=False)) / 1024.0
-    points = np.concatenate([[2.0**-31], cells, [1.0 - 2.0 ** -int(rng.integers(20, 31))]])
-    scores, bounds = 2.0**20 * dyadic_scores(rng, (14, 1)), np.array([[0.0, 1.0]])
-    program = SteinProgram(points[:, None], scores, dyadic_weights(rng, 14), sorted_graph(points), bounds=bounds)
-    (answer,) = chain.solve(program, Settings(tolerance=1e-6))
-    form, data = answer.program, answer.program.chain
-    y = np.clip(answer.y + noise * rng.standard_normal(28), -1.0, 1.0)
-    values, slopes = np.empty(14), np.empty(14)
+    data, n = form.chain, form.n_points
+    values, slopes = np.empty(n), np.empty(n)
     mended, found, slack, loss = form._mend(y, trace(data, y, values, slopes), values, slopes)
     variables = function_of(form, fractions(mended))
     sign, last = int(form.sign[-1]), form.order[-1]
-    gamma, slope = sign * variables[last], variables[14 + last]
+    gamma, slope = sign * variables[last], variables[n + last]
     far, scale = Fraction(data.far), max(1, Fraction(float(found.worst)))
     row, radius, box = gamma + far * slope, scale * Fraction(data.far_radius), scale * Fraction(float(data.box[-1]))
-    below, above = max(-radius - row, -box - gamma), min(radius - row, box - gamma)
     gains, total = [], Fraction(0)
     for kind, h in zip(data.kind, fractions(data.step), strict=True):
         total += Fraction(data.c3) * h**2 / 2 if kind >= EDGE else 0
         gains.append(total)
     if loss == 0.0:  # scaling takes less than a shift: the excess itself is set aside
-        assert abs(row) <= radius * (1 + Fraction(slack))
-        assert abs(gamma) <= box * (1 + Fraction(slack))
+        assert slack == np.inf or abs(row) <= radius * (1 + Fraction(slack))
+        assert slack == np.inf or abs(gamma) <= box * (1 + Fraction(slack))
         return
+    below, above = max(-radius - row, -box - gamma), min(radius - row, box - gamma)
     kappa = abs(min(max(Fraction(0), below), above)) / total
     assert kappa * max(1, total / Fraction(data.c1)) <= Fraction(slack)
     assert kappa * sum(gain * abs(value) for gain, value in zip(gains, fractions(data.value), strict=True)) <= loss
+
+
+@pytest.mark.parametrize("factors", [(1.0, 1.0, 1.0), (1.0, 16.0, 64.0)])
+@pytest.mark.parametrize("noise", [1e-16, 1e-13, 1e-9])
+@pytest.mark.parametrize("seed", range(10))
+def test_what_is_set_aside_for_the_last_shift_is_enough(seed, noise, factors):
+    rng = np.random.default_rng(seed)
+    cells = np.sort(rng.choice(np.arange(100, 900), 12, replace=False)) / 1024.0
+    points = np.concatenate([[2.0**-31], cells, [1.0 - 2.0 ** -int(rng.integers(20, 31))]])
+    scores, bounds = 2.0**20 * dyadic_scores(rng, (14, 1)), np.array([[0.0, 1.0]])
+    weights, graph = dyadic_weights(rng, 14), sorted_graph(points)
+    program = SteinProgram(points[:, None], scores, weights, graph, SteinFactors.of(factors), bounds)
+    (answer,) = chain.solve(program, Settings(tolerance=1e-6))
+    assert_enough_is_set_aside(answer.program, np.clip(answer.y + noise * rng.standard_normal(28), -1.0, 1.0))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_is_set_aside_is_enough_where_the_far_bound_is_not_near(seed):
+    """The box of the last value binds as well as its Taylor row."""
+    form, rng = ChainProgram(line_program(seed, two_bounds=True)), np.random.default_rng(seed)
+    for size in (0.05, 0.3, 1.0):
+        for _ in range(20):
+            assert_enough_is_set_aside(form, size * rng.uniform(-1.0, 1.0, 2 * form.n_points))
 
 
 def exact_cost(form, p):

@@ -27,7 +27,10 @@ FURTHER = {
         PROGRAMS + "test_chain_bounds.py",
         PROGRAMS + "test_chain_form.py",
     ],
-    "steinkit/discrepancy/kernel/rounding.py": ["tests/discrepancy/kernel/test_ksd.py"],
+    "steinkit/discrepancy/kernel/rounding.py": [
+        "tests/discrepancy/kernel/test_base_kernels.py",
+        "tests/discrepancy/kernel/test_ksd.py",
+    ],
     "steinkit/discrepancy/classical/upper_bound.py": ["tests/discrepancy/classical/test_discrepancy.py"],
     "steinkit/discrepancy/classical/lower_bound.py": ["tests/discrepancy/classical/test_discrepancy.py"],
 }

@@ -173,8 +173,9 @@ def read_folder(directory: str | os.PathLike[str]) -> tuple[dict[str, Any], dict
 
 
 def _read_document(folder: Path, name: str, keys: Sequence[str]) -> dict[str, Any]:
+    data = _read_file(folder, name)
     try:
-        found = json.loads(_read_file(folder, name))
+        found = json.loads(data)
     except ValueError as error:
         raise InputError(f"{folder / name} cannot be read: {error}") from None
     if not isinstance(found, dict) or any(key not in found for key in keys):

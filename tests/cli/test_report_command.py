@@ -42,7 +42,7 @@ def test_reads_standard_input(steinkit, scored):
         (("score.json", "-o", "nowhere/report.html"), 3, "there is no folder nowhere"),
         (("scores.json", "-o", "report.html"), 3, "scores.json does not exist"),
         (("draws.csv", "-o", "report.html"), 3, "is no JSON"),
-        ((".", "-o", "report.html"), 3, "holds no finished sweep"),
+        ((".", "-o", "report.html"), 3, "error: . holds no finished sweep: there is no sweep.json in it"),
     ],
 )
 def test_mistakes(steinkit, scored, words, code, said):

@@ -10,6 +10,8 @@ _BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 _FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 _FLAGS += ["--disable-component-update", "--disable-sync"]
 _FITS = "document.documentElement.scrollWidth <= window.innerWidth"
+_CAPTIONS_FIT = """[...document.querySelectorAll('.scroll')].every(
+    box => box.querySelector('caption span').getBoundingClientRect().right <= box.getBoundingClientRect().right)"""
 
 if _BROWSER is None:
     pytest.skip("no Chromium on this machine to look at pages with", allow_module_level=True)
@@ -60,6 +62,7 @@ def test_fits_the_window_without_complaint(visit, addresses, name, width, scheme
     assert said == []
     assert asked == [addresses[name]]  # itself, and nothing else
     assert page.evaluate(_FITS)
+    assert page.evaluate(_CAPTIONS_FIT)
     images = page.evaluate("[...document.images].map(image => [image.naturalWidth, image.clientWidth, image.alt])")
     assert images
     for natural, shown, words in images:

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from steinkit.describe.claims import DescribedMeasure, claimed
+from steinkit.describe.claims import DescribedMeasure, claimed, place
 from steinkit.describe.numbers import compact, count
 from steinkit.describe.statement import Statement
 from steinkit.describe.table import Table
 
 Document = Mapping[str, Any]
+
+_PLACES = {"above": "above all of them", "below": "below all of them", "within": "within their range"}
 
 
 @dataclass(frozen=True)
@@ -79,11 +81,13 @@ def describe_bracketed(
             f"{count(n, 'independent sample')} of {reference['draws']} draws from the target "
             f"{'has' if n == 1 else 'have'} {low:.4g} to {high:.4g}, median {reference['median']:.4g}."
         )
+        if n > 1:
+            compared += f" This sample is {standing(entry, reference)}."
         found.append(Statement("comparison", what, compared, continues=True))
     if meaning:
         found.append(Statement("limits", f"What does the {title} say?", meaning, continues=True))
     if spent(entry):
-        found.append(Statement("method", what, f"Seconds: {spent(entry)}.", continues=True))
+        found.append(Statement("method", "How was it computed?", f"Seconds: {spent(entry)}.", continues=True))
     return Description(title, tuple(found))
 
 
@@ -91,6 +95,14 @@ def spread(reference: Document) -> tuple[float, float]:
     """The ends of what independent samples score, for certain."""
     samples = reference["samples"]
     return min(each["lower"] for each in samples), max(each["upper"] for each in samples)
+
+
+def standing(entry: Document, reference: Document, caution: str = "") -> str:
+    """Where a sample stands among independent ones and how many times their median it has; a caution if below."""
+    where = place(entry["lower"], entry["upper"], *spread(reference))
+    median = reference["median"]
+    times = f", at {entry['value'] / median:.2f} times their median" if median > 0.0 else ""  # U-statistics need not be
+    return f"{_PLACES[where]}{times}{caution if where == 'below' else ''}"
 
 
 def spent(entry: Document) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from steinkit.describe.claims import CERTIFIED_BETWEEN, DescribedMeasure, claimed, place
-from steinkit.describe.description import Description, Document, spent, spread
+from steinkit.describe.description import Description, Document, spent, spread, standing
 from steinkit.describe.numbers import count, midpoint, rounded_outwards, sentence
 from steinkit.describe.statement import Statement
 from steinkit.describe.table import Table
@@ -30,11 +30,7 @@ _DIRECTIONS = {
     "crowds": "the draws crowd the modes too closely: the flow that would mend the sample moves them apart",
     "unclear": "the sample is neither plainly shifted nor stretched; the picture shows where it is off",
 }
-_PLACES = {
-    "above": "above all of them, {times}",
-    "below": "below all of them, {times}; a sample that is too concentrated can be, so this alone is no praise",
-    "within": "within their range, {times}",
-}
+_NO_PRAISE = "; a sample that is too concentrated can be, so this alone is no praise"
 _LIMITS = (
     "What this does not prove: a region of the target that no draw has visited, such as a second mode far from the "
     "draws, changes the score nowhere near them and is not seen. A low discrepancy speaks for the regions visited; "
@@ -95,16 +91,11 @@ def _comparison(entry: Document, reference: Document | None) -> str:
             f"Compared with independent draws: one independent sample of {draws} draws from the target has "
             f"discrepancy {median:.4g}. Such samples differ among themselves; score five or more for their range."
         )
-    times = f"at {entry['value'] / median:.2f} times their median"
     return (
         f"Compared with independent draws: {samples} independent samples of {draws} draws from the target have "
         f"discrepancies {lowest:.4g} to {highest:.4g}, median {median:.4g}. This sample is "
-        f"{_PLACES[_place(entry, reference)].format(times=times)}."
+        f"{standing(entry, reference, _NO_PRAISE)}."
     )
-
-
-def _place(entry: Document, reference: Document) -> str:
-    return place(entry["lower"], entry["upper"], *spread(reference))
 
 
 def _coordinates(entry: Document, findings: Mapping[str, Any], reference: Document | None) -> str:
@@ -121,8 +112,9 @@ def _coordinates(entry: Document, findings: Mapping[str, Any], reference: Docume
     heavy = [j for j in order[:_DESCRIBED_COORDINATES] if rows[j]["value"] >= 0.5 * rows[order[0]]["value"]]
     if findings:
         said += [f"In {rows[j]['name']}, {_DIRECTIONS[findings['directions'][j]]}." for j in heavy]
-    if said and reference is not None and len(reference["samples"]) > 1 and _place(entry, reference) == "within":
-        said.insert(0, "Independent samples score as much, so what follows may be sampling noise.")
+    if said and reference is not None and len(reference["samples"]) > 1:
+        if place(entry["lower"], entry["upper"], *spread(reference)) == "within":
+            said.insert(0, "Independent samples score as much, so what follows may be sampling noise.")
     return " ".join(said)
 
 

@@ -7,6 +7,7 @@ import pytest
 from steinkit.describe.classical import describe_classical
 from steinkit.describe.description import describe_bracketed
 from steinkit.describe.kernel import describe_kernel
+from steinkit.describe.render import answers
 from steinkit.describe.score import descriptions, headline, page_statements, score_text
 
 SAMPLE = {"draws": 10, "distinct": 9, "dim": 1, "names": ["x"]}
@@ -71,3 +72,21 @@ def test_the_headline_places_the_first_measure():
         "Classical Stein discrepancy 0.5000 for a.csv: above all 1 independent sample from the target"
     )
     assert headline("a.csv", document("new"), MEASURES.__getitem__) == "New Stein discrepancy 0.5000 for a.csv"
+
+
+def test_where_a_sample_stands_among_independent_ones_is_said_of_every_measure():
+    found = document("new", "ksd", references=["new", "kernel"])
+    several = REFERENCE | {"samples": REFERENCE["samples"] * 2}
+    found["references"] = {"new": several, "kernel": several | {"median": -0.1}}
+    new, kernel = (each.statements[1].text for each in descriptions(found, MEASURES.__getitem__))
+    assert new.endswith("median 0.2. This sample is above all of them, at 2.50 times their median.")
+    assert kernel.endswith("median -0.1. This sample is above all of them.")  # there are no times of a negative number
+
+
+def test_a_page_asks_no_question_twice():
+    described = descriptions(document("new", references=["new"]), MEASURES.__getitem__)
+    asked = [question for question, _ in answers(page_statements(described))]
+    assert len(asked) == len(set(asked))
+    described = descriptions(document("classical"), MEASURES.__getitem__)
+    asked = [question for question, _ in answers(page_statements(described))]
+    assert len(asked) == len(set(asked))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from steinkit.describe.claims import UNVISITED, DescribedMeasure, FindMeasure, better, bracket_column, preference
+from steinkit.describe.claims import UNVISITED, DescribedMeasure, FindMeasure, better, bracket_column, place, preference
 from steinkit.describe.numbers import compact, count, listed, number, rounded_outwards, sentence
 from steinkit.describe.render import filled
 from steinkit.describe.statement import Statement
@@ -194,11 +194,10 @@ def _against(document: Document, measure: DescribedMeasure) -> str:
     name = document["ranking"][measure.name][0][0]
     best, references = measured(document, measure.name)[name], document["reference"][measure.name]
     reference = next((each for each in references if each["draws"] == _draws(document)[name]), references[0])
-    values, median = reference["values"], reference["median"]
-    place = "above" if best["lower"] > max(values) else "below" if best["upper"] < min(values) else "within"
+    lowest, highest, median = reference["lower"], reference["upper"], reference["median"]
     ratio = f", at {best['value'] / median:.2f} times their median" if median else ""
     return (
-        f"By {measure.title}, {name} has {number(best['value'])}, {place} the range {number(min(values))} to "
-        f"{number(max(values))} of {count(len(values), 'independent sample')} of {reference['draws']} draws from the "
-        f"target{ratio}."
+        f"By {measure.title}, {name} has {number(best['value'])}, "
+        f"{place(best['lower'], best['upper'], lowest, highest)} the range {number(lowest)} to {number(highest)} of "
+        f"{count(len(reference['values']), 'independent sample')} of {reference['draws']} draws from the target{ratio}."
     )

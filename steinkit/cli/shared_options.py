@@ -79,8 +79,8 @@ def one_sample_options(command: Command) -> Command:
     )
 
 
-def setting_option(name: str) -> Callable[[Command], Command]:
-    """The option of the command line for a setting of the measures."""
+def setting_option(name: str, *, names_measures: bool = True) -> Callable[[Command], Command]:
+    """The option of the command line for a setting of the measures; its help names those that read it, if asked to."""
     option = all_options()[name]
     if option.switched_on is not None:
         how: dict[str, Any] = {"flag_value": option.switched_on, "type": type(option.switched_on)}
@@ -96,7 +96,7 @@ def setting_option(name: str) -> Callable[[Command], Command]:
     elif isinstance(default, tuple):
         default = ",".join(f"{each:g}" for each in default)
     said = option.help() if callable(option.help) else option.help
-    help_text = f"{said}; of {listed(takers_of(name))}."
+    help_text = f"{said}; of {listed(takers_of(name))}." if names_measures else f"{said}."
     return click.option(flag_of(name), name, default=default, metavar=option.metavar, help=help_text, **how)
 
 

@@ -33,8 +33,8 @@ smallest. It takes out burn-in, and bias as far as the draws allow; the shares o
 @click.option("--draws", type=click.IntRange(min=1), required=True, metavar="M", help="How many draws to choose.")
 @target_options
 @file_options
-@setting_option("bounds")
-@setting_option("kernel")
+@setting_option("bounds", names_measures=False)
+@setting_option("kernel", names_measures=False)
 @click.option(
     "-o",
     "--output",

@@ -48,3 +48,9 @@ def test_a_u_statistic_comes_squared(tmp_path):
     options.pop("file")
     settings = Request.of((file,), options).task(file, Sample(points=[[0.0], [1.0]])).settings
     assert (settings["squared"], settings["bootstrap"], settings["seed"]) == (True, 1000, 7)
+
+
+def test_help_names_the_measures_where_there_is_a_choice():
+    """Thinning is by the kernel Stein discrepancy, and no measure has to be named."""
+    assert _parameters("score")["kernel"].help == "Base kernel; of ksd."
+    assert _parameters("thin")["kernel"].help == "Base kernel."

@@ -1,6 +1,6 @@
 """Samples in files: CSV, NPZ, NPY, Stan CSV and NetCDF.
 
-The layers, lowest first: `wording`, `labels` and `columns` know nothing of files; one module a format turns
+The layers, lowest first: `messages`, `labels` and `columns` know nothing of files; one module a format turns
 bytes into a `Sample` and back; `streams` moves bytes in and out; `dispatch` picks the format.
 """
 

@@ -30,7 +30,7 @@ def score_part(found: Found) -> Part:
             ("draws", f"{sample['draws']}, of which {sample['distinct']} are distinct"),
             ("coordinates", ", ".join(sample["names"])),
             ("steinkit that scored it", document["version"]),
-            *((f"SHA-256 of {name}", value) for name, value in (found.hashes or {}).items()),
+            *found.hash_facts,
         ),
         listings=command_listings(document),
     )

@@ -112,10 +112,15 @@ def _coordinates(entry: Document, findings: Mapping[str, Any], reference: Docume
     heavy = [j for j in order[:_DESCRIBED_COORDINATES] if rows[j]["value"] >= 0.5 * rows[order[0]]["value"]]
     if findings:
         said += [f"In {rows[j]['name']}, {_DIRECTIONS[findings['directions'][j]]}." for j in heavy]
-    if said and reference is not None and len(reference["samples"]) > 1:
-        if place(entry["lower"], entry["upper"], *spread(reference)) == "within":
-            said.insert(0, "Independent samples score as much, so what follows may be sampling noise.")
+    if said and _may_be_noise(entry, reference):
+        said.insert(0, "Independent samples score as much, so what follows may be sampling noise.")
     return " ".join(said)
+
+
+def _may_be_noise(entry: Document, reference: Document | None) -> bool:
+    if reference is None or len(reference["samples"]) < 2:
+        return False
+    return place(entry["lower"], entry["upper"], *spread(reference)) == "within"
 
 
 def _draws(entry: Document, findings: Mapping[str, Any], sample: Document) -> str:

@@ -11,6 +11,7 @@ import networkx as nx
 
 import steinkit
 import steinkit.samplers
+from steinkit.discrepancy.graph.engines import registry as engines
 
 PACKAGES = {
     "steinkit": Path(steinkit.__file__).parent,
@@ -108,6 +109,9 @@ def imports_between_files():
     arrows = nx.DiGraph()
     for module, path in modules().items():
         arrows.add_edges_from((module, name) for name in imported_modules(path) if name in modules())
+    named = {f"{engines.__package__}.{engine.module}" for engine in engines.ENGINES.values()}
+    assert named <= modules().keys()
+    arrows.add_edges_from((engines.__name__, name) for name in named)  # imported when one is asked for
     return arrows
 
 

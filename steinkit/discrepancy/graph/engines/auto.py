@@ -11,24 +11,35 @@ preceded by one that proves a little early. When an engine's turn comes, and wha
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from steinkit.discrepancy.graph.engines.base import Candidate, Settings, asked_for
-from steinkit.discrepancy.graph.engines.registry import ENGINES, Case
+from steinkit.discrepancy.graph.engines.case import Case
 from steinkit.discrepancy.graph.programs.certificate import Certificate, Form, certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.sample import Floats
 
 
-def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None) -> list[Candidate]:
-    """Solve coordinates, each by as many engines as it takes."""
+class Tried(Protocol):
+    """An engine that has a turn."""
+
+    def suits(self, case: Case) -> bool:
+        """Whether to try it on what the engines before it have left open."""
+
+    def continue_on(self, case: Case, coordinates: Sequence[int]) -> list[Candidate]:
+        """Solve the coordinates that are still open."""
+
+
+def solve(
+    program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None, engines: Sequence[Tried]
+) -> list[Candidate]:
+    """Solve coordinates, each by as many of the engines, in their order, as it takes."""
     case = Case(program, settings)
     asked = asked_for(program, coordinates)
     answers: dict[int, tuple[Candidate, Certificate]] = {}
-    candidates = [engine for engine in ENGINES.values() if engine.turn < math.inf]
-    for engine in sorted(candidates, key=lambda engine: engine.turn):
+    for engine in engines:
         left = [j for j in asked if j not in answers or answers[j][1].gap > settings.tolerance]
         if not left or (answers and settings.stopped):
             break

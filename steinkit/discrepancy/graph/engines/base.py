@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from threading import Event
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -83,6 +83,10 @@ class Candidate:
     engines: tuple[str, ...]
     notes: tuple[str, ...] = ()
     iterations: int = 0
+
+
+Solve: TypeAlias = Callable[..., list[Candidate]]
+"""Solves coordinates of a program, (program, settings, coordinates or None for all), to a candidate for each."""
 
 
 def asked_for(program: SteinProgram, coordinates: Sequence[int] | None) -> Sequence[int]:

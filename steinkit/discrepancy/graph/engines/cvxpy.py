@@ -12,8 +12,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from steinkit.discrepancy.graph.engines.base import Candidate, Settings, asked_for, each_coordinate
-from steinkit.discrepancy.graph.engines.registry import Solve
+from steinkit.discrepancy.graph.engines.base import Candidate, Settings, Solve, asked_for, each_coordinate
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.errors import UsageError

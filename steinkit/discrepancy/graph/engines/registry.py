@@ -4,21 +4,22 @@ An engine is a class here and a module with a function
 
     solve(program, settings, coordinates=None) -> list of Candidate, one for each of the coordinates, or for all,
 
-which is imported when the engine is first asked for. To add one, write the module and its class: names, error messages,
-help and the choice of `auto` follow. The constants are measured (``benchmarks/engines.py``).
+which is imported when the engine is first asked for, and knows nothing of this file. To add one, write the module and its
+class: names, error messages, help and the choice of `auto` follow. The constants are measured
+(``benchmarks/engines.py``).
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from steinkit.discrepancy.graph.engines.base import Candidate, Settings
+from steinkit.discrepancy.graph.engines.base import Candidate, Settings, Solve
+from steinkit.discrepancy.graph.engines.case import Case
 from steinkit.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -38,27 +39,6 @@ _FACTORISATIONS = 20
 _EARLY = 0.3  # share of the time left that an engine which only goes before another may take
 # Points in one dimension up to which what `chain` leaves open is worth a general engine.
 _LONGEST_BLOCK, _LONGEST_HIGHS = 20_000, 2_000
-
-# Solves coordinates of a program, (program, settings, coordinates or None for all), to a candidate for each.
-Solve = Callable[..., list[Candidate]]
-
-
-@dataclass(frozen=True, eq=False)
-class Case:
-    """A program to be solved as far as settings say: what `auto` chooses by."""
-
-    program: SteinProgram
-    settings: Settings
-
-    @property
-    def dim(self) -> int:
-        """Number of coordinates."""
-        return self.program.dim
-
-    @cached_property
-    def factorisation(self) -> Any:
-        """What `block` knows before solving: `flops` and `entries` of a factorisation."""
-        return ENGINES["block"].implementation().prepare(self.program)
 
 
 class Engine:
@@ -117,6 +97,16 @@ class Engine:
 
 class _Auto(Engine):
     name, module = "auto", "auto"
+
+    def __call__(
+        self, program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None
+    ) -> list[Candidate]:
+        """Solve coordinates by the engines that have a turn, in that order."""
+        engines = sorted(
+            (engine for engine in ENGINES.values() if engine.turn < math.inf), key=lambda engine: engine.turn
+        )
+        solved: list[Candidate] = self.implementation().solve(program, settings, coordinates, engines)
+        return solved
 
 
 class _Chain(Engine):

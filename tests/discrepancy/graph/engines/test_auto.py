@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.graph.engines import Settings, highs, registry
-from steinkit.discrepancy.graph.engines import auto as choice
+from steinkit.discrepancy.graph.engines import Settings, engine_named, highs, registry
 from steinkit.discrepancy.graph.engines.block import newton_system as block
 from steinkit.discrepancy.graph.engines.first_order import halpern_pdhg as first_order
 from steinkit.discrepancy.graph.programs.certificate import certify
@@ -123,7 +122,7 @@ def test_the_best_of_both_forms_is_kept(monkeypatch):
     block_solve, highs_solve = block.solve_coordinate, highs.solve_coordinate
     monkeypatch.setattr(block, "solve_coordinate", no_multipliers)
     monkeypatch.setattr(highs, "solve_coordinate", no_solution)
-    for answer in choice.solve(program, Settings(1e-6)):
+    for answer in engine_named("auto")(program, Settings(1e-6)):
         proof = certify(answer.program, answer.y, answer.p)
         assert answer.engines == ("block", "highs")
         assert proof.gap <= 1e-5
@@ -165,7 +164,7 @@ def test_a_time_limit_ends_in_the_best_bracket_so_far(dim, looks):
     for most in looks:
         settings = Stopping(1e-9 if dim < 4 else 1e-4)
         settings.interrupted.looks_left = most
-        answer, *_ = choice.solve(program, settings)
+        answer, *_ = engine_named("auto")(program, settings)
         gaps.append(certify(answer.program, answer.y, answer.p).gap)
     assert 1e-9 < gaps[1] < 0.5 * gaps[0] < 0.1
 

@@ -42,7 +42,7 @@ def read_csv(data: bytes, source: str, columns: Sequence[str] | None = None) -> 
     """
     header = _read_header(data, source)
     layout = _lay_out(header.names, source, columns)
-    table = _read_plain(data, header) or read_cells(_rows(data, header, source), layout, source)
+    table = _read_unquoted(data, header) or read_cells(_rows(data, header, source), layout, source)
     return sample_from_table(table.values, layout, source, where=lambda row: f"line {table.lines[row]}")
 
 
@@ -66,7 +66,7 @@ def read_table(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], Floats]:
     require_distinct(header.names, source)
     every = tuple(range(len(header.names)))
     layout = Columns(tuple(header.names), tuple(header.names), every, (), {})
-    table = _read_plain(data, header) or read_cells(_rows(data, header, source), layout, source)
+    table = _read_unquoted(data, header) or read_cells(_rows(data, header, source), layout, source)
     bad = np.argwhere(~np.isfinite(table.values))
     if bad.size:
         row, column = bad[0]
@@ -229,7 +229,7 @@ def _as_text(data: bytes, newline: str | None = None) -> io.TextIOWrapper:
     return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline=newline)
 
 
-def _read_plain(data: bytes, header: _Header) -> Table | None:
+def _read_unquoted(data: bytes, header: _Header) -> Table | None:
     """Read a file that holds nothing but unquoted numbers, fast; None if it holds anything else."""
     lines = data.rstrip().count(b"\n") + 1 - header.line
     if lines < 1:

@@ -89,8 +89,8 @@ def _lay_out(header: list[str], source: str, columns: Sequence[str] | None) -> C
 
 def _readable(name: str) -> str:
     """``Sigma.1.2`` -> ``Sigma[1,2]``; the parts of a tuple, after a colon, come after a point."""
-    fields = (part.split(".") for part in name.split(":"))
-    return ".".join(head + (f"[{','.join(index)}]" if index else "") for head, *index in fields)
+    entries = (entry.split(".") for entry in name.split(":"))
+    return ".".join(head + (f"[{','.join(index)}]" if index else "") for head, *index in entries)
 
 
 def _rows_before_draws(settings: dict[str, str]) -> int:

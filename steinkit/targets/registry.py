@@ -268,8 +268,8 @@ def _simulation(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _options_text(entry: _Entry) -> str:
-    options = [*entry.required, *(f"[{key}]" for key in entry.optional)]
-    return " ".join(options).replace("_", "-")
+    keys = [*entry.required, *(f"[{key}]" for key in entry.optional)]
+    return " ".join(keys).replace("_", "-")
 
 
 def _only_column(path: str) -> Floats:

@@ -4,8 +4,8 @@ An engine is a class here and a module with a function
 
     solve(program, settings, coordinates=None) -> list of Candidate, one for each of the coordinates, or for all,
 
-which is imported when the engine is first asked for, and knows nothing of this file. To add one, write the module and its
-class: names, error messages, help and the choice of `auto` follow. The constants are measured
+which is imported when the engine is first asked for, and knows nothing of this file. To add one, write the module and
+its class: names, error messages, help and the choice of `auto` follow. The constants are measured
 (``benchmarks/engines.py``).
 """
 

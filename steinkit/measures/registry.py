@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from steinkit.describe.numbers import listed
 from steinkit.errors import UsageError, did_you_mean
 from steinkit.measures.base import Measure, Measurement
 from steinkit.measures.classical import CLASSICAL
@@ -62,10 +63,10 @@ def require_taken(settings: Mapping[str, Any], measures: Sequence[str]) -> None:
     chosen = [find_measure(name) for name in measures]
     for name in settings:
         if not any(name in measure.options or name in measure.refuses for measure in chosen):
-            takers = " and ".join(takers_of(name))
+            takers = takers_of(name)
             raise UsageError(
-                f"{name} is a setting of {takers}, and the measures are {', '.join(measures)}; leave it out, or "
-                f"measure {takers} as well"
+                f"{name} is a setting of {listed(takers, most=len(takers))}, and the measures are "
+                f"{', '.join(measures)}; leave it out, or measure {' or '.join(takers)} as well"
             )
 
 

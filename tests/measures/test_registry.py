@@ -84,6 +84,15 @@ def test_every_door_refuses_a_setting_that_no_chosen_measure_reads(door):
     door(["ksd"], kernel="gaussian")
 
 
+def test_all_measures_that_read_a_setting_are_named():
+    with pytest.raises(UsageError) as refused:
+        _compared(["ess"], tolerance=1e-2)
+    assert str(refused.value) == (
+        "tolerance is a setting of graph, classical and wasserstein, and the measures are ess; leave it out, or "
+        "measure graph or classical or wasserstein as well"
+    )
+
+
 def test_records_give_back_what_they_were_made_from():
     given = {
         "bounds": np.array([[-np.inf, 3.0], [0.0, np.inf]]),

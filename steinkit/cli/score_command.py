@@ -68,9 +68,7 @@ def score(file: str, **options: Any) -> int:
     lower, upper = scores.measurements[0].lower, scores.measurements[0].upper
     notes = list(dict.fromkeys([*task.doubts, *scores.warnings]))
     if lower <= threshold < upper:
-        notes.append(
-            f"--fail-above {threshold:g} lies inside the certified bracket: neither passed nor failed for certain"
-        )
+        notes.append(f"--fail-above {threshold:g} lies inside the bracket: neither passed nor failed for certain")
     document = as_document(scores, notes)
     heading = f"{'standard input' if file == '-' else file} against {request.against}"
     deliver(

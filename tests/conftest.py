@@ -45,8 +45,8 @@ def steinkit(
     An exception other than SystemExit would be a traceback for the user; here it fails the test.
     """
 
-    def run(*words: str, stdin: bytes = b"") -> Outcome:
-        monkeypatch.setattr("sys.argv", ["steinkit", *words])
+    def run(*arguments: str, stdin: bytes = b"") -> Outcome:
+        monkeypatch.setattr("sys.argv", ["steinkit", *arguments])
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         capsys.readouterr()
         with pytest.raises(SystemExit) as ended:

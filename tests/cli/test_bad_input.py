@@ -22,8 +22,8 @@ _GOOD = ["a,b", "1.0,2.0", "0.5,-1.0", "0.25,0.75", "-1.5,0.5"]
 def refused(steinkit):
     """Run a command that must fail with nothing on standard output; return what it says in one line."""
 
-    def run(*words, code, stdin=b""):
-        outcome = steinkit(*words, stdin=stdin)
+    def run(*arguments, code, stdin=b""):
+        outcome = steinkit(*arguments, stdin=stdin)
         assert (outcome.code, outcome.out) == (code, ""), outcome
         assert re.match(r"(error|Error): ", outcome.err), outcome.err
         assert outcome.err.count("\n") == 1, outcome.err
@@ -89,7 +89,7 @@ class TestFiles:
         assert "netcdf" in error
 
     @pytest.mark.parametrize(
-        ("text", "told"),
+        ("text", "message"),
         [
             ("0.5", "line 3: 1 value"),
             ("0.5,1.0,2.0", "line 3: 3 values where the header names 2 columns"),
@@ -100,10 +100,10 @@ class TestFiles:
             ("1e999,0.5", 'line 3, column "a" is inf'),
         ],
     )
-    def test_a_bad_cell_is_named_by_line_and_column(self, refused, folder, text, told):
+    def test_a_bad_cell_is_named_by_line_and_column(self, refused, folder, text, message):
         error = refused("score", _lines(folder, *_changed(3, text)), *_NORMAL, code=3)
         assert "draws.csv" in error
-        assert told in error
+        assert message in error
         assert ";" in error  # what to do about it
 
     def test_all_bad_values_are_counted(self, refused, folder):
@@ -269,7 +269,7 @@ class TestTargets:
         assert "the draws have 1" in error
 
     @pytest.mark.parametrize(
-        ("pairs", "told"),
+        ("pairs", "message"),
         [
             (("mean",), "-p takes key=value; received 'mean'"),
             (("=3",), "-p takes key=value; received '=3'"),
@@ -280,9 +280,9 @@ class TestTargets:
             (("dim=1.5",), "1.5"),
         ],
     )
-    def test_options_of_a_built_in_target(self, refused, folder, pairs, told):
-        words = [word for pair in pairs for word in ("-p", pair)]
-        assert told in refused("score", _lines(folder, *_GOOD), "--target", "normal", *words, code=2)
+    def test_options_of_a_built_in_target(self, refused, folder, pairs, message):
+        arguments = [word for pair in pairs for word in ("-p", pair)]
+        assert message in refused("score", _lines(folder, *_GOOD), "--target", "normal", *arguments, code=2)
 
     def test_an_option_that_is_needed(self, refused, folder):
         assert "-p df=VALUE" in refused("score", _lines(folder, *_GOOD), "--target", "student-t", code=2)
@@ -308,18 +308,20 @@ class TestTargets:
         assert "stored scores cannot be drawn from" in error
 
     def test_a_reference_for_a_target_cut_off_by_bounds(self, refused, folder):
-        words = ("--target", "normal", "--bounds", "-9,9", "--reference", "1")
-        assert "cut off by --bounds" in refused("score", _lines(folder, *_GOOD), *words, code=2)
+        arguments = ("--target", "normal", "--bounds", "-9,9", "--reference", "1")
+        assert "cut off by --bounds" in refused("score", _lines(folder, *_GOOD), *arguments, code=2)
 
 
 class TestTargetsOfOnesOwn:
     @pytest.fixture
-    def told(self, refused, folder, write_code):
+    def message(self, refused, folder, write_code):
         """Score the good file against ``model.py:target`` of this code, which must fail with this exit code."""
 
-        def run(code, *words, exit_code=3, attribute="target"):
+        def run(code, *arguments, exit_code=3, attribute="target"):
             model = write_code(code)
-            return refused("score", _lines(folder, *_GOOD), "--target", f"{model}:{attribute}", *words, code=exit_code)
+            return refused(
+                "score", _lines(folder, *_GOOD), "--target", f"{model}:{attribute}", *arguments, code=exit_code
+            )
 
         return run
 
@@ -335,40 +337,40 @@ class TestTargetsOfOnesOwn:
         assert "path.py:attribute" in error
         assert repr(reference) in error
 
-    def test_no_such_attribute(self, told):
-        assert 'did you mean "target"?' in told("target = 1\n", attribute="tagret", exit_code=2)
+    def test_no_such_attribute(self, message):
+        assert 'did you mean "target"?' in message("target = 1\n", attribute="tagret", exit_code=2)
 
-    def test_of_the_wrong_kind(self, told):
-        assert "it is int" in told("target = 5\n", exit_code=2)
+    def test_of_the_wrong_kind(self, message):
+        assert "it is int" in message("target = 5\n", exit_code=2)
 
-    def test_a_factory_of_something_else(self, told):
-        assert "it returned list" in told("def target():\n    return []\n", exit_code=2)
+    def test_a_factory_of_something_else(self, message):
+        assert "it returned list" in message("def target():\n    return []\n", exit_code=2)
 
-    def test_a_file_that_raises(self, told):
-        error = told("x = 1\nraise ValueError('no data here')\n")
+    def test_a_file_that_raises(self, message):
+        error = message("x = 1\nraise ValueError('no data here')\n")
         assert "model.py, line 4 raised ValueError: no data here" in error
 
-    def test_a_file_that_exits(self, told):
-        assert "SystemExit" in told("raise SystemExit(0)\n")
+    def test_a_file_that_exits(self, message):
+        assert "SystemExit" in message("raise SystemExit(0)\n")
 
-    def test_a_file_that_is_no_python(self, told):
-        assert "model.py, line 3" in told("def (\n")
+    def test_a_file_that_is_no_python(self, message):
+        assert "model.py, line 3" in message("def (\n")
 
-    def test_a_factory_that_raises(self, told):
-        error = told("def target():\n    raise KeyError('q')\n")
+    def test_a_factory_that_raises(self, message):
+        error = message("def target():\n    raise KeyError('q')\n")
         assert "model.py, line 4 raised KeyError" in error
 
-    def test_a_score_that_raises(self, told):
-        error = told("def target(x):\n    raise RuntimeError('boom')\n")
+    def test_a_score_that_raises(self, message):
+        error = message("def target(x):\n    raise RuntimeError('boom')\n")
         assert re.search(r"RuntimeError at \S+\.py, line \d+: boom", error)
 
-    def test_a_score_of_the_wrong_shape(self, told):
-        error = told("def target(x):\n    return x[:, 0]\n")
+    def test_a_score_of_the_wrong_shape(self, message):
+        error = message("def target(x):\n    return x[:, 0]\n")
         assert "shape (4, 2)" in error
         assert "(4,)" in error
 
-    def test_a_score_that_is_not_finite_names_draw_and_column(self, told):
-        error = told("def target(x):\n    return np.where(x > 1.9, np.nan, -x)\n")
+    def test_a_score_that_is_not_finite_names_draw_and_column(self, message):
+        error = message("def target(x):\n    return np.where(x > 1.9, np.nan, -x)\n")
         assert "draw 1 is nan" in error
         assert "'b'" in error
 
@@ -393,36 +395,36 @@ class TestTargetsOfOnesOwn:
         first = int(np.flatnonzero(points[:, 0] > 1.0)[0]) + 1
         assert f"draw {first} lies outside the support" in error
 
-    def test_a_sampler_that_raises(self, told):
-        error = told(
+    def test_a_sampler_that_raises(self, message):
+        error = message(
             "target = sk.Target(score=lambda x: -x, dim=2, sampler=lambda n, rng: 1 / 0)\n", "--reference", "1"
         )
         assert "ZeroDivisionError" in error
 
-    def test_a_sampler_of_the_wrong_shape(self, told):
+    def test_a_sampler_of_the_wrong_shape(self, message):
         code = "target = sk.Target(score=lambda x: -x, dim=2, sampler=lambda n, rng: rng.random(n))\n"
-        assert "(4, 2)" in told(code, "--reference", "1")
+        assert "(4, 2)" in message(code, "--reference", "1")
 
-    def test_names_in_another_order(self, told):
-        error = told("target = sk.Target(score=lambda x: -x, names=['b', 'a'])\n")
+    def test_names_in_another_order(self, message):
+        error = message("target = sk.Target(score=lambda x: -x, names=['b', 'a'])\n")
         assert "a, b are not in the target's order b, a" in error
         assert "--columns" in error
 
-    def test_options(self, told):
-        error = told("target = sk.Target(score=lambda x: -x)\n", "-p", "mean=0", exit_code=2)
+    def test_options(self, message):
+        error = message("target = sk.Target(score=lambda x: -x)\n", "-p", "mean=0", exit_code=2)
         assert "built-in" in error
 
     _WRONG = "target = sk.Target(score=lambda x: x, log_density=lambda x: -0.5 * (x**2).sum(axis=1))\n"
 
-    def test_a_score_of_the_wrong_sign_is_caught(self, told):
-        error = told(self._WRONG)
+    def test_a_score_of_the_wrong_sign_is_caught(self, message):
+        error = message(self._WRONG)
         assert "the score is not the gradient of the log density" in error
         assert "signs" in error
 
     def test_a_score_of_the_wrong_sign_is_scored_without_the_check(self, steinkit, folder, write_code):
         model = write_code(self._WRONG)
-        words = ("score", _lines(folder, *_GOOD), "--target", f"{model}:target", "--no-check", "--json")
-        outcome = steinkit(*words)
+        arguments = ("score", _lines(folder, *_GOOD), "--target", f"{model}:target", "--no-check", "--json")
+        outcome = steinkit(*arguments)
         assert outcome.code == 0
         points = np.array([[float(cell) for cell in line.split(",")] for line in _GOOD[1:]])
         assert outcome.document["results"][0]["value"] == sk.graph_stein_discrepancy(points, scores=points).value
@@ -430,7 +432,7 @@ class TestTargetsOfOnesOwn:
 
 class TestSettings:
     @pytest.mark.parametrize(
-        ("words", "told"),
+        ("arguments", "message"),
         [
             (("--dilation", "1"), "dilation must be a finite number above 1; received 1"),
             (("--dilation", "0.5"), "dilation must be a finite number above 1; received 0.5"),
@@ -452,8 +454,8 @@ class TestSettings:
             (("--bounds", "-9,9", "--bounds", "-9,9", "--bounds", "-9,9"), "3 pairs for 2 coordinates"),
         ],
     )
-    def test_refused(self, refused, folder, words, told):
-        assert told in refused("score", _lines(folder, *_GOOD), *_NORMAL, *words, code=2)
+    def test_refused(self, refused, folder, arguments, message):
+        assert message in refused("score", _lines(folder, *_GOOD), *_NORMAL, *arguments, code=2)
 
     def test_bounds_that_leave_draws_out(self, refused, folder):
         error = refused("score", _lines(folder, *_GOOD), *_NORMAL, "--bounds", "b=0,inf", code=3)
@@ -468,16 +470,16 @@ class TestOutputs:
     @pytest.mark.parametrize("option", ["-o", "--plot"])
     def test_a_folder_that_does_not_exist_is_refused_before_any_work(self, refused, folder, write_code, option):
         model = write_code("from pathlib import Path\nPath('worked').touch()\ndef score(x):\n    return -x\n")
-        words = ("score", _lines(folder, *_GOOD), "--target", f"{model}:score", option, "runs/result.png")
-        error = refused(*words, code=3)
+        arguments = ("score", _lines(folder, *_GOOD), "--target", f"{model}:score", option, "runs/result.png")
+        error = refused(*arguments, code=3)
         assert "there is no folder runs" in error
         assert not (folder / "worked").exists()
 
     @pytest.mark.parametrize("name", ["where.bmp", "where", "where.png.gz"])
     def test_an_unknown_ending_of_the_picture_is_refused_before_any_work(self, refused, folder, write_code, name):
         model = write_code("from pathlib import Path\nPath('worked').touch()\ndef score(x):\n    return -x\n")
-        words = ("score", _lines(folder, *_GOOD), "--target", f"{model}:score", "--plot", name)
-        error = refused(*words, code=2)
+        arguments = ("score", _lines(folder, *_GOOD), "--target", f"{model}:score", "--plot", name)
+        error = refused(*arguments, code=2)
         assert ".png, .pdf, .svg" in error
         assert not (folder / "worked").exists()
 
@@ -490,8 +492,8 @@ class TestOutputs:
         assert (folder / name).read_bytes() == before
 
     def test_one_file_for_both_is_refused(self, refused, folder):
-        words = ("-o", "result.png", "--plot", "./result.png")
-        assert "both name" in refused("score", _lines(folder, *_GOOD), *_NORMAL, *words, code=2)
+        arguments = ("-o", "result.png", "--plot", "./result.png")
+        assert "both name" in refused("score", _lines(folder, *_GOOD), *_NORMAL, *arguments, code=2)
 
     @pytest.mark.parametrize("option", ["-o", "--plot"])
     def test_standard_output_is_no_place_for_them(self, refused, folder, option):
@@ -522,8 +524,8 @@ class TestOutputs:
 
     @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
     def test_one_that_fails_does_not_cost_the_other(self, steinkit, folder):
-        words = ("score", _lines(folder, *_GOOD), *_NORMAL, "-o", "/dev/full", "--plot", "where.png")
-        outcome = steinkit(*words)
+        arguments = ("score", _lines(folder, *_GOOD), *_NORMAL, "-o", "/dev/full", "--plot", "where.png")
+        outcome = steinkit(*arguments)
         assert outcome.code == 3
         assert (folder / "where.png").read_bytes().startswith(b"\x89PNG")
 

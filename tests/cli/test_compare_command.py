@@ -99,7 +99,7 @@ class TestFailures:
         assert document["ranking"] == {"ksd": [["scored.csv"]]}
 
     @pytest.mark.parametrize(
-        ("words", "message"),
+        ("arguments", "message"),
         [
             (("right.csv",), "named twice"),
             (("--engine", "nosuch"), "nosuch"),
@@ -108,8 +108,8 @@ class TestFailures:
             (("-o", "-"), "standard output"),
         ],
     )
-    def test_wrong_usage(self, steinkit, three, words, message):
-        outcome = steinkit("compare", *three, *_NORMAL, *words)
+    def test_wrong_usage(self, steinkit, three, arguments, message):
+        outcome = steinkit("compare", *three, *_NORMAL, *arguments)
         assert (outcome.code, outcome.out) == (2, "")
         assert message in outcome.err
 

@@ -66,7 +66,7 @@ def test_text_says_the_rate_and_what_it_does_not_prove(steinkit, run):
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("arguments", "message"),
     [
         (("--n", "10,90"), "whole numbers from 1 to 80"),
         (("--n", "ten"), "numbers between commas"),
@@ -78,8 +78,8 @@ def test_text_says_the_rate_and_what_it_does_not_prove(steinkit, run):
         (("run1.csv",), "named twice"),
     ],
 )
-def test_wrong_usage(steinkit, run, words, message):
-    outcome = steinkit("curve", run(1), *_KSD, *words)
+def test_wrong_usage(steinkit, run, arguments, message):
+    outcome = steinkit("curve", run(1), *_KSD, *arguments)
     assert (outcome.code, outcome.out) == (2, "")
     assert message in outcome.err
 

@@ -33,7 +33,7 @@ def test_reads_standard_input(steinkit, scored):
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("arguments", "code", "said"),
     [
         ((), 2, "Missing argument"),
         (("score.json",), 2, "Missing option '-o'"),
@@ -45,9 +45,9 @@ def test_reads_standard_input(steinkit, scored):
         ((".", "-o", "report.html"), 3, "error: . holds no finished sweep: there is no sweep.json in it"),
     ],
 )
-def test_mistakes(steinkit, scored, words, code, said):
+def test_mistakes(steinkit, scored, arguments, code, said):
     before = Path("score.json").read_bytes()
-    outcome = steinkit("report", *words)
+    outcome = steinkit("report", *arguments)
     assert outcome.code == code
     assert said in outcome.err
     assert Path("score.json").read_bytes() == before

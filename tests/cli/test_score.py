@@ -264,12 +264,12 @@ class TestReference:
         assert sorted(sample["value"] for sample in reference["samples"])[2] == reference["median"]
 
     def test_many_samples(self, steinkit, sample_file):
-        words = ("score", sample_file, "--target", "normal", "--reference", "3", "--seed", "7")
-        reference = steinkit(*words, "--json").document["reference"]
+        arguments = ("score", sample_file, "--target", "normal", "--reference", "3", "--seed", "7")
+        reference = steinkit(*arguments, "--json").document["reference"]
         expected = sk.reference_discrepancy(sk.targets.Normal(dim=2), 60, 3, rng=7, tolerance=1e-3)
         assert [each["value"] for each in reference["samples"]] == expected.values.tolist()
         assert reference["median"] == expected.median
-        assert "3 independent samples of 60 draws" in " ".join(steinkit(*words).out.split())
+        assert "3 independent samples of 60 draws" in " ".join(steinkit(*arguments).out.split())
 
     def test_none(self, steinkit, sample_file):
         outcome = steinkit("score", sample_file, "--target", "normal", "--reference", "0")
@@ -299,7 +299,7 @@ class TestBounds:
         return write_csv("a,b", np.random.default_rng(2).random((60, 2)))
 
     @pytest.mark.parametrize(
-        ("words", "bounds"),
+        ("arguments", "bounds"),
         [
             (("--bounds", "0,1"), [[0, 1], [0, 1]]),
             (("--bounds", "0,1", "--bounds", "-1,inf"), [[0, 1], [-1, np.inf]]),
@@ -307,8 +307,8 @@ class TestBounds:
             (("--bounds", "b=0,2", "--bounds", "a=-inf,1"), [[-np.inf, 1], [0, 2]]),
         ],
     )
-    def test_every_spelling(self, steinkit, unit_file, words, bounds):
-        (entry,) = steinkit("score", unit_file, *_NORMAL, *words, "--json").document["results"]
+    def test_every_spelling(self, steinkit, unit_file, arguments, bounds):
+        (entry,) = steinkit("score", unit_file, *_NORMAL, *arguments, "--json").document["results"]
         points = np.loadtxt(unit_file, delimiter=",", skiprows=1)
         assert entry["value"] == _expected(points, bounds=bounds).value
         assert entry["value"] != _expected(points).value
@@ -322,12 +322,12 @@ class TestBounds:
 
 class TestSettings:
     def test_dilation_graph_and_stein_factors(self, steinkit, sample_file, draws):
-        for words, settings in (
+        for arguments, settings in (
             (("--dilation", "1.3"), {"dilation": 1.3}),
             (("--graph", "complete"), {"graph": "complete"}),
             (("--stein-factors", "1,2,3"), {"stein_factors": (1, 2, 3)}),
         ):
-            (entry,) = steinkit("score", sample_file, *_NORMAL, *words, "--json").document["results"]
+            (entry,) = steinkit("score", sample_file, *_NORMAL, *arguments, "--json").document["results"]
             expected = _expected(draws, **settings)
             assert (entry["value"], entry["edges"]) == (expected.value, len(expected.graph.edges))
             assert entry["dilation"] == expected.dilation
@@ -373,15 +373,15 @@ class TestThreshold:
         assert above.document["warnings"] == below.document["warnings"] == []
 
     @pytest.mark.parametrize(
-        ("threshold", "code", "told"), [("0.99", 1, False), ("1.0", 0, True), ("1.03", 0, True), ("1.05", 0, False)]
+        ("threshold", "code", "message"), [("0.99", 1, False), ("1.0", 0, True), ("1.03", 0, True), ("1.05", 0, False)]
     )
     def test_inside_a_wide_bracket_is_neither_passed_nor_failed(
-        self, steinkit, sample_file, wide, threshold, code, told
+        self, steinkit, sample_file, wide, threshold, code, message
     ):
         outcome = steinkit("score", sample_file, *_NORMAL, "--fail-above", threshold, "--json")
         assert outcome.code == code
-        assert any("inside the bracket" in note for note in outcome.document["warnings"]) is told
-        assert ("inside the bracket" in outcome.err) is told
+        assert any("inside the bracket" in note for note in outcome.document["warnings"]) is message
+        assert ("inside the bracket" in outcome.err) is message
 
 
 @pytest.fixture
@@ -459,8 +459,8 @@ class TestInterrupts:
 class TestProcesses:
     """The installed command, as a shell would run it."""
 
-    def _run(self, *words, **settings):
-        return subprocess.run([_COMMAND, *words], capture_output=True, timeout=120, **settings)
+    def _run(self, *arguments, **settings):
+        return subprocess.run([_COMMAND, *arguments], capture_output=True, timeout=120, **settings)
 
     def test_reads_standard_input_and_prints_json(self, folder, sample_file, draws):
         with open(sample_file, "rb") as stream:

@@ -48,13 +48,13 @@ class TestJson:
         assert results["ess"] == sk.chain_diagnostics(line).min_ess
 
     def test_a_measure_named_twice_is_taken_once(self, steinkit, line_file):
-        words = ("--measure", "ksd", "--measure", "ess", "--measure", "ksd")
-        entries = steinkit("score", line_file, *_NORMAL, *words, "--json").document["results"]
+        arguments = ("--measure", "ksd", "--measure", "ess", "--measure", "ksd")
+        entries = steinkit("score", line_file, *_NORMAL, *arguments, "--json").document["results"]
         assert [entry["measure"] for entry in entries] == ["ksd", "ess"]
 
     def test_ksd_says_which_number_it_is(self, steinkit, line_file, line):
-        words = ("--measure", "ksd", "--statistic", "u", "--kernel", "gaussian")
-        (entry,) = steinkit("score", line_file, *_NORMAL, *words, "--json").document["results"]
+        arguments = ("--measure", "ksd", "--statistic", "u", "--kernel", "gaussian")
+        (entry,) = steinkit("score", line_file, *_NORMAL, *arguments, "--json").document["results"]
         expected = sk.kernel_stein_discrepancy(
             line, sk.targets.Normal(dim=1), kernel="gaussian", statistic="u", squared=True
         )
@@ -62,16 +62,16 @@ class TestJson:
         assert entry["kernel"] == {"name": "GaussianKernel", "scale": expected.kernel.scale, "exponent": None}
 
     def test_a_p_value_on_request(self, steinkit, line_file, line):
-        words = ("--measure", "ksd", "--p-value", "--seed", "5")
-        (entry,) = steinkit("score", line_file, *_NORMAL, *words, "--json").document["results"]
+        arguments = ("--measure", "ksd", "--p-value", "--seed", "5")
+        (entry,) = steinkit("score", line_file, *_NORMAL, *arguments, "--json").document["results"]
         expected = sk.kernel_stein_test(line, sk.targets.Normal(dim=1), rng=5)
         assert entry["p_value"] == expected.p_value
         assert entry["flip_probability"] == expected.flip_probability
 
     def test_every_discrepancy_has_its_reference(self, steinkit, line_file):
-        words = ("--target", "normal", "--reference", "3", "--seed", "2", "--json")
+        arguments = ("--target", "normal", "--reference", "3", "--seed", "2", "--json")
         measures = ("--measure", "ksd", "--measure", "wasserstein", "--measure", "ess")
-        document = steinkit("score", line_file, *words, *measures).document
+        document = steinkit("score", line_file, *arguments, *measures).document
         assert list(document["references"]) == ["ksd", "wasserstein"]
         assert document["reference"] == document["references"]["ksd"]
         expected = sk.reference_discrepancy(
@@ -81,17 +81,17 @@ class TestJson:
 
     def test_the_threshold_holds_for_the_first_measure(self, steinkit, line_file, line):
         value = sk.kernel_stein_discrepancy(line, sk.targets.Normal(dim=1)).value
-        words = ("score", line_file, *_NORMAL, "--measure", "ksd", "--measure", "graph", "--fail-above")
-        assert steinkit(*words, repr(0.99 * value)).code == 1
-        assert steinkit(*words, repr(1.01 * value)).code == 0
+        arguments = ("score", line_file, *_NORMAL, "--measure", "ksd", "--measure", "graph", "--fail-above")
+        assert steinkit(*arguments, repr(0.99 * value)).code == 1
+        assert steinkit(*arguments, repr(1.01 * value)).code == 0
 
     def test_an_operator_from_a_file(self, steinkit, line_file, line, write_code):
         code = (
             "operator = sk.RiemannianLangevin(\n"
             "    covariance=lambda x: (1 + x**2)[:, :, None], divergence=lambda x: 2 * x)\n"
         )
-        words = ("--operator", f"{write_code(code)}:operator", "--measure", "graph", "--measure", "ksd")
-        graph, ksd = steinkit("score", line_file, *_NORMAL, *words, "--json").document["results"]
+        arguments = ("--operator", f"{write_code(code)}:operator", "--measure", "graph", "--measure", "ksd")
+        graph, ksd = steinkit("score", line_file, *_NORMAL, *arguments, "--json").document["results"]
         operator = sk.RiemannianLangevin(covariance=lambda x: (1 + x**2)[:, :, None], divergence=lambda x: 2 * x)
         target = sk.targets.Normal(dim=1)
         assert graph["value"] == sk.graph_stein_discrepancy(line, target, operator=operator).value
@@ -128,7 +128,7 @@ class TestText:
 
 class TestMistakes:
     @pytest.mark.parametrize(
-        ("words", "code", "said"),
+        ("arguments", "code", "said"),
         [
             (("--measure", "stein"), 2, "'stein' is not one of"),
             (("--measure", "ksd", "--plot", "where.png"), 2, "add --measure graph"),
@@ -137,8 +137,8 @@ class TestMistakes:
             (("--measure", "classical", "--operator", "op.py:operator"), 3, "there is no file op.py"),
         ],
     )
-    def test_are_told_before_any_work(self, steinkit, line_file, words, code, said):
-        outcome = steinkit("score", line_file, *_NORMAL, *words)
+    def test_are_told_before_any_work(self, steinkit, line_file, arguments, code, said):
+        outcome = steinkit("score", line_file, *_NORMAL, *arguments)
         assert (outcome.code, outcome.out) == (code, "")
         assert said in outcome.err
 

@@ -43,8 +43,8 @@ def test_what_is_not_given_is_what_the_measures_have_by_default(command, tmp_pat
 
 def test_a_u_statistic_comes_squared(tmp_path):
     file = str(tmp_path / "draws.csv")
-    words = [file, "--target", "normal", "--statistic", "u", "--p-value", "--seed", "7", "--measure", "ksd"]
-    options = commands.commands["score"].make_context("score", words).params
+    arguments = [file, "--target", "normal", "--statistic", "u", "--p-value", "--seed", "7", "--measure", "ksd"]
+    options = commands.commands["score"].make_context("score", arguments).params
     options.pop("file")
     settings = Request.of((file,), options).task(file, Sample(points=[[0.0], [1.0]])).settings
     assert (settings["squared"], settings["bootstrap"], settings["seed"]) == (True, 1000, 7)

@@ -50,7 +50,7 @@ def test_version(steinkit):
 
 
 @pytest.mark.parametrize(
-    ("words", "named"),
+    ("arguments", "named"),
     [
         ((), "Commands"),
         (("scor",), "scor"),
@@ -64,8 +64,8 @@ def test_version(steinkit):
         (("score", "x.csv", "--fail-above", "nan"), "--fail-above"),
     ],
 )
-def test_wrong_usage_is_told_on_standard_error_with_code_2(steinkit, words, named):
-    outcome = steinkit(*words)
+def test_wrong_usage_is_told_on_standard_error_with_code_2(steinkit, arguments, named):
+    outcome = steinkit(*arguments)
     assert outcome.code == 2
     assert outcome.out == ""
     assert named in outcome.err

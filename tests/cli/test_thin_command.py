@@ -48,7 +48,7 @@ def test_stored_scores_are_enough(steinkit, folder, write_csv):
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("arguments", "code", "said"),
     [
         (("--draws", "0", "-o", "thinned.csv"), 2, "not in the range"),
         (("--draws", "5", "-o", "chain.csv"), 2, "would overwrite the sample itself"),
@@ -56,7 +56,7 @@ def test_stored_scores_are_enough(steinkit, folder, write_csv):
         (("--draws", "5", "-o", "nowhere/thinned.csv"), 3, "there is no folder nowhere"),
     ],
 )
-def test_mistakes(steinkit, burnt_in, words, code, said):
-    outcome = steinkit("thin", burnt_in[0], "--target", "normal", *words)
+def test_mistakes(steinkit, burnt_in, arguments, code, said):
+    outcome = steinkit("thin", burnt_in[0], "--target", "normal", *arguments)
     assert (outcome.code, outcome.out) == (code, "")
     assert said in outcome.err

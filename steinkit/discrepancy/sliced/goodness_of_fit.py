@@ -153,14 +153,16 @@ def _principal_axes(points: Floats, share: Floats, free: Integers) -> Floats:
 
 def _scores_of(h: Floats, draws: Draws) -> tuple[Floats, Floats]:
     """The z-scores of both halves together, and the autocorrelation times of the test functions."""
-    deviations = h - (h @ draws.shares)[:, None]
+    shares = [draws.shares[half] / draws.shares[half].sum() for half in draws.halves]
+    means = [h[:, half] @ share for half, share in zip(draws.halves, shares, strict=True)]
+    deviations = np.empty_like(h)  # from their own half's mean: the halves have different functions
+    for half, mean in zip(draws.halves, means, strict=True):
+        deviations[:, half] = h[:, half] - mean[:, None]
     times = draws.autocorrelation_times(deviations)
     inflation = np.maximum(times, np.median(times))
     z = np.zeros(len(h))
-    for half in draws.halves:
-        share = draws.shares[half] / draws.shares[half].sum()
-        mean = h[:, half] @ share
-        spread = (h[:, half] - mean[:, None]) ** 2
+    for half, share, mean in zip(draws.halves, shares, means, strict=True):
+        spread = deviations[:, half] ** 2
         variance = spread @ share**2 if draws.is_weighted else spread.sum(axis=1) / (len(half) - 1) / len(half)
         with np.errstate(divide="ignore", invalid="ignore"):
             z += np.where(mean == 0.0, 0.0, mean / np.sqrt(variance * inflation))

@@ -261,11 +261,12 @@ def _autocorrelation_time(stein: SteinKernel, series: list[Integers]) -> float:
     ends = np.cumsum([len(chain) for chain in series])[:-1]
     longest = max(len(chain) for chain in series)
     covariance = np.zeros(longest)
+    unit = -int(np.frexp(stein.diagonal().max())[1])  # k0(x, y)^2 <= k0(x, x) k0(y, y): squares below one
 
     def add(_: int) -> Iterator[None]:
         for start in range(0, len(picked), _SERIES_AT_ONCE):
             rows = picked[start : start + _SERIES_AT_ONCE]
-            values = stein.rows(rows)[:, whole]
+            values = np.ldexp(stein.rows(rows)[:, whole], unit)
             own = whole == rows[:, None]  # k0(x, x) is no draw of k0(x, .), and large
             others = np.maximum((~own).sum(axis=1, keepdims=True), 1)
             values -= np.where(own, 0.0, values).sum(axis=1, keepdims=True) / others

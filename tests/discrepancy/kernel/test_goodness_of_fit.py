@@ -237,3 +237,13 @@ def test_what_cannot_be_tested_is_refused():
         sk.kernel_stein_test([[0.0], [1.0]], scores=[[1e200], [1.0]])
     with pytest.raises(sk.UsageError, match="score"):
         sk.kernel_stein_test([0.0, 1.0])
+
+
+def test_scores_whose_kernel_has_no_square_are_tested():
+    """The autocorrelation time is that of any unit of the scores."""
+    x = np.random.default_rng(4).standard_normal((200, 2))
+    huge = sk.kernel_stein_test(x, scores=-1e80 * x)
+    assert huge.autocorrelation_time == pytest.approx(
+        sk.kernel_stein_test(x, scores=-1e60 * x).autocorrelation_time, rel=1e-9
+    )
+    assert huge.p_value < 0.01

@@ -30,9 +30,12 @@ def early_rows(draws: Draws) -> tuple[Integers, Integers]:
 def burn_in_p_value(draws: Draws) -> float:
     """Probability that the first draws of right chains differ as much from what the target asks of them.
 
-    Bonferroni over the 2 d features t_j and 1 + c_j t_j.
+    Bonferroni over the 2 d features t_j and 1 + c_j t_j; 1 for chains too short to have a start. Draws are expected in
+    standard units, or their squares may overflow.
     """
     early, late = early_rows(draws)
+    if len(late) < 2:
+        return 1.0
     centre, scale = draws.points[late].mean(axis=0), draws.points[late].std(axis=0)
     if not (scale > 0.0).all():
         return 1.0

@@ -17,7 +17,7 @@ from steinkit.discrepancy.preparation import Prepared
 from steinkit.errors import InputError
 from steinkit.sample import Floats, Integers, Sample
 
-_FEWEST = 4  # draws of a chain: two in each half
+_FEWEST = 4  # draws of a chain that is split: two in each half
 _EFFECTIVE_PER_FREEDOM = 5.0  # effective draws that count as one degree of freedom; 10 is cautious, 3 too bold
 _FEW_EFFECTIVE = 100.0  # effective draws below which right samples are accused too often
 
@@ -36,9 +36,11 @@ class Draws:
     chains : tuple of slice
         The place of each chain.
     halves : tuple of two ndarrays of int
-        The first half of every chain, and the second; of many short chains the first ones, and the last ones.
+        The first half of every chain, and the second; of chains too short to be split the first ones, and the last.
     is_weighted : bool
         Whether the probabilities differ; autocorrelation is then not corrected for.
+    disorder : tuple of str
+        Chains that could not be put in order.
     """
 
     rows: Integers
@@ -48,6 +50,7 @@ class Draws:
     chains: tuple[slice, ...]
     halves: tuple[Integers, Integers]
     is_weighted: bool
+    disorder: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, sample: Sample, weights: ArrayLike | None, prepared: Prepared) -> Draws:
@@ -59,7 +62,8 @@ class Draws:
             If there are fewer than eight.
         """
         given = sample if weights is None else replace(sample, weights=np.ravel(weights))
-        in_order = [rows[given.probabilities[rows] > 0.0] for rows in split_chains(sample)[0]]
+        in_chains, disorder = split_chains(sample)
+        in_order = [rows[given.probabilities[rows] > 0.0] for rows in in_chains]
         order = np.concatenate(in_order)
         ends = np.cumsum([len(rows) for rows in in_order]).tolist()
         chains = tuple(slice(end - len(rows), end) for rows, end in zip(in_order, ends, strict=True) if len(rows))
@@ -69,7 +73,16 @@ class Draws:
         is_weighted = bool((shares != shares[0]).any())
         points, scores = prepared.points.points[rows], prepared.scores[rows]
         numbered = np.cumsum(given.probabilities > 0.0) - 1
-        return cls(numbered[order], points, scores, shares / shares.sum(), chains, _halves(chains), is_weighted)
+        return cls(
+            rows=numbered[order],
+            points=points,
+            scores=scores,
+            shares=shares / shares.sum(),
+            chains=chains,
+            halves=_halves(chains),
+            is_weighted=is_weighted,
+            disorder=tuple(disorder),
+        )
 
     def crossed(self) -> tuple[tuple[Integers, Integers], tuple[Integers, Integers]]:
         """(learn on, use on), both ways."""
@@ -90,7 +103,7 @@ class Draws:
 
     def warnings(self, n_effective: float) -> tuple[str, ...]:
         """What a reader of a test of these draws should know."""
-        found: tuple[str, ...] = ()
+        found = self.disorder
         if self.is_weighted:
             found += ("the draws are weighted: their autocorrelation is not corrected for",)
         if n_effective < _FEW_EFFECTIVE:
@@ -106,11 +119,14 @@ def tail_probability(z: float, n_effective: float) -> float:
 
 
 def _halves(chains: Sequence[slice]) -> tuple[Integers, Integers]:
-    n = chains[-1].stop
-    if min(chain.stop - chain.start for chain in chains) < _FEWEST:
-        middle = min((chain.stop for chain in chains[:-1]), key=lambda stop: abs(stop - n // 2), default=n // 2)
-        return np.arange(middle), np.arange(middle, n)
-    is_first = np.zeros(n, dtype=bool)
+    is_first = np.zeros(chains[-1].stop, dtype=bool)
+    short = [chain for chain in chains if chain.stop - chain.start < _FEWEST]
+    total, before = sum(chain.stop - chain.start for chain in short), 0
     for chain in chains:
-        is_first[chain.start : (chain.start + chain.stop) // 2] = True
+        length = chain.stop - chain.start
+        if length >= _FEWEST:
+            is_first[chain.start : chain.start + length // 2] = True
+        else:
+            is_first[chain] = 2 * before + length <= total  # its middle lies in their first half
+            before += length
     return np.flatnonzero(is_first), np.flatnonzero(~is_first)

@@ -66,6 +66,7 @@ class Units:
     def _own(cls, sample: DistinctSample) -> Units:
         centre = sample.weights @ sample.points
         deviations = sample.points - centre
+        deviations[:, (sample.points == sample.points[0]).all(axis=0)] = 0.0  # the mean of a constant is rounded
         largest = np.abs(deviations).max(axis=0)  # squares of the deviations themselves may overflow
         scale = largest * np.sqrt(sample.weights @ (deviations / np.where(largest > 0.0, largest, 1.0)) ** 2)
         still = np.flatnonzero(~(scale > 0.0))

@@ -36,12 +36,14 @@ from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.discrepancy.sliced.goodness_of_fit import SlicedSteinTest, sliced_stein_test
 from steinkit.discrepancy.units import Units
 from steinkit.errors import InputError, UsageError
-from steinkit.sample import Floats, Sample, as_sample
+from steinkit.sample import DistinctSample, Floats, Integers, Sample, as_sample
 from steinkit.target import Seed, Target
 
 Direction = Literal["too high", "too low", "too wide", "too narrow", "correlation too low", "correlation too high"]
 
-_MOST_PAIRED = 4000  # draws that enter the kernel test, whose time grows with their square
+_MOST_PAIRED = 4000  # draws that enter the kernel test's bootstrap, whose time grows with their square
+_MOST_SUMMED = 20_000  # draws that enter n_eff: a subset is no further off than as many independent draws
+_OUTLYING = 0.5  # of a coordinate's variance, above which one point alone makes its unit
 _FEW_EFFECTIVE = 100.0
 _BLAMED = 5
 _BLAMED_FROM = 3.0  # standard errors below which a moment is not named
@@ -84,7 +86,7 @@ class Verdict:
     p_ksd : float or None
         None for weighted draws, which the kernel test does not take.
     n_eff : float
-        Independent draws that would be as far off.
+        Independent draws that would be as far off; of more than 20,000 draws, as 20,000 of them evenly spread are.
     ess : float
         Effective sample size of the chains, the smallest of the coordinates'; blind to bias. NaN where undefined.
     enough_draws : bool
@@ -132,7 +134,7 @@ class Verdict:
             "p_moments": self.p_moments,
             "p_sliced": self.p_sliced,
             "p_ksd": self.p_ksd,
-            "n_eff": self.n_eff,
+            "n_eff": self.n_eff if math.isfinite(self.n_eff) else None,
             "ess": self.ess if math.isfinite(self.ess) else None,
             "enough_draws": self.enough_draws,
             "blame": [
@@ -211,11 +213,13 @@ def verdict(
     laid_out = Draws.of(sample, weights, prepared)
     moments = moment_stein_discrepancy(scored, bounds=prepared.bounds)
     sliced = sliced_stein_test(scored, bounds=prepared.bounds)
-    p_ksd, n_eff = _kernel_test(scored, prepared, rng)
+    units = Units.of("own", prepared.points)
+    p_ksd, n_eff = _kernel_test(scored, laid_out, units, prepared.bounds, rng)
     p = _bonferroni(moments.p_value, sliced.p_value, p_ksd)
     n_effective = min(moments.n_effective, sliced.n_effective)
     diagnosed = chain_diagnostics(sample)
     enough = n_effective >= _FEW_EFFECTIVE
+    standardised = replace(laid_out, points=units.points(laid_out.points), scores=units.scores(laid_out.scores))
     is_biased = enough and p <= level
     return Verdict(
         p=p,
@@ -226,13 +230,18 @@ def verdict(
         ess=diagnosed.min_ess,
         enough_draws=enough,
         blame=_blame(moments, prepared.points.names) if is_biased else (),
-        burn_in=_without_burn_in(scored, laid_out, prepared.bounds, level) if enough else None,
+        burn_in=_without_burn_in(scored, standardised, prepared.bounds, level) if enough else None,
         level=level,
         moments=moments,
         sliced=sliced,
         names=prepared.points.names,
         draws=len(sample),
-        warnings=tuple(dict.fromkeys([*moments.warnings, *sliced.warnings])),
+        warnings=(
+            *prepared.notes,
+            *laid_out.warnings(n_effective),
+            *(_outlying(prepared.points, units) if enough else ()),
+            *_thinned(len(scored)),
+        ),
     )
 
 
@@ -249,22 +258,28 @@ def _bonferroni(*p_values: float | None) -> float:
     return min(1.0, len(taken) * min(taken))
 
 
-def _kernel_test(scored: Sample, prepared: Prepared, rng: Seed) -> tuple[float | None, float]:
+def _kernel_test(
+    scored: Sample, draws: Draws, units: Units, bounds: Floats | None, rng: Seed
+) -> tuple[float | None, float]:
     """The p-value of the kernel test in standard units, and the independent draws that are as far off."""
-    rows = np.arange(len(scored))
-    if len(rows) > _MOST_PAIRED:
-        rows = np.linspace(0, len(rows) - 1, _MOST_PAIRED).round().astype(np.int64)
-    units = Units.of("own", prepared.points)
     assert scored.scores is not None
-    limits = None if prepared.bounds is None else units.points(prepared.bounds.T).T
-    standard = replace(scored, points=units.points(scored.points), scores=units.scores(scored.scores))[rows]
-    n_eff = _independent_draws_as_far_off(standard, limits)
-    if (scored.probabilities != scored.probabilities[0]).any():
+    limits = None if bounds is None else units.points(bounds.T).T
+    standard = replace(scored, points=units.points(scored.points), scores=units.scores(scored.scores))
+    n_eff = _independent_draws_as_far_off(standard[_spread(draws.rows, _MOST_SUMMED)], limits)
+    if draws.is_weighted:
         return None, n_eff
+    paired = replace(standard, weights=None)[_spread(draws.rows, _MOST_PAIRED)]
     try:
-        return kernel_stein_test(replace(standard, weights=None), bounds=limits, kernel=IMQ(), rng=rng).p_value, n_eff
+        return kernel_stein_test(paired, bounds=limits, kernel=IMQ(), rng=rng).p_value, n_eff
     except InputError:
         return None, n_eff
+
+
+def _spread(rows: Integers, most: int) -> Integers:
+    """At most so many rows, evenly spread along the chains."""
+    if len(rows) <= most:
+        return np.sort(rows)
+    return np.sort(rows[np.linspace(0, len(rows) - 1, most).round().astype(np.int64)])
 
 
 def _independent_draws_as_far_off(standard: Sample, bounds: Floats | None) -> float:
@@ -285,6 +300,27 @@ def _without_burn_in(scored: Sample, draws: Draws, bounds: Floats | None, level:
     except InputError:
         return None
     return p if p > level else None
+
+
+def _outlying(points: DistinctSample, units: Units) -> tuple[str, ...]:
+    """Coordinates in whose unit all draws but one are the same."""
+    shares = points.weights[:, None] * units.points(points.points) ** 2
+    worst = shares.argmax(axis=0)
+    return tuple(
+        f"draw {points.first[row] + 1} makes up {share:.0%} of the variance of {name}: in units of that, the tests see "
+        "little of the other draws, and one draw proves nothing; judge them without it"
+        for name, row, share in zip(points.names, worst, shares.max(axis=0), strict=True)
+        if share > _OUTLYING
+    )
+
+
+def _thinned(draws: int) -> tuple[str, ...]:
+    found: tuple[str, ...] = ()
+    if draws > _MOST_PAIRED:
+        found += (f"the kernel test took {_MOST_PAIRED} of the {draws} draws, evenly spread",)
+    if draws > _MOST_SUMMED:
+        found += (f"n_eff is that of {_MOST_SUMMED} of the {draws} draws, and no larger than they allow",)
+    return found
 
 
 def _blame(moments: MomentSteinDiscrepancy, names: tuple[str, ...]) -> tuple[Blame, ...]:

@@ -132,3 +132,83 @@ def test_the_document_is_json_and_keeps_the_contracts_keys():
 def test_a_level_that_is_none():
     with pytest.raises(sk.UsageError, match="level"):
         sk.verdict(normal(0, (50, 1)), scores=normal(0, (50, 1)), level=1.5)
+
+
+@pytest.mark.parametrize("shift", [1.0, 10.0, 1e4])
+def test_the_worse_a_sample_the_surer_the_verdict(shift):
+    """What the halves learn differs in the mean wherever draws are wrong: that is no autocorrelation."""
+    x = normal(1, (1000, 3)) + shift
+    found = sk.verdict(x, scores=-x)
+    assert found.is_biased
+    assert found.sliced.n_effective > 500.0
+
+
+def test_many_right_draws_are_as_far_off_as_they_are_many():
+    x = normal(8, (6000, 2))
+    found = sk.verdict(x, scores=-x)
+    assert found.n_eff > 4500.0  # more than enter the kernel test
+    assert "4000 of the 6000 draws" in " ".join(found.warnings)
+
+
+def test_chains_whose_rows_alternate_are_all_in_the_kernel_test():
+    x = normal(9, (2, 4100, 1))
+    x[1] += 0.5
+    apart, chain = x.reshape(8200, 1), np.arange(2).repeat(4100)
+    rows = np.arange(8200).reshape(2, 4100).T.ravel()
+    one = sk.verdict(sk.Sample(apart, scores=-apart, chain=chain))
+    other = sk.verdict(sk.Sample(apart[rows], scores=-apart[rows], chain=chain[rows]))
+    assert other.n_eff == pytest.approx(one.n_eff, rel=1e-9)
+    assert other.p == pytest.approx(one.p, rel=1e-9)
+
+
+@pytest.mark.parametrize("unit", [1e-250, 1e-160, 1e160, 1e250])
+def test_units_may_be_of_any_size(unit):
+    x = normal(3, (500, 2))
+    assert sk.verdict(x * unit, scores=-x / unit).p == pytest.approx(sk.verdict(x, scores=-x).p, rel=1e-6)
+
+
+def test_a_coordinate_that_never_changes_is_refused_though_its_mean_is_rounded():
+    x = normal(0, (500, 2))
+    x[:, 1] = 3.3
+    assert np.full(500, 1 / 500) @ x[:, 1] != 3.3
+    for measure in (sk.verdict, sk.moment_stein_discrepancy, sk.sliced_stein_test, sk.sliced_stein_discrepancy):
+        with pytest.raises(sk.InputError, match="x2 is the same in all draws"):
+            measure(x, scores=-x)
+
+
+@pytest.mark.parametrize("lengths", [[1, 300], [300, 1], [3, 300], [2, 300, 3], [1] * 300, [3] * 100])
+def test_chains_of_any_length_are_judged(lengths):
+    x = normal(3, (sum(lengths), 2))
+    sample = sk.Sample(x, scores=-x, chain=np.repeat(np.arange(len(lengths)), lengths))
+    found = sk.verdict(sample)
+    assert found.enough_draws
+    assert not found.is_biased
+    assert sk.verdict(sk.Sample(1.5 * x, scores=-1.5 * x, chain=sample.chain)).is_biased
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.7, 1e-200])
+def test_features_that_hardly_change_have_finite_z_scores(slope):
+    """A score that is the same at all draws, as of an exponential density whose bounds were forgotten."""
+    x = normal(2, (512, 2))
+    found = sk.verdict(x, scores=slope + 0.0 * x)
+    assert found.is_biased
+    assert found.moments.n_effective > 300.0
+    assert json.loads(json.dumps(found.document, allow_nan=False)) == found.document
+
+
+def test_what_preparation_noted_is_kept():
+    x = normal(2, (200, 2))
+    weights = np.ones(200)
+    weights[:20] = 0.0
+    sample = sk.Sample(x, scores=-x, weights=weights, draw=np.zeros(200))
+    noted = " ".join(sk.verdict(sample, sk.targets.Normal([0.0, 0.0])).warnings)
+    assert "20 of 200 draws have weight zero" in noted
+    assert "stored scores were not used" in noted
+    assert "cannot put it in order" in noted
+
+
+def test_one_draw_far_from_all_others_is_told():
+    x = normal(2, (500, 2))
+    assert sk.verdict(x, scores=-x).warnings == ()
+    x[400, 1] = 1e9
+    assert "draw 401 makes up 100% of the variance of x2" in " ".join(sk.verdict(x, scores=-x).warnings)

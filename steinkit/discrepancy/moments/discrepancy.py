@@ -17,6 +17,8 @@ from steinkit.errors import InputError
 from steinkit.sample import Floats, Integers, Sample, as_sample
 from steinkit.target import Target
 
+_ROUNDING = 1e-12  # of a feature's mean, below which its changes are rounding
+
 
 @dataclass(frozen=True, eq=False)
 class MomentSteinDiscrepancy:
@@ -164,6 +166,7 @@ def _standardised(draws: Draws, bounds: Floats | None, names: tuple[str, ...]) -
     points, share = draws.points.T, draws.shares
     centre = (points @ share)[:, None]
     deviations = points - centre
+    deviations[(points == points[:, :1]).all(axis=1)] = 0.0  # the mean of a constant is rounded
     largest = np.abs(deviations).max(axis=1)  # squares of the deviations themselves may overflow
     scale = largest * np.sqrt((deviations / np.where(largest > 0.0, largest, 1.0)[:, None]) ** 2 @ share)
     still = np.flatnonzero(~(scale > 0.0))
@@ -186,13 +189,15 @@ def _statistics(moments: Moments, draws: Draws) -> tuple[Floats, Floats, Floats]
         for values in moments.feature_values():
             centre = values @ draws.shares
             deviations = values - centre[:, None]
+            rounding = _ROUNDING * np.abs(centre)
+            deviations[np.abs(deviations).max(axis=1) <= rounding] = 0.0  # a constant, which has no autocorrelation
             if draws.is_weighted:
                 variance = (deviations**2) @ draws.shares**2
             else:
                 variance = (deviations**2).sum(axis=1) / (n - 1) / n
             times.append(draws.autocorrelation_times(deviations))
             mean.append(centre)
-            error.append(np.sqrt(variance))
+            error.append(np.maximum(np.sqrt(variance), rounding))
     found = np.concatenate(mean), np.concatenate(error), np.concatenate(times)
     if not all(np.isfinite(values).all() for values in found):
         raise InputError("the moments overflow: draws or scores are too large; rescale or repair them")

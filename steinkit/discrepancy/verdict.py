@@ -64,7 +64,8 @@ class Blame:
         The mean of the moment's feature, which is zero under the target, in standard units.
     direction : str
         What the draws are: "too high", "too low", "too wide", "too narrow", or "correlation too low" or "too high", as
-        signed numbers: a correlation of -.8 is lower than one of -.5.
+        signed numbers: a correlation of -.8 is lower than one of -.5. All of it is meant given the other coordinates:
+        where only the correlation of two is too weak, each is too wide given the other, but the dependence comes first.
     """
 
     kind: Literal["location", "spread", "dependence"]

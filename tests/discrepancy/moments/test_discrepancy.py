@@ -5,7 +5,9 @@ import pytest
 from scipy import stats
 
 import steinkit as sk
-from steinkit.discrepancy.moments.discrepancy import moment_stein_discrepancy
+from steinkit.discrepancy.cross_fitting import Draws
+from steinkit.discrepancy.moments.discrepancy import _standardised, moment_stein_discrepancy
+from steinkit.discrepancy.preparation import prepare
 
 CORRELATED = sk.targets.Normal([1.0, -2.0, 0.5], covariance=[[4.0, 1.8, 0.0], [1.8, 1.0, 0.1], [0.0, 0.1, 0.25]])
 
@@ -189,3 +191,36 @@ def test_outliers_are_found_in_the_tails():
         x[::100] = 4.0 * rng.choice([-1.0, 1.0], size=(10, 5))
         found.append(moment_stein_discrepancy(x, scores=-x).group_p_values["whole"] < 0.01 / 3)
     assert sum(found) >= 9
+
+
+def test_z_is_the_mean_over_an_error_that_the_median_autocorrelation_time_is_the_least_of():
+    x = np.random.default_rng(14).standard_normal((300, 2)).repeat(2, axis=0)
+    found = moment_stein_discrepancy(x, scores=-x)
+    k = [feature.kind for feature in found.features].index("location")
+    times = found.autocorrelation_time
+    floored = np.maximum(times, np.median(times))
+    assert (floored[k : k + 2] > times[k : k + 2]).any()
+    t = -x * x.std(axis=0)
+    error = t.std(axis=0, ddof=1) * np.sqrt(floored[k : k + 2] / len(x))
+    assert found.z[k : k + 2] == pytest.approx(t.mean(axis=0) / error)
+
+
+def test_features_have_mean_zero_on_a_box():
+    """By quadrature, for a density exp(-xy - x - y) of dependent coordinates on a half strip, not zero at its ends."""
+    nodes, weights = np.polynomial.legendre.leggauss(40)
+    panels = [(0.0, 1.0), (1.0, 4.0), (4.0, 12.0), (12.0, 50.0)]
+    first = np.concatenate([(b - a) / 2 * nodes + (a + b) / 2 for a, b in panels])
+    mass = np.concatenate([(b - a) / 2 * weights for a, b in panels])
+    x = np.array([(u, v) for u in first for v in (nodes + 1.0) / 2])
+    density = np.exp(-x[:, 0] * x[:, 1] - x.sum(axis=1)) * np.outer(mass, weights / 2).ravel()
+    box = np.array([[0.0, np.inf], [0.0, 1.0]])
+    # the second half of the sample is the quadrature; its centre and axes come from the first
+    learn = np.random.default_rng(12).random((len(x), 2)) * [3.0, 1.0]
+    both, share = np.vstack([learn, x]), np.concatenate([np.full(len(x), 1.0 / len(x)), density / density.sum()])
+    prepared = prepare(both, None, scores=-both[:, ::-1] - 1.0, weights=share, bounds=box)
+    laid_out = Draws.of(sk.Sample(both), share, prepared)
+    moments, _ = _standardised(laid_out, prepared.bounds, ("x1", "x2"))
+    use = laid_out.halves[1]
+    for values in moments.feature_values():
+        values = values[:, use]
+        assert abs(values @ laid_out.shares[use]).max() < 1e-9 * (abs(values) @ laid_out.shares[use]).max()

@@ -1,5 +1,7 @@
 """Sliced discrepancy: univariate programs, test functions of mean zero, order of samples, units, ties, bounds."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy import integrate, stats
@@ -51,6 +53,30 @@ def test_test_functions_have_mean_zero_under_the_target():
     ]
     assert abs(sum(pieces)) < 1e-7
     assert abs(pieces[1]) > 1e-3  # the parts beyond the ends are needed: phi does not vanish there
+
+
+@pytest.mark.parametrize("direction", [1.0, -2.0])
+@pytest.mark.parametrize(
+    ("density", "score", "bounds"),
+    [
+        (stats.expon(), lambda u: -np.ones_like(u), (0.0, np.inf)),
+        (stats.uniform(), np.zeros_like, (0.0, 1.0)),
+        (stats.beta(0.5, 1.0), lambda u: -0.5 / u, (0.0, 1.0)),
+    ],
+)
+def test_test_functions_have_mean_zero_up_to_the_bounds(density, score, bounds, direction):
+    """phi falls to zero at a bound, even where the density is infinite there, and stays what it was elsewhere."""
+    x = density.rvs(size=(40, 1), random_state=0)
+    (piece,) = sliced_stein_discrepancy(x, scores=score(x), bounds=bounds, units="raw", directions=[[direction]]).slices
+    places = [bounds[0], *np.sort(piece.positions / direction), bounds[1]]
+
+    def h_times_density(u):
+        at = np.array([[u]])
+        return float(piece.test_function(at, score(at))[0] * density.pdf(u))
+
+    pieces = [integrate.quad(h_times_density, low, high, limit=200)[0] for low, high in pairwise(places)]
+    assert abs(sum(pieces)) < 1e-9
+    assert abs(pieces[-1]) > 1e-4  # what lies beyond the last draw is needed
 
 
 @pytest.mark.parametrize("dim", [3, 5, 10])

@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import steinkit as sk
+from steinkit.discrepancy.autocorrelation import integrated_autocorrelation_times
+from steinkit.discrepancy.sliced.discrepancy import sliced_stein_discrepancy
 from steinkit.discrepancy.sliced.goodness_of_fit import sliced_stein_test
 
 
@@ -71,3 +74,19 @@ def test_weights_that_lead_to_the_target():
     weights = np.exp(target.log_density(x) - wide.log_density(x))
     assert sliced_stein_test(x, target, weights=weights).p_value > 0.05
     assert sliced_stein_test(x, target).p_value < 1e-3
+
+
+def test_z_is_that_of_its_definition():
+    x = 0.95 * np.random.default_rng(7).standard_normal((200, 1))
+    z = (x - x.mean()) / x.std()
+    t, h = -x * x.std(), np.empty(200)
+    halves = np.arange(100), np.arange(100, 200)
+    for learn, use in (halves, halves[::-1]):
+        learnt = sliced_stein_discrepancy(z[learn], scores=t[learn], units="raw", tolerance=1e-2).slices[0]
+        h[use] = learnt.test_function(z[use], t[use])
+    centred = np.concatenate([h[half] - h[half].mean() for half in halves])
+    time = integrated_autocorrelation_times(centred[None], [slice(0, 200)])[0]
+    each = [h[half].mean() / (h[half].std(ddof=1) * np.sqrt(time / 100)) for half in halves]
+    found = sliced_stein_test(x, scores=-x)
+    assert found.z == pytest.approx([sum(each) / np.sqrt(3.0)], rel=1e-6)
+    assert found.p_value == pytest.approx(stats.t.sf(found.z[0], 200 / time / 5.0), rel=1e-6)

@@ -263,9 +263,8 @@ def _kernel_test(
     scored: Sample, draws: Draws, units: Units, bounds: Floats | None, rng: Seed
 ) -> tuple[float | None, float]:
     """The p-value of the kernel test in standard units, and the independent draws that are as far off."""
-    assert scored.scores is not None
-    limits = None if bounds is None else units.points(bounds.T).T
-    standard = replace(scored, points=units.points(scored.points), scores=units.scores(scored.scores))
+    limits = None if bounds is None else bounds / units.scale[:, None]
+    standard = _in_units(scored, units)
     n_eff = _independent_draws_as_far_off(standard[_spread(draws.rows, _MOST_SUMMED)], limits)
     if draws.is_weighted:
         return None, n_eff
@@ -274,6 +273,19 @@ def _kernel_test(
         return kernel_stein_test(paired, bounds=limits, kernel=IMQ(), rng=rng).p_value, n_eff
     except InputError:
         return None, n_eff
+
+
+def _in_units(scored: Sample, units: Units) -> Sample:
+    """The sample in standard units, but not centred, which would take draws close to zero for one.
+
+    Neighbours that rounding makes equal all the same share the mean of their scores.
+    """
+    assert scored.scores is not None
+    points, scores = scored.points / units.scale, units.scores(scored.scores)
+    group = Sample(points).distinct().inverse
+    counts = np.bincount(group)
+    means = [np.bincount(group, weights=column / counts[group])[group] for column in scores.T]
+    return replace(scored, points=points, scores=np.column_stack(means))
 
 
 def _spread(rows: Integers, most: int) -> Integers:

@@ -212,3 +212,14 @@ def test_one_draw_far_from_all_others_is_told():
     assert sk.verdict(x, scores=-x).warnings == ()
     x[400, 1] = 1e9
     assert "draw 401 makes up 100% of the variance of x2" in " ".join(sk.verdict(x, scores=-x).warnings)
+
+
+def test_draws_that_only_their_units_make_equal_are_no_contradiction():
+    """Two of half-normal draws close to the bound, and neighbouring floating-point numbers."""
+    x = np.abs(normal(12, (500, 1)))
+    x[7], x[11] = 1e-300, 0.0
+    x[250:] = np.nextafter(x[:250], np.inf)
+    found = sk.verdict(x, scores=-x, bounds=[0.0, np.inf])
+    assert found.p_ksd is not None
+    near = sk.targets.Gamma(0.02).sample(500, np.random.default_rng(0))
+    assert sk.verdict(near, sk.targets.Gamma(0.02)).n_eff > 100.0

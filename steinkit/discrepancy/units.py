@@ -10,7 +10,7 @@ the scores are multiplied by it as well. Several samples are compared in the uni
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -76,6 +76,14 @@ class Units:
                 "units, or take raw ones"
             )
         return cls("own", centre, scale)
+
+    def from_bounds(self, bounds: Floats | None) -> Units:
+        """These units with the origin of bounded coordinates at a bound, so that distances to it are not rounded."""
+        if bounds is None:
+            return self
+        lower, upper = bounds.T
+        centre = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper, self.centre))
+        return replace(self, centre=centre)
 
     def points(self, points: Floats) -> Floats:
         """Points or bounds in these units, coordinates last."""

@@ -263,8 +263,9 @@ def _kernel_test(
     scored: Sample, draws: Draws, units: Units, bounds: Floats | None, rng: Seed
 ) -> tuple[float | None, float]:
     """The p-value of the kernel test in standard units, and the independent draws that are as far off."""
-    limits = None if bounds is None else bounds / units.scale[:, None]
-    standard = _in_units(scored, units)
+    anchored = units.from_bounds(bounds)
+    limits = None if bounds is None else anchored.points(bounds.T).T
+    standard = _in_units(scored, anchored)
     n_eff = _independent_draws_as_far_off(standard[_spread(draws.rows, _MOST_SUMMED)], limits)
     if draws.is_weighted:
         return None, n_eff
@@ -276,12 +277,9 @@ def _kernel_test(
 
 
 def _in_units(scored: Sample, units: Units) -> Sample:
-    """The sample in standard units, but not centred, which would take draws close to zero for one.
-
-    Neighbours that rounding makes equal all the same share the mean of their scores.
-    """
+    """The sample in other units, where draws that rounding makes equal share the mean of their scores."""
     assert scored.scores is not None
-    points, scores = scored.points / units.scale, units.scores(scored.scores)
+    points, scores = units.points(scored.points), units.scores(scored.scores)
     group = Sample(points).distinct().inverse
     counts = np.bincount(group)
     means = [np.bincount(group, weights=column / counts[group])[group] for column in scores.T]

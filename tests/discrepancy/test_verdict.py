@@ -223,3 +223,12 @@ def test_draws_that_only_their_units_make_equal_are_no_contradiction():
     assert found.p_ksd is not None
     near = sk.targets.Gamma(0.02).sample(500, np.random.default_rng(0))
     assert sk.verdict(near, sk.targets.Gamma(0.02)).n_eff > 100.0
+
+
+def test_draws_that_crowd_at_a_bound_keep_their_distances_from_it():
+    """Half of them lie nearer than 1e-16 standard deviations to zero, where scores are up to 1e200."""
+    target = sk.targets.Gamma(0.02, dim=2)
+    found = sk.verdict(target.sample(1000, np.random.default_rng(1)), target)
+    locations = [z for feature, _, z in found.moments.largest(10) if feature.kind == "location"]
+    assert max(map(abs, locations)) < 5.0  # 20 and more where distances are rounded
+    assert found.p_sliced > 0.01

@@ -13,6 +13,7 @@ from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.kernel.boundary import boundary_factor
 from steinkit.discrepancy.moments.features import GROUPS, Feature, Moments, features_of
 from steinkit.discrepancy.preparation import prepare
+from steinkit.discrepancy.units import Units
 from steinkit.errors import InputError
 from steinkit.sample import Floats, Integers, Sample, as_sample
 from steinkit.target import Target
@@ -178,8 +179,9 @@ def _standardised(draws: Draws, bounds: Floats | None, names: tuple[str, ...]) -
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused with the statistics
         drift, spread = draws.scores.T * scale[:, None], np.ones_like(points)
         if bounds is not None:
-            limits = (bounds - centre) / scale[:, None]
-            factor, slope, _ = boundary_factor((deviations / scale[:, None]).T, limits, 1.0)
+            anchored = Units("own", centre[:, 0], scale).from_bounds(bounds)  # near a bound the score is large
+            limits = anchored.points(bounds.T).T
+            factor, slope, _ = boundary_factor(anchored.points(points.T), limits, 1.0)
             drift, spread = factor.T * drift + slope.T, factor.T.copy()
         return Moments.of(deviations / scale[:, None], drift, spread, draws), scale
 

@@ -135,7 +135,7 @@ def sliced_stein_discrepancy(
     began = time.perf_counter()
     prepared = prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
     sample = prepared.points
-    chosen = Units.of(units, sample)
+    chosen = Units.of(units, sample).from_bounds(prepared.bounds)
     vectors, names = _directions(directions, sample.names)
     limits = None if prepared.bounds is None else chosen.points(prepared.bounds.T).T
     bounded = _bounds_along(vectors, limits)

@@ -101,7 +101,7 @@ def sliced_stein_test(
     sample = as_sample(draws)
     prepared = prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
     laid_out = Draws.of(sample, weights, prepared)
-    units = Units.of("own", prepared.points)
+    units = Units.of("own", prepared.points).from_bounds(prepared.bounds)
     points, scaled = units.points(laid_out.points), units.scores(laid_out.scores)
     limits = None if prepared.bounds is None else units.points(prepared.bounds.T).T
     free = np.arange(points.shape[1])

@@ -19,6 +19,8 @@ from steinkit.discrepancy.bracket import Bracketed
 from steinkit.discrepancy.graph.discrepancy import graph_stein_discrepancy
 from steinkit.sample import Floats
 
+_APART = 1e-100  # of standard units, below which the coefficients of a spline overflow
+
 
 @dataclass(frozen=True, eq=False)
 class Slice(Bracketed):
@@ -70,7 +72,8 @@ class Slice(Bracketed):
                 chord = phi[end] / (nodes[end] - bound)
                 slope = np.insert(slope, place, 2.0 * chord - slope[end])
                 nodes, phi = np.insert(nodes, place, bound), np.insert(phi, place, 0.0)
-        return nodes, phi, slope
+        apart = np.concatenate([[True], np.diff(nodes) > _APART])
+        return nodes[apart], phi[apart], slope[apart]
 
 
 def solve_slice(

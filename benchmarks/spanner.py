@@ -160,7 +160,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small sizes, one run each")
     quick = parser.parse_args().quick
-    sizes, peer_sizes, runs = ((100, 300), (100,), 1) if quick else ((300, 1000, 3000), (300, 1000), 3)
+    sizes, peer_sizes, runs = ((100, 200), (50,), 1) if quick else ((300, 1000, 3000), (300, 1000), 3)
     with tempfile.TemporaryDirectory() as empty:
         os.environ["NUMBA_CACHE_DIR"] = empty  # so that the first call compiles
         numba.config.reload_config()

@@ -133,7 +133,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--pool", metavar="FOLDER", help="where to keep the scores that races are drawn from")
     options = parser.parse_args()
-    seeds, draws, size, repetitions = (12, 60, 24, 5) if options.quick else (50, 1000, 150, 40)
+    seeds, draws, size, repetitions = (6, 40, 12, 3) if options.quick else (50, 1000, 150, 40)
     full_sweep(seeds, draws, options.jobs)
     with tempfile.TemporaryDirectory() as folder:
         racing_table(options.pool or folder, size, seeds, draws, repetitions, options.jobs)

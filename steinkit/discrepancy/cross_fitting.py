@@ -6,7 +6,7 @@ The halves are contiguous within every chain: their draws are independent but fo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +15,7 @@ from steinkit.chains import split_chains
 from steinkit.discrepancy.autocorrelation import integrated_autocorrelation_times
 from steinkit.discrepancy.preparation import Prepared
 from steinkit.errors import InputError
-from steinkit.sample import Floats, Integers, Sample
+from steinkit.sample import Floats, Integers
 
 _FEWEST = 4  # draws of a chain that is split: two in each half
 _EFFECTIVE_PER_FREEDOM = 5.0  # effective draws that count as one degree of freedom; 10 is cautious, 3 too bold
@@ -53,7 +53,7 @@ class Draws:
     disorder: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, sample: Sample, weights: ArrayLike | None, prepared: Prepared) -> Draws:
+    def of(cls, weights: ArrayLike | None, prepared: Prepared) -> Draws:
         """Lay the draws out again that preparation has merged.
 
         Raises
@@ -61,8 +61,8 @@ class Draws:
         InputError
             If there are fewer than eight.
         """
-        given = sample if weights is None else replace(sample, weights=np.ravel(weights))
-        in_chains, disorder = split_chains(sample)
+        given = prepared.weighted(weights)
+        in_chains, disorder = split_chains(given)
         in_order = [rows[given.probabilities[rows] > 0.0] for rows in in_chains]
         order = np.concatenate(in_order)
         ends = np.cumsum([len(rows) for rows in in_order]).tolist()

@@ -35,6 +35,10 @@ class Prepared:
     notes: tuple[str, ...]
     given: Sample
 
+    def weighted(self, weights: ArrayLike | None) -> Sample:
+        """The draws as they came, with the weights given beside them, if there were any."""
+        return self.given if weights is None else replace(self.given, weights=np.ravel(weights))
+
 
 def prepare(
     draws: Sample | ArrayLike,

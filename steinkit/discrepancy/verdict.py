@@ -36,7 +36,7 @@ from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.discrepancy.sliced.goodness_of_fit import SlicedSteinTest, sliced_stein_test
 from steinkit.discrepancy.units import Units
 from steinkit.errors import InputError, UsageError
-from steinkit.sample import DistinctSample, Floats, Integers, Sample, as_sample
+from steinkit.sample import DistinctSample, Floats, Integers, Sample
 from steinkit.target import Seed, Target
 
 Direction = Literal["too high", "too low", "too wide", "too narrow", "correlation too low", "correlation too high"]
@@ -208,17 +208,16 @@ def verdict(
     """
     if not 0.0 < level < 1.0:
         raise UsageError(f"level must lie between 0 and 1; received {level}")
-    sample = as_sample(draws)
     prepared = prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
-    scored = _scored(sample, weights, prepared)
-    laid_out = Draws.of(sample, weights, prepared)
+    scored = _scored(weights, prepared)
+    laid_out = Draws.of(weights, prepared)
     moments = moment_stein_discrepancy(scored, bounds=prepared.bounds)
     sliced = sliced_stein_test(scored, bounds=prepared.bounds)
     units = Units.of("own", prepared.points)
     p_ksd, n_eff = _kernel_test(scored, laid_out, units, prepared.bounds, rng)
     p = _bonferroni(moments.p_value, sliced.p_value, p_ksd)
     n_effective = min(moments.n_effective, sliced.n_effective)
-    diagnosed = chain_diagnostics(sample)
+    diagnosed = chain_diagnostics(prepared.given)
     enough = n_effective >= _FEW_EFFECTIVE
     standardised = replace(laid_out, points=units.points(laid_out.points), scores=units.scores(laid_out.scores))
     is_biased = enough and p <= level
@@ -236,7 +235,7 @@ def verdict(
         moments=moments,
         sliced=sliced,
         names=prepared.points.names,
-        draws=len(sample),
+        draws=len(prepared.given),
         warnings=(
             *prepared.notes,
             *laid_out.warnings(n_effective),
@@ -246,9 +245,9 @@ def verdict(
     )
 
 
-def _scored(sample: Sample, weights: ArrayLike | None, prepared: Prepared) -> Sample:
+def _scored(weights: ArrayLike | None, prepared: Prepared) -> Sample:
     """The draws that carry weight, with the scores that were evaluated once for all tests."""
-    given = sample if weights is None else replace(sample, weights=np.ravel(weights))
+    given = prepared.weighted(weights)
     carried = np.flatnonzero(prepared.points.inverse >= 0)
     scores = prepared.scores[prepared.points.inverse[carried]]
     return replace(replace(given, scores=None)[carried], scores=scores, names=prepared.points.names)

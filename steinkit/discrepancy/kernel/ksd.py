@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -248,7 +248,7 @@ def kernel_stein_discrepancy(
             power, lower, upper = _v_statistic(stein, points, witness)
         else:
             power, lower, upper = _u_statistic(
-                stein, points, _draw_probabilities(prepared.given, weights), others, diagonal
+                stein, points, prepared.weighted(weights).probabilities, others, diagonal
             )
     if statistic == "u" and points.merged:
         notes += (
@@ -278,11 +278,6 @@ def _finite(values: Floats) -> Floats:
     if not np.isfinite(values).all():
         raise InputError("the discrepancy overflows: draws or scores are too large; rescale them")
     return values
-
-
-def _draw_probabilities(sample: Sample, weights: ArrayLike | None) -> Floats:
-    """Probability of each draw, repeats apart, shape (draws,)."""
-    return sample.probabilities if weights is None else replace(sample, weights=np.ravel(weights)).probabilities
 
 
 def _v_statistic(stein: SteinKernel, points: DistinctSample, witness: Floats) -> tuple[float, float, float]:

@@ -15,7 +15,7 @@ from steinkit.discrepancy.moments.features import GROUPS, Feature, Moments, feat
 from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.units import Units
 from steinkit.errors import InputError
-from steinkit.sample import Floats, Integers, Sample, as_sample
+from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Target
 
 _ROUNDING = 1e-12  # of a feature's mean, below which its changes are rounding
@@ -134,9 +134,8 @@ def moment_stein_discrepancy(
     True
     """
     began = time.perf_counter()
-    sample = as_sample(draws)
     prepared = prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
-    laid_out = Draws.of(sample, weights, prepared)
+    laid_out = Draws.of(weights, prepared)
     moments, scale = _standardised(laid_out, prepared.bounds, prepared.points.names)
     scored = time.perf_counter()
     mean, error, skewness, times = _statistics(moments, laid_out)

@@ -24,7 +24,7 @@ from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.sliced.slices import solve_slice
 from steinkit.discrepancy.units import Units
-from steinkit.sample import Floats, Integers, Sample, as_sample
+from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Target
 
 _SMALLEST_AXIS = 1e-9  # variance of a principal axis, relative to the largest, below which rounding decides
@@ -98,9 +98,8 @@ def sliced_stein_test(
     (True, True)
     """
     began = time.perf_counter()
-    sample = as_sample(draws)
     prepared = prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
-    laid_out = Draws.of(sample, weights, prepared)
+    laid_out = Draws.of(weights, prepared)
     units = Units.of("own", prepared.points).from_bounds(prepared.bounds)
     points, scaled = units.points(laid_out.points), units.scores(laid_out.scores)
     limits = None if prepared.bounds is None else units.points(prepared.bounds.T).T

@@ -218,7 +218,7 @@ def test_features_have_mean_zero_on_a_box():
     learn = np.random.default_rng(12).random((len(x), 2)) * [3.0, 1.0]
     both, share = np.vstack([learn, x]), np.concatenate([np.full(len(x), 1.0 / len(x)), density / density.sum()])
     prepared = prepare(both, None, scores=-both[:, ::-1] - 1.0, weights=share, bounds=box)
-    laid_out = Draws.of(sk.Sample(both), share, prepared)
+    laid_out = Draws.of(share, prepared)
     moments, _ = _standardised(laid_out, prepared.bounds, ("x1", "x2"))
     use = laid_out.halves[1]
     for values in moments.feature_values():

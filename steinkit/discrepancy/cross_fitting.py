@@ -5,8 +5,8 @@ The halves are contiguous within every chain: their draws are independent but fo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,6 +39,8 @@ class Draws:
         The first half of every chain, and the second; of chains too short to be split the first ones, and the last.
     is_weighted : bool
         Whether the probabilities differ; autocorrelation is then not corrected for.
+    labels : tuple of int
+        What the sample calls each chain; 0 where it names none.
     disorder : tuple of str
         Chains that could not be put in order.
     """
@@ -50,6 +52,7 @@ class Draws:
     chains: tuple[slice, ...]
     halves: tuple[Integers, Integers]
     is_weighted: bool
+    labels: tuple[int, ...] = (0,)
     disorder: tuple[str, ...] = ()
 
     @classmethod
@@ -67,6 +70,7 @@ class Draws:
         order = np.concatenate(in_order)
         ends = np.cumsum([len(rows) for rows in in_order]).tolist()
         chains = tuple(slice(end - len(rows), end) for rows, end in zip(in_order, ends, strict=True) if len(rows))
+        labels = tuple(0 if given.chain is None else int(given.chain[rows[0]]) for rows in in_order if len(rows))
         if len(order) < 2 * _FEWEST:
             raise InputError(f"the test needs at least {2 * _FEWEST} draws; this sample has {len(order)}: add draws")
         shares, rows = given.probabilities[order], prepared.points.inverse[order]
@@ -81,8 +85,29 @@ class Draws:
             chains=chains,
             halves=_halves(chains),
             is_weighted=is_weighted,
+            labels=labels,
             disorder=tuple(disorder),
         )
+
+    def by_chain(self) -> Iterator[tuple[int, Draws]]:
+        """Of several chains each that can be judged by itself, with its label."""
+        for label, place in zip(self.labels, self.chains, strict=True) if len(self.chains) > 1 else ():
+            alone = (slice(0, place.stop - place.start),)
+            if alone[0].stop >= 2 * _FEWEST:
+                yield (
+                    label,
+                    replace(
+                        self,
+                        rows=self.rows[place],
+                        points=self.points[place],
+                        scores=self.scores[place],
+                        shares=self.shares[place] / self.shares[place].sum(),
+                        chains=alone,
+                        halves=_halves(alone),
+                        labels=(label,),
+                        disorder=(),
+                    ),
+                )
 
     def crossed(self) -> tuple[tuple[Integers, Integers], tuple[Integers, Integers]]:
         """(learn on, use on), both ways."""

@@ -1,6 +1,8 @@
 """The measures of a sample by their names, under one signature: what `score`, `compare`, `curve` and `sweep` take.
 
     graph         graph Stein discrepancy          any dimension    certified bracket
+    sliced        sliced graph Stein discrepancy   any dimension    certified bracket
+    moments       moment Stein discrepancy         any dimension    an estimate, with a p-value
     classical     classical Stein discrepancy      one dimension    certified bracket
     wasserstein   Wasserstein-1 distance           one dimension    bracket, needs the target's cdf
     ksd           kernel Stein discrepancy         any dimension    closed form, bracket of rounding

@@ -12,12 +12,14 @@ from steinkit.measures.classical import CLASSICAL
 from steinkit.measures.ess import ESS
 from steinkit.measures.graph import GRAPH
 from steinkit.measures.ksd import KSD
+from steinkit.measures.moments import MOMENTS
 from steinkit.measures.options import Option
+from steinkit.measures.sliced import SLICED
 from steinkit.measures.wasserstein import WASSERSTEIN
 from steinkit.sample import Sample
 from steinkit.target import Target
 
-_MEASURES = {measure.name: measure for measure in (GRAPH, CLASSICAL, WASSERSTEIN, KSD, ESS)}
+_MEASURES = {measure.name: measure for measure in (GRAPH, SLICED, MOMENTS, CLASSICAL, WASSERSTEIN, KSD, ESS)}
 
 
 def measure_names() -> tuple[str, ...]:

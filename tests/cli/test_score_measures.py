@@ -9,7 +9,8 @@ import steinkit as sk
 from steinkit.measures import find_measure, measure_names, take_measure
 
 _NORMAL = ("--target", "normal", "--reference", "0")
-_ALL = tuple(word for name in ("graph", "classical", "wasserstein", "ksd", "ess") for word in ("--measure", name))
+_ORDER = ("graph", "sliced", "moments", "classical", "wasserstein", "ksd", "ess")
+_ALL = tuple(word for name in _ORDER for word in ("--measure", name))
 
 
 @pytest.fixture
@@ -101,9 +102,11 @@ class TestJson:
 class TestText:
     def test_measures_stand_side_by_side_and_then_each_is_explained(self, steinkit, line_file):
         text = steinkit("score", line_file, "--target", "normal", "--reference", "2", *_ALL).out
-        rows = text.splitlines()[2:8]
+        rows = text.splitlines()[2 : 3 + len(_ORDER)]
         assert rows[0].split()[:2] == ["measure", "value"]
-        assert [row.split()[0] for row in rows[1:]] == ["graph", "classical", "Wasserstein", "kernel", "effective"]
+        assert [row.split()[0] for row in rows[1:]] == [
+            *("graph", "sliced", "moment", "classical", "Wasserstein", "kernel", "effective")
+        ]
         assert all("to" in row.split() for row in rows[1:5])
         flowing = " ".join(text.split())
         assert "never above the graph Stein discrepancy" in flowing

@@ -15,6 +15,8 @@ TARGET = sk.targets.Normal([0.0])
 SAMPLE = sk.Sample(points=np.random.default_rng(0).standard_normal((40, 1)))
 FUNCTIONS = {
     "graph": sk.graph_stein_discrepancy,
+    "sliced": sk.sliced_stein_discrepancy,
+    "moments": sk.moment_stein_discrepancy,
     "classical": sk.classical_stein_discrepancy,
     "wasserstein": sk.wasserstein_distance,
     "ksd": sk.kernel_stein_discrepancy,
@@ -25,7 +27,8 @@ FUNCTIONS = {
 def test_defaults_are_those_of_the_measures_own_function(name):
     known = inspect.signature(FUNCTIONS[name]).parameters
     for entry in dataclasses.fields(find_measure(name).settings):
-        if not entry.metadata["option"].of_one_sample and (name, entry.name) != ("wasserstein", "tolerance"):
+        own = (name, entry.name) in (("wasserstein", "tolerance"), ("sliced", "tolerance"))  # None for the function's
+        if not entry.metadata["option"].of_one_sample and not own:
             assert entry.default == known[entry.name].default, entry.name
 
 
@@ -88,8 +91,8 @@ def test_all_measures_that_read_a_setting_are_named():
     with pytest.raises(UsageError) as refused:
         _compared(["ess"], tolerance=1e-2)
     assert str(refused.value) == (
-        "tolerance is a setting of graph, classical and wasserstein, and the measures are ess; leave it out, or "
-        "measure graph or classical or wasserstein as well"
+        "tolerance is a setting of graph, sliced, classical and wasserstein, and the measures are ess; leave it out, "
+        "or measure graph or sliced or classical or wasserstein as well"
     )
 
 
@@ -120,4 +123,31 @@ def test_of_no_kernel_but_a_named_one_more_than_its_print_is_kept():
 def test_what_looks_at_the_draws_alone_proves_nothing():
     for name in measure_names():
         measure = find_measure(name)
-        assert (measure.needs == "draws") == (not measure.has_bracket)
+        assert measure.needs != "draws" or not measure.has_bracket
+
+
+def test_moments_and_slices_are_those_of_their_own_functions():
+    moments, sliced = (take_measure(name, SAMPLE, TARGET, {"tolerance": 1e-2}) for name in ("moments", "sliced"))
+    assert moments.value == moments.lower == moments.upper == sk.moment_stein_discrepancy(SAMPLE, TARGET).value
+    assert sliced.lower == sk.sliced_stein_discrepancy(SAMPLE, TARGET, tolerance=1e-2).lower
+    assert sliced.document["coordinates"][0]["upper"] == sliced.upper
+
+
+def test_the_document_of_moments_names_every_feature_and_chain():
+    rng = np.random.default_rng(1)
+    draws = rng.standard_normal((3, 50, 2)) + np.array([0.0, 0.0, 2.0])[:, None, None]
+    sample = sk.Sample(draws, names=("a", "b"))
+    target = sk.targets.Normal([0.0, 0.0])
+    document = take_measure("moments", sample, target).document
+    features = {(each["kind"], *each["coordinates"]): each for each in document["features"]}
+    assert {("total spread",), ("tails",), ("location", "a"), ("spread", "b"), ("dependence", "a", "b")} < set(features)
+    assert ("axis spread", "principal axis 2") in features
+    sd = sample.points.std(axis=0)
+    assert features["location", "a"]["mean"] == pytest.approx(-sample.points[:, 0].mean() * sd[0], abs=0.0)
+    assert features["location", "a"]["z"] < 0.0
+    chains = document["chains"]
+    assert [each["chain"] for each in chains] == [0, 1, 2]
+    assert chains[2]["p_value"] < 1e-6 < 0.01 < min(chains[0]["p_value"], chains[1]["p_value"])
+    alone = sk.moment_stein_discrepancy(draws[2], target, units=sd)
+    assert (chains[2]["p_value"], chains[2]["value"]) == pytest.approx((alone.p_value, alone.value))
+    assert "chains" not in take_measure("moments", SAMPLE, TARGET).document

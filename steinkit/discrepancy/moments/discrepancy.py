@@ -5,20 +5,38 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.kernel.boundary import boundary_factor
-from steinkit.discrepancy.moments.features import GROUPS, Feature, Moments, features_of
+from steinkit.discrepancy.moments.features import GROUPS, Feature, Kind, Moments, features_of
 from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.units import Units
 from steinkit.errors import InputError
 from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Target
 
+_NAMED: tuple[Kind, ...] = ("location", "spread", "dependence")  # what can be said of coordinates and pairs
 _ROUNDING = 1e-12  # of a feature's mean, below which its changes are rounding
+
+
+@dataclass(frozen=True)
+class ChainMoments:
+    """What the moments of one chain say of it, in the units of the whole sample.
+
+    Attributes
+    ----------
+    chain : int
+        The label that the sample gives it.
+    p_value, value : float
+    """
+
+    chain: int
+    p_value: float
+    value: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,9 +61,11 @@ class MomentSteinDiscrepancy:
         Draws over the median autocorrelation time; for weighted draws Kish's effective size.
     axes : ndarray, shape (2, d, d)
         Principal axes learnt on each half: entry [h, j, k] is the part of coordinate j in axis k.
-    scale : ndarray, shape (d,)
-        Standard deviations of the draws, the unit of each coordinate.
+    units : Units
+        In which all this is meant.
     names : tuple of str
+    chains : tuple of ChainMoments
+        Every chain of at least eight draws by itself, where that was asked for and there are several.
     seconds : dict
     warnings : tuple of str
     """
@@ -58,15 +78,47 @@ class MomentSteinDiscrepancy:
     group_p_values: dict[str, float]
     n_effective: float
     axes: Floats
-    scale: Floats
+    units: Units
     names: tuple[str, ...]
+    chains: tuple[ChainMoments, ...]
     seconds: dict[str, float]
     warnings: tuple[str, ...]
 
     @property
     def value(self) -> float:
         """Largest |mean| of a location, spread or dependence, in units of one standard deviation."""
-        return float(np.abs(self.mean[self._named_rows()]).max())
+        return _largest_named(self.features, self.mean)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """What JSON documents say of it."""
+        columns = (self.mean.tolist(), self.z.tolist(), self.autocorrelation_time.tolist())
+        chains = [{"chain": each.chain, "p_value": each.p_value, "value": each.value} for each in self.chains]
+        return {
+            "measure": "moments",
+            "value": self.value,
+            "p_value": self.p_value,
+            "groups": dict(self.group_p_values),
+            "n_effective": self.n_effective,
+            "features": [
+                {
+                    "kind": feature.kind,
+                    "coordinates": self._named(feature),
+                    "mean": mean,
+                    "z": z,
+                    "autocorrelation_time": time,
+                }
+                for feature, mean, z, time in zip(self.features, *columns, strict=True)
+            ],
+            **({"chains": chains} if chains else {}),
+            "seconds": self.seconds,
+        }
+
+    def __repr__(self) -> str:
+        return (
+            f"<MomentSteinDiscrepancy {self.value:.3g} sd at most, p = {self.p_value:.2g}, {len(self.features)} "
+            f"features in {len(self.names)} dimensions, {self.n_effective:.0f} effective draws>"
+        )
 
     def largest(self, count: int = 5) -> tuple[tuple[Feature, float, float], ...]:
         """Locations, spreads and dependences with the largest |z|: feature, mean and z, largest first."""
@@ -74,9 +126,14 @@ class MomentSteinDiscrepancy:
         rows = rows[np.argsort(-np.abs(self.z[rows]), kind="stable")][:count]
         return tuple((self.features[k], float(self.mean[k]), float(self.z[k])) for k in rows)
 
+    def _named(self, feature: Feature) -> list[str]:
+        """What it is about: coordinates by their names, a principal axis by its number."""
+        if feature.kind == "axis spread":
+            return [f"principal axis {feature.coordinates[0] + 1}"]
+        return [self.names[j] for j in feature.coordinates]
+
     def _named_rows(self) -> Integers:
-        kinds = ("location", "spread", "dependence")
-        return np.array([k for k, feature in enumerate(self.features) if feature.kind in kinds])
+        return np.array([k for k, feature in enumerate(self.features) if feature.kind in _NAMED])
 
 
 def moment_stein_discrepancy(
@@ -86,12 +143,14 @@ def moment_stein_discrepancy(
     scores: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     bounds: ArrayLike | None = None,
+    units: Literal["own", "raw"] | ArrayLike | Units = "own",
+    by_chain: bool = False,
 ) -> MomentSteinDiscrepancy:
     """Test location, spread and dependence of a sample against its target, without any draws to compare with.
 
     Each feature of a draw, such as 1 + (x_j - m_j) s_j(x), has mean zero under the target; its mean over the sample is
-    set beside its standard error, autocorrelation within chains included. The result does not depend on the units of
-    the coordinates. Time and memory are linear in the number of draws.
+    set beside its standard error, autocorrelation within chains included. In its own units the result does not depend
+    on those of the coordinates. Time and memory are linear in the number of draws.
 
     Parameters
     ----------
@@ -106,6 +165,11 @@ def moment_stein_discrepancy(
         draws: autocorrelation is not corrected for, and a warning says so.
     bounds : array_like, shape (d, 2) or (2,), optional
         Bounds of the support; the target's own if not given. Without them the test accuses right samples.
+    units : {"own", "raw"}, or array_like, shape (d,), or Units
+        The sample's own standard deviations; none; or a scale for each coordinate, the same for all samples whose
+        values are to be compared.
+    by_chain : bool
+        Judge each of several chains by itself as well.
 
     Returns
     -------
@@ -136,53 +200,75 @@ def moment_stein_discrepancy(
     began = time.perf_counter()
     prepared = prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
     laid_out = Draws.of(weights, prepared)
-    moments, scale = _standardised(laid_out, prepared.bounds, prepared.points.names)
+    chosen = Units.of(units, prepared.points)
     scored = time.perf_counter()
-    mean, error, skewness, times = _statistics(moments, laid_out)
-    n_effective = laid_out.n_effective(times)
-    inflation = np.sqrt(np.maximum(times, np.median(times)))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        z = mean / (error * inflation)
-    z = np.where(mean == 0.0, 0.0, z)
-    features = features_of(len(scale))
-    whole = np.array([feature.group == "whole" for feature in features])
-    z[whole] = _without_skewness(z, skewness * inflation)[whole]
-    p_value, groups = _p_values(features, z, n_effective)
+    found = _Judged.of(laid_out, chosen, prepared.bounds)
+    chains = laid_out.by_chain() if by_chain else ()
     return MomentSteinDiscrepancy(
-        features=features,
-        mean=mean,
-        z=z,
-        autocorrelation_time=times,
-        p_value=p_value,
-        group_p_values=groups,
-        n_effective=n_effective,
-        axes=moments.loadings,
-        scale=scale,
+        features=found.features,
+        mean=found.mean,
+        z=found.z,
+        autocorrelation_time=found.times,
+        p_value=found.p_value,
+        group_p_values=found.groups,
+        n_effective=found.n_effective,
+        axes=found.axes,
+        units=chosen,
         names=prepared.points.names,
+        chains=tuple(_of_chain(label, _Judged.of(chain, chosen, prepared.bounds)) for label, chain in chains),
         seconds={"scores": scored - began, "moments": time.perf_counter() - scored},
-        warnings=prepared.notes + laid_out.warnings(n_effective),
+        warnings=prepared.notes + laid_out.warnings(found.n_effective),
     )
 
 
-def _standardised(draws: Draws, bounds: Floats | None, names: tuple[str, ...]) -> tuple[Moments, Floats]:
-    """Draws in units of their standard deviations, ready for their features; and these units."""
-    points, share = draws.points.T, draws.shares
-    centre = (points @ share)[:, None]
-    deviations = points - centre
-    deviations[(points == points[:, :1]).all(axis=1)] = 0.0  # the mean of a constant is rounded
-    largest = np.abs(deviations).max(axis=1)  # squares of the deviations themselves may overflow
-    scale = largest * np.sqrt((deviations / np.where(largest > 0.0, largest, 1.0)[:, None]) ** 2 @ share)
-    still = np.flatnonzero(~(scale > 0.0))
-    if len(still):
-        raise InputError(f"{names[still[0]]} is the same in all draws, so it has no unit: leave it out, or move it")
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """Means of the features of some draws, and their p-value."""
+
+    features: tuple[Feature, ...]
+    mean: Floats
+    z: Floats
+    times: Floats
+    p_value: float
+    groups: dict[str, float]
+    n_effective: float
+    axes: Floats
+
+    @classmethod
+    def of(cls, draws: Draws, units: Units, bounds: Floats | None) -> _Judged:
+        moments = standardised(draws, units, bounds)
+        mean, error, skewness, times = _statistics(moments, draws)
+        n_effective = draws.n_effective(times)
+        inflation = np.sqrt(np.maximum(times, np.median(times)))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = mean / (error * inflation)
+        z = np.where(mean == 0.0, 0.0, z)
+        features = features_of(len(units.scale))
+        whole = np.array([feature.group == "whole" for feature in features])
+        z[whole] = _without_skewness(z, skewness * inflation)[whole]
+        p_value, groups = _p_values(features, z, n_effective)
+        return cls(features, mean, z, times, p_value, groups, n_effective, moments.loadings)
+
+
+def _of_chain(label: int, found: _Judged) -> ChainMoments:
+    return ChainMoments(label, found.p_value, _largest_named(found.features, found.mean))
+
+
+def _largest_named(features: Sequence[Feature], mean: Floats) -> float:
+    return float(max(abs(each) for feature, each in zip(features, mean, strict=True) if feature.kind in _NAMED))
+
+
+def standardised(draws: Draws, units: Units, bounds: Floats | None) -> Moments:
+    """Draws in units, ready for their features."""
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused with the statistics
-        drift, spread = draws.scores.T * scale[:, None], np.ones_like(points)
+        deviations = units.points(draws.points).T
+        drift, spread = units.scores(draws.scores).T, np.ones_like(deviations)
         if bounds is not None:
-            anchored = Units("own", centre[:, 0], scale).from_bounds(bounds)  # near a bound the score is large
+            anchored = units.from_bounds(bounds)  # near a bound the score is large
             limits = anchored.points(bounds.T).T
-            factor, slope, _ = boundary_factor(anchored.points(points.T), limits, 1.0)
+            factor, slope, _ = boundary_factor(anchored.points(draws.points), limits, 1.0)
             drift, spread = factor.T * drift + slope.T, factor.T.copy()
-        return Moments.of(deviations / scale[:, None], drift, spread, draws), scale
+        return Moments.of(deviations, drift, spread, draws)
 
 
 def _without_skewness(z: Floats, skewness: Floats) -> Floats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -62,6 +62,34 @@ class SlicedSteinDiscrepancy(Bracketed):
         """h of every direction at the distinct points, shape (n, directions); its mean is that direction's `lower`."""
         points, scores = self.units.points(self.sample.points), self.units.scores(self.scores)
         return np.column_stack([each.test_function(points, scores) for each in self.slices])
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """What JSON documents say of it."""
+        return {
+            "measure": "sliced",
+            "value": self.value,
+            "lower": self.lower,
+            "upper": self.upper,
+            "coordinates": [
+                {"name": name, "value": each.value, "lower": each.lower, "upper": each.upper}
+                for name, each in zip(self.direction_names, self.slices, strict=True)
+            ],
+            "seconds": self.seconds,
+        }
+
+    def findings(self) -> dict[str, Any]:
+        """What the test functions show of where the sample is off, in JSON.
+
+        Returns
+        -------
+        dict
+            "regions": for every direction the mean of its test function h over the quarter of the draws that lies
+            lowest in it, the half in the middle, and the quarter that lies highest: "low", "middle", "high".
+        """
+        points, h = self.units.points(self.sample.points), self.test_functions
+        places = [points @ each.direction for each in self.slices]
+        return {"regions": [_regions(u, self.sample.weights, h[:, k]) for k, u in enumerate(places)]}
 
     def __repr__(self) -> str:
         return (
@@ -158,6 +186,17 @@ def sliced_stein_discrepancy(
         seconds={"scores": scored - began, "solve": time.perf_counter() - scored},
         warnings=prepared.notes,
     )
+
+
+def _regions(u: Floats, weights: Floats, h: Floats) -> dict[str, float]:
+    """Means of h over the lowest quarter, the middle half and the highest quarter of u."""
+    order = np.argsort(u, kind="stable")
+    reached = np.cumsum(weights[order]) - 0.5 * weights[order]
+    region = np.searchsorted([0.25, 0.75], reached)
+    mass = np.bincount(region, weights=weights[order], minlength=3)
+    sums = np.bincount(region, weights=(weights * h)[order], minlength=3)
+    means = np.divide(sums, mass, out=np.zeros(3), where=mass > 0.0)
+    return dict(zip(("low", "middle", "high"), means.tolist(), strict=True))
 
 
 def _directions(directions: str | ArrayLike, names: tuple[str, ...]) -> tuple[Floats, tuple[str, ...]]:

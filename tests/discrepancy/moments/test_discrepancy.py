@@ -6,8 +6,9 @@ from scipy import stats
 
 import steinkit as sk
 from steinkit.discrepancy.cross_fitting import Draws
-from steinkit.discrepancy.moments.discrepancy import _standardised, moment_stein_discrepancy
+from steinkit.discrepancy.moments.discrepancy import moment_stein_discrepancy, standardised
 from steinkit.discrepancy.preparation import prepare
+from steinkit.discrepancy.units import Units
 
 CORRELATED = sk.targets.Normal([1.0, -2.0, 0.5], covariance=[[4.0, 1.8, 0.0], [1.8, 1.0, 0.1], [0.0, 0.1, 0.25]])
 
@@ -219,7 +220,7 @@ def test_features_have_mean_zero_on_a_box():
     both, share = np.vstack([learn, x]), np.concatenate([np.full(len(x), 1.0 / len(x)), density / density.sum()])
     prepared = prepare(both, None, scores=-both[:, ::-1] - 1.0, weights=share, bounds=box)
     laid_out = Draws.of(share, prepared)
-    moments, _ = _standardised(laid_out, prepared.bounds, ("x1", "x2"))
+    moments = standardised(laid_out, Units.of("own", prepared.points), prepared.bounds)
     use = laid_out.halves[1]
     for values in moments.feature_values():
         values = values[:, use]

@@ -1,0 +1,94 @@
+"""What is said of a sliced graph Stein discrepancy: the number, its proof, and where the sample is off, slice by slice.
+
+What only the test functions show, where there are too many draws and where too few, is said where the entry has
+"findings", those of `SlicedSteinDiscrepancy.findings`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from steinkit.describe.claims import CERTIFIED_BETWEEN, DescribedMeasure, claimed, place
+from steinkit.describe.description import Description, Document, spent, spread, standing
+from steinkit.describe.numbers import compact, count, listed, midpoint, rounded_outwards, sentence
+from steinkit.describe.statement import Statement
+from steinkit.describe.table import Table
+
+_WHERE = "Where is it off?"
+_DESCRIBED = 3  # coordinates
+_REGIONS = {"low": "at the low end", "middle": "in the middle", "high": "at the high end"}
+_NO_PRAISE = "; below is no proof of quality"
+_MEANING = (
+    "It is the sum over the coordinates of the largest mean of h, which is 0 under the target, over functions of that "
+    "coordinate alone: what it finds is there, it falls like one over the root of the number of draws in every "
+    "dimension, and too narrow a sample does not score lower. It does not see shapes that no coordinate shows by "
+    "itself, nor a mode that no draw has visited."
+)
+
+
+def describe_sliced(
+    measure: DescribedMeasure, entry: Document, reference: Document | None, sample: Document
+) -> Description:
+    """The number, the comparison, the coordinates that carry most, and a table of brackets."""
+    lower, upper = entry["lower"], entry["upper"]
+    what = f"What is its {measure.title}?"
+    size = f"({count(sample['draws'], 'draw')}, {count(sample['dim'], 'coordinate')})"
+    number = f"The {measure.title} is {midpoint(lower, upper)}, {claimed(measure.claim, lower, upper)} {size}."
+    said = [
+        Statement("number", what, number),
+        Statement("limits", f"What does the {measure.title} say?", _MEANING, continues=True),
+    ]
+    if reference is not None:
+        said.append(Statement("comparison", "Is that good?", _comparison(entry, reference)))
+    where = _where(entry, reference)
+    said += [Statement("blame", _WHERE, where)] if where else []
+    if spent(entry):
+        said.append(Statement("method", "How was it computed?", f"Seconds: {spent(entry)}."))
+    return Description(measure.title, tuple(said), _table(entry, measure.title))
+
+
+def _comparison(entry: Document, reference: Document) -> str:
+    low, high = spread(reference)
+    n = len(reference["samples"])
+    compared = (
+        f"{count(n, 'independent sample')} of {reference['draws']} draws from the target "
+        f"{'has' if n == 1 else 'have'} {low:.4g} to {high:.4g}, median {reference['median']:.4g}."
+    )
+    return compared + (f" This sample is {standing(entry, reference, _NO_PRAISE)}." if n > 1 else "")
+
+
+def _where(entry: Document, reference: Document | None) -> str:
+    """What the heaviest slices carry, and where along them there tend to be too many draws."""
+    rows = entry["coordinates"]
+    regions = entry.get("findings", {}).get("regions")
+    order = sorted(range(len(rows)), key=lambda j: -rows[j]["value"])
+    heavy = [j for j in order[:_DESCRIBED] if rows[j]["value"] >= 0.5 * rows[order[0]]["value"]]
+    said = []
+    if len(rows) > 1:
+        carried = [f"{rows[j]['name']} ({compact(rows[j]['value'])})" for j in heavy]
+        said.append(f"Most is carried by {listed(carried)}.")
+    if regions is not None:
+        found = [(rows[j]["name"], _too_many(regions[j], rows[j]["value"])) for j in heavy]
+        said += [f"In {name}, {words}." for name, words in found if words]
+    if said and reference is not None and place(entry["lower"], entry["upper"], *spread(reference)) != "above":
+        said.insert(0, "Independent samples score as much, so what follows may be sampling noise.")
+    return " ".join(said)
+
+
+def _too_many(means: Mapping[str, float], carried: float) -> str:
+    """In which regions h is large, and in which it is negative."""
+    many = [words for region, words in _REGIONS.items() if means[region] >= carried > 0.0]
+    few = [words for region, words in _REGIONS.items() if means[region] < 0.0]
+    if not many or not few:
+        return ""
+    return f"there tend to be too many draws {listed(many)} and too few {listed(few)}"
+
+
+def _table(entry: Mapping[str, Any], title: str) -> Table:
+    rows = tuple(
+        (each["name"], midpoint(*ends), " and ".join(rounded_outwards(*ends)))
+        for each in (*entry["coordinates"], {**entry, "name": "total"})
+        for ends in [(each["lower"], each["upper"])]
+    )
+    return Table(f"{sentence(title)} by coordinate", ("coordinate", "discrepancy", CERTIFIED_BETWEEN), rows)

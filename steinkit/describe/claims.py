@@ -16,6 +16,11 @@ UNVISITED = (
 )
 """What no Stein discrepancy proves."""
 
+ACCUSED = "These draws are not from the target"
+UNSUSPECTED = "No bias found"
+UNDECIDED = "There are too few effective draws to judge"
+"""What a verdict says, by its p-value and the effective draws."""
+
 Claim = Literal["proved", "found", "estimated"]
 """A bracket with every rounding bounded; one of which a part is extrapolated or assumed; no bracket at all."""
 

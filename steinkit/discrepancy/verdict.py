@@ -18,20 +18,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.chains import chain_diagnostics
+from steinkit.describe.render import running_text
+from steinkit.describe.verdict import verdict_sentence, verdict_statements
+from steinkit.discrepancy.blame import Blame, blamed
 from steinkit.discrepancy.burn_in import burn_in_p_value, early_rows
 from steinkit.discrepancy.cross_fitting import Draws
 from steinkit.discrepancy.kernel.base_kernels import IMQ
 from steinkit.discrepancy.kernel.goodness_of_fit import kernel_stein_test
 from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy
 from steinkit.discrepancy.kernel.stein_kernel import stein_kernel_at
+from steinkit.discrepancy.matters import p_value_beyond, require_size
 from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy, moment_stein_discrepancy
-from steinkit.discrepancy.moments.features import Feature
 from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.discrepancy.sliced.goodness_of_fit import SlicedSteinTest, sliced_stein_test
 from steinkit.discrepancy.units import Units
@@ -39,40 +42,11 @@ from steinkit.errors import InputError, UsageError
 from steinkit.sample import DistinctSample, Floats, Integers, Sample
 from steinkit.target import Seed, Target
 
-Direction = Literal["too high", "too low", "too wide", "too narrow", "correlation too low", "correlation too high"]
-
 _MOST_PAIRED = 4000  # draws that enter the kernel test's bootstrap, whose time grows with their square
 _MOST_SUMMED = 20_000  # draws that enter n_eff: a subset is no further off than as many independent draws
 _OUTLYING = 0.5  # of a coordinate's variance, above which one point alone makes its unit
 _FEW_EFFECTIVE = 100.0
-_BLAMED = 5
-_BLAMED_FROM = 3.0  # standard errors below which a moment is not named
-_BLAMED_SHARE = 0.2  # of the largest, in standard errors, below which a moment is not named beside it
-
-
-@dataclass(frozen=True)
-class Blame:
-    """A moment that is off.
-
-    Attributes
-    ----------
-    kind : {"location", "spread", "dependence"}
-    coordinates : tuple of str
-    z : float
-        Standard errors from zero.
-    size : float
-        The mean of the moment's feature, which is zero under the target, in standard units.
-    direction : str
-        What the draws are: "too high", "too low", "too wide", "too narrow", or "correlation too low" or "too high", as
-        signed numbers: a correlation of -.8 is lower than one of -.5. All of it is meant given the other coordinates:
-        where only the correlation of two is too weak, each is too wide given the other, but the dependence comes first.
-    """
-
-    kind: Literal["location", "spread", "dependence"]
-    coordinates: tuple[str, ...]
-    z: float
-    size: float
-    direction: Direction
+_UNTESTED = ("shares of modes that lie apart", "modes that no draw has visited")
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,14 +63,21 @@ class Verdict:
     n_eff : float
         Independent draws that would be as far off; of more than 20,000 draws, as 20,000 of them evenly spread are.
     ess : float
-        Effective sample size of the chains, the smallest of the coordinates'; blind to bias. NaN where undefined.
+        Effective sample size of the chains, the smallest of the coordinates', and of the weights; blind to bias. NaN
+        where undefined.
+    effective_draws : float
+        Draws over the autocorrelation time of what the tests look at; Kish's effective size of weighted draws.
     enough_draws : bool
-        Whether there are a hundred effective draws, below which right samples are accused too often.
+        Whether there are a hundred of these, below which right samples are accused too often.
     blame : tuple of Blame
         Moments that are off, worst first; none where `p` is above `level`.
     burn_in : float or None
         The p-value of moments and slices without the first tenth of every chain, where only that tenth is off; None
         where it is not, or for weighted draws and bounded supports.
+    matters : float or None
+        The size asked for, in standard units, from which a moment that is off matters.
+    p_matters : float or None
+        Probability that moments which are off by at most that much show as much.
     level : float
         The p-value from which draws are said not to come from the target.
     moments : MomentSteinDiscrepancy
@@ -112,9 +93,12 @@ class Verdict:
     p_ksd: float | None
     n_eff: float
     ess: float
+    effective_draws: float
     enough_draws: bool
     blame: tuple[Blame, ...]
     burn_in: float | None
+    matters: float | None
+    p_matters: float | None
     level: float
     moments: MomentSteinDiscrepancy
     sliced: SlicedSteinTest
@@ -128,26 +112,46 @@ class Verdict:
         return self.enough_draws and self.p <= self.level
 
     @property
+    def sentence(self) -> str:
+        """The verdict in a sentence or two."""
+        return verdict_sentence(self._facts)
+
+    def summary(self) -> str:
+        """Say in words whether the draws may be used, what is wrong if not, and what was not tested."""
+        return running_text(verdict_statements(self._facts))
+
+    @property
     def document(self) -> dict[str, Any]:
-        """The verdict as JSON keeps it."""
+        """What ``steinkit score --json`` prints as "verdict"."""
+        return {**self._facts, "sentence": self.sentence}
+
+    @property
+    def _facts(self) -> dict[str, Any]:
         return {
             "p": self.p,
             "p_moments": self.p_moments,
             "p_sliced": self.p_sliced,
             "p_ksd": self.p_ksd,
+            "level": self.level,
             "n_eff": self.n_eff if math.isfinite(self.n_eff) else None,
             "ess": self.ess if math.isfinite(self.ess) else None,
+            "draws": self.draws,
+            "effective_draws": self.effective_draws,
             "enough_draws": self.enough_draws,
+            "burn_in": self.burn_in,
+            "matters": self.matters,
+            "p_matters": self.p_matters,
             "blame": [
                 {
                     "kind": each.kind,
                     "coordinates": list(each.coordinates),
                     "z": each.z,
+                    "size": each.size,
                     "direction": each.direction,
                 }
                 for each in self.blame
             ],
-            "not_tested": ["shares of modes that lie apart", "modes that no draw has visited"],
+            "not_tested": list(_UNTESTED),
         }
 
     def __repr__(self) -> str:
@@ -163,6 +167,7 @@ def verdict(
     weights: ArrayLike | None = None,
     bounds: ArrayLike | None = None,
     level: float = 0.01,
+    matters: float | None = None,
     rng: Seed = 0,
 ) -> Verdict:
     """Judge whether draws may be used as draws of their target, without any others to compare with.
@@ -182,6 +187,9 @@ def verdict(
         Bounds of the support; the target's own if not given.
     level : float
         The p-value from which draws are said not to come from the target.
+    matters : float, optional
+        Ask as well whether some location, spread or dependence is off by more than this size, in standard units: see
+        `steinkit.discrepancy.blame.size_of` for what a size is, and is not.
     rng : int, numpy.random.Generator or None
         Seed of the kernel test's bootstrap.
 
@@ -192,7 +200,7 @@ def verdict(
     Raises
     ------
     UsageError, InputError, SolverError
-        As `moment_stein_discrepancy` and `sliced_stein_test` do.
+        As `moment_stein_discrepancy` and `sliced_stein_test` do; or if `level` or `matters` is out of range.
 
     Notes
     -----
@@ -208,6 +216,8 @@ def verdict(
     """
     if not 0.0 < level < 1.0:
         raise UsageError(f"level must lie between 0 and 1; received {level}")
+    if matters is not None:
+        require_size(matters)
     prepared = prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
     scored = _scored(weights, prepared)
     laid_out = Draws.of(weights, prepared)
@@ -217,7 +227,7 @@ def verdict(
     p_ksd, n_eff = _kernel_test(scored, laid_out, units, prepared.bounds, rng)
     p = _bonferroni(moments.p_value, sliced.p_value, p_ksd)
     n_effective = min(moments.n_effective, sliced.n_effective)
-    diagnosed = chain_diagnostics(prepared.given)
+    diagnosed = chain_diagnostics(prepared.weighted(weights))
     enough = n_effective >= _FEW_EFFECTIVE
     standardised = replace(laid_out, points=units.points(laid_out.points), scores=units.scores(laid_out.scores))
     is_biased = enough and p <= level
@@ -227,10 +237,13 @@ def verdict(
         p_sliced=sliced.p_value,
         p_ksd=p_ksd,
         n_eff=n_eff,
-        ess=diagnosed.min_ess,
+        ess=min(diagnosed.min_ess, diagnosed.weight_ess) if laid_out.is_weighted else diagnosed.min_ess,
+        effective_draws=n_effective,
         enough_draws=enough,
-        blame=_blame(moments, prepared.points.names) if is_biased else (),
+        blame=blamed(moments, _correlation(standardised)) if is_biased else (),
         burn_in=_without_burn_in(scored, standardised, prepared.bounds, level) if enough else None,
+        matters=matters,
+        p_matters=None if matters is None else p_value_beyond(moments, matters),
         level=level,
         moments=moments,
         sliced=sliced,
@@ -251,6 +264,11 @@ def _scored(weights: ArrayLike | None, prepared: Prepared) -> Sample:
     carried = np.flatnonzero(prepared.points.inverse >= 0)
     scores = prepared.scores[prepared.points.inverse[carried]]
     return replace(replace(given, scores=None)[carried], scores=scores, names=prepared.points.names)
+
+
+def _correlation(standardised: Draws) -> Floats:
+    points = standardised.points
+    return np.asarray((points * standardised.shares[:, None]).T @ points)
 
 
 def _bonferroni(*p_values: float | None) -> float:
@@ -331,32 +349,3 @@ def _thinned(draws: int) -> tuple[str, ...]:
     if draws > _MOST_SUMMED:
         found += (f"n_eff is that of {_MOST_SUMMED} of the {draws} draws, and no larger than they allow",)
     return found
-
-
-def _blame(moments: MomentSteinDiscrepancy, names: tuple[str, ...]) -> tuple[Blame, ...]:
-    worst = moments.largest(_BLAMED)
-    largest = abs(worst[0][2])
-    return tuple(
-        Blame(
-            kind=feature.kind,  # type: ignore[arg-type]
-            coordinates=tuple(names[j] for j in feature.coordinates),
-            z=z,
-            size=size,
-            direction=_direction(feature, size),
-        )
-        for feature, size, z in worst
-        if abs(z) >= max(_BLAMED_FROM, _BLAMED_SHARE * largest)
-    )
-
-
-def _direction(feature: Feature, size: float) -> Direction:
-    """What a mean above or below zero says of the draws.
-
-    Under a normal target with covariance S, and draws of mean m and covariance C about it, the mean of t is -S^-1 m,
-    that of 1 + c_j t_j is 1 - (C S^-1)_jj, and that of c_i t_j + c_j t_i grows as the correlation of the draws falls.
-    """
-    if feature.kind == "location":
-        return "too low" if size > 0.0 else "too high"
-    if feature.kind == "spread":
-        return "too narrow" if size > 0.0 else "too wide"
-    return "correlation too low" if size > 0.0 else "correlation too high"

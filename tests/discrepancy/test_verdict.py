@@ -62,7 +62,7 @@ def test_a_short_chain_accuses_nobody():
     [
         (lambda x: x + np.array([0.3, 0.0]), "location", {"x1", "x2"}, "too high"),
         (lambda x: x - np.array([0.3, 0.0]), "location", {"x1", "x2"}, "too low"),
-        (lambda x: np.column_stack([np.roll(x[:, 0], 1), x[:, 1]]), "dependence", {"x1", "x2"}, "correlation too low"),
+        (lambda x: np.column_stack([np.roll(x[:, 0], 1), x[:, 1]]), "dependence", {"x1", "x2"}, "correlation too weak"),
     ],
 )
 def test_what_is_wrong_under_correlation_is_named(wrong, kind, coordinates, direction):
@@ -78,10 +78,10 @@ def test_what_is_wrong_under_correlation_is_named(wrong, kind, coordinates, dire
 def test_dependence_that_is_too_strong():
     target = sk.targets.Normal([0.0, 0.0])
     found = sk.verdict(CORRELATED.sample(1000, np.random.default_rng(2)), target)
-    assert (found.blame[0].kind, found.blame[0].direction) == ("dependence", "correlation too high")
-    assert sk.verdict(CORRELATED.sample(1000, np.random.default_rng(2)) * np.array([1.0, -1.0]), target).blame[
-        0
-    ].direction == ("correlation too low")
+    assert (found.blame[0].kind, found.blame[0].direction) == ("dependence", "correlation too strong")
+    turned = CORRELATED.sample(1000, np.random.default_rng(2)) * np.array([1.0, -1.0])
+    assert sk.verdict(turned, target).blame[0].direction == "correlation too strong"
+    assert sk.verdict(turned, CORRELATED).blame[0].direction == "correlation of wrong sign"
 
 
 def test_units_of_the_coordinates_do_not_matter():
@@ -124,9 +124,10 @@ def test_the_document_is_json_and_keeps_the_contracts_keys():
     document = sk.verdict(1.3 * normal(7, (500, 2)), sk.targets.Normal([0.0, 0.0])).document
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert list(document) == [
-        "p", "p_moments", "p_sliced", "p_ksd", "n_eff", "ess", "enough_draws", "blame", "not_tested",
+        "p", "p_moments", "p_sliced", "p_ksd", "level", "n_eff", "ess", "draws", "effective_draws", "enough_draws",
+        "burn_in", "matters", "p_matters", "blame", "not_tested", "sentence",
     ]  # fmt: skip
-    assert list(document["blame"][0]) == ["kind", "coordinates", "z", "direction"]
+    assert list(document["blame"][0]) == ["kind", "coordinates", "z", "size", "direction"]
 
 
 def test_a_level_that_is_none():

@@ -1,0 +1,176 @@
+"""What is said of a verdict: whether the draws may be used, what is wrong with them if not, and what was not tested.
+
+Documents are those that ``steinkit score --json`` prints as "verdict".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from steinkit.describe.claims import ACCUSED, UNDECIDED, UNSUSPECTED
+from steinkit.describe.numbers import compact, count, listed
+from steinkit.describe.statement import Statement
+
+Document = Mapping[str, Any]
+Fault = Mapping[str, Any]
+
+_MAY_BE_USED = "May these draws be used?"
+_TIED = 0.9  # of the worst fault's |z|, from which another is as bad
+_MIXED_ALIKE = 0.5  # of ESS: independent draws that are as far off, above which bias is small beside chance
+_NAMED = 3  # coordinates of one fault
+_WANTED = 100
+_GIVEN = "Each is meant given the other coordinates:"
+_TESTS = {"p_moments": "moments", "p_sliced": "slices", "p_ksd": "kernel"}
+_SEEN_BY = {"p_moments": "the moments together show", "p_sliced": "the slices show", "p_ksd": "the kernel test shows"}
+
+
+def verdict_sentence(document: Document) -> str:
+    """The verdict, its size beside slow mixing, and whether it matters where that was asked."""
+    return " ".join(filter(None, (_head(document), _size(document), _matters(document))))
+
+
+def verdict_statements(document: Document) -> list[Statement]:
+    """The sentence, what is wrong, the tests behind it, and what none of them sees."""
+    found = [Statement("number", _MAY_BE_USED, verdict_sentence(document))]
+    if len(document["blame"]) > 1 or (document["blame"] and document["burn_in"] is not None):
+        found.append(Statement("blame", "What is wrong with them?", _faults(document)))
+    found.append(Statement("limits", "What was not tested?", f"Not tested: {listed(document['not_tested'])}."))
+    found.append(Statement("method", "How was it tested?", _tests(document)))
+    return found
+
+
+def verdict_label(document: Document | None) -> str:
+    """The verdict in a table's cell."""
+    if document is None:
+        return "none"
+    if not document["enough_draws"]:
+        return "too few draws"
+    return "biased" if is_accused(document) else "no bias seen"
+
+
+def is_accused(document: Document) -> bool:
+    """Whether draws are said not to come from their target."""
+    return bool(document["enough_draws"] and document["p"] <= document["level"])
+
+
+def fault(each: Fault) -> str:
+    """What is wrong, as a clause: "mu is too high"."""
+    names, direction = each["coordinates"], each["direction"]
+    named = listed(names, most=_NAMED)
+    if each["kind"] == "dependence":
+        return f"the correlation of {named} is {direction.removeprefix('correlation ')}"
+    if each["kind"] == "tails":
+        return f"the tails{f' of {named}' if len(names) == 1 else ''} are {direction}"
+    return f"{named} is {direction}" if len(names) == 1 else f"{named} together are {direction}"
+
+
+def _head(document: Document) -> str:
+    if not document["enough_draws"]:
+        return (
+            f"{UNDECIDED}: {document['effective_draws']:.0f} of {count(document['draws'], 'draw')}, where {_WANTED} "
+            "are wanted. That they are right is not said, nor that they are wrong."
+        )
+    p = probability(document["p"])
+    late = document["burn_in"]
+    if not is_accused(document):
+        ess = f" with ESS {document['ess']:.0f}" if document["ess"] is not None else ""
+        head = f"{UNSUSPECTED} that {count(document['draws'], 'draw')}{ess} could show ({p})."
+        if late is None:
+            return head
+        return (
+            f"{head} But the first draws are off: leave out the first tenth of every chain ({probability(late)} then)."
+        )
+    if late is not None:
+        return (
+            f"{ACCUSED} ({p}), but only the first draws are to blame: without the first tenth of every chain no bias "
+            f"is seen ({probability(late)})."
+        )
+    return f"{ACCUSED} ({p}): {_worst(document)}."
+
+
+def _worst(document: Document) -> str:
+    """The worst fault, and those that are as bad."""
+    faults = document["blame"]
+    if not faults:
+        seen = min((key for key in _TESTS if document[key] is not None), key=lambda key: document[key])
+        return f"no location, spread or correlation stands out; it is the shape that is off, as {_SEEN_BY[seen]}"
+    worst = _ties(faults)[0]
+    if len(worst) == 1:
+        return _measured(worst[0])
+    errors = [_errors(each["z"]) for each in worst]
+    how = (
+        f"{errors[0]} standard errors off"
+        if len(set(errors)) == 1
+        else f"{errors[-1]} to {errors[0]} standard errors off"
+    )
+    return f"{listed([fault(each) for each in worst], of='more faults')} ({how}: a tie)"
+
+
+def _measured(each: Fault) -> str:
+    """A fault and its evidence."""
+    if each["kind"] == "location":
+        return f"{fault(each)} (its mean score is {_errors(each['z'])} standard errors from 0)"
+    return f"{fault(each)} ({_errors(each['z'])} standard errors off)"
+
+
+def _faults(document: Document) -> str:
+    """All faults, largest first, with ties as ties."""
+    groups = [
+        f"{' and '.join(map(_measured, group))}{', a tie' * (len(group) > 1)}" for group in _ties(document["blame"])
+    ]
+    said = f"What is wrong, largest first: {'; '.join(groups)}."
+    if any(each["kind"] == "dependence" for each in document["blame"]):
+        return f"{said} {_GIVEN} where the correlation of two is off, so is the spread of each given the other."
+    return f"{said} {_GIVEN} one that is right may be off given another that is not."
+
+
+def _ties(faults: Sequence[Fault]) -> list[list[Fault]]:
+    """Faults in groups of those as bad as the worst of the group."""
+    groups: list[list[Fault]] = []
+    for each in faults:
+        if groups and abs(each["z"]) >= _TIED * abs(groups[-1][0]["z"]):
+            groups[-1].append(each)
+        else:
+            groups.append([each])
+    return groups
+
+
+def _size(document: Document) -> str:
+    """How far off accused draws are, beside how well their chains mixed."""
+    if not is_accused(document) or document["n_eff"] is None:
+        return ""
+    n_eff, ess = document["n_eff"], document["ess"]
+    said = f"They are as far off as about {_draws(n_eff)} independent draws"
+    if ess is None:
+        return f"{said}."
+    if n_eff < _MIXED_ALIKE * ess:
+        return f"{said}; their ESS is {ess:.0f}, so this is bias, not slow mixing."
+    return f"{said}; their ESS is {ess:.0f}, so the bias is small beside what chance leaves of so many draws."
+
+
+def _matters(document: Document) -> str:
+    delta, p = document["matters"], document["p_matters"]
+    if delta is None or not document["enough_draws"]:
+        return ""
+    if p <= document["level"]:
+        return f"Some moment is off by more than {delta:g} in standard units ({probability(p)})."
+    return f"That a moment is off by more than {delta:g} in standard units is not shown ({probability(p)})."
+
+
+def _tests(document: Document) -> str:
+    tests = [f"{name} {probability(document[key])}" for key, name in _TESTS.items() if document[key] is not None]
+    return f"Tests: {', '.join(tests)}; together {probability(document['p'])}."
+
+
+def probability(p: float) -> str:
+    """A p-value, as "p = 0.03"."""
+    return f"p = {p:.2g}" if p > 0.0 else "p < 1e-300"
+
+
+def _errors(z: float) -> str:
+    return f"{abs(z):.1f}" if abs(z) < 10.0 else compact(round(abs(z)), 3)
+
+
+def _draws(n_eff: float) -> str:
+    return f"{n_eff:.0f}" if n_eff >= 10.0 else f"{n_eff:.2g}"

@@ -1,0 +1,162 @@
+"""What is wrong with a sample, read from its moments: which coordinates or pairs are off, and which way.
+
+Moments name the right coordinate where shares of a discrepancy blame the stiff one. They are about a coordinate given
+the others: a score is the slope of a conditional density. Where only the correlation of two coordinates is too weak,
+each is too wide given the other as well, but their dependence comes first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from steinkit.discrepancy.cross_fitting import tail_probability
+from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy
+from steinkit.discrepancy.moments.features import Feature
+from steinkit.sample import Floats
+
+Kind = Literal["location", "spread", "dependence", "tails"]
+Direction = Literal[
+    "too high",
+    "too low",
+    "too wide",
+    "too narrow",
+    "correlation too weak",
+    "correlation too strong",
+    "correlation of wrong sign",
+    "too heavy",
+    "too light",
+]
+
+_MOST = 5
+_LEAST = 3.0  # standard errors below which a moment is not named
+_LEAST_SHARE = 0.2  # of the largest, in standard errors, below which a moment is not named beside it
+_UNEXPLAINED = 0.01  # p-value of the worst coordinate or pair, above which what concerns several is named
+_MOST_LOADINGS = 4
+_LEAST_LOADING = 0.5  # of an axis's largest squared loading, below which a coordinate is not named with it
+_NO_CORRELATION = 3.0  # standard errors of a correlation of zero, within which a sample has none
+
+
+@dataclass(frozen=True)
+class Blame:
+    """A moment that is off.
+
+    Attributes
+    ----------
+    kind : {"location", "spread", "dependence", "tails"}
+    coordinates : tuple of str
+        One; the pair of a dependence; those that a principal axis loads on most; or all.
+    z : float
+        Standard errors from zero.
+    size : float
+        In standard units: see `size_of`.
+    direction : str
+        What the draws are, given the other coordinates: "too high", "too low"; "too wide", "too narrow"; "correlation
+        too weak", "correlation too strong", "correlation of wrong sign"; of tails "too heavy", "too light".
+    """
+
+    kind: Kind
+    coordinates: tuple[str, ...]
+    z: float
+    size: float
+    direction: Direction
+
+
+def size_of(feature: Feature, mean: float) -> float:
+    """How far off a moment is, in standard units: |mean of the score|, and half of |the mean of the other features|.
+
+    For draws of a normal distribution and a normal target of independent coordinates it is the shift in standard
+    deviations, the relative error of the variance halved (which is that of the standard deviation where it is small),
+    and the error of the correlation. Where one moment alone is off and the coordinates are correlated it is larger: a
+    shift d of x_j has size d / (1 - R^2), R^2 being the share of the variance of x_j that the others explain; where
+    coordinates are shifted along with those they are correlated with it is smaller. A size of another target has no
+    such meaning: it is a mean that ought to be zero.
+    """
+    return abs(mean) * (1.0 if feature.kind == "location" else 0.5)
+
+
+def blamed(moments: MomentSteinDiscrepancy, correlation: Floats) -> tuple[Blame, ...]:
+    """Moments that are off, worst first.
+
+    Parameters
+    ----------
+    moments : MomentSteinDiscrepancy
+    correlation : ndarray, shape (d, d)
+        Of the draws.
+    """
+    found = list(moments.largest(_MOST))
+    least = max(_LEAST, _LEAST_SHARE * abs(found[0][2]))
+    found = [each for each in found if abs(each[2]) >= least]
+    found = [*_of_several(moments), *found][:_MOST]
+    none = _NO_CORRELATION / math.sqrt(moments.n_effective)
+    return tuple(
+        Blame(
+            kind=_kind(feature),
+            coordinates=_coordinates(feature, moments),
+            z=z,
+            size=size_of(feature, mean),
+            direction=_direction(feature, mean, correlation, none),
+        )
+        for feature, mean, z in found
+    )
+
+
+def _of_several(moments: MomentSteinDiscrepancy) -> list[tuple[Feature, float, float]]:
+    """The moment of an axis or of all coordinates, where no coordinate or pair proves anything by itself."""
+    named = moments.largest(len(moments.features))
+    largest = abs(named[0][2])
+    if len(named) * 2.0 * tail_probability(largest, moments.n_effective) < _UNEXPLAINED:
+        return []
+    kinds = ("axis spread", "total spread", "tails") if len(moments.names) > 1 else ("tails",)
+    rows = [k for k, feature in enumerate(moments.features) if feature.kind in kinds]
+    worst = max(rows, key=lambda k: abs(moments.z[k]))
+    if abs(moments.z[worst]) < max(_LEAST, largest):
+        return []
+    return [(moments.features[worst], float(moments.mean[worst]), float(moments.z[worst]))]
+
+
+def _kind(feature: Feature) -> Kind:
+    return "spread" if "spread" in feature.kind else feature.kind  # type: ignore[return-value]
+
+
+def _coordinates(feature: Feature, moments: MomentSteinDiscrepancy) -> tuple[str, ...]:
+    if feature.kind == "axis spread":
+        return tuple(moments.names[j] for j in _loaded(moments.axes[:, :, feature.coordinates[0]]))
+    return tuple(moments.names[j] for j in feature.coordinates) or moments.names
+
+
+def _loaded(loadings: Floats) -> Sequence[int]:
+    """The coordinates that an axis, shape (halves, d), loads on most, in the sample's order."""
+    shares = np.square(loadings).mean(axis=0)
+    order = np.argsort(-shares, kind="stable")[:_MOST_LOADINGS]
+    return sorted(int(j) for j in order if shares[j] >= _LEAST_LOADING * shares[order[0]])
+
+
+def _direction(feature: Feature, mean: float, correlation: Floats, none: float) -> Direction:
+    """What a mean above or below zero says of the draws.
+
+    Under a normal target with covariance S, and draws of mean m and covariance C about it, the mean of t is -S^-1 m,
+    that of 1 + c_j t_j is 1 - (C S^-1)_jj, and that of c_i t_j + c_j t_i grows as the correlation of the draws falls.
+    """
+    if feature.kind == "location":
+        return "too low" if mean > 0.0 else "too high"
+    if feature.kind == "tails":
+        return "too light" if mean > 0.0 else "too heavy"
+    if feature.kind == "dependence":
+        return _strength(mean, float(correlation[feature.coordinates]), none)
+    return "too narrow" if mean > 0.0 else "too wide"
+
+
+def _strength(mean: float, correlation: float, none: float) -> Direction:
+    """What a dependence is, by the draws' own correlation, which is none up to what chance makes of it.
+
+    For two coordinates under a normal target the mean is 2 (rho - r) / (1 - rho^2), with the target's correlation rho
+    and the draws' r: rho and r have different signs where it is larger than 2 |r| and turns r towards zero.
+    """
+    if abs(correlation) <= none or mean * correlation > 0.0:
+        return "correlation too weak"
+    return "correlation of wrong sign" if abs(mean) > 2.0 * abs(correlation) + 2.0 * none else "correlation too strong"

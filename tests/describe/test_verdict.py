@@ -1,0 +1,138 @@
+"""A verdict in words: accused, unsuspected, undecided, off at the start, large enough to matter."""
+
+import pytest
+
+from steinkit.describe.render import running_text
+from steinkit.describe.verdict import fault, verdict_label, verdict_sentence, verdict_statements
+
+LOCATION = {"kind": "location", "coordinates": ["mu"], "z": -9.04, "size": 0.28, "direction": "too high"}
+SPREAD = {"kind": "spread", "coordinates": ["tau"], "z": 8.4, "size": 0.2, "direction": "too narrow"}
+PAIR = {"kind": "dependence", "coordinates": ["mu", "tau"], "z": 4.0, "size": 0.1, "direction": "correlation too weak"}
+RIGHT = {
+    "p": 0.4,
+    "p_moments": 0.2,
+    "p_sliced": 0.5,
+    "p_ksd": 0.13,
+    "level": 0.01,
+    "n_eff": 930.0,
+    "ess": 100.4,
+    "draws": 1000,
+    "effective_draws": 120.0,
+    "enough_draws": True,
+    "burn_in": None,
+    "matters": None,
+    "p_matters": None,
+    "blame": [],
+    "not_tested": ["shares of modes that lie apart", "modes that no draw has visited"],
+}
+WRONG = {**RIGHT, "p": 2.34e-9, "n_eff": 40.2, "ess": 850.3, "blame": [LOCATION]}
+
+
+def said(document):
+    return " ".join(running_text(verdict_statements(document)).split())
+
+
+def test_wrong_draws_are_accused_with_the_worst_fault_and_their_size_beside_slow_mixing():
+    assert verdict_sentence(WRONG) == (
+        "These draws are not from the target (p = 2.3e-09): mu is too high (its mean score is 9.0 standard errors from "
+        "0). They are as far off as about 40 independent draws; their ESS is 850, so this is bias, not slow mixing."
+    )
+    assert verdict_label(WRONG) == "biased"
+
+
+def test_right_draws_are_praised_no_more_than_they_can_show():
+    assert verdict_sentence(RIGHT) == "No bias found that 1000 draws with ESS 100 could show (p = 0.4)."
+    assert verdict_sentence({**RIGHT, "ess": None}) == "No bias found that 1000 draws could show (p = 0.4)."
+    assert verdict_label(RIGHT) == "no bias seen"
+
+
+@pytest.mark.parametrize("p", [0.5, 1e-12])
+def test_too_few_effective_draws_accuse_nobody(p):
+    few = {
+        **RIGHT,
+        "p": p,
+        "enough_draws": False,
+        "effective_draws": 45.2,
+        "draws": 900,
+        "matters": 0.1,
+        "p_matters": p,
+    }
+    assert verdict_sentence(few).startswith(
+        "There are too few effective draws to judge: 45 of 900 draws, where 100 are wanted."
+    )
+    assert "not from the target" not in said(few)
+    assert "off by more" not in said(few)
+    assert verdict_label(few) == "too few draws"
+
+
+def test_a_bias_that_is_small_beside_chance_is_said_to_be():
+    assert verdict_sentence({**WRONG, "n_eff": 800.0}).endswith(
+        "as about 800 independent draws; their ESS is 850, so the bias is small beside what chance leaves of so many "
+        "draws."
+    )
+    assert "independent draws" not in verdict_sentence({**WRONG, "n_eff": None})
+
+
+def test_ties_are_said_as_ties():
+    """Within a tenth of the worst; the third is not."""
+    tied = {**WRONG, "blame": [LOCATION, SPREAD, PAIR]}
+    assert "mu is too high and tau is too narrow (8.4 to 9.0 standard errors off: a tie)." in verdict_sentence(tied)
+    text = said(tied)
+    assert "tau is too narrow (8.4 standard errors off), a tie; the correlation of mu and tau is too weak (4.0" in text
+    apart = {**WRONG, "blame": [LOCATION, {**SPREAD, "z": 8.1}]}
+    assert "tie" not in said(apart)
+
+
+def test_first_draws_that_are_off():
+    assert verdict_sentence({**WRONG, "burn_in": 0.3}).startswith(
+        "These draws are not from the target (p = 2.3e-09), but only the first draws are to blame: without the first "
+        "tenth of every chain no bias is seen (p = 0.3)."
+    )
+    assert "leave out the first tenth of every chain (p = 0.3 then)" in verdict_sentence({**RIGHT, "burn_in": 0.3})
+
+
+@pytest.mark.parametrize(
+    ("p", "sentence"),
+    [
+        (1e-5, "Some moment is off by more than 0.25 in standard units (p = 1e-05)."),
+        (0.2, "That a moment is off by more than 0.25 in standard units is not shown (p = 0.2)."),
+    ],
+)
+def test_whether_it_matters(p, sentence):
+    assert verdict_sentence({**WRONG, "matters": 0.25, "p_matters": p}).endswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("kind", "coordinates", "direction", "clause"),
+    [
+        ("spread", ["a"], "too wide", "a is too wide"),
+        ("spread", ["a", "b"], "too wide", "a and b together are too wide"),
+        ("spread", list("abcdefg"), "too narrow", "a, b, c and 4 others together are too narrow"),
+        ("dependence", ["a", "b"], "correlation too strong", "the correlation of a and b is too strong"),
+        ("dependence", ["a", "b"], "correlation of wrong sign", "the correlation of a and b is of wrong sign"),
+        ("tails", ["a"], "too heavy", "the tails of a are too heavy"),
+        ("tails", ["a", "b"], "too light", "the tails are too light"),
+    ],
+)
+def test_faults_are_clauses(kind, coordinates, direction, clause):
+    assert fault({"kind": kind, "coordinates": coordinates, "z": 5.0, "size": 1.0, "direction": direction}) == clause
+
+
+def test_a_shape_that_no_moment_explains_names_the_test_that_sees_it():
+    unexplained = {**WRONG, "blame": [], "p_sliced": 1e-9}
+    assert "it is the shape that is off, as the slices show." in verdict_sentence(unexplained)
+    assert "as the kernel test shows." in verdict_sentence({**unexplained, "p_ksd": 1e-12})
+
+
+@pytest.mark.parametrize("document", [RIGHT, WRONG, {**RIGHT, "enough_draws": False}])
+def test_what_was_not_tested_is_always_said(document):
+    assert "Not tested: shares of modes that lie apart and modes that no draw has visited." in said(document)
+
+
+def test_a_kernel_test_that_was_not_taken_is_not_said():
+    assert "Tests: moments p = 0.2, slices p = 0.5; together p = 0.4." in said({**RIGHT, "p_ksd": None})
+    assert "p < 1e-300" in said({**WRONG, "p": 0.0})
+
+
+def test_no_verdict_at_all():
+    assert verdict_label(None) == "none"

@@ -1,0 +1,139 @@
+"""Blame and sizes on normal samples whose truth is known, and on moments written by hand."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit.discrepancy.blame import blamed, size_of
+from steinkit.discrepancy.moments.features import Feature, features_of
+
+N = 100_000  # a mean of draws is known to 1/300 of their standard deviation
+
+
+def normal(seed, shape):
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def size(x, scores, kind, coordinates):
+    """Size of one moment, and its standard error."""
+    found = sk.moment_stein_discrepancy(x, scores=scores)
+    k = found.features.index(Feature(kind, coordinates))
+    return size_of(found.features[k], found.mean[k]), size_of(found.features[k], found.mean[k]) / abs(found.z[k])
+
+
+def test_sizes_of_independent_normals_are_the_shift_the_error_of_the_sd_and_of_the_correlation():
+    x = normal(0, (N, 2))
+    shifted = x + np.array([0.3, 0.0])
+    found, error = size(shifted, -shifted, "location", (0,))
+    assert found == pytest.approx(0.3, abs=5 * error)
+    wide = x * [1.1, 1.0]
+    found, error = size(wide, -wide, "spread", (0,))
+    assert found == pytest.approx((1.1**2 - 1) / 2, abs=5 * error)
+    pair = np.column_stack([x[:, 0], 0.4 * x[:, 0] + np.sqrt(1 - 0.16) * x[:, 1]])
+    found, error = size(pair, -pair, "dependence", (0, 1))
+    assert found == pytest.approx(0.4, abs=5 * error)
+
+
+def test_under_correlation_a_shift_of_one_coordinate_has_a_larger_size_and_of_all_a_smaller_one():
+    """The mean score is -S^-1 m."""
+    correlation = np.array([[1.0, 0.8], [0.8, 1.0]])
+    precision = np.linalg.inv(correlation)
+    x = normal(1, (N, 2)) @ np.linalg.cholesky(correlation).T
+    alone = x + np.array([0.1, 0.0])
+    found, error = size(alone, -alone @ precision, "location", (0,))
+    assert found == pytest.approx(0.1 / (1 - 0.64), abs=5 * error)
+    together = x + 0.1
+    found, error = size(together, -together @ precision, "location", (0,))
+    assert found == pytest.approx(0.1 / 1.8, abs=5 * error)
+
+
+def moments(z, dim=2, axes=None):
+    """Moments with some z-scores, all others near zero."""
+    features = features_of(dim)
+    found = np.array([z.get((each.kind, each.coordinates), 0.1) for each in features])
+    rows = [k for k, each in enumerate(features) if each.kind in ("location", "spread", "dependence")]
+    return SimpleNamespace(
+        features=features,
+        mean=0.1 * found,
+        z=found,
+        names=tuple("abcdef"[:dim]),
+        axes=np.broadcast_to(np.eye(dim), (2, dim, dim)) if axes is None else axes,
+        n_effective=900.0,
+        largest=lambda count: tuple(
+            (features[k], 0.1 * found[k], found[k]) for k in sorted(rows, key=lambda k: -abs(found[k]))[:count]
+        ),
+    )
+
+
+def test_faint_moments_are_not_named_beside_a_large_one():
+    found = blamed(moments({("location", (0,)): -30.0, ("location", (1,)): 5.9, ("spread", (1,)): 6.1}), np.eye(2))
+    assert [(each.kind, each.coordinates, each.direction) for each in found] == [
+        ("location", ("a",), "too high"),
+        ("spread", ("b",), "too narrow"),
+    ]
+
+
+def test_at_most_five_are_named():
+    z = {("location", (j,)): 10.0 + j for j in range(6)}
+    found = blamed(moments(z, 6), np.eye(6))
+    assert [each.coordinates for each in found] == [(name,) for name in "fedcb"]
+
+
+def test_an_axis_is_named_by_its_largest_loadings_where_no_coordinate_proves_anything_by_itself():
+    axes = np.zeros((2, 3, 3))
+    axes[:, :, 0] = [-0.2, 0.7, -0.6856]
+    z = {("axis spread", (0,)): -12.0, ("spread", (1,)): -3.2}
+    found = blamed(moments(z, 3, axes), np.eye(3))
+    assert [(each.kind, each.coordinates, each.direction) for each in found] == [
+        ("spread", ("b", "c"), "too wide"),
+        ("spread", ("b",), "too wide"),
+    ]
+    assert [each.coordinates for each in blamed(moments({**z, ("spread", (1,)): -5.0}, 3, axes), np.eye(3))] == [("b",)]
+
+
+def test_all_coordinates_together_and_their_tails():
+    found = blamed(moments({("total spread", ()): 20.0, ("spread", (0,)): 3.2}, 3), np.eye(3))
+    assert [(each.kind, each.coordinates, each.direction) for each in found] == [
+        ("spread", ("a", "b", "c"), "too narrow"),
+        ("spread", ("a",), "too narrow"),
+    ]
+    (tails,) = blamed(moments({("tails", ()): -8.0}), np.eye(2))
+    assert (tails.kind, tails.coordinates, tails.direction) == ("tails", ("a", "b"), "too heavy")
+
+
+@pytest.mark.parametrize(
+    ("r", "z", "direction"),
+    [
+        (0.0, 9.0, "correlation too weak"),
+        (0.0, -9.0, "correlation too weak"),
+        (0.5, 9.0, "correlation too weak"),  # the target's is larger still
+        (-0.5, -9.0, "correlation too weak"),
+        (0.5, -9.0, "correlation too strong"),
+        (-0.5, 9.0, "correlation too strong"),
+        (0.5, -15.0, "correlation of wrong sign"),  # its mean is -1.5
+        (-0.5, 15.0, "correlation of wrong sign"),
+    ],
+)
+def test_dependence_is_named_by_the_draws_own_correlation(r, z, direction):
+    (found,) = blamed(moments({("dependence", (0, 1)): z}), np.array([[1.0, r], [r, 1.0]]))
+    assert found.direction == direction
+
+
+@pytest.mark.parametrize(("own", "of_target"), [(0.3, 0.8), (0.8, 0.3), (-0.6, 0.6), (0.0, -0.7), (-0.2, 0.5)])
+def test_words_for_a_correlation_are_those_of_the_truth(own, of_target):
+    target = sk.targets.Normal([0.0, 0.0], covariance=[[1.0, of_target], [of_target, 1.0]])
+    draws = sk.targets.Normal([0.0, 0.0], covariance=[[1.0, own], [own, 1.0]]).sample(4000, np.random.default_rng(0))
+    found = next(each for each in sk.verdict(draws, target).blame if each.kind == "dependence")
+    truth = "of wrong sign" if own * of_target < 0.0 else "too weak" if abs(own) < abs(of_target) else "too strong"
+    assert found.direction == f"correlation {truth}"
+
+
+def test_heavy_and_light_tails_have_their_names():
+    heavy, light = sk.targets.StudentT(df=5.0, dim=4), sk.targets.Normal(0.0, covariance=5 / 3 * np.eye(4))
+    rng = np.random.default_rng(2)
+    wild = sk.verdict(heavy.sample(3000, rng), light)
+    tame = sk.verdict(light.sample(3000, rng), heavy)
+    assert ("tails", "too heavy") in {(each.kind, each.direction) for each in wild.blame}
+    assert tame.is_biased

@@ -61,8 +61,8 @@ def steinkit(
 
 @pytest.fixture
 def draws() -> np.ndarray:
-    """Sixty draws of a standard normal distribution in two dimensions."""
-    return np.random.default_rng(0).standard_normal((60, 2))
+    """Two hundred draws of a standard normal distribution in two dimensions."""
+    return np.random.default_rng(0).standard_normal((200, 2))
 
 
 @pytest.fixture

@@ -181,16 +181,16 @@ class TestWeightsAndScores:
         assert "all weights are zero" in refused("score", name, *_NORMAL, code=3)
 
     def test_a_negative_weight_in_npz(self, refused, folder, draws):
-        np.savez(folder / "draws.npz", points=draws, weights=np.r_[np.ones(59), -2.0])
-        assert "row 60 is -2" in refused("score", "draws.npz", *_NORMAL, code=3)
+        np.savez(folder / "draws.npz", points=draws, weights=np.r_[np.ones(199), -2.0])
+        assert "row 200 is -2" in refused("score", "draws.npz", *_NORMAL, code=3)
 
-    @pytest.mark.parametrize("shape", [(60,), (60, 1), (60, 3), (59, 2), (2, 60)])
+    @pytest.mark.parametrize("shape", [(200,), (200, 1), (200, 3), (199, 2), (2, 200)])
     def test_scores_of_the_wrong_shape(self, refused, folder, draws, shape):
         np.savez(folder / "draws.npz", points=draws, scores=np.ones(shape))
         error = refused("score", "draws.npz", code=3)
         assert "scores" in error
         assert str(shape) in error
-        assert "(60, 2)" in error
+        assert "(200, 2)" in error
 
     def test_a_score_that_is_missing(self, refused, folder):
         name = _lines(folder, "a,b,score:a", "1,2,-1", "0,1,0")

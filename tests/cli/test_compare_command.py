@@ -38,7 +38,7 @@ class TestJson:
     def test_values_are_those_of_the_library(self, steinkit, three, draws):
         entry = steinkit("compare", *three, *_NORMAL, "--json").document["samples"][2]
         alone = sk.graph_stein_discrepancy(1.5 * draws, sk.targets.Normal(dim=2))
-        assert (entry["draws"], entry["distinct"], entry["dim"], entry["error"]) == (60, 60, 2, None)
+        assert (entry["draws"], entry["distinct"], entry["dim"], entry["error"]) == (200, 200, 2, None)
         (result,) = entry["results"]
         assert (result["lower"], result["upper"]) == (alone.lower, alone.upper)
         assert [each["name"] for each in result["coordinates"]] == ["a", "b"]
@@ -53,7 +53,7 @@ class TestJson:
     def test_a_built_in_target_comes_with_a_reference(self, steinkit, three):
         document = steinkit("compare", *three, "--target", "normal", "--measure", "ksd", "--json").document
         (reference,) = document["reference"]["ksd"]
-        assert (reference["draws"], len(reference["values"])) == (60, 5)
+        assert (reference["draws"], len(reference["values"])) == (200, 5)
 
 
 class TestText:

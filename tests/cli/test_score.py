@@ -47,9 +47,10 @@ class TestJson:
         document = outcome.document
         assert outcome.code == 0
         assert list(document) == ["sample", "results", "reference", "references", "warnings", "version", "command"]
-        assert document["sample"] == {"draws": 60, "distinct": 60, "dim": 2, "names": ["a", "b"]}
+        assert document["sample"] == {"draws": 200, "distinct": 200, "dim": 2, "names": ["a", "b"]}
         (entry,) = document["results"]
-        keys = ["measure", "value", "lower", "upper", "coordinates", "edges", "dilation", "engine", "seconds"]
+        keys = ["measure", "value", "lower", "upper", "coordinates"]
+        keys += ["saturation", "unranked", "edges", "dilation", "engine", "seconds"]
         assert list(entry) == keys
         assert entry["measure"] == "graph"
         assert [list(each) for each in entry["coordinates"]] == 2 * [["name", "value", "lower", "upper"]]
@@ -73,10 +74,10 @@ class TestJson:
 
     def test_counts_repeated_draws_and_repeats_its_warnings_on_standard_error(self, steinkit, write_csv, draws):
         outcome = steinkit("score", write_csv("a,b", np.vstack([draws, draws[:3]])), *_NORMAL, "--json")
-        assert outcome.document["sample"]["draws"] == 63
-        assert outcome.document["sample"]["distinct"] == 60
+        assert outcome.document["sample"]["draws"] == 203
+        assert outcome.document["sample"]["distinct"] == 200
         (note,) = outcome.document["warnings"]
-        assert "3 of 63 draws repeat" in note
+        assert "3 of 203 draws repeat" in note
         assert f"warning: {note}" in outcome.err
 
     def test_names_outside_ascii_survive(self, steinkit, folder, draws):
@@ -174,7 +175,7 @@ class TestSources:
         np.savez(folder / "draws.npz", points=draws)
         content = (folder / "draws.npz").read_bytes()
         outcome = steinkit("score", "-", "--format", "npz", *_NORMAL, "--json", stdin=content)
-        assert outcome.document["sample"]["draws"] == 60
+        assert outcome.document["sample"]["draws"] == 200
 
     def test_format_overrules_the_ending(self, steinkit, write_csv, draws):
         outcome = steinkit("score", write_csv("a,b", draws, name="draws.txt"), "--format", "csv", *_NORMAL, "--json")
@@ -194,10 +195,10 @@ class TestSources:
         assert steinkit("score", name, *_NORMAL, "--json").document["results"][0]["value"] == _expected(draws).value
 
     def test_weights_count(self, steinkit, write_csv, draws):
-        weights = np.arange(60.0)
+        weights = np.arange(200.0)
         outcome = steinkit("score", write_csv("a,b,weight", np.column_stack([draws, weights])), *_NORMAL, "--json")
         assert outcome.document["results"][0]["value"] == _expected(draws, weights=weights).value
-        assert outcome.document["sample"] == {"draws": 60, "distinct": 59, "dim": 2, "names": ["a", "b"]}
+        assert outcome.document["sample"] == {"draws": 200, "distinct": 199, "dim": 2, "names": ["a", "b"]}
         assert any("weight zero" in note for note in outcome.document["warnings"])
 
     def test_columns_choose_and_order_the_coordinates(self, steinkit, write_csv, draws):
@@ -208,7 +209,7 @@ class TestSources:
 
     def test_one_coordinate_is_computed_on_the_sorted_sample(self, steinkit, write_csv, draws):
         name = write_csv("a", draws[:, :1])
-        assert "on the sorted sample (59 edges)" in steinkit("score", name, *_NORMAL).out
+        assert "on the sorted sample (199 edges)" in steinkit("score", name, *_NORMAL).out
         assert steinkit("score", name, *_NORMAL, "--json").document["results"][0]["dilation"] == 1.0
 
 
@@ -258,7 +259,7 @@ class TestReference:
         outcome = steinkit("score", sample_file, "--target", "normal", "--json")
         reference = outcome.document["reference"]
         assert list(reference) == ["draws", "median", "samples"]
-        assert reference["draws"] == 60
+        assert reference["draws"] == 200
         assert len(reference["samples"]) == 5
         assert all(sample["lower"] <= sample["value"] <= sample["upper"] for sample in reference["samples"])
         assert sorted(sample["value"] for sample in reference["samples"])[2] == reference["median"]
@@ -266,10 +267,10 @@ class TestReference:
     def test_many_samples(self, steinkit, sample_file):
         arguments = ("score", sample_file, "--target", "normal", "--reference", "3", "--seed", "7")
         reference = steinkit(*arguments, "--json").document["reference"]
-        expected = sk.reference_discrepancy(sk.targets.Normal(dim=2), 60, 3, rng=7, tolerance=1e-3)
+        expected = sk.reference_discrepancy(sk.targets.Normal(dim=2), 200, 3, rng=7, tolerance=1e-3)
         assert [each["value"] for each in reference["samples"]] == expected.values.tolist()
         assert reference["median"] == expected.median
-        assert "3 independent samples of 60 draws" in " ".join(steinkit(*arguments).out.split())
+        assert "3 independent samples of 200 draws" in " ".join(steinkit(*arguments).out.split())
 
     def test_none(self, steinkit, sample_file):
         outcome = steinkit("score", sample_file, "--target", "normal", "--reference", "0")

@@ -25,7 +25,6 @@ from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 
 _NEARLY_COINCIDENT = 1e-5
-_SATURATED = 0.5
 
 
 def graph_stein_discrepancy(
@@ -111,9 +110,9 @@ def graph_stein_discrepancy(
     Notes
     -----
     A discrepancy is comparable between samples of the same size and target. It cannot see a mode that no draw has
-    visited, if that mode does not change the score at the draws. Where the draws lie several units apart, as a few
-    hundred do in four dimensions and more, it saturates (`GraphSteinDiscrepancy.saturation`) and cannot tell samples
-    apart; a warning says so.
+    visited, if that mode does not change the score at the draws. Where neighbouring draws lie a good part of a unit
+    apart, as a thousand do in three dimensions and more, it saturates: a sample that is too narrow may score lower than
+    a right one. A warning says so, and samples are then not ordered by it (`GraphSteinDiscrepancy.is_saturated`).
 
     References
     ----------
@@ -173,11 +172,12 @@ def graph_stein_discrepancy(
         seconds=clock.laps,
         warnings=data.notes
         + tuple(f"{sample.names[j]}: {note}" for j, (answer, _) in enumerate(certified) for note in answer.notes),
+        bounds=data.bounds,
         operator=operator,
         coefficients=coefficients,
     )
-    if len(sample) > 1 and result.saturation > _SATURATED:
-        result = replace(result, warnings=(*result.warnings, _saturated(result)))
+    if result.unranked:
+        result = replace(result, warnings=(*result.warnings, result.unranked))
     return _accept(result, data.bounds, timed_out=settings.seconds_left == 0.0)
 
 
@@ -214,16 +214,6 @@ def _stein_function(certified: Sequence[tuple[Candidate, Certificate]], n: int) 
     for j, (candidate, certificate) in enumerate(certified):
         g[:, j], gradient[:, j] = candidate.program.stein_function(certificate.feasible)
     return g, gradient
-
-
-def _saturated(result: GraphSteinDiscrepancy) -> str:
-    dimensions = "1 dimension" if result.sample.dim == 1 else f"{result.sample.dim} dimensions"
-    return (
-        f"the discrepancy is at {result.saturation:.0%} of its ceiling: {len(result.sample)} points in "
-        f"{dimensions} lie too far apart for it to tell samples apart well, and one that is too "
-        "concentrated can score lower than a right one; use more draws, or smaller Stein factors such as 1,0.25,0.0625 "
-        "(which is to express the coordinates in larger units), and always a reference"
-    )
 
 
 def _accept(result: GraphSteinDiscrepancy, bounds: Floats | None, timed_out: bool) -> GraphSteinDiscrepancy:

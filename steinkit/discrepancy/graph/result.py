@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from steinkit.describe.graph import graph_statements
+from steinkit.describe.numbers import count
 from steinkit.describe.render import running_text
 from steinkit.discrepancy.bracket import Bracketed, Reference
 from steinkit.discrepancy.graph.findings import direction, influences
+from steinkit.discrepancy.graph.saturation import advice, expected_saturation, is_saturated, relative_width, spacing
 from steinkit.discrepancy.graph.spanner.geometry import Graph
 from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
 from steinkit.sample import DistinctSample, Floats
@@ -49,6 +51,8 @@ class GraphSteinDiscrepancy(Bracketed):
         Wall time spent on "scores", "graph", "program" and "solve".
     warnings : tuple of str
         What was merged, dropped, handed over, or not reached.
+    bounds : ndarray, shape (d, 2), or None
+        Bounds of the support.
     operator : RiemannianLangevin, or None
         The diffusion operator T_P; None for Langevin's.
     coefficients : Coefficients, or None
@@ -70,6 +74,7 @@ class GraphSteinDiscrepancy(Bracketed):
     tolerance: float
     seconds: dict[str, float]
     warnings: tuple[str, ...]
+    bounds: Floats | None = None
     operator: RiemannianLangevin | None = None
     coefficients: Coefficients | None = None
 
@@ -77,14 +82,38 @@ class GraphSteinDiscrepancy(Bracketed):
     def saturation(self) -> float:
         """Share of the ceiling, sum q (c1 |s| + c2) over points and coordinates, that the discrepancy reaches.
 
-        With a diffusion operator the ceiling is sum q (c1 |drift| + c2 sum |a|). Near 1 the points lie so far apart,
-        for their number and dimension, that no edge holds g back: the number then says how large the scores are, and
-        little of the sample's quality.
+        With a diffusion operator the ceiling is sum q (c1 |drift| + c2 sum |a|). A sample that is far off comes near
+        it, and so does any sample whose draws lie too far apart, which `is_saturated` tells from it.
         """
         c1, c2, _ = self.stein_factors
         slopes = 1.0 if self.coefficients is None else np.abs(self.coefficients.covariance).sum(axis=2)
         ceiling = float(self.sample.weights @ (c1 * np.abs(self.drift) + c2 * slopes).sum(axis=1))
         return self.lower / ceiling
+
+    @property
+    def is_saturated(self) -> bool:
+        """Whether even a right sample of this size would come near the ceiling: then narrower ones may score lower."""
+        expected = expected_saturation(self._right_spacing, self.sample.dim)
+        return is_saturated(self.saturation, expected, self.sample.dim)
+
+    @property
+    def unranked(self) -> str:
+        """Why samples must not be ordered by the value; empty where they may."""
+        if not self.is_saturated:
+            return ""
+        n, dim, near = len(self.sample), self.sample.dim, self._right_spacing
+        remedies = [*(["the sliced discrepancy"] if dim > 1 else []), *advice(near, n, dim, self.stein_factors)]
+        return (
+            f"the discrepancy is at {self.saturation:.0%} of its ceiling, where right samples of {count(n, 'point')} in "
+            f"{count(dim, 'dimension')} are at about {expected_saturation(near, dim):.0%}: one that is too narrow may "
+            f"score lower than a right one, so samples are not ranked by it; take {' or '.join(remedies)}"
+        )
+
+    @property
+    def _right_spacing(self) -> float:
+        """The spacing that draws would have, were they as wide as the target by their scores."""
+        width = relative_width(self.sample.weights, self.sample.points, self.scores, self.bounds)
+        return spacing(self.graph, self.stein_factors) / width
 
     @property
     def drift(self) -> Floats:
@@ -127,6 +156,8 @@ class GraphSteinDiscrepancy(Bracketed):
                     strict=True,
                 )
             ],
+            "saturation": self.saturation,
+            "unranked": self.unranked or None,
             "edges": len(self.graph.edges),
             "dilation": self.dilation,
             "engine": self.engine,

@@ -1,0 +1,115 @@
+"""Saturation: told of draws that lie too far apart, never of a sample that is simply off, with advice that works."""
+
+import re
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit.discrepancy.graph.saturation import advice, expected_saturation, is_saturated, relative_width, spacing
+from steinkit.discrepancy.graph.spanner.geometry import complete_graph
+
+
+def scored(n, dim, seed=0, width=1.0, shift=0.0, **settings):
+    draws = width * np.random.default_rng(seed).standard_normal((n, dim)) + shift
+    return sk.graph_stein_discrepancy(draws, sk.targets.Normal(0.0, dim=dim), tolerance=1e-2, **settings)
+
+
+def test_narrow_samples_score_lower_where_the_graph_says_it_is_saturated():
+    """N(0, I) in three dimensions, 1000 draws: sd 1, .9 and .8 score 2.310, 2.143 and 2.127."""
+    found = [scored(1000, 3, width=width) for width in (1.0, 0.9, 0.8)]
+    assert [each.value for each in found] == pytest.approx([2.310, 2.143, 2.127], abs=2e-3)
+    assert found[0].saturation == pytest.approx(0.42, abs=0.01)
+    assert all(each.is_saturated and "sliced" in each.unranked for each in found)
+    assert all(each.unranked in each.warnings for each in found)
+
+
+def test_the_stein_factors_advised_bring_the_order_back():
+    advised = re.search(r"Stein factors (\S+) or about (\d+) draws", scored(1000, 3).unranked)
+    factors = tuple(map(float, advised[1].split(",")))
+    right, narrow = (scored(1000, 3, width=width, stein_factors=factors) for width in (1.0, 0.9))
+    assert narrow.value > right.value
+    assert not right.unranked
+    assert right.saturation < 0.2
+    assert 7000 <= int(advised[2]) <= 10_000  # 8000 reach .219 of the ceiling, and sd .9 scores 1.11 times sd 1
+
+
+def test_as_many_draws_as_are_advised_bring_the_order_back():
+    draws = int(re.search(r"about (\d+) draws", scored(100, 2).unranked)[1])
+    right = scored(draws, 2)
+    assert not right.unranked
+    assert np.mean([scored(draws, 2, seed, 0.9).value / scored(draws, 2, seed).value for seed in range(8)]) > 1.0
+
+
+@pytest.mark.parametrize(
+    ("n", "dim", "changes"),
+    [(100_000, 1, {"shift": 3.0}), (1000, 2, {"shift": 3.0}), (1000, 2, {"width": 5.0}), (300, 2, {"width": 0.3})],
+)
+def test_a_sample_that_is_simply_off_is_not_told_that_draws_lie_too_far_apart(n, dim, changes):
+    result = scored(n, dim, **changes)
+    assert result.saturation > 0.5
+    assert not result.unranked
+    assert not result.warnings
+
+
+@pytest.mark.parametrize("width", [0.1, 1.0, 5.0])
+def test_how_wide_a_sample_is_does_not_decide(width):
+    """All samples of a size are refused or none: a narrow one whose draws are near would win over right ones."""
+    assert scored(300, 3, width=width).is_saturated
+
+
+def test_few_draws_in_small_units_saturate_in_one_dimension_and_have_no_slices():
+    result = sk.graph_stein_discrepancy(
+        100.0 * np.random.default_rng(0).standard_normal(100), sk.targets.Normal(0.0, covariance=[[1e4]])
+    )
+    assert result.saturation > 0.95
+    assert "Stein factors" in result.unranked
+    assert "sliced" not in result.unranked
+
+
+def test_from_five_dimensions_on_neither_factors_nor_draws_are_advised():
+    assert advice(1.0, 1000, 4, (1.0, 1.0, 1.0)) == ["Stein factors 1,0.14,0.02"]
+    assert advice(1.0, 1000, 5, (1.0, 1.0, 1.0)) == []
+
+
+def test_spacing_is_the_median_distance_to_the_nearest_neighbour_over_the_length():
+    graph = complete_graph([[0.0, 0.0], [0.0, 1.0], [3.0, 0.0], [9.0, 0.0]])  # nearest 1, 1, 3, 6
+    assert spacing(graph, (1.0, 1.0, 1.0)) == 2.0
+    assert spacing(graph, (1.0, 0.5, 0.25)) == 1.0
+    assert spacing(graph, (1.0, 1.0, 4.0)) == 8.0  # gradients turn over a quarter of a unit
+    assert spacing(graph, (1.0, 100.0, 4.0)) == 4.0  # values over sqrt(c1/c3)
+    assert spacing(complete_graph([[0.0, 0.0]]), (1.0, 1.0, 1.0)) == 0.0
+
+
+def test_width_relative_to_the_target_is_read_from_the_scores():
+    draws = np.random.default_rng(0).standard_normal((20_000, 2))
+    weights = np.full(len(draws), 1.0 / len(draws))
+    widths = np.array([2.0, 8.0])
+    assert relative_width(weights, widths * draws, -widths * draws, None) == pytest.approx(4.0, rel=0.03)
+    assert relative_width(weights, 4.0 * draws, 4.0 * draws, None) == 1.0  # scores that lead away
+    bounds = np.array([[0.0, np.inf], [-np.inf, np.inf]])
+    assert relative_width(weights, widths * draws, -widths * draws, bounds) == pytest.approx(8.0**0.5, rel=0.03)
+
+
+@pytest.mark.parametrize(("n", "dim"), [(100, 1), (1000, 1), (100, 2), (300, 2), (1000, 2), (1000, 3)])
+def test_right_samples_reach_about_what_is_expected(n, dim):
+    """Within a factor of 1.5: means of a few seeds, whose values differ by a fifth."""
+    reached = np.mean([scored(n, dim, seed).saturation for seed in range(4)])
+    results = [scored(n, dim, seed) for seed in range(4)]
+    expected = np.mean([expected_saturation(spacing(each.graph, (1.0, 1.0, 1.0)), dim) for each in results])
+    assert reached / 1.5 < expected < 1.5 * reached
+
+
+@pytest.mark.parametrize(
+    ("reached", "expected", "dim", "answer"),
+    [
+        (0.21, 0.26, 4, True),
+        (0.19, 0.99, 4, False),
+        (0.99, 0.24, 4, False),
+        (0.11, 0.11, 5, True),
+        (0.09, 0.5, 5, False),
+        (0.5, 0.09, 5, False),
+    ],
+)
+def test_both_shares_of_the_ceiling_must_be_high(reached, expected, dim, answer):
+    assert is_saturated(reached, expected, dim) is answer

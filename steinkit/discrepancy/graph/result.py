@@ -104,9 +104,9 @@ class GraphSteinDiscrepancy(Bracketed):
         n, dim, near = len(self.sample), self.sample.dim, self._right_spacing
         remedies = [*(["the sliced discrepancy"] if dim > 1 else []), *advice(near, n, dim, self.stein_factors)]
         return (
-            f"the discrepancy is at {self.saturation:.0%} of its ceiling, where right samples of {count(n, 'point')} in "
-            f"{count(dim, 'dimension')} are at about {expected_saturation(near, dim):.0%}: one that is too narrow may "
-            f"score lower than a right one, so samples are not ranked by it; take {' or '.join(remedies)}"
+            f"the discrepancy is at {self.saturation:.0%} of its ceiling, where right samples of {count(n, 'point')} "
+            f"in {count(dim, 'dimension')} are at about {expected_saturation(near, dim):.0%}: one that is too narrow "
+            f"may score lower than a right one, so samples are not ranked by it; take {' or '.join(remedies)}"
         )
 
     @property

@@ -1,7 +1,7 @@
 """Saturation: how near a graph Stein discrepancy is to its ceiling because draws lie too far apart, and what helps.
 
-The Stein factors bound g by c1, its gradient by c2 and the gradient's Lipschitz constant by c3, so that g changes over a
-length l = min(c2/c3, sqrt(c1/c3)). Where neighbours lie further apart, nothing holds g back: the value comes near
+The Stein factors bound g by c1, its gradient by c2 and the gradient's Lipschitz constant by c3, so that g changes over
+a length l = min(c2/c3, sqrt(c1/c3)). Where neighbours lie further apart, nothing holds g back: the value comes near
 
     sum_i q_i (c1 |s(x_i)| + c2)         summed over coordinates, the ceiling,
 
@@ -84,7 +84,8 @@ def advice(right_spacing: float, n: int, dim: int, stein_factors: tuple[float, f
     near = (_REACHED / _AT_UNIT_SPACING[0]) ** 2 if dim == 1 else _REACHED / _AT_UNIT_SPACING[1]
     value, gradient, smoothness = stein_factors
     ratio = near / right_spacing
-    found = [f"Stein factors {value:g},{_two_digits(gradient * ratio, math.floor):g},{_two_digits(smoothness * ratio**2, math.floor):g}"]
+    smaller = (_two_digits(factor, math.floor) for factor in (gradient * ratio, smoothness * ratio**2))
+    found = [f"Stein factors {','.join(f'{factor:g}' for factor in (value, *smaller))}"]
     draws = n * ratio**-dim
     if draws <= _MOST_DRAWS:
         found.append(f"about {_two_digits(draws, math.ceil):g} draws")

@@ -85,7 +85,7 @@ def _drawn(request: Request) -> int:
     """Which of the measures --plot draws."""
     able = [k for k, measure in enumerate(request.measures) if measure.has_picture]
     if request.options["plot"] and not able:
-        raise UsageError("--plot shows where the graph Stein discrepancy finds fault; add --measure graph")
+        raise UsageError("--plot shows where graph, sliced or moments find fault; add --measure with one of them")
     return able[0] if able else 0
 
 

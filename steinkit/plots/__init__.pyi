@@ -6,8 +6,11 @@ from .designs import characteristic_curves as characteristic_curves
 from .designs import design_comparison as design_comparison
 from .discrepancy import coordinates as coordinates
 from .discrepancy import draws as draws
-from .discrepancy import picture as picture
 from .discrepancy import stein_function as stein_function
+from .moment_scores import moment_matrix as moment_matrix
+from .overview import picture as picture
 from .panels import draws_with_density as draws_with_density
 from .panels import settings_panels as settings_panels
 from .ranks import comparison as comparison
+from .slices import slice_function as slice_function
+from .slices import slice_panels as slice_panels

@@ -22,3 +22,12 @@ def document_of(result: Any) -> Mapping[str, Any]:
     """The JSON document of a result, or what is one already."""
     found: Mapping[str, Any] = result if isinstance(result, Mapping) else result.document
     return found
+
+
+def entitle(ax: Axes, title: str, mark: str | None) -> None:
+    """Write a panel's title, and frame the panel where there is a mark to add to it."""
+    ax.set_title(f"{title}\n{mark}" if mark else title, fontsize=9, parse_math=False)
+    if mark:
+        ax.title.set_fontweight("bold")
+        for spine in ax.spines.values():
+            spine.set_linewidth(2.0)

@@ -1,6 +1,6 @@
-"""Pictures of a discrepancy: where the sample is wrong.
+"""Pictures of a graph Stein discrepancy: where the sample is wrong.
 
-Each function draws on the Axes given, or on new ones, and returns the Axes; `picture` arranges them on a figure.
+Each function draws on the Axes given, or on new ones, and returns the Axes; `arranged` puts them on a figure.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def coordinates(result: GraphSteinDiscrepancy, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def picture(result: GraphSteinDiscrepancy, title: str = "") -> Figure:
+def arranged(result: GraphSteinDiscrepancy, title: str = "") -> Figure:
     """Arrange what shows where a sample is wrong: in one dimension g and h, above it the draws and the coordinates.
 
     Returns

@@ -13,6 +13,7 @@ import numpy as np
 
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.errors import UsageError
+from steinkit.plots.axes import entitle
 from steinkit.plots.discrepancy import draws as plot_draws
 from steinkit.plots.discrepancy import stein_function
 from steinkit.sample import Floats
@@ -111,7 +112,7 @@ def settings_panels(
         ax.tick_params(labelsize=8, labelbottom=lowest or dim > 2)
         ax.set_xlabel(ax.get_xlabel() if lowest or dim > 2 else "", fontsize=9, parse_math=False)
         ax.set_ylabel(ax.get_ylabel() if leftmost or dim > 2 else "", fontsize=9, parse_math=False)
-        _entitle(ax, title, (marks or {}).get(title))
+        entitle(ax, title, (marks or {}).get(title))
     return figure
 
 
@@ -198,11 +199,3 @@ def _draw_panels(
     )
     bar.set_label("test function h (red: too many draws, blue: too few)", fontsize=9)
     bar.ax.tick_params(labelsize=8)
-
-
-def _entitle(ax: Axes, title: str, mark: str | None) -> None:
-    ax.set_title(f"{title}\n{mark}" if mark else title, fontsize=9, parse_math=False)
-    if mark:
-        ax.title.set_fontweight("bold")
-        for spine in ax.spines.values():
-            spine.set_linewidth(2.0)

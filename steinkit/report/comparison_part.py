@@ -12,7 +12,7 @@ from steinkit.describe.numbers import number, sentence
 from steinkit.describe.render import answers
 from steinkit.describe.table import Table
 from steinkit.measures import Measure, find_measure
-from steinkit.report.coordinate_bars import BRACKETS_CAPTION, bars_pictures
+from steinkit.report.coordinate_bars import bars_pictures, brackets_caption, has_bars
 from steinkit.report.elements import Part, Picture
 from steinkit.report.pictures import NARROW, WIDE, on_axes
 from steinkit.report.reproduction import command_listings
@@ -31,7 +31,7 @@ def comparison_part(found: Found) -> Part:
         headline=headline(document, measures[0]),
         answers=answers(grounds(document, find_measure)),
         reservations=tuple(document["warnings"]),
-        pictures=(*pictures, *_bars(document)),
+        pictures=(*pictures, *_bars(document, measures)),
         tables=tuple(_table(document, measure) for measure in measures),
         facts=(
             ("samples", ", ".join(each["file"] for each in document["samples"])),
@@ -73,12 +73,11 @@ def _ranks(document: Mapping[str, Any], measure: Measure) -> Picture:
     )
 
 
-def _bars(document: Mapping[str, Any]) -> list[Picture]:
-    """What each coordinate carries of the discrepancy of each sample."""
-    groups = {
-        sample["file"]: entry["coordinates"]
-        for sample in document["samples"]
-        for entry in sample["results"]
-        if find_measure(entry["measure"]).has_picture
-    }
-    return bars_pictures(groups, BRACKETS_CAPTION) if len(groups) <= _MOST_BAR_SAMPLES else []
+def _bars(document: Mapping[str, Any], measures: list[Measure]) -> list[Picture]:
+    """What each coordinate carries of the discrepancy of each sample, by the first measure that is a sum over them."""
+    for measure in measures:
+        entries = measured(document, measure.name)
+        groups = {name: entry["coordinates"] for name, entry in entries.items() if has_bars(entry)}
+        if groups and len(groups) <= _MOST_BAR_SAMPLES:
+            return bars_pictures(groups, brackets_caption(measure.title))
+    return []

@@ -1,4 +1,4 @@
-"""The picture of what each coordinate carries of the graph Stein discrepancy."""
+"""The picture of what each coordinate carries of a discrepancy that is a sum over them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,24 @@ from steinkit.plots.coordinate_bars import Coordinates, coordinate_bars, heavies
 from steinkit.report.elements import Picture
 from steinkit.report.pictures import NARROW, WIDE, label, on_axes
 
-BRACKETS_CAPTION = (
-    "What each coordinate carries of the graph Stein discrepancy, with its certified bracket as an error bar where "
-    "that can be seen: the longest bar is the coordinate to mend first."
-)
 _MOST_BARS = 8  # coordinates shown, the heaviest first
 _LONGEST_NAME = 18  # letters
 
 
-def bars_pictures(groups: Mapping[str, Coordinates], caption: str) -> list[Picture]:
+def has_bars(entry: Mapping[str, Any]) -> bool:
+    """Whether a measure's entry says what each coordinate carries of it."""
+    return all("value" in each for each in entry.get("coordinates", [{}]))
+
+
+def brackets_caption(title: str) -> str:
+    """What is to be seen in bars with their brackets, of a measure of this title."""
+    return (
+        f"What each coordinate carries of the {title}, with its certified bracket as an error bar where that can be "
+        "seen: the longest bar is the coordinate to look at first."
+    )
+
+
+def bars_pictures(groups: Mapping[str, Coordinates], caption: str, title: str = "") -> list[Picture]:
     """The picture of the bars, if there are several coordinates to show.
 
     Parameters
@@ -26,6 +35,8 @@ def bars_pictures(groups: Mapping[str, Coordinates], caption: str) -> list[Pictu
     groups : mapping of str to sequence of mapping
         Entries "name", "value", and where they are known "lower" and "upper", of the coordinates of each sample.
     caption : str
+    title : str
+        Of the measure, where several of them have bars.
     """
     if not groups or max(map(len, groups.values())) < 2:
         return []
@@ -39,7 +50,7 @@ def bars_pictures(groups: Mapping[str, Coordinates], caption: str) -> list[Pictu
     height = 1.2 + 0.2 * len(groups) + 0.27 * bars
     return [
         Picture(
-            title="Coordinate by coordinate",
+            title=f"{sentence(title)}, coordinate by coordinate" if title else "Coordinate by coordinate",
             caption=caption,
             description="Discrepancy by coordinate. "
             + " ".join(_in_numbers(name, entries) for name, entries in groups.items()),

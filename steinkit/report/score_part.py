@@ -5,8 +5,9 @@ from __future__ import annotations
 from steinkit.describe.render import answers
 from steinkit.describe.score import descriptions, headline, measures_table, page_statements
 from steinkit.measures import find_measure
-from steinkit.report.coordinate_bars import BRACKETS_CAPTION, bars_pictures
-from steinkit.report.elements import Part
+from steinkit.report.coordinate_bars import bars_pictures, brackets_caption, has_bars
+from steinkit.report.elements import Part, Picture
+from steinkit.report.moment_pictures import moments_picture
 from steinkit.report.reproduction import command_listings
 from steinkit.report.sources import Found
 
@@ -15,13 +16,12 @@ def score_part(found: Found) -> Part:
     """The verdict, pictures and tables of a score; `found` is of kind "score"."""
     document = found.document
     sample, described = document["sample"], descriptions(document, find_measure)
-    bars = [each["coordinates"] for each in document["results"] if find_measure(each["measure"]).has_picture]
     return Part(
         source=found.name,
         headline=headline(found.name, document, find_measure),
         answers=answers(page_statements(described)),
         reservations=tuple(document["warnings"]),
-        pictures=tuple(bars_pictures({found.name: bars[0]}, BRACKETS_CAPTION)) if bars else (),
+        pictures=tuple(_pictures(found)),
         tables=(
             measures_table(document, described, find_measure),
             *(each.table for each in described if each.table is not None),
@@ -34,3 +34,14 @@ def score_part(found: Found) -> Part:
         ),
         listings=command_listings(document),
     )
+
+
+def _pictures(found: Found) -> list[Picture]:
+    """What documents hold enough for: bars of every sum over coordinates, and the matrix of moments."""
+    entries = found.document["results"]
+    barred, pictures = [each for each in entries if has_bars(each)], []
+    for entry in barred:
+        title = find_measure(entry["measure"]).title
+        named = title if len(barred) > 1 else ""
+        pictures += bars_pictures({found.name: entry["coordinates"]}, brackets_caption(title), named)
+    return [*pictures, *(moments_picture(found.name, each) for each in entries if "features" in each)]

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.errors import InputError, UsageError
 from steinkit.files import read_sample
 from steinkit.report.sources import Found
@@ -47,7 +46,7 @@ def telling_settings(choice: Mapping[str, Any], blind: Mapping[str, Any] | None,
 
 def scored_draws(
     found: Found, settings: Sequence[Setting], measure: str, target: Target | str | None
-) -> tuple[Target | None, dict[int, GraphSteinDiscrepancy]]:
+) -> tuple[Target | None, dict[int, Any]]:
     """The draws of the first seed of some settings, scored again; by the settings' places in the sequence.
 
     Parameters

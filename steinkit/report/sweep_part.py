@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from steinkit.describe.render import answers
 from steinkit.describe.settings import seeds_label, setting_label, value_label
 from steinkit.describe.sweep import LEVEL, headline, leading, median_of, statements, table
 from steinkit.describe.table import Table
-from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.errors import SteinkitError
 from steinkit.measures import Measure, find_measure
 from steinkit.report.coordinate_bars import bars_pictures
@@ -24,13 +23,39 @@ from steinkit.report.sources import Found
 from steinkit.report.sweep_draws import scored_draws, telling_settings
 from steinkit.target import Target
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 Document = Mapping[str, Any]
 Setting = Mapping[str, Any]
 
 _BARS_CAPTION = (
-    "What each coordinate carries of the graph Stein discrepancy, medians over the seeds: where one bar stands out, "
-    "that is the coordinate to mend."
+    "What each coordinate carries of the {title}, medians over the seeds: where one bar stands out, that is the "
+    "coordinate to look at."
 )
+
+
+def _draws_panels(results: Mapping[str, Any], target: Target | None, marks: Mapping[str, str], columns: int) -> Figure:
+    return plots.settings_panels(results, target, marks=marks, columns=columns)
+
+
+def _slice_panels(results: Mapping[str, Any], target: Target | None, marks: Mapping[str, str], columns: int) -> Figure:
+    return plots.slice_panels(results, marks=marks, columns=columns)
+
+
+_PANELS: dict[str, tuple[Callable[..., Any], str]] = {
+    "graph": (
+        _draws_panels,
+        "Colour is the test function h, whose mean over the draws is the discrepancy and under the target 0: red where "
+        "there are too many draws, blue where there are too few.",
+    ),
+    "sliced": (
+        _slice_panels,
+        "The test function h along the coordinate that carries most in any of them: its mean over the draws is what "
+        "the coordinate carries, and under the target 0. Red where there are too many draws, blue where there are too "
+        "few.",
+    ),
+}
 
 
 def sweep_part(found: Found, target: Target | str | None) -> Part:
@@ -51,7 +76,7 @@ def sweep_part(found: Found, target: Target | str | None) -> Part:
     if name is not None:
         choice, parameters = document["criteria"][name], _parameters(document["criteria"][name])
         pictures += [_selection(document, find_measure(name), parameter) for parameter in parameters]
-        if parameters and found.records and find_measure(name).has_picture:
+        if parameters and found.records and name in _PANELS:
             shown = telling_settings(choice, document["criteria"].get(_blind_to(document)), parameters[0])
             if found.folder is not None:
                 try:
@@ -139,20 +164,18 @@ def _draws(found: Found, name: str, shown: Mapping[str, Setting], target: Target
         picks += [f"picked by {blind.upper()}"] if blind and setting == criteria[blind]["best"] else []
         if picks:
             marks[label] = ", ".join(picks)
-    wide = plots.settings_panels(results, made, marks=marks, columns=len(results))
-    narrow = plots.settings_panels(results, made, marks=marks, columns=1)
+    draw, caption = _PANELS[name]
+    wide, narrow = (draw(results, made, marks, columns) for columns in (len(results), 1))
     wide.set_size_inches(WIDE, 3.5)
     narrow.set_size_inches(NARROW, 2.4 * len(results) + 0.9)
     seed = found.configuration["seeds"][0] if found.configuration is not None else 0
     dim = next(iter(scored.values())).sample.dim
-    contours = dim == 2 and made is not None and made.has_log_density
+    contours = name == "graph" and dim == 2 and made is not None and made.has_log_density
     return [
         Picture(
             title="The draws of one seed",
             caption=(
-                f"Seed {seed}, one panel a setting, all on one scale. Colour is the test function h, whose mean over "
-                "the draws is the discrepancy and under the target 0: red where there are too many draws, blue where "
-                "there are too few."
+                f"Seed {seed}, one panel a setting, all on one scale. {caption}"
                 + (" Grey regions hold 50, 90 and 99% of the target." if contours else "")
                 + " One seed is an example; the verdict rests on all of them."
             ),
@@ -163,7 +186,7 @@ def _draws(found: Found, name: str, shown: Mapping[str, Setting], target: Target
     ]
 
 
-def _panel_in_numbers(name: str, result: GraphSteinDiscrepancy) -> str:
+def _panel_in_numbers(name: str, result: Any) -> str:
     points = result.sample.points
     ranges = ", ".join(
         f"{label} from {number(low, 2)} to {number(high, 2)}"
@@ -178,7 +201,8 @@ def _bars(records: Sequence[Mapping[str, Any]], measure: str, shown: Mapping[str
         f"{setting_label(setting)}{' (best)' * (role == 'best')}": _coordinate_medians(records, measure, setting)
         for role, setting in shown.items()
     }
-    return bars_pictures({label: entries for label, entries in groups.items() if entries}, _BARS_CAPTION)
+    caption = _BARS_CAPTION.format(title=find_measure(measure).title)
+    return bars_pictures({label: entries for label, entries in groups.items() if entries}, caption)
 
 
 def _coordinate_medians(records: Sequence[Mapping[str, Any]], measure: str, setting: Setting) -> list[dict[str, Any]]:

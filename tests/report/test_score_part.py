@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 
+import numpy as np
 import pytest
 from support.page_checks import ESS_SCORE
 
+import steinkit as sk
 from steinkit.report.score_part import score_part
 from steinkit.report.sources import Found
 
@@ -63,3 +65,19 @@ def test_a_wasserstein_distance_is_found_not_proved():
     assert "found to lie between 0.489999 and 0.510001" in said
     assert "proved" not in said
     assert "certified" not in said
+
+
+def test_moments_and_every_sum_over_coordinates_have_their_pictures():
+    document = copy.deepcopy(ESS_SCORE)
+    two = [{"name": name, "value": 0.25, "lower": 0.24, "upper": 0.26} for name in "xy"]
+    draws = np.random.default_rng(0).standard_normal((50, 2))
+    moments = sk.moment_stein_discrepancy(sk.Sample(draws, names=("x", "y"), scores=-draws)).document
+    sliced = {**_GRAPH, "measure": "sliced", "coordinates": two}
+    document["results"] += [{**_GRAPH, "coordinates": two}, sliced, moments]
+    pictures = score_part(Found("draws.json", "score", document)).pictures
+    assert [each.title for each in pictures] == [
+        "Graph Stein discrepancy, coordinate by coordinate",
+        "Sliced graph Stein discrepancy, coordinate by coordinate",
+        "Moments of draws.json",
+    ]
+    assert "dependence of x and y" in pictures[2].description.lower()

@@ -1,0 +1,35 @@
+"""The picture of any result that has one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
+from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy
+from steinkit.discrepancy.sliced.discrepancy import SlicedSteinDiscrepancy
+from steinkit.plots.discrepancy import arranged
+from steinkit.plots.moment_scores import moments
+from steinkit.plots.slices import slices
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Pictured: TypeAlias = GraphSteinDiscrepancy | SlicedSteinDiscrepancy | MomentSteinDiscrepancy
+
+
+def picture(result: Pictured, title: str = "") -> Figure:
+    """Arrange what shows where a sample is wrong.
+
+    Of a graph Stein discrepancy in one dimension g and h, above it the draws and the coordinates; of a sliced one the
+    slices that carry most; of moments the matrix of their standard errors.
+
+    Returns
+    -------
+    matplotlib Figure
+        Not registered with pyplot; save it with ``figure.savefig``.
+    """
+    if isinstance(result, SlicedSteinDiscrepancy):
+        return slices(result, title)
+    if isinstance(result, MomentSteinDiscrepancy):
+        return moments(result, title)
+    return arranged(result, title)

@@ -1,0 +1,190 @@
+"""Pictures of a sliced graph Stein discrepancy: where along a coordinate there are too many draws, and too few.
+
+The test function h of a slice is a function of the whole draw, by its score; over the coordinate it is a cloud. Its
+mean along the coordinate, in bins of equally many draws, is what a reader looks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from steinkit.discrepancy.sliced.discrepancy import SlicedSteinDiscrepancy
+from steinkit.errors import UsageError
+from steinkit.plots.axes import axes_or_new, entitle
+from steinkit.plots.coordinate_bars import coordinate_bars
+from steinkit.sample import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_TOO_MANY, _TOO_FEW = "#b2182b", "#2166ac"  # the ends of the RdBu colour map
+_FLOW = "#4d4d4d"
+_DRAWS_A_BIN, _BINS = 20, (4, 24)
+_SHOWN = 2000  # draws, beyond which marks only cover one another
+_WORST = 4  # slices that a picture has room for
+_MOST_BARS = 20
+
+
+def slice_function(
+    result: SlicedSteinDiscrepancy, ax: Axes | None = None, *, direction: int | None = None, legend: bool = True
+) -> Axes:
+    """Plot the test function h of a slice against its coordinate, with its mean along it, and phi.
+
+    Parameters
+    ----------
+    result : SlicedSteinDiscrepancy
+    ax : matplotlib Axes, optional
+    direction : int, optional
+        Number of the slice; by default that which carries most.
+    legend : bool
+    """
+    ax = axes_or_new(ax)
+    number = int(result.direction_values.argmax()) if direction is None else direction
+    u, h, weights = _along(result, number)
+    places, means = _binned_means(u, h, weights)
+    bottom, top = min(1.3 * float(means.min()), -1.15), max(1.3 * float(means.max()), 1.15)
+    some = np.linspace(0, len(u) - 1, min(len(u), _SHOWN)).round().astype(int)
+    shown = some[(h[some] >= bottom) & (h[some] <= top)]
+    colours = np.where(h[shown] > 0.0, _TOO_MANY, _TOO_FEW)
+    ax.scatter(u[shown], h[shown], s=4.0, c=colours, alpha=0.18, linewidths=0.0, rasterized=True)
+    ax.axhline(0.0, color="0.6", linewidth=0.8)
+    ax.fill_between(
+        places, 0.0, means, where=means > 0.0, interpolate=True, color=_TOO_MANY, alpha=0.45, label="too many draws"
+    )
+    ax.fill_between(
+        places, 0.0, means, where=means < 0.0, interpolate=True, color=_TOO_FEW, alpha=0.45, label="too few draws"
+    )
+    ax.plot(places, means, color="0.1", linewidth=1.4, label="mean of h along the coordinate")
+    at, phi = _phi(result, number)
+    ax.plot(at, phi, color=_FLOW, linestyle="--", linewidth=1.1, label="phi, which moves draws to mend the sample")
+    ax.set_ylim(bottom, top)
+    low, high = np.quantile(u, [0.002, 0.998])
+    margin = 0.03 * (high - low) or 1.0
+    ax.set_xlim(low - margin, high + margin)
+    ax.set_xlabel(result.direction_names[number], parse_math=False)
+    ax.set_ylabel("h, phi")
+    if legend:
+        ax.legend(loc="best", fontsize=8, framealpha=0.9)
+    return ax
+
+
+def slices(result: SlicedSteinDiscrepancy, title: str = "") -> Figure:
+    """Arrange the slices that carry most, and the brackets of all of them.
+
+    Returns
+    -------
+    matplotlib Figure
+        Not registered with pyplot; save it with ``figure.savefig``.
+    """
+    from matplotlib.figure import Figure
+
+    order = np.argsort(-result.direction_values, kind="stable")[:_WORST]
+    alone = len(result.slices) == 1
+    rows, across = (1, len(order)) if len(order) < _WORST else (2, 2)
+    bars = min(len(result.slices), _MOST_BARS)
+    height = 4.5 if rows == 1 else max(6.5, 1.5 + 0.3 * bars)
+    figure = Figure(figsize=(8.0 if alone else 12.0, height), layout="constrained")
+    grid = figure.add_gridspec(rows, across + (not alone), width_ratios=[1.0] * across + [0.8] * (not alone))
+    axes = [figure.add_subplot(grid[k // across, k % across]) for k in range(len(order))]
+    for ax, number in zip(axes, order, strict=True):
+        slice_function(result, ax, direction=int(number), legend=False)
+    if not alone:
+        beside = figure.add_subplot(grid[:, -1])
+        coordinate_bars([("", result.document["coordinates"])], beside, most=_MOST_BARS, colours=("0.55",))
+        beside.set_title(_bars_title(len(result.slices)), fontsize=10)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=9, frameon=False)
+    heading = f"sliced graph Stein discrepancy in {result.bracket}"
+    figure.suptitle(f"{title}\n{heading}" if title else heading, fontsize=11, parse_math=False)
+    return figure
+
+
+def slice_panels(
+    results: Mapping[str, SlicedSteinDiscrepancy], *, marks: Mapping[str, str] | None = None, columns: int | None = None
+) -> Figure:
+    """Arrange one slice of several settings side by side: the one that carries most in any of them, on one scale.
+
+    Parameters
+    ----------
+    results : mapping of str to SlicedSteinDiscrepancy
+        By title, such as "step size = 0.005"; all of the same directions.
+    marks : mapping of str to str, optional
+        What to add to some of the titles, such as "best by sliced"; their panels are framed.
+    columns : int, optional
+        Panels in a row; all of them if not given.
+
+    Returns
+    -------
+    matplotlib Figure
+        Not registered with pyplot; save it with ``figure.savefig``.
+
+    Raises
+    ------
+    UsageError
+        If there are no results, or their directions differ.
+    """
+    from matplotlib.figure import Figure
+
+    if len({found.direction_names for found in results.values()}) != 1:
+        raise UsageError("panels need results of the same directions, one or more")
+    worst = max(results.values(), key=lambda found: float(found.direction_values.max()))
+    number = int(worst.direction_values.argmax())
+    columns = columns or len(results)
+    rows = -(-len(results) // columns)
+    figure = Figure(figsize=(2.4 * columns + 0.7, 2.2 * rows + 0.9), layout="constrained")
+    axes = list(figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).flat)
+    spans = []
+    for ax, (title, found) in zip(axes, results.items(), strict=False):
+        slice_function(found, ax, direction=number, legend=False)
+        spans.append([*ax.get_xlim(), *ax.get_ylim()])
+        entitle(ax, title, (marks or {}).get(title))
+        ax.label_outer()
+    for unused in axes[len(results) :]:
+        unused.set_visible(False)
+    low, high = np.min(spans, axis=0), np.max(spans, axis=0)
+    axes[0].set(xlim=(low[0], high[1]), ylim=(low[2], high[3]))
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8, frameon=False)
+    return figure
+
+
+def _bars_title(slices: int) -> str:
+    return "coordinate by coordinate" if slices <= _MOST_BARS else f"the {_MOST_BARS} coordinates that carry most"
+
+
+def _along(result: SlicedSteinDiscrepancy, number: int) -> tuple[Floats, Floats, Floats]:
+    """Places of the points along a direction, as the draws have them where it is a coordinate; h; weights."""
+    piece, standard = result.slices[number], result.units.points(result.sample.points)
+    h = piece.test_function(standard, result.units.scores(result.scores))
+    return _raw(result, number, standard @ piece.direction), h, result.sample.weights
+
+
+def _raw(result: SlicedSteinDiscrepancy, number: int, u: Floats) -> Any:
+    """Places along a coordinate in the draws' own units; along any other direction as they are."""
+    involved = np.flatnonzero(result.slices[number].direction)
+    if len(involved) > 1:
+        return u
+    j = involved[0]
+    return result.units.centre[j] + result.units.scale[j] * u / result.slices[number].direction[j]
+
+
+def _phi(result: SlicedSteinDiscrepancy, number: int) -> tuple[Floats, Floats]:
+    piece = result.slices[number]
+    places = _raw(result, number, piece.positions)
+    order = np.argsort(places)
+    return places[order], piece.phi[order]
+
+
+def _binned_means(u: Floats, h: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Mean place and mean h of bins that hold equally much weight."""
+    order = np.argsort(u, kind="stable")
+    reached = np.cumsum(weights[order]) - 0.5 * weights[order]
+    bins = int(np.clip(len(u) // _DRAWS_A_BIN, *_BINS))
+    number = np.minimum((bins * reached).astype(int), bins - 1)
+    mass = np.bincount(number, weights=weights[order], minlength=bins)
+    held = mass > 0.0
+    sums = (np.bincount(number, weights=(weights * each)[order], minlength=bins) for each in (u, h))
+    places, means = (each[held] / mass[held] for each in sums)
+    return places, means

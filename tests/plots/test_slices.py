@@ -1,0 +1,83 @@
+"""Pictures of slices: h along the coordinate in the draws' own unit, red where there are too many."""
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import steinkit as sk
+from steinkit import plots
+from steinkit.plots.slices import _binned_means
+
+_SD = np.array([1.0, 10.0, 0.1])
+
+
+@pytest.fixture(scope="module")
+def wide():
+    """The second coordinate is a third too wide, its unit ten."""
+    x = np.random.default_rng(0).standard_normal((400, 3)) * [1.0, 1.3, 1.0] * _SD
+    return sk.sliced_stein_discrepancy(sk.Sample(x, names=("a", "b", "c"), scores=-x / _SD**2))
+
+
+@pytest.fixture
+def ax():
+    return Figure(layout="constrained").add_subplot()
+
+
+def test_the_mean_of_h_is_positive_at_both_ends_of_what_is_too_wide(wide, ax):
+    assert plots.slice_function(wide, ax) is ax
+    assert ax.get_xlabel() == "b"
+    (mean,) = [line for line in ax.lines if line.get_label().startswith("mean of h")]
+    u, h = mean.get_data()
+    assert -40.0 < u[0] < -15.0 < 15.0 < u[-1] < 40.0
+    assert h[0] > 0.0 > h[len(h) // 2]
+    assert h[-1] > 0.0
+    (marks,) = [each for each in ax.collections if len(each.get_offsets()) > 1]
+    reds = np.asarray(marks.get_facecolors())[:, 0] > 0.5
+    assert (reds == (np.asarray(marks.get_offsets())[:, 1] > 0.0)).all()
+
+
+def test_phi_is_that_of_the_slice_asked_for(wide, ax):
+    plots.slice_function(wide, ax, direction=2)
+    (phi,) = [line for line in ax.lines if line.get_label().startswith("phi")]
+    assert np.sort(wide.sample.points[:, 2]) == pytest.approx(phi.get_xdata())
+    assert np.array_equal(phi.get_ydata(), wide.slices[2].phi)
+
+
+def test_bins_keep_the_mean_whatever_the_weights():
+    rng = np.random.default_rng(1)
+    u, h, weights = rng.standard_normal(333), rng.standard_normal(333), rng.random(333)
+    weights /= weights.sum()
+    places, means = _binned_means(u, np.ones(333), weights)
+    assert means == pytest.approx(np.ones(len(means)))
+    assert (np.diff(places) > 0.0).all()
+    _, means = _binned_means(u, h, np.full(333, 1.0 / 333))
+    assert means.mean() == pytest.approx(h.mean(), abs=0.02)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 5])
+def test_the_picture_shows_the_worst_slices_and_all_brackets(dim):
+    x = np.random.default_rng(dim).standard_normal((60, dim)) * np.linspace(1.0, 2.0, dim)
+    result = sk.sliced_stein_discrepancy(x, scores=-x, units="raw")
+    figure = plots.picture(result, "draws.csv")
+    shown = [ax.get_xlabel() for ax in figure.axes]
+    order = np.argsort(-result.direction_values)[:4]
+    assert shown[: min(dim, 4)] == [result.direction_names[k] for k in order]
+    assert len(figure.axes) == min(dim, 4) + (dim > 1)
+    assert figure.get_suptitle().startswith("draws.csv\nsliced graph Stein discrepancy in [")
+
+
+def test_panels_show_one_coordinate_on_one_scale():
+    results = {}
+    for title, spread in (("narrow", 1.0), ("wide", 1.6)):
+        x = np.random.default_rng(2).standard_normal((80, 2)) * [1.0, spread]
+        results[title] = sk.sliced_stein_discrepancy(x, scores=-x, units="raw")
+    figure = plots.slice_panels(results, marks={"wide": "picked"})
+    first, second = figure.axes
+    assert [ax.get_title() for ax in figure.axes] == ["narrow", "wide\npicked"]
+    assert first.get_xlim() == second.get_xlim()
+    assert first.get_ylim() == second.get_ylim()
+    for ax, found in zip(figure.axes, results.values(), strict=True):
+        (phi,) = [line for line in ax.lines if line.get_label().startswith("phi")]
+        assert np.array_equal(phi.get_ydata(), found.slices[1].phi)  # the second coordinate, worst in the wide one
+    with pytest.raises(sk.UsageError, match="same directions"):
+        plots.slice_panels({})

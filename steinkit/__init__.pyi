@@ -33,6 +33,8 @@ from .discrepancy.sliced.discrepancy import SlicedSteinDiscrepancy as SlicedStei
 from .discrepancy.sliced.discrepancy import sliced_stein_discrepancy as sliced_stein_discrepancy
 from .discrepancy.sliced.goodness_of_fit import SlicedSteinTest as SlicedSteinTest
 from .discrepancy.sliced.goodness_of_fit import sliced_stein_test as sliced_stein_test
+from .discrepancy.units import Units as Units
+from .discrepancy.units import common_units as common_units
 from .discrepancy.verdict import Verdict as Verdict
 from .discrepancy.verdict import verdict as verdict
 from .discrepancy.wasserstein.distance import WassersteinDistance as WassersteinDistance

@@ -123,7 +123,7 @@ class Sample:
         """
         probabilities = self.probabilities
         carried = np.flatnonzero(probabilities > 0.0)
-        first, inverse = _first_occurrences(self.points[carried])
+        first, inverse = first_occurrences(self.points[carried])
         first = carried[first]
         group = np.full(len(self), -1, dtype=np.int64)
         group[carried] = inverse
@@ -183,6 +183,26 @@ class DistinctSample:
     def dim(self) -> int:
         """Number of coordinates d."""
         return int(self.points.shape[1])
+
+    def joined(self, first: Integers, group: Integers) -> DistinctSample:
+        """Groups of points as one point each: that of the first of them, with the weight of all.
+
+        Parameters
+        ----------
+        first : ndarray of int, shape (m,)
+            The first point of each group.
+        group : ndarray of int, shape (n,)
+            The group of each point.
+        """
+        return replace(
+            self,
+            points=self.points[first],
+            weights=np.bincount(group, weights=self.weights),
+            scores=None,
+            counts=np.bincount(group, weights=self.counts).astype(np.int64),
+            first=self.first[first],
+            inverse=np.where(self.inverse >= 0, group[self.inverse], -1),
+        )
 
     @property
     def merged(self) -> int:
@@ -305,7 +325,7 @@ def _integers(column: Floats | None, what: str) -> Integers | None:
     return column.astype(np.int64)
 
 
-def _first_occurrences(points: Floats) -> tuple[Integers, Integers]:
+def first_occurrences(points: Floats) -> tuple[Integers, Integers]:
     """Index of the first of each group of equal rows, in order of appearance, and the group of every row."""
     order = np.lexsort(points.T[::-1])  # stable: equal rows stay in order of appearance
     ordered = points[order]

@@ -56,9 +56,10 @@ def thin(file: str, draws: int, **settings: Any) -> None:
         sample = read_sample(file, format=settings["file_format"], columns=settings["columns"])
         target, doubts = target_of(file, sample, settings, needs_scores=True)
         bounds = bounds_for(settings["bounds"], sample)
-        before = kernel_stein_discrepancy(sample, target, bounds=bounds, kernel=settings["kernel"])
-        chosen = thin_sample(sample, target, m=draws, bounds=bounds, kernel=before.kernel)
-        after = kernel_stein_discrepancy(chosen, target, bounds=bounds, kernel=before.kernel)
+        before = kernel_stein_discrepancy(sample, target, bounds=bounds, units="own", kernel=settings["kernel"])
+        same: dict[str, Any] = {"bounds": bounds, "units": before.units, "kernel": before.kernel}
+        chosen = thin_sample(sample, target, m=draws, **same)
+        after = kernel_stein_discrepancy(chosen, target, **same)
     deliver_sample(chosen, output, form)
     notes = (*doubts, *before.warnings)
     document = {

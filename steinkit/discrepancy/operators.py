@@ -32,6 +32,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.discrepancy.units import Units
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats, Integers, default_names
 from steinkit.target import show_point
@@ -57,6 +58,12 @@ class Coefficients:
 
     drift: Floats
     covariance: Floats
+
+    def in_units(self, units: Units) -> Coefficients:
+        """Those of the same diffusion in other units: of z = (x - m) / S, the drift b / S, and S^-1 a S^-1."""
+        if units.kind == "raw":
+            return self
+        return Coefficients(self.drift / units.scale, self.covariance / np.outer(units.scale, units.scale))
 
 
 @dataclass(frozen=True)

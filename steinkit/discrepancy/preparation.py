@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import InputError, UsageError
-from steinkit.sample import DistinctSample, Floats, Sample, as_sample
+from steinkit.sample import DistinctSample, Floats, Integers, Sample, as_sample, first_occurrences
 from steinkit.target import Target, as_bounds, require_inside
 
 
@@ -27,6 +28,10 @@ class Prepared:
         What was merged or left out, and what a reader should know before the number.
     given : Sample
         The draws as they came, checked, without what was given beside them.
+    units : Units
+        In which points, scores and bounds are: raw ones, until `in_units` changes them.
+    original : Prepared, or None
+        The same points in raw units, where they are in others.
     """
 
     points: DistinctSample
@@ -34,6 +39,57 @@ class Prepared:
     bounds: Floats | None
     notes: tuple[str, ...]
     given: Sample
+    units: Units
+    original: Prepared | None = None
+
+    @property
+    def raw(self) -> Prepared:
+        """The same points, scores and bounds in raw units."""
+        return self if self.original is None else self.original
+
+    def in_units(self, units: UnitsLike) -> Prepared:
+        """The same in other units, the origin of bounded coordinates at a bound; itself in raw ones.
+
+        Points that rounding makes equal in these units are one point, with the weighted mean of their scores.
+
+        Raises
+        ------
+        UsageError, InputError
+            As `Units.of` does, or if the scores overflow in these units.
+        """
+        assert self.original is None
+        chosen = Units.of(units, self.points)
+        if chosen.kind == "raw":
+            return self
+        chosen = chosen.from_bounds(self.bounds)
+        first, group = first_occurrences(chosen.points(self.points.points))
+        raw = self if len(first) == len(self.points) else self._joined(first, group)
+        with np.errstate(over="ignore"):
+            points, scores = chosen.points(raw.points.points), chosen.scores(raw.scores)
+        if not (np.isfinite(points).all() and np.isfinite(scores).all()):
+            raise InputError("draws or scores overflow in these units: rescale them, or take other units")
+        limits = None if self.bounds is None else chosen.points(self.bounds.T).T
+        return replace(
+            raw,
+            points=replace(raw.points, points=points, scores=None),
+            scores=scores,
+            bounds=limits,
+            units=chosen,
+            original=raw,
+        )
+
+    def _joined(self, first: Integers, group: Integers) -> Prepared:
+        """With groups of points taken as one, each with the mean of its scores."""
+        points, shares = (
+            self.points.joined(first, group),
+            self.points.weights / np.bincount(group, self.points.weights)[group],
+        )
+        scores = np.column_stack([np.bincount(group, weights=shares * column) for column in self.scores.T])
+        note = (
+            f"{len(group) - len(first)} points equal others in these units but for rounding; they were merged, with "
+            "the mean of their scores"
+        )
+        return replace(self, points=points, scores=scores, notes=(*self.notes, note))
 
     def weighted(self, weights: ArrayLike | None) -> Sample:
         """The draws as they came, with the weights given beside them, if there were any."""
@@ -61,7 +117,7 @@ def prepare(
     notes = _notes_on(given, points, target) + _notes_on_names(sample, target)
     values = points.scores if target is None else target.score(points.points, draws=points.first, names=points.names)
     assert values is not None  # _with_columns saw to it
-    return Prepared(points, values, limits, notes, given)
+    return Prepared(points, values, limits, notes, given, Units.of("raw", points))
 
 
 def _in_rows(values: ArrayLike | None, layout: tuple[int, ...]) -> ArrayLike | None:

@@ -10,16 +10,22 @@ the scores are multiplied by it as well. Several samples are compared in the uni
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.errors import InputError, UsageError, did_you_mean
-from steinkit.sample import DistinctSample, Floats
+from steinkit.sample import DistinctSample, Floats, as_sample, default_names
+from steinkit.target import Seed, Target
 
-Kind = Literal["own", "given", "raw"]
+Kind = Literal["own", "reference", "pilot", "given", "raw"]
+
+_REFERENCE_DRAWS = 10_000
+_KINDS = ("own", "reference", "pilot", "given", "raw")
+_WANTED = "'own', 'raw', or a scale for each coordinate"
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,39 +34,89 @@ class Units:
 
     Attributes
     ----------
-    kind : {"own", "given", "raw"}
-        Whether the scale is the sample's own standard deviations, was given, or is 1.
+    kind : {"own", "reference", "pilot", "given", "raw"}
+        Whether the scale is the sample's own standard deviations, those of draws from the target or of a pilot sample,
+        was given, or is 1.
     centre, scale : ndarray, shape (d,)
+    names : tuple of str
+        Of the coordinates.
     """
 
     kind: Kind
     centre: Floats
     scale: Floats
+    names: tuple[str, ...]
 
     @classmethod
-    def of(cls, units: str | ArrayLike | Units, sample: DistinctSample) -> Units:
-        """What a user means by "own", "raw" or a scale for each coordinate, for a sample.
+    def of(cls, units: UnitsLike, sample: DistinctSample) -> Units:
+        """What a user means by units, for a sample.
+
+        Parameters
+        ----------
+        units : {"own", "raw"}, array_like of shape (d,), Units, or mapping
+            The sample's own standard deviations; none; a scale for each coordinate; or a mapping with the key "scale",
+            which holds such a scale, or one by the names of the coordinates, as `document` does.
+        sample : DistinctSample
 
         Raises
         ------
         UsageError
             If it is no such thing.
         InputError
-            If a coordinate never changes, which then has no unit of its own.
+            If a coordinate never changes, which then has no unit of its own; or if the units are those of coordinates
+            of other names.
         """
         if isinstance(units, Units):
-            return units
+            return units._of_names(sample.names)
+        if isinstance(units, Mapping):
+            return cls.from_document(units, sample)
         if isinstance(units, str):
             if units == "raw":
-                return cls("raw", np.zeros(sample.dim), np.ones(sample.dim))
+                return cls("raw", np.zeros(sample.dim), np.ones(sample.dim), sample.names)
             if units != "own":
                 hint = did_you_mean(units, ("own", "raw"))
-                raise UsageError(f"units must be 'own', 'raw' or a scale for each coordinate; received {units!r}{hint}")
+                raise UsageError(f"units must be {_WANTED}; received {units!r}{hint}")
             return cls._own(sample)
-        scale = np.asarray(units, dtype=np.float64)
-        if scale.shape != (sample.dim,) or not (np.isfinite(scale).all() and (scale > 0.0).all()):
-            raise UsageError(f"units must be {sample.dim} positive numbers, one a coordinate; received {units!r}")
-        return cls("given", sample.weights @ sample.points, scale)
+        return cls("given", sample.weights @ sample.points, _checked(units, sample.dim), sample.names)
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any], sample: DistinctSample) -> Units:
+        """Units as `document` writes them, or as a mapping with the key "scale" alone.
+
+        Raises
+        ------
+        UsageError, InputError
+            As `of` does.
+        """
+        if "scale" not in document:
+            raise UsageError(f'units need the key "scale", as in {{"scale": [1.0, 0.5]}}; received {dict(document)!r}')
+        kind, scale = document.get("kind", "given"), document["scale"]
+        if kind not in _KINDS:
+            raise UsageError(f"the kind of units must be one of {', '.join(_KINDS)}; received {kind!r}")
+        if kind == "raw":
+            return cls.of("raw", sample)
+        if isinstance(scale, Mapping):
+            _require_names(tuple(scale), sample.names)
+            scale = [scale[name] for name in sample.names]
+        return replace(cls.of(scale, sample), kind=kind)
+
+    @classmethod
+    def reference(cls, target: Target, names: tuple[str, ...], rng: Seed = 0) -> Units:
+        """The standard deviations of 10,000 independent draws from the target.
+
+        Raises
+        ------
+        UsageError
+            If the target cannot be drawn from.
+        InputError
+            If it has another number of coordinates than there are names.
+        """
+        if not target.can_sample:
+            raise UsageError(f"{target.label} cannot be drawn from, so it gives no units; pass sampler= to Target")
+        drawn = as_sample(target.sample(_REFERENCE_DRAWS, np.random.default_rng(rng)))
+        if drawn.dim != len(names):
+            raise InputError(f"the target has {drawn.dim} coordinates, the draws have {len(names)}: {', '.join(names)}")
+        return replace(cls._own(replace(drawn, names=names).distinct()), kind="reference")
 
     @classmethod
     def _own(cls, sample: DistinctSample) -> Units:
@@ -75,7 +131,12 @@ class Units:
                 f"{sample.names[still[0]]} is the same in all draws, so it has no unit of its own: leave it out, give "
                 "units, or take raw ones"
             )
-        return cls("own", centre, scale)
+        return cls("own", centre, scale, sample.names)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The units as JSON keeps them."""
+        return {"kind": self.kind, "scale": dict(zip(self.names, self.scale.tolist(), strict=True))}
 
     def from_bounds(self, bounds: Floats | None) -> Units:
         """These units with the origin of bounded coordinates at a bound, so that distances to it are not rounded."""
@@ -92,3 +153,70 @@ class Units:
     def scores(self, scores: Floats) -> Floats:
         """Scores in these units, (n, d) -> (n, d)."""
         return np.asarray(scores * self.scale)
+
+    def _of_names(self, names: tuple[str, ...]) -> Units:
+        """These units for coordinates of these names; names that nobody gave stand for any."""
+        if names == self.names:
+            return self
+        if len(names) == len(self.names) and default_names(len(names)) in (names, self.names):
+            return replace(self, names=names)
+        _require_names(self.names, names)
+        order = [self.names.index(name) for name in names]
+        return replace(self, centre=self.centre[order], scale=self.scale[order], names=names)
+
+
+UnitsLike = str | ArrayLike | Mapping[str, Any] | Units
+
+
+def common_units(units: UnitsLike | None, pilot: DistinctSample, target: Target | None = None, rng: Seed = 0) -> Units:
+    """The one scale for all samples that are to be compared.
+
+    Parameters
+    ----------
+    units : {"own", "reference", "raw"}, array_like of shape (d,), Units, mapping, or None
+        What was given is taken as it is. "reference" are the target's standard deviations. "own" and None, which of
+        several samples would be several scales, are the target's where it can be drawn from, else the pilot's.
+    pilot : DistinctSample
+        A sample of those to be compared, or one made for this.
+    target : Target, optional
+    rng : int, numpy.random.Generator or None
+        Seed of the draws from the target.
+
+    Returns
+    -------
+    Units
+
+    Raises
+    ------
+    UsageError
+        If "reference" is asked for and the target cannot be drawn from; or as `Units.of` does.
+    InputError
+        As `Units.of` and `Units.reference` do.
+    """
+    if isinstance(units, str) and units == "reference":
+        if target is None:
+            raise UsageError("units of a reference need a target that can be drawn from; stored scores have none")
+        return Units.reference(target, pilot.names, rng)
+    if units is not None and not (isinstance(units, str) and units == "own"):
+        return Units.of(units, pilot)
+    if target is not None and target.can_sample:
+        return Units.reference(target, pilot.names, rng)
+    return replace(Units.of("own", pilot), kind="pilot")
+
+
+def _checked(scale: ArrayLike, dim: int) -> Floats:
+    try:
+        values = np.asarray(scale, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.empty(0)
+    if values.shape != (dim,) or not (np.isfinite(values).all() and (values > 0.0).all()):
+        raise UsageError(f"units must be {dim} positive numbers, one a coordinate; received {scale!r}")
+    return values
+
+
+def _require_names(known: tuple[str, ...], wanted: tuple[str, ...]) -> None:
+    if sorted(known) != sorted(wanted):
+        raise InputError(
+            f"the units are those of {', '.join(known)}, the draws have the coordinates {', '.join(wanted)}: "
+            "give units for these names, or name the draws alike"
+        )

@@ -27,8 +27,10 @@ def test_writes_the_draws_chosen(steinkit, folder, burnt_in):
     document = outcome.document
     assert document["draws"] == 30
     assert document["distinct"] == len(np.unique(thinned.points, axis=0))
-    assert document["ksd"]["before"] == sk.kernel_stein_discrepancy(draws, sk.targets.Normal(dim=2)).value
-    assert document["ksd"]["after"] == sk.kernel_stein_discrepancy(thinned, sk.targets.Normal(dim=2)).value
+    assert document["ksd"]["before"] == sk.kernel_stein_discrepancy(draws, sk.targets.Normal(dim=2), units="own").value
+    units = draws.std(axis=0)  # of what it was chosen from
+    after = sk.kernel_stein_discrepancy(thinned, sk.targets.Normal(dim=2), units=units).value
+    assert document["ksd"]["after"] == pytest.approx(after, rel=1e-9)
     assert document["ksd"]["after"] < document["ksd"]["before"]
     assert "30 of 200 draws chosen" in outcome.err
 

@@ -17,6 +17,7 @@ from steinkit.discrepancy.classical.upper_bound import upper_bound
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.discrepancy.tolerance import accepted
+from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import InputError, SolverError, UsageError
 from steinkit.sample import DistinctSample, Floats, Sample
 from steinkit.target import Target
@@ -31,13 +32,15 @@ class ClassicalSteinDiscrepancy(Bracketed):
     Attributes
     ----------
     lower, upper : float
-        The discrepancy lies in [lower, upper], whatever the solver said.
+        The discrepancy, in `units`, lies in [lower, upper], whatever the solver said.
     g, grad_g : ndarray, shape (n,)
-        Values and derivatives, at the points, of a Stein function that attains `lower`.
+        Values and derivatives, at the points and in raw units, of a Stein function that attains `lower`.
     sample : DistinctSample
-        Points, weights, counts, names.
+        Points, in raw units, weights, counts, names.
     scores : ndarray, shape (n, 1)
-        Score of the target at the points.
+        Score of the target at the points, in raw units.
+    units : Units
+        In which the bracket and the Stein factors are meant.
     stein_factors : tuple of float
     tolerance : float
         The relative width of the bracket that was asked for.
@@ -53,6 +56,7 @@ class ClassicalSteinDiscrepancy(Bracketed):
     grad_g: Floats
     sample: DistinctSample
     scores: Floats
+    units: Units
     stein_factors: tuple[float, float, float]
     tolerance: float
     seconds: dict[str, float]
@@ -74,6 +78,7 @@ def classical_stein_discrepancy(
     scores: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     bounds: ArrayLike | None = None,
+    units: UnitsLike = "raw",
     stein_factors: tuple[float, float, float] = (1.0, 1.0, 1.0),
     tolerance: float | None = None,
     max_seconds: float | None = None,
@@ -99,6 +104,10 @@ def classical_stein_discrepancy(
         Weights of the draws, in any unit.
     bounds : array_like, shape (2,) or (1, 2), optional
         Bounds (lower, upper) of the target's support; the target's own if not given.
+    units : {"own", "raw"}, array_like of shape (d,), Units, or mapping
+        In which draws and scores are taken: none, which is the definition; the sample's own standard deviations; or a
+        scale for each coordinate, as an array or by name, {"scale": {...}}. The
+        bracket and the Stein factors are then those of the scaled draws; g and its derivative are in raw coordinates.
     stein_factors : tuple of three floats
         Bounds (c1, c2, c3) on g, on its derivative and on the derivative's Lipschitz constant.
     tolerance : float, optional
@@ -149,7 +158,7 @@ def classical_stein_discrepancy(
     if max_seconds is not None and not max_seconds > 0.0:
         raise UsageError(f"max_seconds must be positive; received {max_seconds}")
     began = time.perf_counter()
-    data = prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
+    data = prepare(draws, target, scores=scores, weights=weights, bounds=bounds).in_units(units)
     program, order = _program(data, factors)
     scored = time.perf_counter()
     from steinkit.runtime.threads import interruptible
@@ -159,15 +168,16 @@ def classical_stein_discrepancy(
     solved = time.perf_counter()
     lower, upper, value, slope = prove(program, answer)
     g, grad_g = np.empty(len(order)), np.empty(len(order))
-    g[order], grad_g[order] = value, slope
+    g[order], grad_g[order] = value * data.units.scale, slope
     proved = time.perf_counter()
     result = ClassicalSteinDiscrepancy(
         lower=lower,
         upper=upper,
         g=g,
         grad_g=grad_g,
-        sample=data.points,
-        scores=data.scores,
+        sample=data.raw.points,
+        scores=data.raw.scores,
+        units=data.units,
         stein_factors=(factors.value, factors.gradient, factors.smoothness),
         tolerance=wanted,
         seconds={"scores": scored - began, "solve": solved - scored, "proof": proved - solved},

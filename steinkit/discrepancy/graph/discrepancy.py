@@ -20,6 +20,7 @@ from steinkit.discrepancy.graph.spanner.geometry import Graph, checked_dilation,
 from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
 from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.discrepancy.tolerance import accepted
+from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import UsageError
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
@@ -34,6 +35,7 @@ def graph_stein_discrepancy(
     scores: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     bounds: ArrayLike | None = None,
+    units: UnitsLike = "raw",
     dilation: float = 2.0,
     graph: Literal["spanner", "complete"] = "spanner",
     stein_factors: tuple[float, float, float] = (1.0, 1.0, 1.0),
@@ -63,6 +65,11 @@ def graph_stein_discrepancy(
         Weights of the draws, in any unit.
     bounds : array_like, shape (d, 2) or (2,), optional
         Bounds of the target's support, (lower, upper) for each coordinate; the target's own if not given.
+    units : {"own", "raw"}, array_like of shape (d,), Units, or mapping
+        In which draws and scores are taken: none, which is the definition; the sample's own standard deviations; or a
+        scale for each coordinate, as an array or by name, {"scale": {...}}. The
+        brackets are then those of the scaled draws, as are graph and saturation; g and its gradient are in raw
+        coordinates again.
     dilation : float
         Stretch t > 1 of the spanner. A smaller one costs more edges and time; the value lies between the complete
         graph's and 2 t^2 times that.
@@ -74,7 +81,8 @@ def graph_stein_discrepancy(
     operator : RiemannianLangevin, optional
         Diffusion operator in place of Langevin's, h = <a grad log p + div a, g> + <a, grad g> for a covariance
         coefficient a(x): one that grows in the tails suits a target with heavy ones. On a bounded support its
-        off-diagonal entries must vanish on the faces. Values of different operators are not comparable.
+        off-diagonal entries must vanish on the faces. Values of different operators are not comparable. It is a
+        function of raw coordinates; in units of scale S it is the same diffusion's, with S^-1 a S^-1.
     engine : str
         "auto" chooses by dimension, size and tolerance, and hands over where a bracket stays open; or one of "chain"
         (one dimension), "block", "first_order", "highs", "cvxpy", or "cvxpy:NAME" for an LP solver that CVXPY knows.
@@ -130,9 +138,9 @@ def graph_stein_discrepancy(
     factors = SteinFactors.of(stein_factors)
     solve = engine_named(engine)
     clock = _Stopwatch()
-    data = prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
+    data = prepare(draws, target, scores=scores, weights=weights, bounds=bounds).in_units(units)
     sample = data.points
-    coefficients = _coefficients(operator, data)
+    coefficients = _coefficients(operator, data.raw)
     settings = Settings(
         tolerance=_tolerance(tolerance, sample.dim),
         deadline=started + _seconds(max_seconds),
@@ -146,13 +154,14 @@ def graph_stein_discrepancy(
     with announced_compilation():
         network, stretch = _graph_on(sample.points, graph, dilation, settings)
         clock.lap("graph")
-        program = SteinProgram(sample.points, data.scores, sample.weights, network, factors, data.bounds, coefficients)
+        scaled = None if coefficients is None else coefficients.in_units(data.units)
+        program = SteinProgram(sample.points, data.scores, sample.weights, network, factors, data.bounds, scaled)
         if sample.dim > 1:
             program.edge_rows  # noqa: B018 (built here, so that its time is told apart from the engine's)
         clock.lap("program")
         answers = interruptible(partial(solve, program, settings), settings.interrupted)
     certified = [(answer, certify(answer.program, answer.y, answer.p)) for answer in answers]
-    g, gradient = _stein_function(certified, len(sample))
+    g, gradient = _in_raw_units(*_stein_function(certified, len(sample)), data.units, is_langevin=operator is None)
     clock.lap("solve")
     lower, upper = (np.array([getattr(proof, side) for _, proof in certified]) for side in ("lower", "upper"))
     result = GraphSteinDiscrepancy(
@@ -162,8 +171,9 @@ def graph_stein_discrepancy(
         coordinate_upper=upper,
         g=g,
         grad_g=gradient,
-        scores=data.scores,
-        sample=sample,
+        scores=data.raw.scores,
+        sample=data.raw.points,
+        units=data.units,
         graph=network,
         dilation=stretch,
         stein_factors=(factors.value, factors.gradient, factors.smoothness),
@@ -172,13 +182,13 @@ def graph_stein_discrepancy(
         seconds=clock.laps,
         warnings=data.notes
         + tuple(f"{sample.names[j]}: {note}" for j, (answer, _) in enumerate(certified) for note in answer.notes),
-        bounds=data.bounds,
+        bounds=data.raw.bounds,
         operator=operator,
         coefficients=coefficients,
     )
     if result.unranked:
         result = replace(result, warnings=(*result.warnings, result.unranked))
-    return _accept(result, data.bounds, timed_out=settings.seconds_left == 0.0)
+    return _accept(result, data.raw.bounds, timed_out=settings.seconds_left == 0.0)
 
 
 def _coefficients(operator: RiemannianLangevin | None, data: Prepared) -> Coefficients | None:
@@ -214,6 +224,18 @@ def _stein_function(certified: Sequence[tuple[Candidate, Certificate]], n: int) 
     for j, (candidate, certificate) in enumerate(certified):
         g[:, j], gradient[:, j] = candidate.program.stein_function(certificate.feasible)
     return g, gradient
+
+
+def _in_raw_units(g: Floats, gradient: Floats, units: Units, *, is_langevin: bool) -> tuple[Floats, Floats]:
+    """A Stein function of z = (x - m) / S as one of x, such that T g stays the same at every point.
+
+    Langevin's operator in z is that of the covariance S^2 in x, whose flow S g_z is what Langevin's takes for g. The
+    coefficients b, a of another operator are b / S and S^-1 a S^-1 in z, so that it is g_z / S.
+    """
+    if units.kind == "raw":
+        return g, gradient
+    factor = units.scale if is_langevin else 1.0 / units.scale
+    return g * factor, gradient * (factor[:, None] / units.scale)
 
 
 def _accept(result: GraphSteinDiscrepancy, bounds: Floats | None, timed_out: bool) -> GraphSteinDiscrepancy:

@@ -15,6 +15,7 @@ from steinkit.discrepancy.graph.findings import direction, influences
 from steinkit.discrepancy.graph.saturation import advice, expected_saturation, is_saturated, relative_width, spacing
 from steinkit.discrepancy.graph.spanner.geometry import Graph
 from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
+from steinkit.discrepancy.units import Units
 from steinkit.sample import DistinctSample, Floats
 
 
@@ -27,19 +28,21 @@ class GraphSteinDiscrepancy(Bracketed):
     Attributes
     ----------
     lower, upper : float
-        The discrepancy lies in [lower, upper], whatever solver found it.
+        The discrepancy, in `units`, lies in [lower, upper], whatever solver found it.
     coordinate_lower, coordinate_upper : ndarray, shape (d,)
         The same for each coordinate; they sum to `lower` and `upper`.
     g : ndarray, shape (n, d)
-        A Stein function that attains `lower`.
+        A Stein function that attains `lower`, in raw coordinates: it is bounded by the Stein factors in `units`.
     grad_g : ndarray, shape (n, d, d)
         Its gradient: ``grad_g[i, j, k]`` is the derivative of g_j in direction k at point i.
     scores : ndarray, shape (n, d)
-        Score of the target at the points.
+        Score of the target at the points, in raw units.
     sample : DistinctSample
-        Points, weights, counts, names.
+        Points, in raw units, weights, counts, names.
+    units : Units
+        In which brackets, Stein factors, graph and saturation are meant.
     graph : Graph
-        The graph whose edges hold g together.
+        The graph whose edges hold g together, on the points in `units`.
     dilation : float
         The spanner's stretch; 1 where the graph is complete.
     stein_factors : tuple of float
@@ -56,7 +59,8 @@ class GraphSteinDiscrepancy(Bracketed):
     operator : RiemannianLangevin, or None
         The diffusion operator T_P; None for Langevin's.
     coefficients : Coefficients, or None
-        That operator at the points: drift and covariance; None for Langevin's, which are `scores` and the identity.
+        That operator at the points, in raw units: drift and covariance; None for Langevin's, which are `scores` and
+        the identity.
     """
 
     lower: float
@@ -67,6 +71,7 @@ class GraphSteinDiscrepancy(Bracketed):
     grad_g: Floats
     scores: Floats
     sample: DistinctSample
+    units: Units
     graph: Graph
     dilation: float
     stein_factors: tuple[float, float, float]
@@ -86,8 +91,12 @@ class GraphSteinDiscrepancy(Bracketed):
         it, and so does any sample whose draws lie too far apart, which `is_saturated` tells from it.
         """
         c1, c2, _ = self.stein_factors
-        slopes = 1.0 if self.coefficients is None else np.abs(self.coefficients.covariance).sum(axis=2)
-        ceiling = float(self.sample.weights @ (c1 * np.abs(self.drift) + c2 * slopes).sum(axis=1))
+        if self.coefficients is None:
+            drift, slopes = self.units.scores(self.scores), 1.0
+        else:
+            scaled = self.coefficients.in_units(self.units)
+            drift, slopes = scaled.drift, np.abs(scaled.covariance).sum(axis=2)
+        ceiling = float(self.sample.weights @ (c1 * np.abs(drift) + c2 * slopes).sum(axis=1))
         return self.lower / ceiling
 
     @property

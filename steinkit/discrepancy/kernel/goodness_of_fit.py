@@ -47,6 +47,7 @@ from steinkit.discrepancy.kernel.base_kernels import BaseKernel, kernel_of
 from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, run_pieces, stein_kernel_for
 from steinkit.discrepancy.operators import RiemannianLangevin
 from steinkit.discrepancy.preparation import prepare
+from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import InputError, UsageError
 from steinkit.runtime.compilation import announced_compilation
 from steinkit.runtime.threads import thread_count
@@ -85,9 +86,11 @@ class KernelSteinTest:
     bounds : ndarray, shape (d, 2), or None
         Bounds of the support that were respected.
     sample : DistinctSample
-        Points, counts, names.
+        Points, in raw units, counts, names.
     scores : ndarray, shape (n_points, d)
-        Score of the target at the distinct points.
+        Score of the target at the distinct points, in raw units.
+    units : Units
+        In which the statistic and the kernel's scale are meant.
     seconds : dict
         Wall time spent on "scores", "autocorrelation" and "bootstrap".
     warnings : tuple of str
@@ -104,6 +107,7 @@ class KernelSteinTest:
     bounds: Floats | None
     sample: DistinctSample
     scores: Floats
+    units: Units
     seconds: dict[str, float]
     warnings: tuple[str, ...]
 
@@ -120,6 +124,7 @@ def kernel_stein_test(
     *,
     scores: ArrayLike | None = None,
     bounds: ArrayLike | None = None,
+    units: UnitsLike = "raw",
     kernel: str | BaseKernel = "imq",
     operator: RiemannianLangevin | None = None,
     flip_probability: float | None = None,
@@ -146,6 +151,8 @@ def kernel_stein_test(
         Scores at the draws in place of a target.
     bounds : array_like, shape (d, 2), optional
         Bounds of the support; the target's own if not given.
+    units : {"own", "raw"}, array_like of shape (d,), Units, or mapping
+        As in `kernel_stein_discrepancy`.
     kernel : {"imq", "gaussian", "matern"} or IMQ, GaussianKernel, MaternKernel
         As in `kernel_stein_discrepancy`.
     operator : RiemannianLangevin, optional
@@ -175,7 +182,7 @@ def kernel_stein_test(
     _require_settings(flip_probability, n_bootstrap)
     threads = thread_count(n_jobs)
     began = time.perf_counter()
-    prepared = prepare(draws, target, scores=scores, weights=None, bounds=bounds)
+    prepared = prepare(draws, target, scores=scores, weights=None, bounds=bounds).in_units(units)
     _require_equal_weights(prepared.given)
     points = prepared.points
     if len(points) == 1:
@@ -207,9 +214,10 @@ def kernel_stein_test(
         autocorrelation_time=tau,
         kernel=base,
         operator=operator,
-        bounds=prepared.bounds,
-        sample=points,
-        scores=prepared.scores,
+        bounds=prepared.raw.bounds,
+        sample=prepared.raw.points,
+        scores=prepared.raw.scores,
+        units=prepared.units,
         seconds={
             "scores": seen - began,
             "autocorrelation": correlated - seen,

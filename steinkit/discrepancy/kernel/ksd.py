@@ -31,6 +31,7 @@ from steinkit.discrepancy.kernel.rounding import pair_sum_rounding
 from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, run_pieces, stein_kernel_at, stein_kernel_for
 from steinkit.discrepancy.operators import RiemannianLangevin
 from steinkit.discrepancy.preparation import prepare
+from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import InputError, UsageError
 from steinkit.runtime.compilation import announced_compilation
 from steinkit.runtime.threads import thread_count
@@ -62,9 +63,11 @@ class KernelSteinDiscrepancy:
     bounds : ndarray, shape (d, 2), or None
         Bounds of the support that were respected.
     sample : DistinctSample
-        Points, weights, counts, names.
+        Points, in raw units, weights, counts, names.
     scores : ndarray, shape (n, d)
-        Score of the target at the points.
+        Score of the target at the points, in raw units.
+    units : Units
+        In which the value and the kernel's scale are meant.
     witness : ndarray, shape (n,)
         sum_j w_j k0(x_i, x_j) at each point i; see `witness_at`. Its mean under the sample is the squared V-statistic,
         whatever `statistic` is.
@@ -84,6 +87,7 @@ class KernelSteinDiscrepancy:
     bounds: Floats | None
     sample: DistinctSample
     scores: Floats
+    units: Units
     witness: Floats
     seconds: dict[str, float]
     warnings: tuple[str, ...]
@@ -133,6 +137,7 @@ class KernelSteinDiscrepancy:
             np.concatenate([known, self.scores]),
             self.bounds,
             self.operator,
+            units=self.units,
             names=self.sample.names,
         )
         values = np.empty(here)
@@ -179,6 +184,7 @@ def kernel_stein_discrepancy(
     scores: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     bounds: ArrayLike | None = None,
+    units: UnitsLike = "raw",
     kernel: str | BaseKernel = "imq",
     operator: RiemannianLangevin | None = None,
     statistic: Literal["v", "u"] = "v",
@@ -202,11 +208,16 @@ def kernel_stein_discrepancy(
     bounds : array_like, shape (d, 2), optional
         Bounds of the support, rows (lower, upper), infinities where there are none; the target's own if not given. The
         Stein functions vanish at finite bounds, within a distance of the order of the kernel's scale.
+    units : {"own", "raw"}, array_like of shape (d,), Units, or mapping
+        In which draws and scores are taken: none, which is the definition; the sample's own standard deviations; or a
+        scale for each coordinate, as an array or by name, {"scale": {...}}. The
+        value, and the kernel's scale, are then those of the scaled draws.
     kernel : {"imq", "gaussian", "matern"} or IMQ, GaussianKernel, MaternKernel
         Names stand for ``IMQ(scale=1, exponent=-0.5)``, and for Gaussian and Matern kernels scaled by the median
         distance.
     operator : RiemannianLangevin, optional
-        Another Stein operator than Langevin's.
+        Another Stein operator than Langevin's: a function of raw coordinates. In units of scale S it is the same
+        diffusion's, with S^-1 a S^-1.
     statistic : {"v", "u"}
     squared : bool
         Give the squared discrepancy. A U-statistic can be negative, so it is given squared only.
@@ -236,7 +247,7 @@ def kernel_stein_discrepancy(
         raise UsageError("a U-statistic can be negative and then has no root; ask for it with squared=True")
     threads = thread_count(n_jobs)
     began = time.perf_counter()
-    prepared = prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
+    prepared = prepare(draws, target, scores=scores, weights=weights, bounds=bounds).in_units(units)
     points = prepared.points
     base, notes = kernel_of(kernel).fitted(points.points)
     stein = stein_kernel_for(base, prepared, operator)
@@ -265,9 +276,10 @@ def kernel_stein_discrepancy(
         squared=squared,
         kernel=base,
         operator=operator,
-        bounds=prepared.bounds,
-        sample=points,
-        scores=prepared.scores,
+        bounds=prepared.raw.bounds,
+        sample=prepared.raw.points,
+        scores=prepared.raw.scores,
+        units=prepared.units,
         witness=witness,
         seconds={"scores": seen - began, "pairs": time.perf_counter() - seen},
         warnings=prepared.notes + notes,

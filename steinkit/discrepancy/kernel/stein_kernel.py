@@ -25,6 +25,7 @@ from steinkit.discrepancy.kernel.boundary import boundary_factor
 from steinkit.discrepancy.kernel.stein_row_kernels import row_kernels
 from steinkit.discrepancy.operators import RiemannianLangevin
 from steinkit.discrepancy.preparation import Prepared
+from steinkit.discrepancy.units import Units
 from steinkit.errors import UsageError
 from steinkit.runtime.compilation import announced_compilation
 from steinkit.runtime.threads import interruptible
@@ -122,10 +123,17 @@ def run_pieces(steps: Callable[[int], Iterator[None]], pieces: int = 1, threads:
 
 
 def stein_kernel_for(base: BaseKernel, prepared: Prepared, operator: RiemannianLangevin | None = None) -> SteinKernel:
-    """The Stein kernel at a sample's distinct points; its bounds are respected."""
-    points = prepared.points
+    """The Stein kernel at a sample's distinct points, in the units it was prepared in; its bounds are respected."""
+    raw, points = prepared.raw, prepared.raw.points
     return stein_kernel_at(
-        base, points.points, prepared.scores, prepared.bounds, operator, names=points.names, first=points.first
+        base,
+        points.points,
+        raw.scores,
+        raw.bounds,
+        operator,
+        units=prepared.units,
+        names=points.names,
+        first=points.first,
     )
 
 
@@ -136,6 +144,7 @@ def stein_kernel_at(
     bounds: Floats | None,
     operator: RiemannianLangevin | None,
     *,
+    units: Units | None = None,
     names: tuple[str, ...],
     first: Integers | None = None,
 ) -> SteinKernel:
@@ -146,10 +155,12 @@ def stein_kernel_at(
     base : BaseKernel
         With its scale filled in.
     points, scores : ndarray, shape (n, d)
-        Points within the bounds.
+        Points within the bounds, in raw units.
     bounds : ndarray, shape (d, 2), or None
     operator : RiemannianLangevin, optional
         Langevin's if not given.
+    units : Units, optional
+        In which the kernel is taken; raw ones if not given.
     names : tuple of str
         What error messages call the coordinates.
     first : ndarray of int, shape (n,), optional
@@ -157,10 +168,17 @@ def stein_kernel_at(
     """
     if operator is not None and not isinstance(operator, RiemannianLangevin):
         raise UsageError(f"operator must be a RiemannianLangevin, or None; received {type(operator).__name__}")
-    drift, size, covariance = scores, np.abs(scores), None
+    covariance = None
     with np.errstate(over="ignore", invalid="ignore"):  # the callers refuse what is not finite
+        coefficients = None
         if operator is not None:
             coefficients = operator.coefficients(points, scores, bounds=bounds, names=names, first=first)
+        if units is not None and units.kind != "raw":
+            points, scores = units.points(points), units.scores(scores)
+            bounds = None if bounds is None else units.points(bounds.T).T
+            coefficients = None if coefficients is None else coefficients.in_units(units)
+        drift, size = scores, np.abs(scores)
+        if coefficients is not None:
             drift, size, covariance = coefficients.drift, np.abs(coefficients.drift), coefficients.covariance
         if bounds is not None and np.isfinite(bounds).any():
             assert base.scale is not None

@@ -19,6 +19,7 @@ from steinkit.discrepancy.kernel.base_kernels import BaseKernel, kernel_of
 from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, run_pieces, stein_kernel_for
 from steinkit.discrepancy.operators import RiemannianLangevin
 from steinkit.discrepancy.preparation import prepare
+from steinkit.discrepancy.units import UnitsLike
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Integers, Sample
 from steinkit.target import Target
@@ -31,6 +32,7 @@ def thin(
     m: int,
     scores: ArrayLike | None = None,
     bounds: ArrayLike | None = None,
+    units: UnitsLike = "own",
     kernel: str | BaseKernel = "imq",
     operator: RiemannianLangevin | None = None,
 ) -> Sample:
@@ -49,9 +51,13 @@ def thin(
         Scores at the draws in place of a target.
     bounds : array_like, shape (d, 2), optional
         Bounds of the support; the target's own if not given.
+    units : {"own", "raw"}, array_like of shape (d,), Units, or mapping
+        In which draws and scores are taken: the sample's own standard deviations; none, which is the paper's
+        definition; or a scale for each coordinate, as an array or by name, {"scale": {...}}. Raw units lose the
+        coordinates whose scale is far from the kernel's: of 1000 draws of one real posterior, 50 chosen in raw units
+        kept .08 of the standard deviation of a coordinate, and .91 in its own.
     kernel : {"imq", "gaussian", "matern"} or IMQ, GaussianKernel, MaternKernel
-        As in `kernel_stein_discrepancy`. The default measures distance in the unit of the draws; give it the scale of
-        the target where that is far from one.
+        As in `kernel_stein_discrepancy`. Its scale is in the units.
     operator : RiemannianLangevin, optional
         Another Stein operator than Langevin's.
 
@@ -76,14 +82,14 @@ def thin(
     """
     if isinstance(m, bool) or not isinstance(m, int | np.integer) or m < 1:
         raise UsageError(f"m must be a positive whole number of draws; received {m!r}")
-    prepared = prepare(draws, target, scores=scores, weights=None, bounds=bounds)
+    prepared = prepare(draws, target, scores=scores, weights=None, bounds=bounds).in_units(units)
     base, _ = kernel_of(kernel).fitted(prepared.points.points)
     chosen = _greedy(stein_kernel_for(base, prepared, operator), int(m))
     sample = prepared.given
     if sample.draw is None:
         sample = replace(sample, draw=_numbers(sample))
     thinned = replace(sample, weights=None)[prepared.points.first[chosen]]
-    return thinned if scores is None else replace(thinned, scores=prepared.scores[chosen])
+    return thinned if scores is None else replace(thinned, scores=prepared.raw.scores[chosen])
 
 
 def _numbers(sample: Sample) -> Integers:

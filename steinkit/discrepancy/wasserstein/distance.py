@@ -13,6 +13,7 @@ References
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, replace
 
@@ -21,6 +22,7 @@ from numpy.typing import ArrayLike
 
 from steinkit.discrepancy.bracket import Bracketed
 from steinkit.discrepancy.tolerance import accepted
+from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import DistinctSample, Floats, Sample, as_sample
 from steinkit.target import Target
@@ -40,9 +42,11 @@ class WassersteinDistance(Bracketed):
     Attributes
     ----------
     lower, upper : float
-        The distance lies in [lower, upper]; the warnings say where the bracket rests on more than proof.
+        The distance, in `units`, lies in [lower, upper]; the warnings say where the bracket rests on more than proof.
     sample : DistinctSample
-        Distinct points of the sample, weights, counts, names.
+        Distinct points of the sample, in raw units, weights, counts, names.
+    units : Units
+        In which the distance is meant.
     tolerance : float
         The relative width of the bracket that was asked for.
     seconds : dict
@@ -54,6 +58,7 @@ class WassersteinDistance(Bracketed):
     lower: float
     upper: float
     sample: DistinctSample
+    units: Units
     tolerance: float
     seconds: dict[str, float]
     warnings: tuple[str, ...]
@@ -68,6 +73,7 @@ def wasserstein_distance(
     *,
     weights: ArrayLike | None = None,
     other_weights: ArrayLike | None = None,
+    units: UnitsLike = "raw",
     tolerance: float | None = None,
 ) -> WassersteinDistance:
     """Measure the Wasserstein distance W_1, with a bracket, from a sample to a target or to another sample.
@@ -80,6 +86,9 @@ def wasserstein_distance(
         several dimensions for up to 5000 equally weighted draws on each side, or for up to 250,000 pairs of points.
     weights, other_weights : array_like, shape (n,), optional
         Weights of the draws and of the other sample's, in any unit.
+    units : {"own", "raw"}, array_like of shape (d,), Units, or mapping
+        In which the distance is meant: none, which is the definition; the standard deviations of `draws`; or a scale
+        for each coordinate, as an array or by name, {"scale": {...}}. In one dimension it divides the distance.
     tolerance : float, optional
         Widest relative bracket (upper - lower)/upper accepted; 1e-6, or 1e-3 for a target without `tail_integrals`.
 
@@ -118,6 +127,7 @@ def wasserstein_distance(
     began = time.perf_counter()
     sample = _weighted(draws, weights, "weights")
     points = sample.distinct()
+    chosen = Units.of(units, points)
     notes = _notes_on(sample, points)
     if isinstance(target_or_draws, Target):
         if other_weights is not None:
@@ -125,18 +135,20 @@ def wasserstein_distance(
         _require_cdf(target_or_draws, sample.dim)
         wanted = tolerance or (1e-6 if target_or_draws.has_tail_integrals else 1e-3)
         lower, upper, more = _to_target(points, target_or_draws, wanted)
+        lower, upper = _over(lower, upper, chosen)
     else:
         wanted, more = tolerance or 1e-6, ()
-        lower, upper = _to_sample(sample, _weighted(target_or_draws, other_weights, "other_weights"))
+        lower, upper = _to_sample(sample, _weighted(target_or_draws, other_weights, "other_weights"), chosen)
     result = WassersteinDistance(
         lower=max(lower, 0.0),
         upper=upper,
         sample=points,
+        units=chosen,
         tolerance=wanted,
         seconds={"distance": time.perf_counter() - began},
         warnings=notes + more,
     )
-    return _accept(result, _RESOLUTION * float(np.abs(points.points).max()))
+    return _accept(result, _RESOLUTION * float(np.abs(points.points / chosen.scale).max()))
 
 
 def _weighted(draws: Sample | ArrayLike, weights: ArrayLike | None, what: str) -> Sample:
@@ -185,14 +197,24 @@ def _to_target(points: DistinctSample, target: Target, tolerance: float) -> tupl
     return lower, upper, notes
 
 
-def _to_sample(sample: Sample, other: Sample) -> tuple[float, float]:
-    """Bracket of the distance between two samples."""
+def _over(lower: float, upper: float, units: Units) -> tuple[float, float]:
+    """The bracket of a distance on the line, in units."""
+    if units.kind == "raw":
+        return lower, upper
+    (scale,) = units.scale.tolist()
+    return math.nextafter(lower / scale, -math.inf), math.nextafter(upper / scale, math.inf)
+
+
+def _to_sample(sample: Sample, other: Sample, units: Units) -> tuple[float, float]:
+    """Bracket of the distance between two samples, in units."""
     if sample.dim != other.dim:
         raise InputError(
             f"the draws have {sample.dim} coordinates, the other draws {other.dim}; they must have as many"
         )
     if sample.dim == 1:
-        return _on_the_line(sample, other)
+        return _over(*_on_the_line(sample, other), units)
+    if units.kind != "raw":
+        sample, other = (replace(each, points=units.points(each.points)) for each in (sample, other))
     equal = len(sample) == len(other) and _equally_weighted(sample) and _equally_weighted(other)
     if equal and len(sample) <= _MOST_ASSIGNED:
         from scipy.optimize import linear_sum_assignment

@@ -26,8 +26,21 @@ def by_brute_force(points, m, kernel):
 @pytest.mark.parametrize("dim", [1, 3])
 def test_each_choice_is_the_best(kernel, dim):
     points = np.random.default_rng(dim).standard_normal((15, dim)) + 0.5
-    thinned = sk.thin(points, m=20, scores=-points, kernel=kernel)
+    thinned = sk.thin(points, m=20, scores=-points, units="raw", kernel=kernel)
     np.testing.assert_array_equal(thinned.points, by_brute_force(points, 20, kernel))
+
+
+def test_the_draws_are_thinned_in_their_own_units():
+    points = np.random.default_rng(7).standard_normal((200, 2)) + 1.0
+    narrow = points * np.array([2.0**-10, 1.0])
+    scores = -narrow * np.array([2.0**20, 1.0])
+    own, by_hand = sk.thin(narrow, m=30, scores=scores), (narrow - narrow.mean(axis=0)) / narrow.std(axis=0)
+    hand_scored = sk.thin(by_hand, m=30, scores=scores * narrow.std(axis=0), units="raw")
+    np.testing.assert_array_equal(own.draw, hand_scored.draw)
+    np.testing.assert_array_equal(own.draw, sk.thin(points, m=30, scores=-points).draw)
+    raw = sk.thin(narrow, m=30, scores=scores, units="raw")
+    kept, lost = (thinned.points[:, 0].std() / narrow[:, 0].std() for thinned in (own, raw))
+    assert lost < 0.6 < 0.8 < kept
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
@@ -83,7 +96,9 @@ def test_bounds_are_respected():
 def test_an_operator_that_is_langevins_changes_nothing():
     points = np.random.default_rng(2).standard_normal((100, 2))
     identity = sk.RiemannianLangevin(lambda x: np.tile(np.eye(2), (len(x), 1, 1)), np.zeros_like)
-    without, same = (sk.thin(points, m=9, scores=-points, operator=operator) for operator in (None, identity))
+    without, same = (
+        sk.thin(points, m=9, scores=-points, units="raw", operator=operator) for operator in (None, identity)
+    )
     np.testing.assert_array_equal(without.draw, same.draw)
 
 

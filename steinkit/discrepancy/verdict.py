@@ -107,6 +107,11 @@ class Verdict:
     warnings: tuple[str, ...]
 
     @property
+    def units(self) -> Units:
+        """The standard units in which sizes are meant: the draws' own standard deviations."""
+        return self.moments.units
+
+    @property
     def is_biased(self) -> bool:
         """Whether the draws are said not to come from the target."""
         return self.enough_draws and self.p <= self.level
@@ -224,7 +229,7 @@ def verdict(
     moments = moment_stein_discrepancy(scored, bounds=prepared.bounds)
     sliced = sliced_stein_test(scored, bounds=prepared.bounds)
     units = Units.of("own", prepared.points)
-    p_ksd, n_eff = _kernel_test(scored, laid_out, units, prepared.bounds, rng)
+    p_ksd, n_eff = _kernel_test(scored, laid_out, prepared.in_units(units), rng)
     p = _bonferroni(moments.p_value, sliced.p_value, p_ksd)
     n_effective = min(moments.n_effective, sliced.n_effective)
     diagnosed = chain_diagnostics(prepared.weighted(weights))
@@ -276,31 +281,18 @@ def _bonferroni(*p_values: float | None) -> float:
     return min(1.0, len(taken) * min(taken))
 
 
-def _kernel_test(
-    scored: Sample, draws: Draws, units: Units, bounds: Floats | None, rng: Seed
-) -> tuple[float | None, float]:
+def _kernel_test(scored: Sample, draws: Draws, standard: Prepared, rng: Seed) -> tuple[float | None, float]:
     """The p-value of the kernel test in standard units, and the independent draws that are as far off."""
-    anchored = units.from_bounds(bounds)
-    limits = None if bounds is None else anchored.points(bounds.T).T
-    standard = _in_units(scored, anchored)
-    n_eff = _independent_draws_as_far_off(standard[_spread(draws.rows, _MOST_SUMMED)], limits)
+    rows = standard.points.inverse[standard.points.inverse >= 0]
+    standardised = replace(scored, points=standard.points.points[rows], scores=standard.scores[rows])
+    n_eff = _independent_draws_as_far_off(standardised[_spread(draws.rows, _MOST_SUMMED)], standard.bounds)
     if draws.is_weighted:
         return None, n_eff
-    paired = replace(standard, weights=None)[_spread(draws.rows, _MOST_PAIRED)]
+    paired = replace(standardised, weights=None)[_spread(draws.rows, _MOST_PAIRED)]
     try:
-        return kernel_stein_test(paired, bounds=limits, kernel=IMQ(), rng=rng).p_value, n_eff
+        return kernel_stein_test(paired, bounds=standard.bounds, kernel=IMQ(), rng=rng).p_value, n_eff
     except InputError:
         return None, n_eff
-
-
-def _in_units(scored: Sample, units: Units) -> Sample:
-    """The sample in other units, where draws that rounding makes equal share the mean of their scores."""
-    assert scored.scores is not None
-    points, scores = units.points(scored.points), units.scores(scored.scores)
-    group = Sample(points).distinct().inverse
-    counts = np.bincount(group)
-    means = [np.bincount(group, weights=column / counts[group])[group] for column in scores.T]
-    return replace(scored, points=points, scores=np.column_stack(means))
 
 
 def _spread(rows: Integers, most: int) -> Integers:

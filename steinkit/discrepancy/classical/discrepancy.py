@@ -106,8 +106,8 @@ def classical_stein_discrepancy(
         Bounds (lower, upper) of the target's support; the target's own if not given.
     units : {"own", "raw"}, array_like of shape (d,), Units, or mapping
         In which draws and scores are taken: none, which is the definition; the sample's own standard deviations; or a
-        scale for each coordinate, as an array or by name, {"scale": {...}}. The
-        bracket and the Stein factors are then those of the scaled draws; g and its derivative are in raw coordinates.
+        scale for each coordinate, as an array or by name, {"scale": {...}}. The bracket and the Stein factors
+        are then those of the scaled draws; g and its derivative are in raw coordinates again.
     stein_factors : tuple of three floats
         Bounds (c1, c2, c3) on g, on its derivative and on the derivative's Lipschitz constant.
     tolerance : float, optional

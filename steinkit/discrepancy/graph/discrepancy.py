@@ -67,9 +67,8 @@ def graph_stein_discrepancy(
         Bounds of the target's support, (lower, upper) for each coordinate; the target's own if not given.
     units : {"own", "raw"}, array_like of shape (d,), Units, or mapping
         In which draws and scores are taken: none, which is the definition; the sample's own standard deviations; or a
-        scale for each coordinate, as an array or by name, {"scale": {...}}. The
-        brackets are then those of the scaled draws, as are graph and saturation; g and its gradient are in raw
-        coordinates again.
+        scale for each coordinate, as an array or by name, {"scale": {...}}. The brackets are then those of the scaled
+        draws, as are graph and saturation; g and its gradient are in raw coordinates again.
     dilation : float
         Stretch t > 1 of the spanner. A smaller one costs more edges and time; the value lies between the complete
         graph's and 2 t^2 times that.

@@ -210,8 +210,8 @@ def kernel_stein_discrepancy(
         Stein functions vanish at finite bounds, within a distance of the order of the kernel's scale.
     units : {"own", "raw"}, array_like of shape (d,), Units, or mapping
         In which draws and scores are taken: none, which is the definition; the sample's own standard deviations; or a
-        scale for each coordinate, as an array or by name, {"scale": {...}}. The
-        value, and the kernel's scale, are then those of the scaled draws.
+        scale for each coordinate, as an array or by name, {"scale": {...}}. The value and the kernel's scale are
+        then those of the scaled draws.
     kernel : {"imq", "gaussian", "matern"} or IMQ, GaussianKernel, MaternKernel
         Names stand for ``IMQ(scale=1, exponent=-0.5)``, and for Gaussian and Matern kernels scaled by the median
         distance.

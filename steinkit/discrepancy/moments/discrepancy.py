@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,7 @@ from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.kernel.boundary import boundary_factor
 from steinkit.discrepancy.moments.features import GROUPS, Feature, Kind, Moments, features_of
 from steinkit.discrepancy.preparation import prepare
-from steinkit.discrepancy.units import Units
+from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import InputError
 from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Target
@@ -143,7 +143,7 @@ def moment_stein_discrepancy(
     scores: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     bounds: ArrayLike | None = None,
-    units: Literal["own", "raw"] | ArrayLike | Units = "own",
+    units: UnitsLike = "own",
     by_chain: bool = False,
 ) -> MomentSteinDiscrepancy:
     """Test location, spread and dependence of a sample against its target, without any draws to compare with.
@@ -165,7 +165,7 @@ def moment_stein_discrepancy(
         draws: autocorrelation is not corrected for, and a warning says so.
     bounds : array_like, shape (d, 2) or (2,), optional
         Bounds of the support; the target's own if not given. Without them the test accuses right samples.
-    units : {"own", "raw"}, or array_like, shape (d,), or Units
+    units : {"own", "raw"}, array_like of shape (d,), Units, or mapping
         The sample's own standard deviations; none; or a scale for each coordinate, the same for all samples whose
         values are to be compared.
     by_chain : bool

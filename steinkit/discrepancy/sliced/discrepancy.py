@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from steinkit.discrepancy.bracket import Bracketed
 from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.sliced.slices import Slice, solve_slice
-from steinkit.discrepancy.units import Units
+from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import UsageError
 from steinkit.sample import DistinctSample, Floats, Sample
 from steinkit.target import Target
@@ -106,7 +106,7 @@ def sliced_stein_discrepancy(
     weights: ArrayLike | None = None,
     bounds: ArrayLike | None = None,
     directions: Literal["coordinates"] | ArrayLike = "coordinates",
-    units: Literal["own", "raw"] | ArrayLike | Units = "own",
+    units: UnitsLike = "own",
     stein_factors: tuple[float, float, float] = (1.0, 1.0, 1.0),
     tolerance: float = _TOLERANCE,
 ) -> SlicedSteinDiscrepancy:
@@ -129,7 +129,7 @@ def sliced_stein_discrepancy(
     directions : "coordinates", or array_like, shape (k, d)
         Directions v, one a row, in the units chosen: phi is a function of v.x, with v scaled by its user. Those with a
         part in a bounded coordinate must be that coordinate alone.
-    units : {"own", "raw"}, or array_like, shape (d,), or Units
+    units : {"own", "raw"}, array_like of shape (d,), Units, or mapping
         The sample's own standard deviations; none; or a scale for each coordinate, the same for all samples that are to
         be compared.
     stein_factors : tuple of three floats

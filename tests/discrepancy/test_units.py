@@ -1,0 +1,288 @@
+"""Units: nothing that judges depends on them, raw ones are the definition, and others are the definition on scaled data."""
+
+import json
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit.discrepancy.preparation import prepare
+
+POWERS = np.array([2.0**-20, 1.0, 2.0**10])
+OTHERS = np.array([0.37e-6, 3.1, 777.0])
+BOUNDS = np.array([[0.0, np.inf], [-np.inf, np.inf], [-np.inf, np.inf]])
+
+
+def normal(seed, shape):
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def biased(seed=0, n=200, dim=3):
+    """Draws of a correlated normal target that are shifted and too wide; and scores."""
+    covariance = 0.5 * np.eye(dim) + 0.5
+    x = normal(seed, (n, dim)) @ np.linalg.cholesky(covariance).T
+    x = 1.2 * x + 0.4
+    return x, -x @ np.linalg.inv(covariance)
+
+
+def bounded(seed=1, n=200):
+    """Gamma(3) beside two normal coordinates: density x^2 exp(-x); too wide."""
+    x = np.column_stack([np.random.default_rng(seed).gamma(3.0, 1.5, n), normal(seed, (n, 2))])
+    return x, np.column_stack([2.0 / x[:, 0] - 1.0, -x[:, 1:]])
+
+
+def judged(measure, x, scores, bounds=None, shape=None):
+    """What a measure in the draws' own units says, as numbers."""
+    given = x if shape is None else x.reshape(*shape, x.shape[1])
+    settings = {"scores": scores, "bounds": bounds}
+    if measure == "graph":
+        found = sk.graph_stein_discrepancy(given, units="own", **settings)
+        return [*found.coordinate_lower, *found.coordinate_upper, found.saturation]
+    if measure == "ksd":
+        return [sk.kernel_stein_discrepancy(given, units="own", kernel="gaussian", **settings).value]
+    if measure == "ksd test":
+        return [sk.kernel_stein_test(given, units="own", **settings).p_value]
+    if measure == "wasserstein":
+        other = given[::2] if shape is None else given[:, ::2]
+        found = sk.wasserstein_distance(given, other, units="own")
+        return [found.lower, found.upper]
+    if measure == "sliced":
+        found = sk.sliced_stein_discrepancy(given, **settings)
+        return [found.lower, found.upper, *found.test_functions.ravel()]
+    if measure == "sliced test":
+        found = sk.sliced_stein_test(given, **settings)
+        return [found.p_value, *found.z]
+    if measure == "moments":
+        found = sk.moment_stein_discrepancy(given, **settings)
+        return [found.p_value, *found.mean, *found.z]
+    if measure == "thin":
+        return sk.thin(given, m=20, **settings).draw.tolist()
+    found = sk.verdict(given, **settings)
+    blame = [(each.kind, each.coordinates, each.direction) for each in found.blame]
+    assert blame
+    return [found.p, found.p_moments, found.p_sliced, found.p_ksd, found.n_eff, found.ess, hash(tuple(blame))]
+
+
+MEASURES = ["graph", "ksd", "ksd test", "wasserstein", "sliced", "sliced test", "moments", "thin", "verdict"]
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("case", ["plain", "bounded", "chains"])
+def test_rescaling_coordinates_changes_nothing(measure, case):
+    n = 60 if measure in ("graph", "wasserstein") else 400
+    x, scores = bounded(n=n) if case == "bounded" else biased(n=n)
+    bounds, shape = (BOUNDS if case == "bounded" else None), ((4, n // 4) if case == "chains" else None)
+    once = judged(measure, x, scores, bounds, shape)
+    exact = judged(measure, x * POWERS, scores / POWERS, bounds, shape)
+    assert exact == once
+    rounded = judged(measure, x * OTHERS, scores / OTHERS, bounds, shape)
+    assert rounded == pytest.approx(once, rel=1e-6, abs=1e-12 if measure == "sliced" else 0)
+
+
+@pytest.mark.parametrize("measure", ["classical", "wasserstein"])
+def test_rescaling_one_coordinate_changes_nothing(measure):
+    x = 1.2 * normal(2, 100)
+
+    def value(scale):
+        if measure == "classical":
+            return sk.classical_stein_discrepancy(scale * x, scores=-x / scale, units="own").value
+        return sk.wasserstein_distance(scale * x, sk.targets.Normal(0.0, covariance=scale**2), units="own").value
+
+    assert value(2.0**-9) == value(1.0)
+    assert value(0.7e-4) == pytest.approx(value(1.0), rel=1e-9)
+    assert measure != "wasserstein" or value(1.0) == pytest.approx(
+        sk.wasserstein_distance(x, sk.targets.Normal(0.0)).value / x.std(), rel=1e-9
+    )
+
+
+@pytest.mark.parametrize("case", ["plain", "bounded"])
+def test_the_graph_in_units_is_the_raw_graph_of_scaled_data(case):
+    """With z = (x - m) / S, g_x = S g_z and d_k g_x,j = S_j d_k g_z,j / S_k, so that h is the same."""
+    x, scores = bounded(n=80) if case == "bounded" else biased(n=80)
+    box, scale = (BOUNDS if case == "bounded" else None), np.array([0.5, 3.0, 0.04])
+    centre = np.array([0.0 if case == "bounded" else x[:, 0].mean(), *x[:, 1:].mean(axis=0)])
+    found = sk.graph_stein_discrepancy(x, scores=scores, bounds=box, units=scale)
+    hand = sk.graph_stein_discrepancy((x - centre) / scale, scores=scores * scale, bounds=box)
+    assert found.coordinate_values == pytest.approx(hand.coordinate_values, rel=1e-6)
+    np.testing.assert_array_equal(found.graph.edges, hand.graph.edges)
+    assert found.saturation == pytest.approx(hand.saturation, rel=1e-6)
+    np.testing.assert_array_equal(found.sample.points, x)
+    np.testing.assert_array_equal(found.scores, scores)
+    assert found.g == pytest.approx(hand.g * scale, rel=1e-3, abs=1e-4)
+    h = (found.g * scores).sum(axis=1) + np.trace(found.grad_g, axis1=1, axis2=2)
+    assert found.test_function == pytest.approx(h, rel=1e-12)
+    assert found.sample.weights @ h == pytest.approx(found.lower, rel=1e-9)
+    assert np.abs(found.g / scale).max() == pytest.approx(1.0, rel=1e-6)
+    assert found.units.kind == "given"
+    assert found.test_function == pytest.approx(hand.test_function, rel=1e-3, abs=1e-3)
+    along = found.grad_g * scale / scale[:, None]
+    assert along == pytest.approx(hand.grad_g, rel=1e-3, abs=1e-3)
+
+
+def test_an_operator_in_units_is_the_same_diffusion():
+    """Of z = (x - m) / S the covariance is S^-1 a S^-1 and the divergence S^-1 div a, both at x = m + S z."""
+    x, scores = biased(n=60, dim=2)
+    scale = np.array([0.5, 4.0])
+    centre = x.mean(axis=0)
+
+    def covariance(x):
+        a = np.zeros((len(x), 2, 2))
+        a[:, 0, 0], a[:, 1, 1], a[:, 0, 1], a[:, 1, 0] = 1.0 + x[:, 1] ** 2, 2.0, *2 * [np.tanh(x[:, 0])]
+        return a
+
+    def divergence(x):
+        return np.column_stack([np.zeros(len(x)), np.cosh(x[:, 0]) ** -2.0])
+
+    operator = sk.RiemannianLangevin(covariance, divergence)
+    by_hand = sk.RiemannianLangevin(
+        lambda z: covariance(centre + scale * z) / np.outer(scale, scale),
+        lambda z: divergence(centre + scale * z) / scale,
+    )
+    standard = {"scores": scores * scale, "operator": by_hand}
+    z = (x - centre) / scale
+    found = sk.graph_stein_discrepancy(x, scores=scores, operator=operator, units=scale)
+    hand = sk.graph_stein_discrepancy(z, **standard)
+    assert found.value == pytest.approx(hand.value, rel=1e-6)
+    assert found.saturation == pytest.approx(hand.saturation, rel=1e-6)
+    assert found.sample.weights @ found.test_function == pytest.approx(found.lower, rel=1e-9)
+    drift = np.einsum("ijk,ik->ij", covariance(x), scores) + divergence(x)
+    h = (found.g * drift).sum(axis=1) + (covariance(x) * found.grad_g).sum(axis=(1, 2))
+    assert found.test_function == pytest.approx(h, rel=1e-9)
+    kernel = sk.kernel_stein_discrepancy(x, scores=scores, operator=operator, units=scale)
+    assert kernel.value == pytest.approx(sk.kernel_stein_discrepancy(z, **standard).value, rel=1e-9)
+
+
+@pytest.mark.parametrize("case", ["plain", "bounded"])
+def test_the_kernel_in_units_is_the_raw_kernel_of_scaled_data(case):
+    x, scores = bounded(n=50) if case == "bounded" else biased(n=50)
+    box, scale = (BOUNDS if case == "bounded" else None), np.array([0.5, 3.0, 0.04])
+    settings = {"kernel": sk.IMQ(0.7), "bounds": box}
+    found = sk.kernel_stein_discrepancy(x, scores=scores, units={"scale": scale.tolist()}, **settings)
+    hand = sk.kernel_stein_discrepancy(x / scale, scores=scores * scale, **settings)  # a shift changes no distance
+    assert found.value == pytest.approx(hand.value, rel=1e-9)
+    assert found.witness == pytest.approx(hand.witness, rel=1e-7)
+    assert found.witness_at(x[:7], scores=scores[:7]) == pytest.approx(found.witness[:7], rel=1e-9)
+    test = sk.kernel_stein_test(x, scores=scores, units=scale, **settings)
+    assert test.p_value == sk.kernel_stein_test(x / scale, scores=scores * scale, **settings).p_value
+    assert test.units.scale.tolist() == scale.tolist()
+
+
+def test_the_classical_discrepancy_in_units_is_that_of_scaled_data():
+    x = 1.3 * normal(3, 80)
+    found = sk.classical_stein_discrepancy(x, scores=-x, units=[0.25])
+    hand = sk.classical_stein_discrepancy(4.0 * (x - x.mean()), scores=-0.25 * x)
+    assert found.value == pytest.approx(hand.value, rel=1e-6)
+    assert found.test_function.mean() == pytest.approx(found.lower, rel=1e-9)
+    assert np.abs(found.g).max() <= 0.25 * (1.0 + 1e-12)
+
+
+def test_a_distance_in_units_is_divided_by_them():
+    x, y = normal(4, 40), normal(5, 50) + 0.3
+    raw, scaled = sk.wasserstein_distance(x, y), sk.wasserstein_distance(x, y, units=[0.25])
+    assert (scaled.lower, scaled.upper) == pytest.approx((4.0 * raw.lower, 4.0 * raw.upper), rel=1e-12)
+    assert scaled.lower <= 4.0 * raw.value <= scaled.upper
+    both, scale = (normal(6, (30, 2)), normal(7, (30, 2))), np.array([0.1, 5.0])
+    by_hand = sk.wasserstein_distance(both[0] / scale, both[1] / scale)
+    assert sk.wasserstein_distance(*both, units=scale).value == pytest.approx(by_hand.value, rel=1e-12)
+
+
+def test_raw_units_are_the_default_of_what_a_paper_defines():
+    x, scores = biased(n=40)
+    for measure in (sk.graph_stein_discrepancy, sk.kernel_stein_discrepancy):
+        bare, raw = measure(x, scores=scores), measure(x, scores=scores, units="raw")
+        assert (bare.lower, bare.upper, bare.value) == (raw.lower, raw.upper, raw.value)
+        assert bare.units.kind == "raw"
+        assert bare.units.document == {"kind": "raw", "scale": {"x1": 1.0, "x2": 1.0, "x3": 1.0}}
+    prepared = prepare(x, None, scores=scores, weights=None, bounds=None)
+    assert prepared.in_units("raw") is prepared
+
+
+def test_points_that_units_make_equal_share_their_scores():
+    """Next to 0 a step of 1e-20 is one; next to a mean of 1 it is none."""
+    x = np.array([[0.0], [1e-20], [1.0], [3.0]])
+    scores, weights = np.array([[3.0], [6.0], [0.0], [-1.0]]), [0.2, 0.1, 0.3, 0.4]
+    prepared = prepare(x, None, scores=scores, weights=weights, bounds=None).in_units([2.0])
+    assert len(prepared.points) == 3
+    assert prepared.points.weights.tolist() == pytest.approx([0.3, 0.3, 0.4])
+    assert prepared.scores[:, 0].tolist() == pytest.approx([8.0, 0.0, -2.0])
+    assert prepared.raw.scores[:, 0].tolist() == pytest.approx([4.0, 0.0, -1.0])
+    assert prepared.raw.points.points[:, 0].tolist() == [0.0, 1.0, 3.0]
+    assert prepared.points.inverse.tolist() == [0, 0, 1, 2]
+    assert "1 points equal others in these units" in prepared.notes[-1]
+    found = sk.graph_stein_discrepancy(x, scores=scores, weights=weights, units=[2.0])
+    assert len(found.sample) == len(found.g) == 3
+    assert found.sample.weights @ found.test_function == pytest.approx(found.lower)
+
+
+def test_units_are_written_and_read():
+    sample = sk.Sample(normal(0, (50, 2)), names=("mu", "tau"))
+    own = sk.Units.of("own", sample.distinct())
+    document = json.loads(json.dumps(own.document))
+    assert document["kind"] == "own"
+    assert document["scale"] == pytest.approx({"mu": sample.points[:, 0].std(), "tau": sample.points[:, 1].std()})
+    read = sk.Units.of(document, sample.distinct())
+    assert (read.kind, read.scale.tolist()) == ("own", own.scale.tolist())
+    swapped = sk.Sample(sample.points[:, ::-1], names=("tau", "mu")).distinct()
+    assert sk.Units.of(document, swapped).scale.tolist() == own.scale[::-1].tolist()
+    assert sk.Units.of(own, swapped).scale.tolist() == own.scale[::-1].tolist()
+    assert sk.Units.of({"scale": [1.0, 2.0]}, sample.distinct()).scale.tolist() == [1.0, 2.0]
+    raw = sk.Units.of("raw", sample.distinct()).document
+    assert raw == {"kind": "raw", "scale": {"mu": 1.0, "tau": 1.0}}
+    assert sk.Units.of(raw, sample.distinct()).kind == "raw"
+
+
+@pytest.mark.parametrize(
+    ("units", "error", "said"),
+    [
+        ("onw", sk.UsageError, "received 'onw'; did you mean \"own\""),
+        ([1.0], sk.UsageError, "2 positive numbers"),
+        ([1.0, -1.0], sk.UsageError, "2 positive numbers"),
+        (["a", "b"], sk.UsageError, "2 positive numbers"),
+        ({"sd": [1.0, 2.0]}, sk.UsageError, 'need the key "scale"'),
+        ({"kind": "mine", "scale": [1.0, 2.0]}, sk.UsageError, "one of own, reference, pilot, given, raw"),
+        ({"scale": {"mu": 1.0, "rho": 2.0}}, sk.InputError, "those of mu, rho, the draws have the coordinates mu, tau"),
+    ],
+)
+def test_what_are_no_units_is_refused(units, error, said):
+    x = sk.Sample(normal(0, (20, 2)), names=("mu", "tau"))
+    with pytest.raises(error) as caught:
+        sk.kernel_stein_discrepancy(x, scores=-x.points, units=units)
+    assert said in str(caught.value)
+
+
+def test_a_coordinate_that_never_changes_has_no_unit_of_its_own():
+    x = np.column_stack([normal(0, 20), np.full(20, 0.1)])
+    with pytest.raises(sk.InputError, match="x2 is the same in all draws"):
+        sk.kernel_stein_discrepancy(x, scores=-x, units="own")
+    assert sk.kernel_stein_discrepancy(x, scores=-x, units=[1.0, 1.0]).value > 0.0
+
+
+def test_scores_that_overflow_in_units_are_refused():
+    x = normal(0, (20, 1))
+    with pytest.raises(sk.InputError, match="overflow in these units"):
+        sk.kernel_stein_discrepancy(x, scores=1e200 * x, units=[1e200])
+
+
+def test_one_scale_for_samples_to_be_compared():
+    pilot = sk.Sample(0.5 * normal(0, (400, 2)), names=("mu", "tau")).distinct()
+    target = sk.targets.Normal([0.0, 0.0], covariance=[[1.0, 0.0], [0.0, 9.0]])
+    for asked in (None, "own", "reference"):
+        found = sk.common_units(asked, pilot, target)
+        assert found.kind == "reference"
+        assert found.names == ("mu", "tau")
+        assert found.scale == pytest.approx([1.0, 3.0], rel=0.04)  # five standard errors of 10,000 draws
+    undrawn = sk.Target(score=lambda x: -x)
+    for asked in (None, "own"):
+        found = sk.common_units(asked, pilot, undrawn)
+        assert found.kind == "pilot"
+        assert found.scale.tolist() == pytest.approx(pilot.points.std(axis=0).tolist())
+    assert sk.common_units("raw", pilot, target).kind == "raw"
+    assert sk.common_units([2.0, 3.0], pilot, target).kind == "given"
+    given = sk.common_units(None, pilot, target)
+    assert sk.common_units(given, pilot, undrawn) is given
+    with pytest.raises(sk.UsageError, match="cannot be drawn from"):
+        sk.common_units("reference", pilot, undrawn)
+    with pytest.raises(sk.UsageError, match="stored scores have none"):
+        sk.common_units("reference", pilot)
+    with pytest.raises(sk.InputError, match="the target has 3 coordinates"):
+        sk.common_units("reference", pilot, sk.targets.Normal(0.0, dim=3))

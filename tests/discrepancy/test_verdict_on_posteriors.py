@@ -1,0 +1,52 @@
+"""The verdict on samples of real posteriors, whose scores another program computed."""
+
+import pytest
+from support.posteriordb import NAMES, posterior
+
+import steinkit as sk
+
+MOST_CORRELATED = {
+    "kidiq-kidscore_momhs": ("beta[1]", "beta[2]"),
+    "garch-garch11": ("log(alpha0)", "logit(beta1/(1-alpha1))"),
+    "low_dim_gauss_mix-low_dim_gauss_mix": ("mu[1]", "log(mu[2]-mu[1])"),
+}
+"""The pair with the largest correlation; -.88, -.70 and -.58."""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_right_draws_are_accused_of_nothing(name):
+    for block in posterior(name).right_blocks:
+        found = sk.verdict(block)
+        assert found.enough_draws
+        assert found.p > 0.05  # in seven of ten choices of data none of seven blocks is below it
+        assert found.blame == ()
+        assert 300.0 < found.n_eff < 3000.0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_shift_of_a_quarter_of_a_standard_deviation_is_laid_to_the_coordinate_that_was_moved(name):
+    found = sk.verdict(posterior(name).shift)
+    assert found.is_biased
+    worst = found.blame[0]
+    assert (worst.kind, worst.coordinates, worst.direction) == ("location", (posterior(name).shifted,), "too high")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_mean_field_approximation_has_lost_its_dependence(name):
+    found = sk.verdict(posterior(name).mean_field)
+    assert found.is_biased
+    assert "dependence" in {each.kind for each in found.blame}
+    assert found.n_eff < 0.3 * found.ess  # bias, not slow mixing
+    if name in MOST_CORRELATED:
+        assert (found.blame[0].kind, found.blame[0].coordinates) == ("dependence", MOST_CORRELATED[name])
+        assert found.blame[0].direction == "correlation too high"  # none, where it is negative
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_unadjusted_langevin_is_found_too_wide(name):
+    """By a seventh of a standard deviation along one principal axis, and by no more than an eighth in any coordinate."""
+    found = sk.verdict(posterior(name).langevin)
+    assert found.is_biased
+    assert not [each for each in found.blame if each.kind == "location"]
+    assert "too wide" in {each.direction for each in found.blame}
+    assert not [each for each in found.blame if each.direction == "too narrow"]

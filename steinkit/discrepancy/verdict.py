@@ -258,6 +258,7 @@ def verdict(
             *prepared.notes,
             *laid_out.warnings(n_effective),
             *(_outlying(prepared.points, units) if enough else ()),
+            *_spanned(prepared.points),
             *_thinned(len(scored)),
         ),
     )
@@ -331,6 +332,16 @@ def _outlying(points: DistinctSample, units: Units) -> tuple[str, ...]:
         "little of the other draws, and one draw proves nothing; judge them without it"
         for name, row, share in zip(points.names, worst, shares.max(axis=0), strict=True)
         if share > _OUTLYING
+    )
+
+
+def _spanned(points: DistinctSample) -> tuple[str, ...]:
+    different, dim = points.points.shape
+    if different > dim:
+        return ()
+    return (
+        f"{different} different draws of {dim} coordinates do not span their space: what is wrong along the directions "
+        "that they leave out may not be seen; take more draws than coordinates",
     )
 
 

@@ -233,3 +233,10 @@ def test_draws_that_crowd_at_a_bound_keep_their_distances_from_it():
     locations = [z for feature, _, z in found.moments.largest(10) if feature.kind == "location"]
     assert max(map(abs, locations)) < 5.0  # 20 and more where distances are rounded
     assert found.p_sliced > 0.01
+
+
+@pytest.mark.parametrize(("draws", "dim", "spans"), [(12, 11, True), (12, 12, False), (12, 20, False)])
+def test_draws_that_are_fewer_than_coordinates_are_told(draws, dim, spans):
+    x = normal(13, (draws, dim))
+    told = " ".join(sk.verdict(np.repeat(x, 2, axis=0), scores=-np.repeat(x, 2, axis=0)).warnings)
+    assert (f"{draws} different draws of {dim} coordinates do not span their space" in told) is not spans

@@ -39,12 +39,12 @@ def test_a_mean_field_approximation_has_lost_its_dependence(name):
     assert found.n_eff < 0.3 * found.ess  # bias, not slow mixing
     if name in MOST_CORRELATED:
         assert (found.blame[0].kind, found.blame[0].coordinates) == ("dependence", MOST_CORRELATED[name])
-        assert found.blame[0].direction == "correlation too high"  # none, where it is negative
+        assert found.blame[0].direction == "correlation too weak"
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_unadjusted_langevin_is_found_too_wide(name):
-    """By a seventh of a standard deviation along one principal axis, and by no more than an eighth in any coordinate."""
+    """By a seventh of the standard deviation along a principal axis, by no more than an eighth in any coordinate."""
     found = sk.verdict(posterior(name).langevin)
     assert found.is_biased
     assert not [each for each in found.blame if each.kind == "location"]

@@ -1,7 +1,7 @@
 """The command line: ``steinkit score``, ``compare``, ``curve``, ``sweep``, ``report``, ``sample``, ``thin``, and so on.
 
-Results go to standard output, progress, warnings and errors to standard error. Exit codes: 0 fine, 1 the threshold of
-``--fail-above`` exceeded, 2 wrong usage, 3 bad input, 4 no certified answer, 130 interrupted,
+Results go to standard output, progress, warnings and errors to standard error. Exit codes: 0 fine, 1 failed by
+``--fail-above`` or ``--fail-if-biased``, 2 wrong usage, 3 bad input, 4 no certified answer, 130 interrupted,
 70 a defect of steinkit (please report it).
 """
 

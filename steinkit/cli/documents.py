@@ -20,6 +20,7 @@ def as_document(scores: Scores, notes: Sequence[str]) -> dict[str, Any]:
     documents = {name: reference.document for name, reference in scores.references.items()}
     return {
         "sample": sample_document(scores.sample),
+        "verdict": None if scores.verdict is None else scores.verdict.document,
         "results": [measurement.document for measurement in scores.measurements],
         "reference": next(iter(documents.values()), None),
         "references": documents,

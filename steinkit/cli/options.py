@@ -101,7 +101,7 @@ def name_list(context: click.Context, parameter: click.Parameter, text: str | No
 
 
 def as_threshold(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
-    """Read ``--fail-above``; nothing exceeds NaN, so that it would let everything pass."""
+    """Read a threshold; nothing exceeds NaN, so that it would let everything pass."""
     if value is not None and math.isnan(value):
         raise click.BadParameter("a number is wanted; received nan")
     return value

@@ -16,6 +16,7 @@ from steinkit.cli.shared_options import flag_of
 from steinkit.errors import UsageError
 from steinkit.files import read_sample
 from steinkit.measures import Measure, find_measure
+from steinkit.measures.judging import LEVEL, Judging
 from steinkit.measures.options import BoundsOption, OperatorOption
 from steinkit.measures.registry import all_options, takers_of
 from steinkit.sample import Sample
@@ -96,6 +97,17 @@ class Request:
         target, doubts = target_of(file, sample, self.options, needs_scores=self.needs_scores)
         repeats = self._repeats(target) if "reference" in self.options else 0
         return Task(target, self._settings(sample), repeats, doubts)
+
+    @property
+    def judging(self) -> Judging | None:
+        """How samples are to be judged; None if they are not."""
+        alpha, matters = self.options.get("fail_if_biased"), self.options["matters"]
+        if self.options["verdict"]:
+            return Judging(LEVEL if alpha is None else alpha, matters)
+        for flag, value in (("--fail-if-biased", alpha), ("--matters", matters)):
+            if value is not None:
+                raise UsageError(f"{flag} asks for the verdict, and --no-verdict for none; drop one of the two")
+        return None
 
     def _settings(self, sample: Sample) -> dict[str, Any]:
         """The settings that options stand for; bounds by name are those of the sample's coordinates."""

@@ -1,4 +1,4 @@
-"""``steinkit score``: the discrepancies of a sample file, in words, as JSON, and as a picture."""
+"""``steinkit score``: the verdict on a sample file and its discrepancies, in words, as JSON, and as a picture."""
 
 from __future__ import annotations
 
@@ -21,14 +21,17 @@ from steinkit.cli.shared_options import (
     output_options,
     reference_options,
     target_options,
+    verdict_options,
 )
 from steinkit.describe.score import score_text
-from steinkit.errors import UsageError
+from steinkit.errors import InputError, UsageError
 from steinkit.measures import find_measure
 from steinkit.measures.scoring import score_sample
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from steinkit.discrepancy.verdict import Verdict
 
 _HELP = """Score the draws in FILE ('-' for standard input) against a target.
 
@@ -36,7 +39,7 @@ _HELP = """Score the draws in FILE ('-' for standard input) against a target.
 steinkit score draws.csv --target normal -p mean=0,0
 steinkit score draws.csv --target model.py:target --plot where.png
 steinkit score draws.csv --target normal --measure graph --measure ksd --measure ess
-steinkit score draws_with_scores.csv --fail-above 0.2
+steinkit score draws_with_scores.csv --fail-if-biased 0.01
 """
 
 
@@ -46,6 +49,7 @@ steinkit score draws_with_scores.csv --fail-above 0.2
 @file_options
 @measure_options
 @one_sample_options
+@verdict_options
 @reference_options
 @output_options
 @click.option(
@@ -55,20 +59,36 @@ steinkit score draws_with_scores.csv --fail-above 0.2
     callback=as_threshold,
     help="Exit with code 1 if the discrepancy certainly exceeds X; of several measures, the first.",
 )
+@click.option(
+    "--fail-if-biased",
+    type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
+    metavar="ALPHA",
+    callback=as_threshold,
+    help="Exit with code 1 if the draws are not from the target at level ALPHA, and with --matters only if a moment is "
+    "off by more than DELTA at that level, too. Too few effective draws neither pass nor fail: a warning, and code 0.",
+)
 def score(file: str, **options: Any) -> int:
     """Score a sample; the exit code says whether it passed."""
     request = Request.of((file,), options)
-    drawn, threshold = _drawn(request), _threshold(request)
+    drawn, threshold, judging = _drawn(request), _threshold(request), request.judging
     with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no result
         sample = request.read(file)
         task = request.task(file, sample)
         scores = score_sample(
-            sample, task.target, request.measures, task.settings, repeats=task.repeats, rng=options["seed"]
+            sample,
+            task.target,
+            request.measures,
+            task.settings,
+            repeats=task.repeats,
+            judging=judging,
+            rng=options["seed"],
         )
     lower, upper = scores.measurements[0].lower, scores.measurements[0].upper
     notes = list(dict.fromkeys([*task.doubts, *scores.warnings]))
     if lower <= threshold < upper:
         notes.append(f"--fail-above {threshold:g} lies inside the bracket: neither passed nor failed for certain")
+    code, doubts = _judged(scores.verdict) if options["fail_if_biased"] is not None else (0, ())
+    notes += doubts
     document = as_document(scores, notes)
     heading = f"{'standard input' if file == '-' else file} against {request.against}"
     deliver(
@@ -78,7 +98,19 @@ def score(file: str, **options: Any) -> int:
         lambda: _figure(scores.measurements[drawn].result, "" if file == "-" else Path(file).name),
         notes,
     )
-    return int(lower > threshold)
+    return code or int(lower > threshold)
+
+
+def _judged(verdict: Verdict | None) -> tuple[int, tuple[str, ...]]:
+    """The exit code of --fail-if-biased, and what it could not tell."""
+    if verdict is None:
+        return InputError.exit_code, ("--fail-if-biased: there is no verdict, so that nothing passed",)
+    if not verdict.enough_draws:
+        few = f"--fail-if-biased: {verdict.effective_draws:.0f} effective draws are too few to pass or to fail; add draws"
+        return 0, (few,)
+    if verdict.p_matters is not None:
+        return int(verdict.is_biased and verdict.p_matters <= verdict.level), ()
+    return int(verdict.is_biased), ()
 
 
 def _drawn(request: Request) -> int:

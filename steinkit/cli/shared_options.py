@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from steinkit.cli.options import name_list
+from steinkit.cli.options import as_threshold, name_list
 from steinkit.describe.numbers import listed
 from steinkit.measures import find_measure, measure_names
 from steinkit.measures.options import BoundsOption, Option
@@ -121,7 +121,30 @@ def reference_options(command: Command) -> Command:
             type=click.IntRange(min=0),
             default=0,
             show_default=True,
-            help="Seed of what is drawn: reference samples, the signs of --p-value.",
+            help="Seed of what is drawn: reference samples, the signs of the kernel test (--p-value, verdict).",
+        ),
+    )
+
+
+def verdict_options(command: Command) -> Command:
+    """``--verdict`` and ``--matters``."""
+    return _all(
+        command,
+        click.option(
+            "--verdict/--no-verdict",
+            default=True,
+            show_default=True,
+            help="Judge the draws, which must be in the order in which they were made: whether they are from the target, "
+            "and what is wrong if not.",
+        ),
+        click.option(
+            "--matters",
+            type=click.FloatRange(min=0.0),
+            metavar="DELTA",
+            callback=as_threshold,
+            help="Say as well whether a location, spread or correlation is off by more than DELTA in standard units: for "
+            "normal coordinates that are independent, standard deviations, relative error of the standard deviation, "
+            "error of the correlation.",
         ),
     )
 

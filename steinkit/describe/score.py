@@ -14,6 +14,7 @@ from steinkit.describe.numbers import compact, count, number, rounded_outwards, 
 from steinkit.describe.render import running_text
 from steinkit.describe.statement import Statement
 from steinkit.describe.table import Table
+from steinkit.describe.verdict import verdict_headline, verdict_statements
 
 FindScored: TypeAlias = Callable[[str], ScoredMeasure]
 
@@ -26,7 +27,7 @@ _BARE = (
 
 
 def score_text(heading: str, document: Document, find: FindScored) -> str:
-    """The heading, the measures side by side if there are several, then each in turn, for a reader at a terminal.
+    """The heading, the verdict, the measures side by side if there are several, then each in turn, for a reader at a terminal.
 
     Parameters
     ----------
@@ -37,6 +38,8 @@ def score_text(heading: str, document: Document, find: FindScored) -> str:
         The measure of a name.
     """
     blocks = [heading]
+    if document.get("verdict"):
+        blocks.append(running_text(verdict_statements(document["verdict"])))
     described = descriptions(document, find)
     if len(described) > 1:
         blocks.append(_lines(measures_table(document, described, find)))
@@ -53,16 +56,19 @@ def descriptions(document: Document, find: FindScored) -> list[Description]:
     return [each.describe(each, entry, references.get(each.name), sample) for each, entry in measures]
 
 
-def page_statements(described: list[Description]) -> list[Statement]:
-    """What a page says: every measure's statements, and a caution where nothing is there to compare with."""
-    said = [each for description in described for each in description.statements]
+def page_statements(described: list[Description], verdict: Document | None = None) -> list[Statement]:
+    """What a page says: the verdict, every measure's statements, a caution where nothing is there to compare with."""
+    said = verdict_statements(verdict) if verdict else []
+    said += [each for description in described for each in description.statements]
     if not any(each.kind == "comparison" for each in said):
         said.append(Statement("comparison", "Is that good?", _BARE))
     return said
 
 
 def headline(name: str, document: Document, find: FindScored) -> str:
-    """The verdict of the first measure in one sentence."""
+    """The verdict, or without one what the first measure says, in one sentence."""
+    if document.get("verdict"):
+        return verdict_headline(name, document["verdict"])
     entry = document["results"][0]
     head = f"{sentence(find(entry['measure']).title)} {number(entry['value'])} for {name}"
     reference = document["references"].get(entry["measure"])

@@ -40,6 +40,12 @@ def verdict_statements(document: Document) -> list[Statement]:
     return found
 
 
+def verdict_headline(name: str, document: Document) -> str:
+    """The verdict in a line that names the sample."""
+    head = _head(document).split(". ")[0].removesuffix(".")
+    return f"{name}: {head[:1].lower()}{head[1:]}"
+
+
 def verdict_label(document: Document | None) -> str:
     """The verdict in a table's cell."""
     if document is None:

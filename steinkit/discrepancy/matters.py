@@ -1,7 +1,7 @@
 """Whether a bias matters: with enough draws any bias is significant, so ask if it is larger than a size that would.
 
 Every location, spread and dependence has an estimated size s (`steinkit.discrepancy.blame.size_of`) with a standard
-error e. That all sizes are at most DELTA is tested by the largest (s - DELTA) / e, one-sided, with Bonferroni over them.
+error e. That all sizes are at most DELTA is tested by the largest (s - DELTA) / e, one-sided, Bonferroni over them.
 For independent normal coordinates sizes are the shift in standard deviations, the relative error of the standard
 deviation and the error of the correlation; for others they are means that ought to be zero, in standard units.
 """

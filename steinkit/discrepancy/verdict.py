@@ -219,10 +219,7 @@ def verdict(
     >>> found.p < 0.01, found.blame[0].coordinates, found.blame[0].direction
     (True, ('x3',), 'too wide')
     """
-    if not 0.0 < level < 1.0:
-        raise UsageError(f"level must lie between 0 and 1; received {level}")
-    if matters is not None:
-        require_size(matters)
+    require_sensible(level, matters)
     prepared = prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
     scored = _scored(weights, prepared)
     laid_out = Draws.of(weights, prepared)
@@ -262,6 +259,14 @@ def verdict(
             *_thinned(len(scored)),
         ),
     )
+
+
+def require_sensible(level: float, matters: float | None) -> None:
+    """Refuse what is no level and what is no size; UsageError."""
+    if not 0.0 < level < 1.0:
+        raise UsageError(f"level must lie between 0 and 1; received {level}")
+    if matters is not None:
+        require_size(matters)
 
 
 def _scored(weights: ArrayLike | None, prepared: Prepared) -> Sample:

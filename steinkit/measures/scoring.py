@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from steinkit.errors import SolverError, SteinkitWarning
 from steinkit.measures.base import Measure, Measurement
+from steinkit.measures.judging import Judging
 from steinkit.measures.registry import all_options, take_measure
 from steinkit.sample import Sample
 from steinkit.target import Seed, Target
 
 if TYPE_CHECKING:
     from steinkit.discrepancy.reference import Reference
+    from steinkit.discrepancy.verdict import Verdict
 
 _REFERENCE_TOLERANCE = 1e-3  # independent samples differ among themselves by far more
 
@@ -31,12 +33,15 @@ class Scores:
     measurements : tuple of Measurement
     references : mapping of str to Reference
         By the measures that independent samples were scored by.
+    verdict : Verdict or None
+        None where none was asked for, or could be had: a warning says why.
     warnings : tuple of str
     """
 
     sample: Sample
     measurements: tuple[Measurement, ...]
     references: Mapping[str, Reference]
+    verdict: Verdict | None
     warnings: tuple[str, ...]
 
     @property
@@ -55,9 +60,10 @@ def score_sample(
     settings: Mapping[str, Any],
     *,
     repeats: int = 0,
+    judging: Judging | None = None,
     rng: Seed = 0,
 ) -> Scores:
-    """Take measures of a sample, then of independent samples, of which one that fails does not cost the others.
+    """Take measures of a sample, then of independent samples, and judge it; what fails then costs nothing else.
 
     Parameters
     ----------
@@ -68,8 +74,10 @@ def score_sample(
         Of all the measures, by their names.
     repeats : int
         How many independent samples to measure; the target must be one that can be drawn from.
+    judging : Judging, optional
+        How to judge it; by default there is no verdict.
     rng : int, numpy.random.Generator or None
-        Seed of the independent samples.
+        Seed of the independent samples, and of the verdict.
 
     Raises
     ------
@@ -96,9 +104,10 @@ def score_sample(
                 )
             except SolverError as error:  # the sample's own answer stands
                 notes.append(f"the reference samples were not scored: {error}")
+    verdict, doubts = (None, ()) if judging is None else judging.judge(sample, target, settings, rng=rng)
     named = (each.result.sample for each in taken if hasattr(each.result, "sample"))
     names = next((points.names for points in named if points is not None), sample.names)
-    return Scores(replace(sample, names=names), taken, references, tuple(notes))
+    return Scores(replace(sample, names=names), taken, references, verdict, (*notes, *doubts))
 
 
 def measured_reference(

@@ -19,7 +19,7 @@ def score_part(found: Found) -> Part:
     return Part(
         source=found.name,
         headline=headline(found.name, document, find_measure),
-        answers=answers(page_statements(described)),
+        answers=answers(page_statements(described, document.get("verdict"))),
         reservations=tuple(document["warnings"]),
         pictures=tuple(_pictures(found)),
         tables=(

@@ -102,7 +102,9 @@ class TestJson:
 class TestText:
     def test_measures_stand_side_by_side_and_then_each_is_explained(self, steinkit, line_file):
         text = steinkit("score", line_file, "--target", "normal", "--reference", "2", *_ALL).out
-        rows = text.splitlines()[2 : 3 + len(_ORDER)]
+        lines = text.splitlines()
+        head = next(k for k, line in enumerate(lines) if line.startswith("measure"))
+        rows = lines[head : head + 1 + len(_ORDER)]
         assert rows[0].split()[:2] == ["measure", "value"]
         assert [row.split()[0] for row in rows[1:]] == [
             *("graph", "sliced", "moment", "classical", "Wasserstein", "kernel", "effective")

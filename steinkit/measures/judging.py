@@ -1,0 +1,67 @@
+"""The verdict beside the measures of a sample: one that cannot be had costs nothing else."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from steinkit.errors import SteinkitError, SteinkitWarning
+from steinkit.sample import Sample
+from steinkit.target import Seed, Target
+
+if TYPE_CHECKING:
+    from steinkit.discrepancy.verdict import Verdict
+
+LEVEL = 0.01
+"""The p-value from which draws are said not to come from the target, where nobody names another."""
+
+
+@dataclass(frozen=True)
+class Judging:
+    """How samples are judged.
+
+    Attributes
+    ----------
+    level : float
+        The p-value from which draws are said not to come from the target.
+    matters : float, optional
+        Size in standard units of moments that matter, if that is asked.
+    """
+
+    level: float = LEVEL
+    matters: float | None = None
+
+    def __post_init__(self) -> None:
+        from steinkit.discrepancy.verdict import require_sensible
+
+        require_sensible(self.level, self.matters)
+
+    def judge(
+        self, sample: Sample, target: Target | None, settings: Mapping[str, Any], *, rng: Seed
+    ) -> tuple[Verdict | None, tuple[str, ...]]:
+        """The verdict on a sample and what its reader should know, or None and why there is none.
+
+        Parameters
+        ----------
+        sample : Sample
+        target : Target, optional
+            Without it, and without scores in the sample, nobody asks for a verdict and none is missed.
+        settings : mapping
+            Of measures; "bounds" are those of the support.
+        rng : int, numpy.random.Generator or None
+        """
+        from steinkit.discrepancy.verdict import verdict
+
+        if target is None and sample.scores is None:
+            return None, ()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", SteinkitWarning)  # what they say is in the verdict's warnings too
+                found = verdict(
+                    sample, target, bounds=settings.get("bounds"), level=self.level, matters=self.matters, rng=rng
+                )
+        except SteinkitError as error:
+            return None, (f"there is no verdict: {error}",)
+        return found, found.warnings if found.enough_draws else ()

@@ -1,0 +1,140 @@
+"""``steinkit score``: the verdict at its head, and its place in exit codes."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+
+_NORMAL = ("--target", "normal", "--reference", "0", "--measure", "ksd")
+_CODE = "target = sk.Target(score=lambda x: -x)\n"
+
+
+@pytest.fixture
+def drawn(write_csv):
+    """Files of 400 draws of N(0, I) in two dimensions, changed."""
+
+    def write(change=lambda x: x, n=400, name="draws.csv"):
+        return write_csv("a,b", change(np.random.default_rng(3).standard_normal((n, 2))), name)
+
+    return write
+
+
+def shifted(x):
+    return x + np.array([0.5, 0.0])
+
+
+class TestHead:
+    def test_the_sentence_comes_first(self, steinkit, drawn):
+        outcome = steinkit("score", drawn(shifted), *_NORMAL)
+        heading, verdict, *_ = outcome.out.split("\n\n")
+        assert heading == "draws.csv against target normal"
+        assert verdict.startswith("These draws are not from the target (p = ")
+        assert "): a is too high (its mean score is" in " ".join(verdict.split())
+        assert "Not tested: shares of modes" in outcome.out
+        assert outcome.err == ""
+
+    def test_json_holds_that_of_the_library(self, steinkit, drawn, folder):
+        outcome = steinkit("score", drawn(shifted), *_NORMAL, "--seed", "7", "--matters", "0.2", "--json")
+        alone = sk.verdict(sk.read_sample("draws.csv"), sk.targets.Normal(dim=2), matters=0.2, rng=7)
+        assert outcome.document["verdict"] == json.loads(json.dumps(alone.document))
+        assert alone.document["blame"][0]["coordinates"] == ["a"]
+
+    def test_without_one_all_else_is_as_before(self, steinkit, drawn):
+        outcome = steinkit("score", drawn(shifted), *_NORMAL, "--no-verdict", "--json")
+        assert outcome.document["verdict"] is None
+        assert outcome.document["warnings"] == []
+        text = steinkit("score", drawn(shifted), *_NORMAL, "--no-verdict").out
+        assert "not from the target" not in text
+
+    def test_chains_weights_and_bounds_of_a_target_of_ones_own(self, steinkit, write_csv, write_code):
+        """Importance draws of half-normals: right with their weights and bounds, wrong without either."""
+        rng = np.random.default_rng(0)
+        x = np.abs(1.5 * rng.standard_normal((2000, 2)))
+        weights = np.exp(-0.5 * (x**2).sum(axis=1) * (1 - 1 / 2.25))
+        chains = np.repeat(np.arange(4), 500)
+        file = write_csv("a,b,weight,chain", np.column_stack([x, weights, chains]))
+        model = ("--target", f"{write_code(_CODE)}:target", "--measure", "ksd", "--json")
+        right = steinkit("score", file, *model, "--bounds", "0,inf").document
+        alone = sk.verdict(
+            sk.Sample(x, weights=weights, chain=chains), sk.Target(score=lambda x: -x), bounds=[0.0, np.inf]
+        )
+        assert right["verdict"]["p"] == pytest.approx(alone.p, rel=1e-9)
+        assert right["verdict"]["p"] > 0.01
+        assert right["verdict"]["p_ksd"] is None
+        assert any("weighted" in note for note in right["warnings"])
+        assert steinkit("score", file, *model).document["verdict"]["p"] < 1e-6
+        unweighted = write_csv("a,b,chain", np.column_stack([x, chains]), "unweighted.csv")
+        assert steinkit("score", unweighted, *model, "--bounds", "0,inf").document["verdict"]["p"] < 1e-6
+
+
+class TestNone:
+    @pytest.mark.parametrize(
+        ("change", "n", "why"),
+        [
+            (lambda x: x, 5, "at least 8 draws"),
+            (lambda x: x * np.array([1.0, 0.0]), 50, "b is the same in all draws"),
+        ],
+    )
+    def test_one_that_cannot_be_had_costs_nothing_else(self, steinkit, drawn, change, n, why):
+        outcome = steinkit("score", drawn(change, n), "--target", "normal", "--measure", "graph", "--json")
+        assert outcome.code == 0
+        assert outcome.document["verdict"] is None
+        assert outcome.document["results"][0]["value"] > 0.0
+        (note,) = [note for note in outcome.document["warnings"] if "there is no verdict" in note]
+        assert why in note
+
+    def test_where_no_target_is_known_none_is_missed(self, steinkit, drawn):
+        outcome = steinkit("score", drawn(), "--measure", "ess", "--json")
+        assert (outcome.document["verdict"], outcome.document["warnings"]) == (None, [])
+
+
+class TestFailIfBiased:
+    @pytest.mark.parametrize(
+        ("change", "n", "options", "code"),
+        [
+            (shifted, 400, (), 1),
+            (lambda x: x, 400, (), 0),
+            (shifted, 400, ("--matters", "2"), 0),
+            (shifted, 400, ("--matters", "0.05"), 1),
+            (lambda x: x + 3.0, 60, (), 0),
+        ],
+    )
+    def test_codes(self, steinkit, drawn, change, n, options, code):
+        outcome = steinkit("score", drawn(change, n), *_NORMAL, "--fail-if-biased", "0.01", *options, "--json")
+        assert outcome.code == code
+        assert outcome.document["verdict"]["level"] == 0.01
+        assert ("too few to pass or to fail" in outcome.err) == (n == 60)
+
+    def test_the_level_is_that_of_the_sentence(self, steinkit, drawn):
+        loose = steinkit("score", drawn(lambda x: x + 0.12), *_NORMAL, "--fail-if-biased", "0.9999", "--json")
+        strict = steinkit("score", drawn(lambda x: x + 0.12), *_NORMAL, "--fail-if-biased", "1e-9", "--json")
+        assert loose.document["verdict"]["p"] == strict.document["verdict"]["p"]
+        assert (loose.code, strict.code) == (1, 0)
+        assert loose.document["verdict"]["sentence"].startswith("These draws are not from the target")
+        assert strict.document["verdict"]["sentence"].startswith("No bias found")
+
+    def test_nothing_passes_without_a_verdict(self, steinkit, drawn):
+        outcome = steinkit("score", drawn(n=5), *_NORMAL, "--fail-if-biased", "0.01", "--json")
+        assert outcome.code == 3
+        assert outcome.document["results"]
+        assert "there is no verdict, so that nothing passed" in outcome.err
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            (("--fail-if-biased", "0"), "--fail-if-biased"),
+            (("--fail-if-biased", "nan"), "--fail-if-biased"),
+            (("--fail-if-biased", "0.01", "--no-verdict"), "--no-verdict"),
+            (("--matters", "-1"), "--matters"),
+            (("--matters", "nan"), "matters"),
+            (("--matters", "0.1", "--no-verdict"), "--no-verdict"),
+        ],
+    )
+    def test_wrong_usage(self, steinkit, drawn, options, message):
+        outcome = steinkit("score", drawn(), *_NORMAL, *options)
+        assert (outcome.code, outcome.out) == (2, "")
+        assert message in outcome.err

@@ -106,7 +106,9 @@ def _judged(verdict: Verdict | None) -> tuple[int, tuple[str, ...]]:
     if verdict is None:
         return InputError.exit_code, ("--fail-if-biased: there is no verdict, so that nothing passed",)
     if not verdict.enough_draws:
-        few = f"--fail-if-biased: {verdict.effective_draws:.0f} effective draws are too few to pass or to fail; add draws"
+        few = (
+            f"--fail-if-biased: {verdict.effective_draws:.0f} effective draws are too few to pass or to fail; add draws"
+        )
         return 0, (few,)
     if verdict.p_matters is not None:
         return int(verdict.is_biased and verdict.p_matters <= verdict.level), ()

@@ -1,10 +1,25 @@
-"""The lower bound against what it is the mean of, in exact fractions."""
+"""The lower bound against its function in rational arithmetic: where it leads, what it may do, and what it is worth."""
 
+from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
+from support.exact_classical import (
+    SUPPORTS,
+    bend_and_turn,
+    exact,
+    excess_at_point,
+    excess_in_gap,
+    followed,
+    fractions,
+    gap_lengths,
+    random_answer,
+    random_classical,
+)
 
+from steinkit.discrepancy.classical import lower_bound as module
 from steinkit.discrepancy.classical.cone_program import ClassicalProgram, solve_cone
 from steinkit.discrepancy.classical.lower_bound import lower_bound
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
@@ -22,3 +37,249 @@ def test_rounding_does_not_take_it_above_the_mean_of_its_function(n, spread):
         columns = zip(weights.tolist(), scores.tolist(), value.tolist(), slope.tolist(), strict=True)
         mean = sum(Fraction(q) * (Fraction(s) * Fraction(g) + Fraction(d)) for q, s, g, d in columns)
         assert 0 < Fraction(lower) <= mean <= Fraction(lower) * (1 + Fraction(1, 10**12))
+
+
+def components(program, answer):
+    """First point, end, trajectory and matching of each component that has a gap."""
+    for first, stop in module._coupled_components(program):
+        yield first, stop, *module._Component.of(program, answer, first, stop).integrated()
+
+
+def place_of(program, first, stop, matching):
+    """Number of a component's points that are reached from the left."""
+    if matching is None:
+        bounded = {(end[0], end[2]) for end in program.ends}
+        return 0 if (stop - 1, -1.0) in bounded and (first, 1.0) not in bounded else stop - first
+    if matching.gap < len(program.inner):
+        return int(program.inner[matching.gap]) - first + 1
+    return 0 if program.ends[matching.gap - len(program.inner)][2] > 0 else stop - first
+
+
+def truth_of(program, answer, first, stop, path, matching):
+    """What a trajectory stands for, given its slopes at the two ends."""
+    ends = [fractions(each[[0, -1]]) for each in (path.slope, path.value)]
+    return followed(program, answer, first, stop, *ends, place_of(program, first, stop, matching))
+
+
+def assert_within(found, truth, error):
+    for one, other, limit in zip(fractions(found), truth, fractions(error), strict=True):
+        assert abs(one - other) <= limit
+
+
+def assert_errors_hold(program, answer):
+    """Of trajectories, and of u and v of the gap where two of them meet."""
+    for first, stop, path, matching in components(program, answer):
+        value, slope = truth_of(program, answer, first, stop, path, matching)
+        assert_within(path.value, value, path.value_error)
+        assert_within(path.slope, slope, path.slope_error)
+        if matching is None:
+            continue
+        whole_value, whole_slope = ({first + i: each for i, each in enumerate(part)} for part in (value, slope))
+        u, v = bend_and_turn(program, whole_value, whole_slope, matching.gap)
+        found = fractions(matching.found())
+        assert abs(found[0] - u) <= found[2]
+        assert abs(found[1] - v) <= found[3]
+
+
+@pytest.mark.parametrize("support", SUPPORTS)
+@pytest.mark.parametrize("seed", range(12))
+def test_trajectories_err_by_no_more_than_they_say(seed, support):
+    assert_errors_hold(*random_classical(seed, support=support))
+
+
+@pytest.mark.parametrize("slope", [0.0, 2.0**-40, 2.0**40])
+@pytest.mark.parametrize("value", [0.0, 2.0**-40, 2.0**40])
+@pytest.mark.parametrize("support", SUPPORTS)
+def test_errors_hold_for_answers_of_any_size(support, value, slope):
+    """Each of slope, value, bend and turn much larger than the others, or nothing at all."""
+    for seed, (bend, turn) in enumerate(product((0.0, 1.0, 2.0**40), repeat=2)):
+        program, answer = random_classical(seed, support=support, n=7)
+        assert_errors_hold(
+            program,
+            replace(
+                answer,
+                value=value * answer.value,
+                slope=slope * answer.slope,
+                bend=bend * answer.bend,
+                turn=turn * answer.turn,
+            ),
+        )
+
+
+def with_errors(path, size, rng):
+    """A trajectory of which no more is known than that it lies so close to this one."""
+    n = len(path.value)
+    errors = [size * rng.uniform(0.5, 1.0, n).astype(np.longdouble) for _ in range(2)]
+    return module._Trajectory(path.value, path.slope, *errors)
+
+
+@pytest.mark.parametrize("place", ["left bound", "between", "right bound"])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_gap_where_trajectories_meet_has_what_is_found_for_any_of_them(seed, place):
+    """Ends known up to errors leave u and v of a range that is found, no part of it missing and no more."""
+    program, answer = random_classical(seed, support="both", n=4, extent=1.0, factors=(8.0, 4.0, 0.5))
+    ((first, stop),) = module._coupled_components(program)
+    component, rng = module._Component.of(program, answer, first, stop), np.random.default_rng(seed)
+    at = {"left bound": 0, "between": 2, "right bound": 4}[place]
+    left = with_errors(component._from_left(at, 0.0), 0.01, rng)
+    right = with_errors(component._reflected()._from_left(4 - at, 0.0).reflected(), 0.01, rng)
+    matching = module._Matching.of(component, left, right, at)
+    ends = (at - 1, at) if place == "between" else (min(at, 3),)
+    value, slope, value_error, slope_error = (
+        dict(enumerate(fractions(np.concatenate(pair))))
+        for pair in zip(vars(left).values(), vars(right).values(), strict=True)
+    )
+    bends, turns = [], []
+    for signs in product((1, -1), repeat=2 * len(ends)):
+        one, other = dict(value), dict(slope)
+        for i, (a, b) in zip(ends, zip(signs[::2], signs[1::2], strict=True), strict=True):
+            one[i] += a * value_error[i]
+            other[i] += b * slope_error[i]
+        u, v = bend_and_turn(program, one, other, matching.gap)
+        bends.append(u)
+        turns.append(v)
+    u, v, u_error, v_error = fractions(matching.found())
+    close = Fraction(1, 10**12)
+    for found, error, each in ((u, u_error, bends), (v, v_error, turns)):
+        assert found - error <= min(each)
+        assert max(each) <= found + error
+        assert error * (1 - close) <= (max(each) - min(each)) / 2 + close * max(map(abs, each))
+
+
+def excesses(program, path, gaps, scale, signs):
+    """Worst excess in each component of a multiple of a trajectory, with the errors in one direction or the other."""
+    component = np.repeat(np.arange(len(program.starts) - 1), np.diff(program.starts))
+    worst = [Fraction(-1)] * (len(program.starts) - 1)
+    scales = [exact(scale[first]) for first in program.starts[:-1]]
+    value, slope, value_error, slope_error = map(fractions, vars(path).values())
+    bend, turn, bend_error, turn_error = map(fractions, gaps)
+    steep = [b + signs[0] * e for b, e in zip(slope, slope_error, strict=True)]
+    for i, k in enumerate(component):
+        height = value[i] + signs[1] * value_error[i]
+        worst[k] = max(worst[k], excess_at_point(program, scales[k] * height, scales[k] * steep[i]))
+    left = [*program.inner.tolist(), *(end[0] for end in program.ends)]
+    right = [*(program.inner + 1).tolist(), *(end[0] for end in program.ends)]
+    for gap, length in enumerate(gap_lengths(program)):
+        k = component[left[gap]]
+        if length:
+            mean = (steep[left[gap]] + steep[right[gap]]) / 2
+            u, v = bend[gap] + signs[2] * bend_error[gap], turn[gap] + signs[3] * turn_error[gap]
+            worst[k] = max(worst[k], excess_in_gap(program, *(scales[k] * each for each in (mean, u, v)), length))
+    return worst
+
+
+def assert_largest(program, path, gaps):
+    """The multiples taken are admitted, whatever the errors, and a little more is not unless it is all."""
+    scale = module._largest_multiples(program, path, gaps)
+    corners = list(product((1, -1), repeat=4))
+    worst, beyond = (
+        np.max([excesses(program, path, gaps, multiple * scale, signs) for signs in corners], axis=0)
+        for multiple in (1.0, 1.0 + 1e-11)
+    )
+    assert (worst <= 0).all()
+    assert ((beyond > 0) | (scale[program.starts[:-1]] > 1.0 - 1e-15)).all()
+
+
+def stretched(program, rng):
+    """The program with points so far apart that slopes, and not values, are what restricts."""
+    c, n = program.factors, len(program.points)
+    length = 3.0 * c.gradient / c.smoothness
+    points = np.cumsum(length * rng.uniform(0.7, 1.0, n))
+    ends = [points[0] - length / 3.0, points[-1] + length / 3.0]
+    bounds = tuple(np.where(np.isfinite(program.bounds), ends, program.bounds).tolist())
+    factors = SteinFactors(100.0 * c.gradient**2 / c.smoothness, c.gradient, c.smoothness)
+    return ClassicalProgram(points, program.weights, program.scores, factors, bounds)
+
+
+@pytest.mark.parametrize("kind", ["value", "slope", "bend", "turn", "mean", "all"])
+@pytest.mark.parametrize("seed", range(6))
+def test_multiples_are_the_largest_that_are_admitted_whatever_the_errors(seed, kind):
+    """Values, slopes, bends or turns in the lead, with errors that matter; `mean`: steep slopes and long gaps."""
+    rng = np.random.default_rng(seed)
+    program, _ = random_classical(seed, n=6, extent=None if kind == "all" else 1.0, support=SUPPORTS[seed % 4])
+    n, gaps, c = len(program.points), len(program.lengths), program.factors
+    size = {name: 1.0 if kind in (name, "all") else 1e-3 for name in ("value", "slope", "bend", "turn")}
+    if kind == "mean":
+        size["slope"], program = 1.0, stretched(program, rng)
+        gaps, c = len(program.lengths), program.factors
+
+    def normal(name, unit, count):
+        return (size[name] * unit * rng.standard_normal(count)).astype(np.longdouble)
+
+    errors = (0.3 * rng.random() * np.ones(n, dtype=np.longdouble) for _ in range(2))
+    units = {"value": c.value, "slope": program.steepest}
+    values = [normal(name, unit, n) for name, unit in units.items()]
+    path = module._Trajectory(*values, *(size[name] * units[name] * next(errors) for name in units))
+    found = [normal(name, 1.0, gaps) for name in ("bend", "turn")]
+    found += [0.2 * np.abs(normal(name, 1.0, gaps)) for name in ("bend", "turn")]
+    found = np.stack(found)
+    assert_largest(program, path, found)
+
+
+def worth(program, value, slope, value_error, slope_error):
+    """The least mean of s gamma + Gamma over weights, for values and slopes known up to errors."""
+    columns = (program.weights, program.scores, value, slope, value_error, slope_error)
+    rows = zip(*(column if isinstance(column, list) else fractions(column) for column in columns), strict=True)
+    return sum(q * (s * g + d - abs(s) * e - f) for q, s, g, d, e, f in rows)
+
+
+@pytest.mark.parametrize("support", SUPPORTS)
+@pytest.mark.parametrize("seed", range(10))
+def test_a_multiple_of_the_function_that_any_answer_defines_is_worth_the_bound(monkeypatch, seed, support):
+    """From the answer to the bound with nothing rounded but what is tested: admitted everywhere, and worth it."""
+    seen = {}
+
+    def recorded(program, path, gaps):
+        seen.update(path=path, gaps=gaps, scale=find(program, path, gaps))
+        return seen["scale"]
+
+    find = module._largest_multiples
+    monkeypatch.setattr(module, "_largest_multiples", recorded)
+    program, answer = random_classical(seed, support=support)
+    for sign, size in product((1.0, -1.0), (0.1, 3.0)):
+        changed = {name: sign * size * getattr(answer, name) for name in ("value", "slope", "bend", "turn")}
+        one = replace(answer, **changed)
+        lower, _, _ = lower_bound(program, one)
+        scale, path = fractions(seen["scale"]), seen["path"]
+        value, slope = fractions(path.value), fractions(path.slope)
+        bend, turn = (fractions(each) for each in seen["gaps"][:2])
+        for first, stop, found, matching in components(program, one):
+            value[first:stop], slope[first:stop] = truth_of(program, one, first, stop, found, matching)
+            if matching is not None:
+                bend[matching.gap], turn[matching.gap] = bend_and_turn(program, value, slope, matching.gap)
+        assert max(map(excess_at_point, [program] * len(value), times(scale, value), times(scale, slope))) <= 0
+        left = [*program.inner.tolist(), *(end[0] for end in program.ends)]
+        right = [*(program.inner + 1).tolist(), *(end[0] for end in program.ends)]
+        for gap, length in enumerate(gap_lengths(program)):
+            i, k = left[gap], right[gap]
+            mean = scale[i] * (slope[i] + slope[k]) / 2
+            assert scale[i] == scale[k]
+            assert excess_in_gap(program, mean, scale[i] * bend[gap], scale[i] * turn[gap], length) <= 0
+        scaled, nothing = [times(scale, value), times(scale, slope)], [Fraction(0)] * len(value)
+        assert Fraction(lower) <= max(worth(program, *scaled, nothing, nothing), 0)
+        size = -worth(program, nothing, nothing, *([abs(each) for each in part] for part in scaled))
+        least = worth(program, *scaled, path.value_error, path.slope_error)
+        assert Fraction(lower) >= least - Fraction(1, 10**13) * size
+
+
+def times(one, other):
+    return [a * b for a, b in zip(one, other, strict=True)]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_errors_of_the_function_are_taken_from_what_it_is_worth(monkeypatch, seed):
+    """With errors that matter, and scores of any size, the bound is the least mean within them, rounded down."""
+    rng = np.random.default_rng(seed)
+    scores = 2.0 ** rng.integers(-8, 9, 12) * rng.choice([-1.0, 1.0], 12)
+    points, weights = np.cumsum(rng.uniform(0.5, 1.0, 12)), rng.dirichlet(np.ones(12))
+    program = ClassicalProgram(points, weights, scores, SteinFactors(1e6, 1e6, 1e6), (-np.inf, np.inf))
+    straight = np.zeros(11)
+    answer = replace(random_answer(program, rng), bend=straight, turn=straight)
+    value_error, slope_error = (rng.random(12) * 10.0 ** rng.integers(-3, 1, 12) for _ in range(2))
+    value, slope = np.sign(scores) * (2.0 + rng.random(12)), 2.0 + rng.random(12)
+    path = module._Trajectory(*(each.astype(np.longdouble) for each in (value, slope, value_error, slope_error)))
+    monkeypatch.setattr(module._Component, "integrated", lambda self: (path, None))
+    lower, found_value, found_slope = lower_bound(program, answer)
+    np.testing.assert_allclose([found_value, found_slope], [value, slope], rtol=1e-15)
+    truth = worth(program, found_value, found_slope, value_error, slope_error)
+    assert truth * (1 - Fraction(1, 10**12)) <= Fraction(lower) <= truth

@@ -1,12 +1,16 @@
-"""The upper bound against optima in exact fractions."""
+"""The upper bound in exact fractions: against optima, and against what its multipliers prove by weak duality."""
 
+from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
+from support.exact_classical import SUPPORTS, dual_value, random_classical
 
 from steinkit.discrepancy.classical.cone_program import ClassicalProgram, solve_cone
-from steinkit.discrepancy.classical.upper_bound import upper_bound
+from steinkit.discrepancy.classical.discrepancy import prove
+from steinkit.discrepancy.classical.upper_bound import _bound, upper_bound
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 
 
@@ -30,3 +34,72 @@ def test_rounding_does_not_take_it_below_the_optimum(n):
     for program in programs:
         bound = Fraction(upper_bound(program, solve_cone(program)))
         assert exact_optimum(program) <= bound <= exact_optimum(program) * (1 + Fraction(1, 10**13))
+
+
+def size_of(program, tension, turning, cut):
+    """What the terms add up to that are rounded, before any of them cancel."""
+    c, h, n_inner = program.factors, program.lengths, len(program.inner)
+    pushes = h * np.abs(tension) + cut.sum(axis=0)
+    alpha = np.abs(program.weights * program.scores) + abs(program.difference).T @ np.abs(tension)
+    beta = program.weights + program.mean.T @ pushes + abs(program.difference[:n_inner]).T @ np.abs(turning)
+    at_gaps = c.smoothness * h * (pushes + np.concatenate([np.abs(turning), np.zeros(len(h) - n_inner)]))
+    return float(c.value * alpha.sum() + program.steepest * beta.sum() + at_gaps.sum() + c.gradient * cut.sum())
+
+
+def random_factors(rng):
+    """Powers of two for which sqrt(2 c1 c3) is another."""
+    value, gradient, smoothness = rng.integers(-6, 7, 3)
+    return tuple(2.0 ** np.array([value, gradient, smoothness + (value + smoothness + 1) % 2]))
+
+
+@pytest.mark.parametrize("size", [0.0, 2.0**-30, 1.0, 2.0**30])
+@pytest.mark.parametrize("support", SUPPORTS)
+def test_it_is_what_the_multipliers_prove_rounded_up(support, size):
+    """Tension, turning and cuts of any size, each in the lead or not there at all."""
+    for seed, sizes in enumerate(product((0.0, 1.0), (0.0, 2.0**-10, 2.0**20), (0.0, 1.0))):
+        rng = np.random.default_rng(seed)
+        program, answer = random_classical(seed, support=support, n=5, factors=random_factors(rng))
+        tension, turning = size * sizes[0] * answer.tension, size * sizes[1] * rng.standard_normal(len(program.inner))
+        cut = size * sizes[2] * np.abs(answer.cut) * rng.integers(0, 2, answer.cut.shape)
+        assert_proved(program, tension, turning, cut)
+
+
+def assert_proved(program, tension, turning, cut):
+    least, most = dual_value(program, tension, turning, cut)
+    assert most - least <= Fraction(1, 2**58) * most
+    with np.errstate(invalid="ignore"):  # nothing of nothing, as in `prove`
+        bound = Fraction(_bound(program, tension, turning, cut))
+    assert least <= bound <= most + Fraction(1, 2**46) * Fraction(size_of(program, tension, turning, cut))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_multipliers_that_cancel_prove_no_more_than_they_do(seed):
+    """Equal tension, or equal turning, from gap to gap leaves nothing at the points but what rounding leaves."""
+    rng = np.random.default_rng(seed)
+    for factors in ((2.0**-21, 1.0, 2.0**20), (2.0**20, 1.0, 2.0**-21), (1.0, 2.0**30, 2.0**61), (0.5, 1.0, 1.0)):
+        program, _ = random_classical(seed, support="line", n=6, factors=factors)
+        gaps = program.reach * 2.0 ** -rng.integers(8, 30) * rng.uniform(0.5, 1.0, 6)
+        program = replace(program, points=np.cumsum(gaps))
+        zeros, cut = np.zeros(5), np.zeros((2, 5))
+        nearly = 1.0 + 2.0**-50 * rng.integers(-8, 9, 5)
+        assert_proved(program, 2.0**40 * rng.random() * nearly, zeros, cut)
+        assert_proved(program, zeros, 2.0**40 * rng.random() * nearly, cut)
+        tension = 2.0**40 * rng.random() / program.lengths
+        turning = np.cumsum(0.5 * program.lengths * tension)
+        assert_proved(program, tension, turning, cut)
+        cut = np.stack([program.lengths * tension, np.zeros(5)])
+        assert_proved(program, tension, zeros, cut)
+
+
+@pytest.mark.parametrize("support", SUPPORTS)
+@pytest.mark.parametrize("seed", range(8))
+def test_a_right_answer_closes_the_bracket_whatever_restricts(seed, support):
+    """Stein factors and gaps of many sizes: slopes cut off, heights reached, gaps that bend as far as they may."""
+    rng = np.random.default_rng(seed)
+    program, _ = random_classical(seed, support=support, n=8)
+    points = np.cumsum(program.reach * rng.uniform(0.05, 0.6, 8))
+    margins = 0.5 * program.reach * rng.uniform(0.05, 0.9, 2)
+    bounds = np.where(np.isfinite(program.bounds), [points[0] - margins[0], points[-1] + margins[1]], program.bounds)
+    program = replace(program, points=points, bounds=tuple(bounds.tolist()))
+    lower, upper, _, _ = prove(program, solve_cone(program))
+    assert 0.0 < lower <= upper <= lower * (1.0 + 1e-6)

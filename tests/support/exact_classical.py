@@ -1,0 +1,224 @@
+"""The classical program of one dimension in rational arithmetic, from the statement of it: nothing here is rounded.
+
+Points, weights, scores, bounds and Stein factors are the doubles that they are, and what an answer or a trajectory
+holds the numbers that it holds, extended precision or not, all of them taken as rational numbers.
+"""
+
+from fractions import Fraction
+
+import numpy as np
+
+from steinkit.discrepancy.classical.cone_program import ClassicalProgram, ConeAnswer
+from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
+
+CLOSE = Fraction(1, 2**42)
+"""Relative accuracy of what is computed in double precision to start from."""
+
+SUPPORTS = ("line", "left", "right", "both")
+
+
+def exact(number):
+    """A number of any binary format."""
+    return Fraction(*np.longdouble(number).as_integer_ratio())
+
+
+def fractions(numbers):
+    """The numbers of a one-dimensional array."""
+    return [exact(number) for number in numbers]
+
+
+def factors_of(program):
+    """c1, c2 and c3."""
+    return exact(program.factors.value), exact(program.factors.gradient), exact(program.factors.smoothness)
+
+
+def gap_lengths(program):
+    """Lengths of the gaps that restrict, those to mirror images last."""
+    x = fractions(program.points)
+    inner = [x[k + 1] - x[k] for k in program.inner]
+    return inner + [2 * abs(x[point] - exact(program.bounds[0 if sign > 0 else 1])) for point, _, sign in program.ends]
+
+
+def followed(program, answer, first, stop, slopes, values, place):
+    """Values and slopes of a component at its points, by the equations from gap to gap.
+
+    Points before `place` are reached from the left, the others from the right; the first and the last have the slopes
+    given, and, where no bound is next to them, the values given.
+    """
+    c3 = factors_of(program)[2]
+    x, k = fractions(program.points[first:stop]), stop - first
+    offset = int(np.searchsorted(program.inner, first))
+    bend, turn = (fractions(each[offset : offset + k - 1]) for each in (answer.bend, answer.turn))
+    value, slope = [Fraction(0)] * k, [Fraction(0)] * k
+
+    def start(at, side):
+        sign = 1 - 2 * side
+        for number, end in enumerate(program.ends, start=len(program.inner)):
+            if end[0] == (first, stop - 1)[side] and end[2] == sign:
+                a = abs(x[at] - exact(program.bounds[side]))
+                return sign * (a * slope[at] + c3 * a * a * exact(answer.bend[number]))
+        return values[side]
+
+    for i in range(place):
+        if i:
+            h = x[i] - x[i - 1]
+            slope[i] = slope[i - 1] + c3 * h * turn[i - 1]
+            value[i] = value[i - 1] + h * (slope[i - 1] + slope[i]) / 2 + c3 * h * h / 2 * bend[i - 1]
+        else:
+            slope[0] = slopes[0]
+            value[0] = start(0, 0)
+    for i in range(k - 1, place - 1, -1):
+        if i < k - 1:
+            h = x[i + 1] - x[i]
+            slope[i] = slope[i + 1] - c3 * h * turn[i]
+            value[i] = value[i + 1] - h * (slope[i] + slope[i + 1]) / 2 - c3 * h * h / 2 * bend[i]
+        else:
+            slope[i] = slopes[1]
+            value[i] = start(i, 1)
+    return value, slope
+
+
+def bend_and_turn(program, value, slope, gap):
+    """u and v of a gap from values and slopes at its ends."""
+    c3, x, n_inner = factors_of(program)[2], fractions(program.points), len(program.inner)
+    if gap < n_inner:
+        i = int(program.inner[gap])
+        h, mean = x[i + 1] - x[i], (slope[i] + slope[i + 1]) / 2
+        return 2 * (value[i + 1] - value[i] - h * mean) / (c3 * h * h), (slope[i + 1] - slope[i]) / (c3 * h)
+    i, _, sign = program.ends[gap - n_inner]
+    a = abs(x[i] - exact(program.bounds[0 if sign > 0 else 1]))
+    return (int(sign) * value[i] - a * slope[i]) / (c3 * a * a), Fraction(0)
+
+
+def excess_at_point(program, value, slope):
+    """How far (|Gamma| / c2) or (|gamma| + Gamma^2 / (2 c3)) / c1 exceeds one, negative if neither does."""
+    c1, c2, c3 = factors_of(program)
+    return max(abs(slope) / c2, (abs(value) + slope**2 / (2 * c3)) / c1) - 1
+
+
+def excess_in_gap(program, mean, bend, turn, length):
+    """How far v^2 + 4 t^2 +- 2 u exceeds one with the least t that the mean slope allows, negative if neither does."""
+    _, c2, c3 = factors_of(program)
+    excess = []
+    for sign in (1, -1):
+        cut = max(Fraction(1, 2) + (sign * mean - c2) / (c3 * length), Fraction(0))
+        excess.append(turn**2 + 4 * cut**2 + 2 * sign * bend - 1)
+    return max(excess)
+
+
+def random_classical(seed, *, support=None, extent=None, factors=None, n=None):
+    """A program of one component, or of several, with gaps of many scales, and an answer that nobody solved for."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 9)) if n is None else n
+    support = SUPPORTS[rng.integers(4)] if support is None else support
+    c = SteinFactors.of(tuple(2.0 ** rng.integers(-6, 7, 3)) if factors is None else factors)
+    reach = ClassicalProgram(np.zeros(1), np.ones(1), np.ones(1), c, (-np.inf, np.inf)).reach
+    gaps = reach * rng.uniform(0.1, 1.0, n) * rng.choice([1.5, 0.5, 2.0**-8, 2.0**-20], n)
+    gaps *= 1.0 if extent is None else extent / reach
+    points = np.cumsum(gaps) + (3.0 + rng.random()) * gaps.max()
+    margins = 0.5 * reach * rng.uniform(0.01, 0.9, 2) * rng.choice([1.0, 2.0**-10], 2)
+    margins *= 1.0 if extent is None else extent / reach
+    lower = points[0] - margins[0] if support in ("left", "both") else -np.inf
+    upper = points[-1] + margins[1] if support in ("right", "both") else np.inf
+    weights = rng.random(n) + 0.1
+    program = ClassicalProgram(points, weights / weights.sum(), rng.standard_normal(n), c, (lower, upper))
+    return program, random_answer(program, rng)
+
+
+def random_answer(program, rng):
+    """Numbers of the size that a solver's would have, and no more."""
+    c, n, gaps = program.factors, len(program.points), len(program.lengths)
+    return ConeAnswer(
+        value=c.value * rng.uniform(-1.0, 1.0, n),
+        slope=program.steepest * rng.uniform(-1.0, 1.0, n),
+        bend=rng.uniform(-0.5, 0.5, gaps),
+        turn=rng.uniform(-1.0, 1.0, gaps),
+        tension=rng.standard_normal(gaps),
+        cut=rng.standard_normal((2, gaps)),
+        value_force=rng.standard_normal(n),
+        slope_force=rng.standard_normal(n),
+        status="guessed",
+    )
+
+
+def most_at_point(program, alpha, beta):
+    """The largest alpha gamma + beta Gamma with |Gamma| <= c2 and |gamma| + Gamma^2 / (2 c3) <= c1.
+
+    The factors are such that sqrt(2 c1 c3), beyond which no slope goes, is a number that a double can be.
+    """
+    c1, c2, c3 = factors_of(program)
+    ceiling = exact(np.sqrt(2.0 * program.factors.value * program.factors.smoothness))
+    assert ceiling**2 == 2 * c1 * c3
+    steepest = min(c2, ceiling)
+    slope = min(steepest, c3 * abs(beta) / abs(alpha)) if alpha else steepest
+    return abs(alpha) * (c1 - slope**2 / (2 * c3)) + abs(beta) * slope
+
+
+def most_in_gap(a, b, cuts):
+    """Two numbers that enclose the largest a u + b v + c_+ t_+ + c_- t_- over v^2 + 4 t_+-^2 +- 2 u <= 1.
+
+    For multipliers m_+ and m_- of the two cones, with m_+ - m_- = a/2, the Lagrangian's largest value is the upper
+    number; v and t where it is attained, with the u that they leave room for, are worth the lower one.
+    """
+    if not b and not any(cuts):
+        return abs(a) / 2, abs(a) / 2
+    start = Fraction(halved(float(a), float(b), list(map(float, cuts)), 0.0, float(abs(b) + sum(map(abs, cuts))), 60))
+    around = CLOSE
+    while crowded(a, b, cuts, start * (1 + around)):
+        around *= 8
+    rest = halved(a, b, cuts, start / (1 + around), start * (1 + around), 20)
+    v, t, most = stationary(a, b, cuts, rest)
+    u = (1 - v**2 - 4 * t[0] ** 2) / 2 if a > 0 else -(1 - v**2 - 4 * t[1] ** 2) / 2
+    assert max(v**2 + 4 * t[0] ** 2 + 2 * u, v**2 + 4 * t[1] ** 2 - 2 * u) <= 1
+    return a * u + b * v + cuts[0] * t[0] + cuts[1] * t[1], most
+
+
+def halved(a, b, cuts, low, high, times):
+    """What the multipliers may exceed |a|/2 by for the Lagrangian to be least, nearly, from above, by bisection."""
+    for _ in range(times):
+        middle = (low + high) / 2
+        low, high = (middle, high) if crowded(a, b, cuts, middle) else (low, middle)
+    return high
+
+
+def crowded(a, b, cuts, rest):
+    """Whether v and t leave no room for u."""
+    v, t, _ = stationary(a, b, cuts, rest)
+    return v**2 + 2 * t[0] ** 2 + 2 * t[1] ** 2 > 1
+
+
+def stationary(a, b, cuts, rest):
+    """v, t and the value of the Lagrangian for multipliers whose sum is |a|/2 + rest."""
+    total = abs(a) / 2 + rest
+    m = [(rest + max(sign * a, 0)) / 2 for sign in (1, -1)]
+    t = [c / (8 * each) for c, each in zip(cuts, m, strict=True)]
+    v = b / (2 * total)
+    return v, t, total + b * v / 2 + cuts[0] * t[0] / 2 + cuts[1] * t[1] / 2
+
+
+def dual_value(program, tension, turning, cut):
+    """Two numbers that enclose what multipliers prove by weak duality, from the equations gap by gap."""
+    _, c2, c3 = factors_of(program)
+    tension, turning, cut = fractions(tension), fractions(turning), [fractions(each) for each in cut]
+    q, s, n_inner = fractions(program.weights), fractions(program.scores), len(program.inner)
+    alpha, beta = [a * b for a, b in zip(q, s, strict=True)], list(q)
+    least = most = Fraction(0)
+    for gap, h in enumerate(gap_lengths(program)):
+        pushes = h * tension[gap] - cut[0][gap] + cut[1][gap]
+        if gap < n_inner:
+            i, k, turn = int(program.inner[gap]), int(program.inner[gap]) + 1, turning[gap]
+            alpha[i] += tension[gap]
+            alpha[k] -= tension[gap]
+            beta[i] += pushes / 2 + turn
+            beta[k] += pushes / 2 - turn
+        else:
+            i, _, sign = program.ends[gap - n_inner]
+            alpha[i] -= 2 * int(sign) * tension[gap]
+            beta[i] += pushes
+            turn = Fraction(0)
+        cuts = [c3 * h * each[gap] for each in cut]
+        enclosed = most_in_gap(c3 * h * h / 2 * tension[gap], c3 * h * turn, cuts)
+        share = (cut[0][gap] + cut[1][gap]) * (c2 - c3 * h / 2)
+        least, most = least + enclosed[0] + share, most + enclosed[1] + share
+    points = sum(most_at_point(program, *each) for each in zip(alpha, beta, strict=True))
+    return least + points, most + points

@@ -47,6 +47,7 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
     with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no result
         samples, unread = _read(request)
         lead = _lead(samples, options)
+        request = request.in_dimension(samples[lead].dim)
         task = request.task(lead, samples[lead])
         found = compare_samples(
             samples,

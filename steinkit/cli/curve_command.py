@@ -17,7 +17,6 @@ from steinkit.cli.shared_options import file_options, measure_options, output_op
 from steinkit.curves import Curve
 from steinkit.curves import curve as curve_of
 from steinkit.errors import SolverError, UsageError
-from steinkit.measures import Measure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -66,10 +65,11 @@ def _grid(context: click.Context, parameter: click.Parameter, text: str | None) 
 def curve(files: tuple[str, ...], **options: Any) -> int:
     """Measure the first draws of a sample; exits with 4 if no number of them could be certified."""
     request = Request.of(files, options, "replicates are different samples, each a FILE of its own")
-    measure = _only_measure(request)
+    _require_one_measure(request)
     with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no result
         samples = [request.read(file) for file in files]
-        task = request.task(files[0], samples[0])
+        request = request.in_dimension(samples[0].dim)
+        measure, task = request.measures[0], request.task(files[0], samples[0])
         found = curve_of(
             samples,
             task.target,
@@ -92,11 +92,10 @@ def curve(files: tuple[str, ...], **options: Any) -> int:
     return SolverError.exit_code if unproved else 0
 
 
-def _only_measure(request: Request) -> Measure:
+def _require_one_measure(request: Request) -> None:
     if len(request.measures) > 1:
         names = " --measure ".join(measure.name for measure in request.measures)
         raise UsageError(f"a curve is of one measure; received --measure {names}")
-    return request.measures[0]
 
 
 def _figure(found: Curve) -> Figure:

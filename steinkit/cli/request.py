@@ -7,17 +7,18 @@ what is said of them, where that goes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from steinkit.cli.options import bounds_for, is_user_code, target_for
 from steinkit.cli.outputs import on_terminal, require_places
 from steinkit.cli.shared_options import flag_of
+from steinkit.describe.numbers import listed
 from steinkit.errors import UsageError
 from steinkit.files import read_sample
-from steinkit.measures import Measure, find_measure
+from steinkit.measures import Measure, default_measure, find_measure
 from steinkit.measures.judging import LEVEL, Judging
-from steinkit.measures.options import BoundsOption, OperatorOption
+from steinkit.measures.options import MAX_SECONDS, BoundsOption, OperatorOption, Option
 from steinkit.measures.registry import all_options, takers_of
 from steinkit.sample import Sample
 from steinkit.target import Target
@@ -49,7 +50,10 @@ class Task:
 
 @dataclass(frozen=True)
 class Request:
-    """The files that a user named, the measures asked for, each once, and all options by their names."""
+    """The files that a user named, the measures asked for, each once, and all options by their names.
+
+    Where no measure was asked for there is none until the dimension is known: see `in_dimension`.
+    """
 
     files: tuple[str, ...]
     measures: tuple[Measure, ...]
@@ -75,10 +79,30 @@ class Request:
                 (taker,) = map(find_measure, takers_of(name))
                 raise UsageError(f"{flag_of(name)} belongs to the {taker.title}; add --measure {taker.name}")
 
+    def in_dimension(self, dim: int) -> Request:
+        """The same with the measure for samples of this dimension where none was asked for.
+
+        Raises
+        ------
+        UsageError
+            If there is an option that this measure does not read.
+        """
+        if self.measures:
+            return self
+        chosen = find_measure(default_measure(dim, operator=self.options["operator"]))
+        for name, option in all_options().items():
+            given = self.options.get(name, option.default)
+            if name not in chosen.options and _decides(option) and given != option.default:
+                raise UsageError(
+                    f"{flag_of(name)} is of {listed(takers_of(name))}, and in {dim} dimensions {chosen.name} is "
+                    f"measured where no --measure is given; add --measure {takers_of(name)[0]}, or leave it out"
+                )
+        return replace(self, measures=(chosen,))
+
     @property
     def needs_scores(self) -> bool:
         """Whether a measure looks at more than the draws."""
-        return any(measure.needs != "draws" for measure in self.measures)
+        return not self.measures or any(measure.needs != "draws" for measure in self.measures)
 
     @property
     def against(self) -> str:
@@ -161,6 +185,11 @@ def target_of(
             "('steinkit targets' lists them), or your own as path.py:attribute"
         )
     return None, ()
+
+
+def _decides(option: Option) -> bool:
+    """Whether an option asks for another value, and not only to save time, of the measures of any sample."""
+    return option.changes_value and not option.of_one_sample and option is not MAX_SECONDS
 
 
 def _operator(reference: str) -> Any:

@@ -73,6 +73,7 @@ def score(file: str, **options: Any) -> int:
     drawn, threshold, judging = _drawn(request), _threshold(request), request.judging
     with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no result
         sample = request.read(file)
+        request = request.in_dimension(sample.dim)
         task = request.task(file, sample)
         scores = score_sample(
             sample,
@@ -118,16 +119,17 @@ def _judged(verdict: Verdict | None) -> tuple[int, tuple[str, ...]]:
 def _drawn(request: Request) -> int:
     """Which of the measures --plot draws."""
     able = [k for k, measure in enumerate(request.measures) if measure.has_picture]
-    if request.options["plot"] and not able:
+    if request.options["plot"] and request.measures and not able:
         raise UsageError("--plot shows where graph, sliced or moments find fault; add --measure with one of them")
     return able[0] if able else 0
 
 
 def _threshold(request: Request) -> float:
     """What --fail-above asks; NaN, which nothing exceeds, if it is not given."""
-    asked, first = request.options["fail_above"], request.measures[0]
-    if asked is not None and not first.smaller_is_better:
-        raise UsageError(f"--fail-above is for discrepancies, and {first.name} is none; name another measure first")
+    asked = request.options["fail_above"]
+    for first in request.measures[:1]:
+        if asked is not None and not first.smaller_is_better:
+            raise UsageError(f"--fail-above is for discrepancies, and {first.name} is none; name another measure first")
     return math.nan if asked is None else float(asked)
 
 

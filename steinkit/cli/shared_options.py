@@ -63,9 +63,9 @@ def measure_options(command: Command) -> Command:
             "measures",
             multiple=True,
             type=click.Choice(measure_names()),
-            default=("graph",),
-            show_default=True,
-            help=f"What to measure; repeatable. In one dimension only: {', '.join(one_dimensional)}.",
+            help="What to measure; repeatable. Default: graph up to two dimensions, and sliced above, where graph "
+            "saturates and too narrow samples score lower; with --operator graph. In one dimension only: "
+            f"{', '.join(one_dimensional)}.",
         ),
         *(setting_option(name) for name, option in all_options().items() if option.help and not option.of_one_sample),
     )
@@ -96,7 +96,8 @@ def setting_option(name: str, *, names_measures: bool = True) -> Callable[[Comma
     elif isinstance(default, tuple):
         default = ",".join(f"{each:g}" for each in default)
     said = option.help() if callable(option.help) else option.help
-    help_text = f"{said}; of {listed(takers_of(name))}." if names_measures else f"{said}."
+    takers = takers_of(name)
+    help_text = f"{said}; of {listed(takers, most=len(takers))}." if names_measures else f"{said}."
     return click.option(flag_of(name), name, default=default, metavar=option.metavar, help=help_text, **how)
 
 

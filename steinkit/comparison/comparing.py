@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import warnings as python_warnings
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike
 from steinkit.comparison.ranking import rank_groups
 from steinkit.comparison.result import ComparedSample, Comparison
 from steinkit.errors import SolverError, SteinkitError, SteinkitWarning, UsageError
-from steinkit.measures import Measurement, find_measure, take_measure
+from steinkit.measures import Measurement, default_measure, find_measure, take_measure
 from steinkit.measures.registry import require_taken
 from steinkit.measures.scoring import measured_reference
 from steinkit.runtime.progress import progress_bar
@@ -27,7 +28,7 @@ def compare(
     samples: Mapping[str, Sample | ArrayLike],
     target: Target | None = None,
     *,
-    measures: str | Sequence[str] = ("graph",),
+    measures: str | Sequence[str] | None = None,
     reference: int = 0,
     rng: Seed = 0,
     progress: bool = False,
@@ -46,8 +47,9 @@ def compare(
         The samples by name.
     target : Target, optional
         What they claim to represent; not needed where all store scores, nor for ess.
-    measures : str or sequence of str
-        Of `steinkit.measures.measure_names`.
+    measures : str or sequence of str, optional
+        Of `steinkit.measures.measure_names`. By default graph up to two dimensions, and sliced above, where graph
+        saturates and too narrow samples score lower; with a diffusion operator graph.
     reference : int
         How many independent samples from the target to measure as well, for each size that samples have.
     rng : int, numpy.random.Generator or None
@@ -78,10 +80,10 @@ def compare(
     >>> compare({"shifted": draws + 1.0, "right": draws}, sk.targets.Normal([0.0])).ranking
     {'graph': (('right',), ('shifted',))}
     """
-    measures = tuple(dict.fromkeys([measures] if isinstance(measures, str) else measures))
+    shared = {**(settings or {}), **changes, "progress": False}
+    measures = _measures(measures, samples, shared)
     _require_sensible(samples, measures)
     require_taken(changes, measures)
-    shared = {**(settings or {}), **changes, "progress": False}
     _require_reference(reference, target, shared)
     steps = len(samples) * len(measures)
     with (
@@ -95,6 +97,18 @@ def compare(
     ranking = {measure: _rank(found, measure) for measure in measures}
     notes = [f"{each.name}: {note}" for each in found for note in _notes(each)]
     return Comparison(found, measures, ranking, references, (*notes, *missed, *_sizes(found)))
+
+
+def _measures(
+    measures: str | Sequence[str] | None, samples: Mapping[str, Sample | ArrayLike], settings: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """The measures named, each once, or that for the dimension of the first that is a sample."""
+    if measures is not None:
+        return tuple(dict.fromkeys([measures] if isinstance(measures, str) else measures))
+    for draws in samples.values() if isinstance(samples, Mapping) else ():
+        with contextlib.suppress(SteinkitError):
+            return (default_measure(as_sample(draws).dim, operator=settings.get("operator")),)
+    return (default_measure(1),)
 
 
 def _require_sensible(samples: Mapping[str, Any], measures: tuple[str, ...]) -> None:

@@ -36,7 +36,7 @@ from steinkit.curves.prefixes import first_draws, total_cost, within_budget
 from steinkit.curves.rates import FEWEST_POINTS, fit_rate, medians
 from steinkit.curves.result import Curve
 from steinkit.errors import InputError, SolverError, SteinkitWarning, UsageError
-from steinkit.measures import find_measure, take_measure
+from steinkit.measures import default_measure, find_measure, take_measure
 from steinkit.measures.registry import require_taken
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Sample, as_sample
@@ -52,7 +52,7 @@ def curve(
     *,
     n: Iterable[int] | None = None,
     budget: Iterable[float] | None = None,
-    measure: str = "graph",
+    measure: str | None = None,
     tail_from: float | None = None,
     level: float = 0.95,
     rng: Seed = 0,
@@ -76,8 +76,9 @@ def curve(
         Sizes. By default 12 from 10 to all draws (of the shortest replicate), evenly spaced in log n.
     budget : iterable of float, optional
         Budgets in the unit of the samples' cost, in place of `n`.
-    measure : str
-        One of `steinkit.measures.measure_names`.
+    measure : str, optional
+        One of `steinkit.measures.measure_names`. By default graph up to two dimensions, and sliced above, where graph
+        saturates; with a diffusion operator graph.
     tail_from : float, optional
         Smallest n (or budget) that the rate is fitted to. By default the geometric mean of the first and the last,
         which is the upper half of the curve as it is drawn, and at least three points.
@@ -114,13 +115,15 @@ def curve(
     True
     """
     samples = _as_samples(draws)
+    shared = {**(settings or {}), **changes, "progress": False}
+    if measure is None:
+        measure = default_measure(samples[0].dim, operator=shared.get("operator"))
     require_taken(changes, (measure,))
     if not 0.0 < level < 1.0:
         raise UsageError(f"level must lie between 0 and 1; received {level}")
     if n is not None and budget is not None:
         raise UsageError("both n and budget were given; the grid is one of sizes or one of budgets")
     grid = _sizes(n, samples) if budget is None else _budgets(budget, samples)
-    shared = {**(settings or {}), **changes, "progress": False}
     points = _measured(samples, target, measure, grid, budget is not None, shared, progress)
     against = points.n if budget is None else points.cost
     assert against is not None  # samples without cost have no budget

@@ -16,6 +16,6 @@ included; `registry` lists them.
 """
 
 from steinkit.measures.base import Measure, Measurement
-from steinkit.measures.registry import find_measure, measure_names, take_measure
+from steinkit.measures.registry import default_measure, find_measure, measure_names, take_measure
 
-__all__ = ["Measure", "Measurement", "find_measure", "measure_names", "take_measure"]
+__all__ = ["Measure", "Measurement", "default_measure", "find_measure", "measure_names", "take_measure"]

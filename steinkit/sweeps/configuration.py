@@ -14,7 +14,6 @@ from typing import Any
 from steinkit.errors import InputError, UsageError, did_you_mean
 from steinkit.sweeps.plan import Plan
 from steinkit.sweeps.run import (
-    DEFAULT_MEASURES,
     DEFAULT_SEEDS,
     DEFAULT_TOLERANCE,
     make_measure_settings,
@@ -57,7 +56,7 @@ def read_configuration(path: str | os.PathLike[str]) -> tuple[Plan, bool]:
         grid=found["grid"],
         options={name: value for name, value in found["sampler"].items() if name != "name"},
         seeds=run.pop("seeds", DEFAULT_SEEDS),
-        measures=run.pop("measures", DEFAULT_MEASURES),
+        measures=run.pop("measures", None),
         target_options=found.get("target_options", {}),
         measure_settings=make_measure_settings(
             run, run.pop("tolerance", DEFAULT_TOLERANCE), run.pop("max_seconds", None)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from steinkit.errors import UsageError, did_you_mean
-from steinkit.measures import find_measure
+from steinkit.measures import default_measure, find_measure
 from steinkit.measures.registry import all_options, require_taken
 from steinkit.sweeps.backends import open_workers
 from steinkit.sweeps.execution import Execution, other_records
@@ -31,7 +31,6 @@ from steinkit.sweeps.swept_sampler import swept_sampler
 from steinkit.target import Target
 
 DEFAULT_SEEDS = 20
-DEFAULT_MEASURES = ("graph", "ess")
 DEFAULT_TOLERANCE = 1e-2
 
 
@@ -42,7 +41,7 @@ def sweep(
     grid: Mapping[str, Sequence[Any]],
     options: Mapping[str, Any] | None = None,
     seeds: int | Sequence[int] = DEFAULT_SEEDS,
-    measures: Sequence[str] = DEFAULT_MEASURES,
+    measures: Sequence[str] | None = None,
     target_options: Mapping[str, Any] | None = None,
     tolerance: float = DEFAULT_TOLERANCE,
     max_seconds: float | None = None,
@@ -72,8 +71,10 @@ def sweep(
     seeds : int or sequence of int
         How many seeds, which are then 0, 1, ..., or the seeds themselves. Each runs a chain of its own, as
         ``seed=[s]`` does in a sampler.
-    measures : sequence of str
-        What to score by: see `steinkit.measures`. Racing goes by the first.
+    measures : sequence of str, optional
+        What to score by: see `steinkit.measures`. Racing goes by the first. By default ess beside graph up to two
+        dimensions, and sliced above, where graph saturates and too narrow samples score lower; with a diffusion
+        operator graph.
     target_options : mapping, optional
         Options of a target given by its name.
     tolerance : float
@@ -157,7 +158,7 @@ def make_plan(
     grid: Mapping[str, Sequence[Any]],
     options: Mapping[str, Any],
     seeds: int | Sequence[int],
-    measures: Sequence[str],
+    measures: Sequence[str] | None,
     target_options: Mapping[str, Any],
     measure_settings: dict[str, Any],
     label: str,
@@ -172,6 +173,9 @@ def make_plan(
     """
     made, identity = _identified(target, target_options, options, folder)
     found = swept_sampler(sampler)
+    if measures is None:
+        dim = made.dim or start_dimension(options)
+        measures = (default_measure(dim, operator=measure_settings.get("operator")), "ess")
     listed = isinstance(measures, list | tuple) and all(isinstance(name, str) for name in measures)
     if not listed or not measures or len(set(measures)) < len(measures):
         raise UsageError(f"measures must be a list of different measures, ('graph', 'ess') say; received {measures!r}")

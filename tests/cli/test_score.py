@@ -419,7 +419,8 @@ class TestInterrupts:
             comments="",
         )
         process = subprocess.Popen(
-            [_COMMAND, "score", "many.csv", "--target", f"{model}:score", "--engine", engine],
+            [_COMMAND, "score", "many.csv", "--target", f"{model}:score", "--measure", "graph",
+             "--engine", engine],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )  # fmt: skip

@@ -136,7 +136,7 @@ class TestMistakes:
         ("arguments", "code", "said"),
         [
             (("--measure", "stein"), 2, "'stein' is not one of"),
-            (("--measure", "ksd", "--plot", "where.png"), 2, "add --measure graph"),
+            (("--measure", "ksd", "--plot", "where.png"), 2, "add --measure with one of them"),
             (("--p-value",), 2, "add --measure ksd"),
             (("--measure", "ess", "--fail-above", "1"), 2, "name another measure first"),
             (("--measure", "classical", "--operator", "op.py:operator"), 3, "there is no file op.py"),
@@ -168,3 +168,38 @@ class TestMistakes:
 def test_unknown_measure_names_the_known_ones():
     with pytest.raises(sk.UsageError, match='did you mean "graph"'):
         take_measure("grpah", sk.Sample(points=np.zeros((3, 1))))
+
+
+class TestDefault:
+    """Graph up to two dimensions; above it saturates, and sliced is measured."""
+
+    @pytest.mark.parametrize(("dim", "measure"), [(1, "graph"), (2, "graph"), (3, "sliced")])
+    @pytest.mark.parametrize("command", ["score", "compare", "curve"])
+    def test_is_by_dimension(self, steinkit, write_csv, command, dim, measure):
+        draws = np.random.default_rng(dim).standard_normal((30, dim))
+        file = write_csv(",".join("abc"[:dim]), draws, name="draws.csv")
+        document = steinkit(command, file, "--target", "normal", "--json").document
+        found = {
+            "score": lambda: [each["measure"] for each in document["results"]],
+            "compare": lambda: list(document["ranking"]),
+            "curve": lambda: [document["measure"]],
+        }
+        assert found[command]() == [measure]
+
+    def test_an_option_of_another_measure_asks_for_it(self, steinkit, write_csv):
+        file = write_csv("a,b,c", np.random.default_rng(0).standard_normal((20, 3)), name="draws.csv")
+        outcome = steinkit("score", file, "--target", "normal", "--dilation", "3")
+        assert outcome.code == 2
+        assert "--dilation is of graph, and in 3 dimensions sliced is measured" in outcome.err
+        assert "add --measure graph" in outcome.err
+        assert steinkit("score", file, *_NORMAL, "--dilation", "3", "--measure", "graph", "--json").code == 0
+
+    def test_another_operator_is_the_graphs(self, steinkit, write_csv, tmp_path):
+        file = write_csv("a,b,c", np.random.default_rng(0).standard_normal((20, 3)), name="draws.csv")
+        (tmp_path / "op.py").write_text(
+            "import numpy as np, steinkit as sk\n"
+            "operator = sk.RiemannianLangevin(covariance=lambda x: np.broadcast_to(np.eye(3), (len(x), 3, 3)), "
+            "divergence=np.zeros_like)\n"
+        )
+        outcome = steinkit("score", file, *_NORMAL, "--operator", f"{tmp_path / 'op.py'}:operator", "--json")
+        assert [each["measure"] for each in outcome.document["results"]] == ["graph"]

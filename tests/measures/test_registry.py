@@ -151,3 +151,13 @@ def test_the_document_of_moments_names_every_feature_and_chain():
     alone = sk.moment_stein_discrepancy(draws[2], target, units=sd)
     assert (chains[2]["p_value"], chains[2]["value"]) == pytest.approx((alone.p_value, alone.value))
     assert "chains" not in take_measure("moments", SAMPLE, TARGET).document
+
+
+@pytest.mark.parametrize(("dim", "measure"), [(2, "graph"), (3, "sliced")])
+def test_the_measure_that_nobody_names_is_by_dimension(dim, measure):
+    target = sk.targets.Normal(0.0, dim=dim)
+    draws = np.random.default_rng(dim).standard_normal((20, dim))
+    assert tuple(sk.compare({"draws": draws}, target).ranking) == (measure,)
+    assert sk.curve(draws, target, n=[10, 20]).measure == measure
+    swept = sk.sweep(target, "rwmh", grid={"proposal_scale": [1.0]}, options={"draws": 12}, seeds=1)
+    assert swept.measures == (measure, "ess")

@@ -198,8 +198,10 @@ def _references(
 
 
 def _rank(found: Sequence[ComparedSample], measure: str) -> tuple[tuple[str, ...], ...]:
+    """Groups of the samples that the measure may order; one that saturates may prefer samples that are too narrow."""
     taken = {each.name: each.measurements[measure] for each in found if measure in each.measurements}
-    brackets = {name: (each.lower, each.upper) for name, each in taken.items() if not math.isnan(each.value)}
+    ordered = {name: each for name, each in taken.items() if not math.isnan(each.value) and not each.unranked}
+    brackets = {name: (each.lower, each.upper) for name, each in ordered.items()}
     return rank_groups(brackets, smaller_is_better=find_measure(measure).smaller_is_better)
 
 

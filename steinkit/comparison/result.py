@@ -48,7 +48,7 @@ class Comparison:
     measures : tuple of str
     ranking : mapping of str to tuple of tuple of str
         For each measure groups of sample names, best first; those within a group are tied. A sample that could not be
-        measured, or whose effective size is not defined, is in none.
+        measured, whose effective size is not defined, or whose value is at its ceiling, is in none.
     references : mapping of str to tuple of Reference
         For each measure what independent samples from the target score, one entry for each size that samples have.
     warnings : tuple of str

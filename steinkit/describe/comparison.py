@@ -74,12 +74,19 @@ def statements(document: Document, measure: DescribedMeasure) -> list[Statement]
     """What the order by a measure proves, and what it does not."""
     which = f"Which sample, by {measure.title}?"
     groups, has_bracket = document["ranking"][measure.name], measure.claim != "estimated"
+    reasons = unranked(document, measure.name)
     joined = "their brackets overlap" if has_bracket else "they are equal"
     found = [
         Statement("comparison", which, f"{listed(group, of='more')} cannot be told apart: {joined}.", True)
         for group in groups
         if len(group) > 1
     ]
+    if reasons:
+        names, reason = list(reasons), next(iter(reasons.values()))
+        of_whom = f" (said of {names[0]})" if len(names) > 1 else ""
+        alone = " The others are ranked among themselves." if groups else ""
+        refused = f"It cannot rank {listed(names)}: {reason}{of_whom}.{alone}"
+        found.append(Statement("limits", which, refused, True))
     if len(groups) > 1 and has_bracket:
         proved = (
             f"Of two samples of different rank the difference is {measure.claim}, for these draws: how far their "
@@ -103,9 +110,9 @@ def grounds(document: Document, find: FindMeasure) -> list[Statement]:
     which: list[Statement] = []
     good: list[Statement] = []
     for measure in map(find, document["ranking"]):
-        if document["ranking"][measure.name]:
+        if document["ranking"][measure.name] or unranked(document, measure.name):
             which.append(Statement("number", f"Which sample, by {measure.title}?", _order(document, measure)))
-            if document["reference"].get(measure.name):
+            if document["reference"].get(measure.name) and document["ranking"][measure.name]:
                 good.append(Statement("comparison", _GOOD, _against(document, measure)))
             for each in statements(document, measure):
                 if each.question != _GOOD:
@@ -162,6 +169,11 @@ def ranks(document: Document, measure: str) -> dict[str, str]:
     return found
 
 
+def unranked(document: Document, measure: str) -> dict[str, str]:
+    """Why some samples are not put in order though they were measured, by their names."""
+    return {name: entry["unranked"] for name, entry in measured(document, measure).items() if entry.get("unranked")}
+
+
 def _draws(document: Document) -> dict[str, int]:
     return {each["file"]: each["draws"] for each in document["samples"]}
 
@@ -181,6 +193,8 @@ def _coordinates(entry: Mapping[str, Any]) -> dict[str, str]:
 
 def _order(document: Document, measure: DescribedMeasure) -> str:
     results, groups = measured(document, measure.name), document["ranking"][measure.name]
+    if not groups:
+        return f"That cannot be told by {measure.title}."
     places = [
         listed([f"{name} ({number(results[name]['value'])})" for name in group], most=6)
         + (", tied" if len(group) > 1 else "")

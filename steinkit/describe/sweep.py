@@ -42,6 +42,8 @@ def text(document: Document, find: FindMeasure, settings: int, seeds: int) -> st
     ]
     for name, choice in document["criteria"].items():
         lines += ["", *_choice_lines(choice, find(name))]
+    for name, reason in document.get("refused", {}).items():
+        lines += ["", f"By {find(name).title} no setting is chosen: {reason}"]
     blind = _blind(document, find, setting_key)
     lines += ["", blind] if blind else []
     if document["racing"] is not None:
@@ -61,6 +63,9 @@ def leading(document: Document, find: FindMeasure) -> str | None:
 def headline(document: Document, find: FindMeasure) -> str:
     """The verdict in one sentence."""
     name = leading(document, find)
+    if (refused := document.get("refused")) and (name is None or find(name).needs == "draws"):
+        titles = listed([find(each).title for each in refused])
+        return f"No setting is chosen by {titles}, which may prefer wrong ones here"
     if name is None:
         return f"No setting could be chosen: {document['failed']} of {count(document['cells'], 'cell')} failed"
     choice, by = document["criteria"][name], find(name).title
@@ -85,7 +90,10 @@ def statements(document: Document, find: FindMeasure, draws: int | None) -> list
         Draws of each chain, where they are known.
     """
     name, criteria = leading(document, find), document["criteria"]
-    found = []
+    found = [
+        Statement("choice", "Which setting?", f"By {find(each).title} none is chosen: {reason}.", True)
+        for each, reason in document.get("refused", {}).items()
+    ]
     if name is not None:
         choice, measure = criteria[name], find(name)
         found += [

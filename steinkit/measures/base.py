@@ -31,6 +31,8 @@ class Measurement:
     document : dict
         Its entry in JSON; the keys are part of the contract of ``steinkit score --json``.
     warnings : tuple of str
+    unranked : str
+        Why samples must not be ordered by this value; empty where they may.
     """
 
     measure: str
@@ -40,6 +42,7 @@ class Measurement:
     result: Any
     document: dict[str, Any]
     warnings: tuple[str, ...]
+    unranked: str = ""
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,16 @@ def _take(sample: Sample, target: Target | None, settings: GraphSettings) -> Mea
     from steinkit.discrepancy.graph.discrepancy import graph_stein_discrepancy
 
     result = graph_stein_discrepancy(sample, target, **vars(settings))
-    return Measurement("graph", result.value, result.lower, result.upper, result, result.document, result.warnings)
+    return Measurement(
+        "graph",
+        result.value,
+        result.lower,
+        result.upper,
+        result,
+        result.document,
+        result.warnings,
+        unranked=result.unranked,
+    )
 
 
 GRAPH = Measure(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from steinkit.comparison import Comparison
 from steinkit.describe.claims import preference
-from steinkit.describe.comparison import measured, ranks
+from steinkit.describe.comparison import measured, ranks, unranked
 from steinkit.describe.numbers import compact, shortened
 from steinkit.measures import find_measure
 from steinkit.plots.axes import axes_or_new, document_of
@@ -15,12 +15,15 @@ from steinkit.plots.axes import axes_or_new, document_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LINE, _OTHERS = "#2166ac", "#737373"
+_LINE, _UNRANKED, _OTHERS = "#2166ac", "#b0b0b0", "#737373"
+_NOT_RANKED = "(not ranked)"
 _LONGEST_NAME = 24  # letters
 
 
 def comparison(result: Comparison | Mapping[str, Any], ax: Axes | None = None, *, measure: str | None = None) -> Axes:
     """Plot samples by rank: a mark at the value, the certified bracket, and the range of independent samples as a band.
+
+    Samples that the measure does not rank follow in grey.
 
     Parameters
     ----------
@@ -31,7 +34,7 @@ def comparison(result: Comparison | Mapping[str, Any], ax: Axes | None = None, *
     """
     document, ax = document_of(result), axes_or_new(ax)
     known = find_measure(next(iter(document["ranking"])) if measure is None else measure)
-    places = ranks(document, known.name)
+    places = ranks(document, known.name) | dict.fromkeys(unranked(document, known.name), _NOT_RANKED)
     entries = measured(document, known.name)
     ends = {
         name: (entries[name].get("lower", value), entries[name].get("upper", value))
@@ -39,8 +42,9 @@ def comparison(result: Comparison | Mapping[str, Any], ax: Axes | None = None, *
     }
     for place, (name, (lower, upper)) in enumerate(ends.items()):
         value = entries[name]["value"]
-        ax.hlines(place, lower, upper, color=_LINE, linewidth=5, alpha=0.4)
-        ax.plot(value, place, "o", color=_LINE, markersize=6)
+        colour = _UNRANKED if places[name] == _NOT_RANKED else _LINE
+        ax.hlines(place, lower, upper, color=colour, linewidth=5, alpha=0.4)
+        ax.plot(value, place, "o", color=colour, markersize=6)
         ax.annotate(compact(value), (value, place), (7, 5), textcoords="offset points", fontsize=8)
     references = document["reference"].get(known.name, ())
     for reference in references:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from steinkit import plots
-from steinkit.describe.comparison import grounds, headline, measured, ranks, table
+from steinkit.describe.comparison import grounds, headline, measured, ranks, table, unranked
 from steinkit.describe.numbers import number, sentence
 from steinkit.describe.render import answers
 from steinkit.describe.table import Table
@@ -25,7 +25,7 @@ def comparison_part(found: Found) -> Part:
     """The verdict, pictures and tables of a comparison; `found` is of kind "comparison"."""
     document = found.document
     measures = [find_measure(name) for name in document["ranking"]]
-    pictures = [_ranks(document, measure) for measure in measures if document["ranking"][measure.name]]
+    pictures = [_ranks(document, measure) for measure in measures if _shown(document, measure.name)]
     return Part(
         source=found.name,
         headline=headline(document, measures[0]),
@@ -40,6 +40,11 @@ def comparison_part(found: Found) -> Part:
         ),
         listings=command_listings(document),
     )
+
+
+def _shown(document: Mapping[str, Any], measure: str) -> bool:
+    """Whether there is a sample to draw."""
+    return bool(document["ranking"][measure] or unranked(document, measure))
 
 
 def _table(document: Mapping[str, Any], measure: Measure) -> Table:
@@ -58,15 +63,19 @@ def _ranks(document: Mapping[str, Any], measure: Measure) -> Picture:
     height = 1.5 + 0.42 * len(document["samples"])
     places, entries = ranks(document, measure.name), measured(document, measure.name)
     values = "; ".join(
-        f"rank {rank.rstrip('=')}, {name}: {number(entries[name]['value'])}" for name, rank in places.items()
+        [
+            *(f"rank {rank.rstrip('=')}, {name}: {number(entries[name]['value'])}" for name, rank in places.items()),
+            *(f"not ranked, {name}: {number(entries[name]['value'])}" for name in unranked(document, measure.name)),
+        ]
     )
     band = (
         " The grey band holds independent samples from the target." if document["reference"].get(measure.name) else ""
     )
     bars = " Bars are the brackets: samples whose bars overlap share a rank (=)." if measure.has_bracket else ""
+    grey = " Samples in grey cannot be ranked by it." if unranked(document, measure.name) else ""
     return Picture(
         title=f"{sentence(measure.title)}, best first",
-        caption=f"One line a sample, with its rank beside its name.{bars}{band}",
+        caption=f"One line a sample, with its rank beside its name.{bars}{band}{grey}",
         description=f"{sentence(measure.title)}: {values}.",
         wide=on_axes(draw, WIDE, height),
         narrow=on_axes(draw, NARROW, height),

@@ -44,6 +44,10 @@ _SEED = 0  # of the resampling: the same cells give the same choice
 _MOST_SEEDS = 100  # 200 over 100 is beyond any number of settings
 
 
+class UnrankedError(InputError):
+    """Settings cannot be ordered by the values there are, which may be small for the wrong reason."""
+
+
 @dataclass(frozen=True)
 class SettingSummary:
     """One setting over its seeds.
@@ -164,6 +168,8 @@ def choose(
         If there is no such measure, no setting, or level or repeats is out of range.
     InputError
         If a setting has two cells with one seed, or no cell has a value.
+    UnrankedError
+        If the best setting owes its place to values that samples must not be ordered by.
     """
     _require_options(level, repeats, settings)
     sign = 1.0 if find_measure(measure).smaller_is_better else -1.0
@@ -178,6 +184,7 @@ def choose(
     scored = cells.scored / np.maximum(cells.failed + cells.scored, 1)
     candidates = range(len(settings)) if eligible is None else sorted(eligible)
     best = min(candidates, key=lambda i: (np.nan_to_num(medians[i], nan=np.inf), -scored[i], i))
+    _require_ranked(cells, best, measure)
     error = (1.0 - level) / max(len(settings) - 1, 1)
     ties = tuple(
         dict(settings[i])
@@ -239,6 +246,7 @@ class _Cells:
     lower: Floats
     upper: Floats
     costs: Floats
+    unranked: dict[tuple[int, int], str]  # why the value of a cell orders nothing
     sign: float  # a loss times this is the measure
 
     @classmethod
@@ -247,6 +255,7 @@ class _Cells:
     ) -> _Cells:
         places = {_key(setting): i for i, setting in enumerate(settings)}
         found: dict[tuple[int, int], tuple[Interval, float]] = {}
+        unranked: dict[tuple[int, int], str] = {}
         for record in records:
             i = places.get(_key(record["settings"]))
             if i is None:
@@ -258,12 +267,14 @@ class _Cells:
                     "pass records of one sweep, each cell once"
                 )
             cost = record.get("cost_per_draw")
+            if reason := why_unranked(record, measure):
+                unranked[cell] = reason
             found[cell] = _loss(record, measure, sign), math.nan if cost is None else float(cost)
         seeds = {seed: j for j, seed in enumerate(sorted({seed for _, seed in found}))}
         lower, upper, costs = (np.full((len(settings), len(seeds)), np.nan) for _ in range(3))
         for (i, seed), (bracket, cost) in found.items():
             (lower[i, seeds[seed]], upper[i, seeds[seed]]), costs[i, seeds[seed]] = bracket, cost
-        return cls(lower, upper, costs, sign)
+        return cls(lower, upper, costs, unranked, sign)
 
     @property
     def medians(self) -> Floats:
@@ -298,6 +309,21 @@ class _Cells:
             upper=bracket[1],
             cost_per_draw=float(np.median(known)) if known.size else None,
         )
+
+
+def _require_ranked(cells: _Cells, best: int, measure: str) -> None:
+    """Refuse a setting that is best by values that may be small for the wrong reason."""
+    reasons = [reason for (i, _), reason in cells.unranked.items() if i == best]
+    if reasons and 2 * len(reasons) >= cells.scored[best]:
+        raise UnrankedError(
+            f"settings cannot be ordered by measure {measure}: in {len(reasons)} of {cells.scored[best]} cells of the "
+            f"one with the smallest median, {reasons[0]}"
+        )
+
+
+def why_unranked(record: Mapping[str, Any], measure: str) -> str:
+    """Why cells must not be ordered by a measure's value in one of them; empty where they may."""
+    return next((entry.get("unranked") or "" for entry in record["results"] if entry["measure"] == measure), "")
 
 
 def _loss(record: Mapping[str, Any], measure: str, sign: float) -> Interval:

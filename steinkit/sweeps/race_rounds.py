@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from steinkit.describe.settings import setting_key
+from steinkit.errors import UsageError
 from steinkit.measures import find_measure
+from steinkit.sweeps.choice import why_unranked
 from steinkit.sweeps.execution import Cell, Execution, Record, seconds_of
 from steinkit.sweeps.plan import Plan
 from steinkit.sweeps.racing import Bracket, Race
@@ -32,6 +34,11 @@ def race_rounds(plan: Plan, execution: Execution) -> tuple[list[Record], dict[st
         The last record of every cell that was run, settings in the order of the grid and seeds in theirs.
     dict
         What was dropped, and the work done and saved.
+
+    Raises
+    ------
+    UsageError
+        If samples must not be ordered by the measure's values in half of a round's cells.
     """
     race = Race(
         len(plan.settings),
@@ -46,12 +53,23 @@ def race_rounds(plan: Plan, execution: Execution) -> tuple[list[Record], dict[st
     while (coming := race.next_round(brackets)) is not None:
         cells = [(setting, seed) for setting in coming.settings for seed in coming.seeds]
         computed = execution.records(cells, coming.tolerance)
+        _require_ranked(list(computed.values()), plan.measures[0])
         found |= computed
         distinct |= {record["cell"]: record for record in computed.values()}
         brackets |= {cell: _bracket(record, plan.measures[0]) for cell, record in computed.items()}
     dropped = {setting_key(plan.settings[i]): reason for i, reason in sorted(race.dropped.items())}
     records = [found[cell] for cell in plan.cells if cell in found]
     return records, {"dropped": dropped, **_work(list(distinct.values()), records, plan)}
+
+
+def _require_ranked(records: Sequence[Record], measure: str) -> None:
+    """Refuse to drop settings by values that may be small for the wrong reason."""
+    reasons = [reason for record in records if (reason := why_unranked(record, measure))]
+    if reasons and 2 * len(reasons) >= len(records):
+        raise UsageError(
+            f"settings cannot race by measure {measure}, the first: in {len(reasons)} of {len(records)} cells, "
+            f"{reasons[0]}"
+        )
 
 
 def _bracket(record: Record, measure: str) -> Bracket | None:

@@ -14,7 +14,7 @@ from steinkit.describe.settings import setting_key
 from steinkit.describe.sweep import text
 from steinkit.errors import InputError
 from steinkit.measures import find_measure
-from steinkit.sweeps.choice import Choice, choose
+from steinkit.sweeps.choice import Choice, UnrankedError, choose
 from steinkit.sweeps.store import CONFIGURATION, RECORDS, RESULT, parse_records
 
 Record = dict[str, Any]
@@ -36,6 +36,8 @@ class SweepResult:
     measures : tuple of str
     criteria : dict of str to Choice
         The best setting by each measure that at least one cell has a value of.
+    refused : dict of str to str
+        By measures whose values settings must not be ordered by: why not.
     cells, failed, reused : int
         Cells in all, those that failed, and those whose records were there before.
     seconds : float
@@ -50,6 +52,7 @@ class SweepResult:
     seeds: tuple[int, ...]
     measures: tuple[str, ...]
     criteria: dict[str, Choice]
+    refused: dict[str, str]
     cells: int
     failed: int
     reused: int
@@ -77,6 +80,7 @@ class SweepResult:
         """What ``steinkit sweep --json`` prints."""
         return {
             "criteria": {name: choice.document for name, choice in self.criteria.items()},
+            "refused": dict(self.refused),
             "cells": self.cells,
             "failed": self.failed,
             "failures": self.failures,
@@ -105,20 +109,27 @@ def make_result(
 ) -> SweepResult:
     """Choose by every measure, and gather what there is to warn of."""
     criteria: dict[str, Choice] = {}
+    refused: dict[str, str] = {}
     running = [i for i, each in enumerate(settings) if racing is None or setting_key(each) not in racing["dropped"]]
     warnings = [*notes, *_cell_warnings(records)]
     for name in measures:
-        if any(_has_value(record, name) for record in records):
-            criteria[name] = choose(records, name, settings, eligible=running if name == measures[0] else None)
-            warnings += [f"{name}: {note}" for note in criteria[name].warnings]
-        else:
+        if not any(_has_value(record, name) for record in records):
             warnings.append(f"no cell has a value of measure {name}, so that no setting is chosen by it")
+            continue
+        try:
+            criteria[name] = choose(records, name, settings, eligible=running if name == measures[0] else None)
+        except UnrankedError as error:
+            refused[name] = str(error)
+            warnings.append(refused[name])
+            continue
+        warnings += [f"{name}: {note}" for note in criteria[name].warnings]
     return SweepResult(
         records=tuple(records),
         settings=tuple(settings),
         seeds=tuple(seeds),
         measures=tuple(measures),
         criteria=criteria,
+        refused=refused,
         cells=len(records),
         failed=sum(record["status"] == "failed" for record in records),
         reused=reused,

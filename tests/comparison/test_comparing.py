@@ -18,7 +18,7 @@ NORMAL = sk.targets.Normal(dim=2)
 
 @pytest.fixture(scope="module")
 def points():
-    return np.random.default_rng(0).standard_normal((80, 2))
+    return np.random.default_rng(0).standard_normal((200, 2))
 
 
 class TestRankGroups:
@@ -90,7 +90,7 @@ class TestCompare:
         assert "nan was not measured: points: row 1" in found.table()
         entries = found.document["samples"]
         assert [entry["error"] is None for entry in entries] == [False, False, True]
-        assert [entry["draws"] for entry in entries] == [None, 5, 80]
+        assert [entry["draws"] for entry in entries] == [None, 5, 200]
         assert "graph" not in entries[1]["rank"]
 
     def test_no_answer_for_one_is_reported(self, points, monkeypatch):
@@ -117,9 +117,9 @@ class TestCompare:
         assert json.loads(json.dumps(found.document, allow_nan=False))["samples"][2]["rank"] == {}
 
     def test_independent_samples_give_the_scale(self, points):
-        found = compare({"a": points, "b": points[:40], "c": points[40:]}, NORMAL, reference=3, rng=5)
-        assert [each.n for each in found.references["graph"]] == [40, 80]
-        alone = sk.reference_discrepancy(NORMAL, 80, 3, rng=5, tolerance=1e-3)
+        found = compare({"a": points, "b": points[:40], "c": points[:40] + 1.0}, NORMAL, reference=3, rng=5)
+        assert [each.n for each in found.references["graph"]] == [40, 200]
+        alone = sk.reference_discrepancy(NORMAL, 200, 3, rng=5, tolerance=1e-3)
         assert found.references["graph"][1].median == pytest.approx(alone.median, rel=1e-3)
         assert "(3 independent samples)" in found.table()
         assert found.document["reference"]["graph"][0]["draws"] == 40
@@ -129,14 +129,14 @@ class TestCompare:
     def test_samples_of_different_sizes_are_compared_with_a_warning(self, points):
         found = compare({"a": points, "b": points[:40]}, NORMAL, measures=("ksd",))
         assert found.warnings == (
-            "the samples have from 40 to 80 draws: every measure depends on their number as well as on their quality; "
+            "the samples have from 40 to 200 draws: every measure depends on their number as well as on their quality; "
             "compare the first draws of each, as many as the smallest has, to compare samplers",
         )
         assert compare({"a": points, "b": points + 1.0}, NORMAL, measures=("ksd",)).warnings == ()
 
     def test_warnings_name_their_sample(self, points):
         found = compare({"twice": np.vstack([points, points])}, NORMAL)
-        assert found.warnings[0].startswith("twice: 80 of 160 draws repeat an earlier draw")
+        assert found.warnings[0].startswith("twice: 200 of 400 draws repeat an earlier draw")
 
     def test_stored_scores_need_no_target(self, points):
         stored = sk.Sample(points, scores=-points)

@@ -85,3 +85,26 @@ def test_nothing_measured():
     document = _document({}, ranking=[])
     assert text(document, find_measure, {}) == "graph Stein discrepancy: no sample could be measured"
     assert headline(document, find_measure("graph")) == "None of 0 samples could be ranked by graph Stein discrepancy"
+
+
+def test_samples_that_a_measure_does_not_rank_are_named_with_the_reason():
+    document = _document(_TWO | {"c": (0.5, 0.6)}, ranking=[["a"], ["b"], ["c"]])
+    document["samples"][2]["results"][0]["unranked"] = "it is at its ceiling"
+    document["ranking"]["graph"] = [["a"], ["b"]]
+    said = "It cannot rank c: it is at its ceiling. The others are ranked among themselves."
+    assert said in " ".join(text(document, find_measure, {}).split())
+    assert said in " ".join(answer for _, answer in answers(grounds(document, find_measure)))
+    assert table(document, find_measure("graph")).rows[2][:2] == ("-", "c")
+    assert headline(document, find_measure("graph")) == "a is proved better than b by graph Stein discrepancy"
+
+
+def test_a_page_says_that_no_sample_is_ranked_and_why():
+    document = _document(_TWO, reference=[_REFERENCE])
+    for sample in document["samples"]:
+        sample["results"][0]["unranked"] = "it is at its ceiling"
+    document["ranking"]["graph"] = []
+    said = dict(answers(grounds(document, find_measure)))
+    asked = "Which sample, by graph Stein discrepancy?"
+    assert "That cannot be told by graph Stein discrepancy." in said[asked]
+    assert "It cannot rank a and b: it is at its ceiling (said of a)." in said[asked]
+    assert headline(document, find_measure("graph")) == "None of 2 samples could be ranked by graph Stein discrepancy"

@@ -66,3 +66,20 @@ def test_a_document_gives_the_same_picture(ax):
     plots.comparison(json.loads(json.dumps(found.document)), other)
     assert [line.get_xydata().tolist() for line in ax.lines] == [line.get_xydata().tolist() for line in other.lines]
     assert labels(ax.yaxis) == labels(other.yaxis)
+
+
+def test_samples_that_a_measure_does_not_rank_follow_in_another_colour(ax):
+    draws = np.random.default_rng(0).standard_normal((60, 3))
+    found = compare({"right": draws, "narrow": 0.5 * draws}, sk.targets.Normal(0.0, dim=3), measures="graph")
+    assert found.ranking["graph"] == ()
+    assert found.rank("narrow", "graph") is None
+    values = {each.name: each.measurements["graph"].value for each in found.samples}
+    assert values["narrow"] < values["right"]
+    document = found.document
+    document["ranking"]["graph"] = [["right"]]
+    document["samples"][0]["results"][0]["unranked"] = None
+    plots.comparison(document, ax, measure="graph")
+    marks = [line for line in ax.lines if line.get_marker() == "o"]
+    assert [mark.get_xdata()[0] for mark in marks] == [values["right"], values["narrow"]]
+    assert marks[0].get_color() != marks[1].get_color()
+    assert labels(ax.yaxis)[:2] == ["right  1", "narrow  (not ranked)"]

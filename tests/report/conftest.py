@@ -25,7 +25,7 @@ def sweep_folder(tmp_path_factory):
         "rwmh",
         target_options={"mean": [0.0, 0.0]},
         grid={"proposal_scale": [0.01, 1.0, 30.0]},
-        options={"draws": 80, "start": "normal"},
+        options={"draws": 300, "start": "normal"},
         seeds=3,
         directory=folder,
     )
@@ -40,7 +40,7 @@ def target():
 @pytest.fixture(scope="session")
 def comparison(target):
     rng = np.random.default_rng(0)
-    samples = {"right.csv": rng.standard_normal((60, 2)), HOSTILE: rng.standard_normal((60, 2)) + 2.0}
+    samples = {"right.csv": rng.standard_normal((200, 2)), HOSTILE: rng.standard_normal((200, 2)) + 2.0}
     return compare(samples, target, measures="graph", reference=3, tolerance=1e-2)
 
 

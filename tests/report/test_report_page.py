@@ -84,7 +84,7 @@ def test_each_source_has_its_verdict(pages):
     page = Page(pages["mixed"])
     assert page.text("h1") == ["right.csv is proved better than " + HOSTILE + " by graph Stein discrepancy"]
     assert [each for each in page.text("h3") if "falls like the draws" in each]
-    assert "3 independent samples of 60 draws" in page.text("dl")[0]
+    assert "3 independent samples of 200 draws" in page.text("dl")[0]
 
 
 def test_curves_that_can_be_compared_share_a_picture_and_one_over_cost(pages):

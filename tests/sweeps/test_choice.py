@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import bootstrap
 
 from steinkit import InputError, UsageError
-from steinkit.sweeps.choice import choose
+from steinkit.sweeps.choice import UnrankedError, choose
 
 _FAILED = None
 
@@ -278,3 +278,23 @@ class TestErrors:
     def test_an_unknown_measure(self):
         with pytest.raises(UsageError, match="no measure named 'grpah'"):
             choose([], "grpah", [{"step": 0}])
+
+
+class TestUnranked:
+    """Cells whose values may be small for the wrong reason order nothing."""
+
+    def _records(self, unranked, table=((1.0, 1.1, 1.2), (2.0, 2.1, 2.2))):
+        records = _records(table)
+        for step, seed in unranked:
+            (record,) = [each for each in records if (each["settings"]["step"], each["seed"]) == (step, seed)]
+            record["results"][0]["unranked"] = "it is at its ceiling: take sliced"
+        return records
+
+    def test_a_best_setting_with_half_of_its_cells_unranked_is_refused_with_their_reason(self):
+        with pytest.raises(UnrankedError, match="in 2 of 3 cells of the one with the smallest median, it is at its"):
+            choose(self._records([(0, 0), (0, 2)]), "graph", _settings("ab"))
+
+    def test_fewer_cells_or_another_setting_do_no_harm(self):
+        assert choose(self._records([(0, 1)]), "graph", _settings("ab")).best == {"step": 0}
+        assert choose(self._records([(1, 0), (1, 1), (1, 2)]), "graph", _settings("ab")).best == {"step": 0}
+        assert choose(self._records([(0, 0), (0, 1)]), "graph", _settings("ab"), eligible=[1]).best == {"step": 1}

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import steinkit as sk
+from steinkit.describe.sweep import headline, statements
 from steinkit.errors import MissingDependencyError, SteinkitError, UsageError
-from steinkit.measures import take_measure
+from steinkit.measures import find_measure, take_measure
 from steinkit.samplers import Draws, MetropolisTest, rwmh
 from steinkit.sweeps.run import sweep
 
@@ -237,7 +238,7 @@ def test_racing_drops_what_cannot_win_and_keeps_the_winner():
 
 def test_racing_scores_loosely_first_where_the_end_is_tight():
     def shifted(target, *, seed, shift):
-        return shift + np.random.default_rng(seed).standard_normal((25, 2))
+        return shift + np.random.default_rng(seed).standard_normal((200, 2))
 
     raced = small(
         sk.targets.Normal([0.0, 0.0]),
@@ -345,3 +346,44 @@ def test_a_test_is_given_by_its_name():
     assert result.failed == 0
     with pytest.raises(UsageError, match="a test by its word"):
         small(options={"draws": 3, "test": MetropolisTest()})
+
+
+def of_width(target, *, seed, width):
+    return width * np.random.default_rng(seed).standard_normal((60, 3))
+
+
+def test_a_measure_at_its_ceiling_chooses_nothing_and_says_by_what_to_choose():
+    result = small(
+        sk.targets.Normal(0.0, dim=3),
+        of_width,
+        grid={"width": [0.5, 1.0]},
+        options={},
+        seeds=4,
+        measures=("graph", "sliced", "ess"),
+    )
+    values = np.array([record["results"][0]["value"] for record in result.records]).reshape(2, 4)
+    medians = np.median(values, axis=1)
+    assert medians[0] < medians[1]  # it would have chosen the narrow one
+    assert set(result.criteria) == {"sliced", "ess"}
+    assert result.criteria["sliced"].best == {"width": 1.0}
+    assert "take the sliced discrepancy" in result.refused["graph"]
+    assert result.refused["graph"] in result.warnings
+    assert result.document["refused"] == result.refused
+    assert "By graph Stein discrepancy no setting is chosen: settings cannot be ordered" in result.summary()
+    assert headline(result.document, find_measure).startswith("Width 1 is the best of 2 settings by sliced")
+    blind = {**result.document, "criteria": {"ess": result.criteria["ess"].document}}
+    assert headline(blind, find_measure).startswith("No setting is chosen by graph Stein discrepancy")
+    assert statements(blind, find_measure, 60)[0].text.startswith("By graph Stein discrepancy none is chosen")
+
+
+def test_a_race_by_a_measure_at_its_ceiling_is_refused():
+    with pytest.raises(sk.UsageError, match=r"settings cannot race by measure graph.*take the sliced discrepancy"):
+        small(
+            sk.targets.Normal(0.0, dim=3),
+            of_width,
+            grid={"width": [0.5, 1.0]},
+            options={},
+            seeds=12,
+            measures=("graph",),
+            racing=True,
+        )

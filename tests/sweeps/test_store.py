@@ -311,7 +311,7 @@ CONFIGURATION = """
 target = "model.py:target"
 [sampler]
 name = "rwmh"
-draws = 25
+draws = 200
 [grid]
 proposal_scale = [0.3, 1.0, 3.0]
 [run]

@@ -29,6 +29,7 @@ from steinkit.sample import Floats
 
 _AT_UNIT_SPACING = (1.3, 1.4)  # of the ceiling, in one dimension and in more
 _REACHED, _EXPECTED = 0.2, 0.25  # shares of the ceiling; sd .9 scores .93 times sd 1 at .43 in three dimensions
+_EXPECTED_ON_A_LINE = 0.4  # where sd .9 still scores more than sd 1 on average
 _EITHER_FROM_FIVE = 0.1  # in ten dimensions sd .9 scores .88 times sd 1 at .15
 _FACTORS_HELP_BELOW = 5  # dimensions: from five on narrow samples score lower at any Stein factors
 _MOST_DRAWS = 20_000  # worth advising
@@ -68,7 +69,7 @@ def is_saturated(reached: float, expected: float, dim: int) -> bool:
     """Whether samples must not be ordered by a value that reaches a share of its ceiling, where that is expected."""
     if dim >= _FACTORS_HELP_BELOW:
         return min(reached, expected) > _EITHER_FROM_FIVE
-    return reached > _REACHED and expected > _EXPECTED
+    return reached > _REACHED and expected > (_EXPECTED_ON_A_LINE if dim == 1 else _EXPECTED)
 
 
 def advice(right_spacing: float, n: int, dim: int, stein_factors: tuple[float, float, float]) -> list[str]:

@@ -13,7 +13,14 @@ from steinkit.cli.delivery import deliver
 from steinkit.cli.documents import command_line
 from steinkit.cli.outputs import on_terminal
 from steinkit.cli.request import Request
-from steinkit.cli.shared_options import file_options, measure_options, output_options, reference_options, target_options
+from steinkit.cli.shared_options import (
+    file_options,
+    measure_options,
+    output_options,
+    reference_options,
+    target_options,
+    verdict_options,
+)
 from steinkit.comparison import ComparedSample, Comparison
 from steinkit.comparison import compare as compare_samples
 from steinkit.describe.numbers import count
@@ -29,8 +36,9 @@ _HELP = """Compare the draws in several FILEs against a target ('-' is standard 
 steinkit compare a.csv b.csv c.csv --target normal -p mean=0,0
 steinkit compare a.csv b.csv --target model.py:target --measure graph --measure ess --plot ranks.png
 
-Samples whose certified brackets overlap are tied. A FILE that cannot be read or measured is reported and does not end
-the comparison. A built-in target takes its dimension from the first FILE that can be read.
+Every sample is judged, and then ranked: the best may still be wrong. Samples whose certified brackets overlap are
+tied. A FILE that cannot be read or measured is reported and does not end the comparison. A built-in target takes its
+dimension from the first FILE that can be read.
 """
 
 
@@ -39,11 +47,13 @@ the comparison. A built-in target takes its dimension from the first FILE that c
 @target_options
 @file_options
 @measure_options
+@verdict_options
 @reference_options
 @output_options
 def compare(files: tuple[str, ...], **options: Any) -> int:
     """Compare samples; exits with 0 if at least one could be measured."""
     request = Request.of(files, options, "a comparison takes each file once")
+    judging = request.judging
     with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no result
         samples, unread = _read(request)
         lead = _lead(samples, options)
@@ -53,6 +63,8 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
             samples,
             task.target,
             measures=[measure.name for measure in request.measures],
+            verdict=judging is not None,
+            matters=options["matters"],
             reference=task.repeats,
             rng=options["seed"],
             progress=on_terminal(),

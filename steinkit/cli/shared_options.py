@@ -135,17 +135,17 @@ def verdict_options(command: Command) -> Command:
             "--verdict/--no-verdict",
             default=True,
             show_default=True,
-            help="Judge the draws, which must be in the order in which they were made: whether they are from the target, "
-            "and what is wrong if not.",
+            help="Judge the draws, which must be in the order in which they were made: whether they are from the "
+            "target, and what is wrong if not.",
         ),
         click.option(
             "--matters",
             type=click.FloatRange(min=0.0),
             metavar="DELTA",
             callback=as_threshold,
-            help="Say as well whether a location, spread or correlation is off by more than DELTA in standard units: for "
-            "normal coordinates that are independent, standard deviations, relative error of the standard deviation, "
-            "error of the correlation.",
+            help="Say as well whether a location, spread or correlation is off by more than DELTA in standard units: "
+            "for normal coordinates that are independent, standard deviations, relative error of the standard "
+            "deviation, error of the correlation.",
         ),
     )
 

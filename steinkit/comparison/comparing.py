@@ -1,4 +1,4 @@
-"""Measuring several samples alike, with the failures of some and the references of all."""
+"""Judging several samples and measuring them alike, with the failures of some and the references of all."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import math
 import warnings as python_warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
@@ -14,6 +15,7 @@ from steinkit.comparison.ranking import rank_groups
 from steinkit.comparison.result import ComparedSample, Comparison
 from steinkit.errors import SolverError, SteinkitError, SteinkitWarning, UsageError
 from steinkit.measures import Measurement, default_measure, find_measure, take_measure
+from steinkit.measures.judging import Judging
 from steinkit.measures.registry import require_taken
 from steinkit.measures.scoring import measured_reference
 from steinkit.runtime.progress import progress_bar
@@ -29,13 +31,15 @@ def compare(
     target: Target | None = None,
     *,
     measures: str | Sequence[str] | None = None,
+    verdict: bool = True,
+    matters: float | None = None,
     reference: int = 0,
     rng: Seed = 0,
     progress: bool = False,
     settings: Mapping[str, Any] | None = None,
     **changes: Any,
 ) -> Comparison:
-    """Measure several samples alike, and order them by what is proved.
+    """Judge several samples, measure them alike, and order them by what is proved.
 
     A sample that cannot be measured is reported with its reason and does not end the comparison. Samples of different
     sizes are compared all the same, with a warning: a discrepancy falls as draws are added, so that a better sampler
@@ -50,10 +54,15 @@ def compare(
     measures : str or sequence of str, optional
         Of `steinkit.measures.measure_names`. By default graph up to two dimensions, and sliced above, where graph
         saturates and too narrow samples score lower; with a diffusion operator graph.
+    verdict : bool
+        Judge every sample that was measured, as `steinkit.verdict` does: a sample that is better than others may still
+        be wrong. One that cannot be judged is reported and costs nothing else.
+    matters : float, optional
+        As `steinkit.verdict` has it.
     reference : int
         How many independent samples from the target to measure as well, for each size that samples have.
     rng : int, numpy.random.Generator or None
-        Seed of the reference.
+        Seed of the reference, and of the verdicts.
     progress : bool
         Show progress on standard error.
     settings : mapping, optional
@@ -84,6 +93,7 @@ def compare(
     measures = _measures(measures, samples, shared)
     _require_sensible(samples, measures)
     require_taken(changes, measures)
+    judging = Judging(matters=matters) if verdict else None
     _require_reference(reference, target, shared)
     steps = len(samples) * len(measures)
     with (
@@ -94,9 +104,11 @@ def compare(
         found = tuple(_measure(name, draws, target, measures, shared, bar) for name, draws in samples.items())
         _require_one(found)
         references, missed = _references(found, target, measures, reference, rng, shared, progress)
+        judged, doubts = _judged(found, judging, target, shared, rng)
     ranking = {measure: _rank(found, measure) for measure in measures}
     notes = [f"{each.name}: {note}" for each in found for note in _notes(each)]
-    return Comparison(found, measures, ranking, references, (*notes, *missed, *_sizes(found)))
+    notes = list(dict.fromkeys([*notes, *doubts]))
+    return Comparison(judged, measures, ranking, references, (*notes, *missed, *_sizes(found)))
 
 
 def _measures(
@@ -165,6 +177,25 @@ def _measure(
             errors[measure] = error
         bar.update()
     return ComparedSample(name, sample, measurements, errors)
+
+
+def _judged(
+    found: Sequence[ComparedSample],
+    judging: Judging | None,
+    target: Target | None,
+    settings: Mapping[str, Any],
+    rng: Seed,
+) -> tuple[tuple[ComparedSample, ...], list[str]]:
+    """The samples with verdicts on those that were measured, and what to know of these."""
+    judged, doubts = [], []
+    for each in found:
+        if judging is None or each.sample is None or not each.measurements:
+            judged.append(each)
+            continue
+        verdict, notes = judging.judge(each.sample, target, settings, rng=rng)
+        judged.append(replace(each, verdict=verdict))
+        doubts += [f"{each.name}: {note}" for note in notes]
+    return tuple(judged), doubts
 
 
 def _references(

@@ -14,6 +14,7 @@ from steinkit.sample import Sample
 
 if TYPE_CHECKING:
     from steinkit.discrepancy.reference import Reference
+    from steinkit.discrepancy.verdict import Verdict
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,12 +30,15 @@ class ComparedSample:
         By the measures that could be taken.
     errors : mapping of str to SteinkitError
         Why the others could not.
+    verdict : Verdict or None
+        None where none was asked for, or could be had.
     """
 
     name: str
     sample: Sample | None
     measurements: Mapping[str, Measurement]
     errors: Mapping[str, SteinkitError]
+    verdict: Verdict | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +74,7 @@ class Comparison:
         return None
 
     def table(self) -> str:
-        """Say in tables and sentences how the samples compare, measure by measure."""
+        """Say in tables and sentences which samples may be used, and how they compare, measure by measure."""
         errors = {each.name: {name: str(error) for name, error in each.errors.items()} for each in self.samples}
         return text(self.document, find_measure, errors)
 
@@ -106,6 +110,7 @@ class Comparison:
             "draws": None if sample is None else len(sample),
             "distinct": None if sample is None else len(sample.distinct()),
             "dim": None if sample is None else sample.dim,
+            "verdict": None if each.verdict is None else each.verdict.document,
             "results": [measurement.document for measurement in each.measurements.values()],
             "rank": {measure: rank for measure, rank in ranks.items() if rank is not None},
             "error": "; ".join(reasons) or None,

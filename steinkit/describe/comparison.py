@@ -13,12 +13,13 @@ from steinkit.describe.numbers import compact, count, listed, number, rounded_ou
 from steinkit.describe.render import filled
 from steinkit.describe.statement import Statement
 from steinkit.describe.table import Table
+from steinkit.describe.verdict import fault, is_accused, verdict_label, verdict_sentence
 
 Document = Mapping[str, Any]
 
 _MOST_COLUMNS = 6  # coordinates beyond which only the heaviest is shown
 _GOOD = "Is the best one good?"
-_LEFT = ("rank", "sample", "worst coordinate")
+_LEFT = ("rank", "sample", "worst coordinate", "verdict", "what is wrong")
 
 
 def text(document: Document, find: FindMeasure, errors: Mapping[str, Mapping[str, str]]) -> str:
@@ -33,6 +34,8 @@ def text(document: Document, find: FindMeasure, errors: Mapping[str, Mapping[str
         By sample and measure, why some measures could not be taken.
     """
     blocks = []
+    if (judged := verdicts_table(document)) is not None:
+        blocks.append("\n".join([judged.caption, *judged.lines(_LEFT), "", filled(_untested(document))]))
     for name in document["ranking"]:
         measure = find(name)
         found = table(document, measure)
@@ -45,6 +48,24 @@ def text(document: Document, find: FindMeasure, errors: Mapping[str, Mapping[str
             lines += [filled(f"{sample} was not measured: {reasons[name]}")] if name in reasons else []
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks)
+
+
+def verdicts_table(document: Document) -> Table | None:
+    """The samples in the order given, with what was judged of each; None if none was."""
+    judged = [(each["file"], each.get("verdict")) for each in document["samples"]]
+    if not any(verdict for _, verdict in judged):
+        return None
+    asked = any(verdict and verdict["matters"] is not None for _, verdict in judged)
+    columns = ("sample", "verdict", "p", *(["p matters"] if asked else []), "n_eff", "ESS", "what is wrong")
+    rows = []
+    for name, verdict in judged:
+        known = verdict or {}
+        keys = ("p", *(["p_matters"] if asked else []))
+        numbers = ["-" if known.get(key) is None else f"{known[key]:.2g}" for key in keys]
+        sizes = ["-" if known.get(key) is None else f"{known[key]:.0f}" for key in ("n_eff", "ess")]
+        wrong = fault(known["blame"][0]) if known.get("blame") else ""
+        rows.append((name, verdict_label(verdict), *numbers, *sizes, wrong))
+    return Table("May they be used?", columns, tuple(rows))
 
 
 def table(document: Document, measure: DescribedMeasure) -> Table:
@@ -106,7 +127,7 @@ def statements(document: Document, measure: DescribedMeasure) -> list[Statement]
 
 
 def grounds(document: Document, find: FindMeasure) -> list[Statement]:
-    """All that a page has room for: the statements of every measure, with the best sample, the failures, the limits."""
+    """All that a page has room for: verdicts, the statements of every measure, the best sample, failures, limits."""
     which: list[Statement] = []
     good: list[Statement] = []
     for measure in map(find, document["ranking"]):
@@ -126,7 +147,15 @@ def grounds(document: Document, find: FindMeasure) -> list[Statement]:
         )
         good.append(Statement("limits", _GOOD, unknown))
     errors = [f"{each['file']} was not measured: {each['error']}" for each in document["samples"] if each["error"]]
+    judged = [
+        Statement("number", "May they be used?", f"{each['file']}: {verdict_sentence(each['verdict'])}")
+        for each in document["samples"]
+        if each.get("verdict")
+    ]
+    untested = [Statement("limits", "What was not tested?", _untested(document))] if judged else []
     return [
+        *judged,
+        *untested,
         *which,
         *good,
         *(Statement("limits", "Did anything fail?", each) for each in errors or ["No: every sample was measured."]),
@@ -135,7 +164,26 @@ def grounds(document: Document, find: FindMeasure) -> list[Statement]:
 
 
 def headline(document: Document, measure: DescribedMeasure) -> str:
-    """The verdict in one sentence."""
+    """The order in one sentence, and how many of the samples are wrong."""
+    return f"{_first(document, measure)}{_accused(document)}"
+
+
+def _accused(document: Document) -> str:
+    wrong = [each["file"] for each in document["samples"] if each.get("verdict") and is_accused(each["verdict"])]
+    return f"; {listed(wrong)} {'is' if len(wrong) == 1 else 'are'} biased" if wrong else ""
+
+
+def _untested(document: Document) -> str:
+    """What the columns of the verdicts mean, and what none of them saw."""
+    verdict = next(each["verdict"] for each in document["samples"] if each.get("verdict"))
+    return (
+        "A sample is as far off as n_eff independent draws; ESS counts those that its mixing is worth, and is blind to "
+        f"bias. Not tested: {listed(verdict['not_tested'])}."
+    )
+
+
+def _first(document: Document, measure: DescribedMeasure) -> str:
+    """Which sample comes first, and how sure that is."""
     groups, title = document["ranking"][measure.name], measure.title
     if not groups:
         return f"None of {count(len(document['samples']), 'sample')} could be ranked by {title}"

@@ -27,7 +27,7 @@ _BARE = (
 
 
 def score_text(heading: str, document: Document, find: FindScored) -> str:
-    """The heading, the verdict, the measures side by side if there are several, then each in turn, for a reader at a terminal.
+    """The heading, the verdict, the measures side by side if there are several, and each in turn, for a terminal.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from steinkit import plots
-from steinkit.describe.comparison import grounds, headline, measured, ranks, table, unranked
+from steinkit.describe.comparison import grounds, headline, measured, ranks, table, unranked, verdicts_table
 from steinkit.describe.numbers import number, sentence
 from steinkit.describe.render import answers
 from steinkit.describe.table import Table
@@ -26,13 +26,14 @@ def comparison_part(found: Found) -> Part:
     document = found.document
     measures = [find_measure(name) for name in document["ranking"]]
     pictures = [_ranks(document, measure) for measure in measures if _shown(document, measure.name)]
+    judged = [each for each in (verdicts_table(document),) if each is not None]
     return Part(
         source=found.name,
         headline=headline(document, measures[0]),
         answers=answers(grounds(document, find_measure)),
         reservations=tuple(document["warnings"]),
         pictures=(*pictures, *_bars(document, measures)),
-        tables=tuple(_table(document, measure) for measure in measures),
+        tables=(*judged, *(_table(document, measure) for measure in measures)),
         facts=(
             ("samples", ", ".join(each["file"] for each in document["samples"])),
             ("steinkit that compared them", document["version"]),

@@ -61,13 +61,16 @@ class TestText:
         outcome = steinkit("compare", *three, "--target", "normal", "-p", "mean=0,0", "--reference", "2")
         lines = outcome.out.splitlines()
         assert lines[0] == "3 samples against target normal (mean=0,0)"
-        assert lines[3].split() == ["rank", "sample", "draws", "value", "proved", "between", "[a]", "[b]"]
-        assert [line.split()[:2] for line in lines[4:7]] == [
+        assert lines[2] == "May they be used?"
+        assert [line.split()[0] for line in lines[4:7]] == [*three]
+        head = next(k for k, line in enumerate(lines) if line.startswith("rank"))
+        assert lines[head].split() == ["rank", "sample", "draws", "value", "proved", "between", "[a]", "[b]"]
+        assert [line.split()[:2] for line in lines[head + 1 : head + 4]] == [
             ["1=", "right.csv"],
             ["1=", "again.csv"],
             ["3", "wide.csv"],
         ]
-        assert "(2 independent samples)" in lines[7]
+        assert "(2 independent samples)" in lines[head + 4]
         assert "right.csv and again.csv cannot be told apart" in outcome.out
 
 

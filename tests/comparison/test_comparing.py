@@ -164,7 +164,16 @@ class TestCompare:
     def test_the_document_is_the_contract(self, points):
         document = compare({"a": points}, NORMAL, measures=("graph", "ess"), reference=2).document
         assert list(document) == ["samples", "ranking", "reference", "warnings", "version"]
-        assert list(document["samples"][0]) == ["file", "draws", "distinct", "dim", "results", "rank", "error"]
+        assert list(document["samples"][0]) == [
+            "file",
+            "draws",
+            "distinct",
+            "dim",
+            "verdict",
+            "results",
+            "rank",
+            "error",
+        ]
         assert document["ranking"] == {"graph": [["a"]], "ess": [["a"]]}
         assert list(document["reference"]) == ["graph"]
         assert list(document["reference"]["graph"][0]) == ["draws", "median", "lower", "upper", "values"]
@@ -194,3 +203,33 @@ class TestRefusals:
     def test_a_reference_needs_a_target_that_can_be_drawn_from(self, points):
         with pytest.raises(UsageError, match="stored scores cannot be drawn from"):
             compare({"a": sk.Sample(points, scores=-points)}, reference=2)
+
+
+class TestVerdicts:
+    def test_every_sample_is_judged_as_if_alone(self):
+        points = np.random.default_rng(4).standard_normal((400, 2))
+        found = compare({"wide": 1.5 * points, "right": points}, NORMAL, measures="ksd", matters=0.2, rng=3)
+        wide, right = found.samples
+        alone = sk.verdict(1.5 * points, NORMAL, matters=0.2, rng=3)
+        assert wide.verdict.document == alone.document
+        assert (wide.verdict.is_biased, right.verdict.is_biased) == (True, False)
+        assert found.document["samples"][0]["verdict"] == alone.document
+
+    def test_a_sample_that_cannot_be_judged_costs_nothing_else(self, points):
+        found = compare({"few": points[:5], "right": points}, NORMAL, measures="graph")
+        assert found.samples[0].verdict is None
+        assert list(found.ranking["graph"]) == [("right",), ("few",)]
+        assert any(note.startswith("few: there is no verdict: the test needs at least 8") for note in found.warnings)
+
+    def test_none_is_made_where_none_is_wanted_or_possible(self, points):
+        assert compare({"a": points}, NORMAL, measures="ksd", verdict=False).samples[0].verdict is None
+        blind = compare({"a": points}, measures="ess")
+        assert blind.samples[0].verdict is None
+        assert blind.warnings == ()
+
+    def test_bounds_are_those_of_the_settings(self):
+        x = np.abs(np.random.default_rng(5).standard_normal((800, 1)))
+        half = sk.Target(score=lambda x: -x)
+        right = compare({"a": x}, half, measures="ksd", bounds=(0.0, np.inf)).samples[0].verdict
+        assert not right.is_biased
+        assert compare({"a": x}, half, measures="ksd").samples[0].verdict.is_biased

@@ -108,3 +108,40 @@ def test_a_page_says_that_no_sample_is_ranked_and_why():
     assert "That cannot be told by graph Stein discrepancy." in said[asked]
     assert "It cannot rank a and b: it is at its ceiling (said of a)." in said[asked]
     assert headline(document, find_measure("graph")) == "None of 2 samples could be ranked by graph Stein discrepancy"
+
+
+def _judged(p, blame=(), **more):
+    return {
+        **{"p": p, "p_moments": p, "p_sliced": 1.0, "p_ksd": None, "level": 0.01, "n_eff": 40.4, "ess": None},
+        **{"draws": 50, "effective_draws": 120.0, "enough_draws": True, "burn_in": None, "matters": None},
+        **{"p_matters": None, "blame": list(blame), "not_tested": ["modes that no draw has visited"], **more},
+    }
+
+
+_HIGH = {"kind": "location", "coordinates": ["mu"], "z": -9.0, "size": 0.3, "direction": "too high"}
+
+
+def test_verdicts_stand_at_the_head():
+    document = _document(_TWO | {"c": (3.0, 3.1)})
+    for sample, verdict in zip(document["samples"], (_judged(1e-9, [_HIGH]), None, _judged(0.4)), strict=True):
+        sample["verdict"] = verdict
+    lines = text(document, find_measure, {}).splitlines()
+    assert lines[0] == "May they be used?"
+    assert [" ".join(line.split()) for line in lines[1:5]] == [
+        "sample verdict p n_eff ESS what is wrong",
+        "a biased 1e-09 40 - mu is too high",
+        "b none - - -",
+        "c no bias seen 0.4 40 -",
+    ]
+    assert "Not tested: modes that no draw has visited." in " ".join(lines)
+    assert headline(document, find_measure("graph")).endswith("by graph Stein discrepancy; a is biased")
+    page = answers(grounds(document, find_measure))
+    assert page[0][0] == "May they be used?"
+    assert page[0][1].splitlines()[0].startswith("a: These draws are not from the target (p = 1e-09): mu is too high")
+    assert len(page[0][1].splitlines()) == 2
+
+
+def test_what_matters_has_a_column_where_it_was_asked():
+    document = _document({"a": (1.0, 1.1)})
+    document["samples"][0]["verdict"] = _judged(0.4, matters=0.1, p_matters=0.9)
+    assert " ".join(text(document, find_measure, {}).splitlines()[2].split()) == "a no bias seen 0.4 0.9 40 -"

@@ -1,4 +1,4 @@
-"""Units: nothing that judges depends on them, raw ones are the definition, and others are the definition on scaled data."""
+"""Units: nothing that judges depends on them, raw ones are the definition, others the definition on scaled data."""
 
 import json
 

@@ -22,9 +22,13 @@ FURTHER = {
     ],
     "steinkit/discrepancy/graph/programs/stein_program.py": [PROGRAMS + "test_matrix_form.py"],
     "steinkit/discrepancy/graph/programs/relative_form.py": [PROGRAMS + "test_relative_rows.py"],
-    "steinkit/discrepancy/graph/programs/chain_form.py": [PROGRAMS + "test_chain_bounds.py"],
+    "steinkit/discrepancy/graph/programs/chain_form.py": [
+        PROGRAMS + "test_chain_bounds.py",
+        PROGRAMS + "test_chain_errors.py",
+    ],
     "steinkit/discrepancy/graph/programs/chain_form_kernels.py": [
         PROGRAMS + "test_chain_bounds.py",
+        PROGRAMS + "test_chain_errors.py",
         PROGRAMS + "test_chain_form.py",
     ],
     "steinkit/discrepancy/kernel/rounding.py": [

@@ -5,15 +5,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from support.exact_chain import exact_cost, function_of
 from support.exact_programs import dyadic_scores, dyadic_weights, exact_program, fractions, line_program
 
 from steinkit.discrepancy.graph.engines import Settings
 from steinkit.discrepancy.graph.engines.chain import newton_system as chain
 from steinkit.discrepancy.graph.programs.chain_form import ChainProgram
 from steinkit.discrepancy.graph.programs.chain_form_kernels import (
-    BOUNDED,
     EDGE,
-    FREE,
     ROWS,
     _add,
     _times,
@@ -32,24 +31,6 @@ def test_points_by_themselves_are_worth_their_boxes(n, size):
     form = ChainProgram(SteinProgram(points, size * signs[:, None], np.full(n, 1.0 / n), sorted_graph(points)))
     assert form.upper_bound(np.zeros(5 * n)) >= Fraction(size) + 1
     assert 1.0 - 1e-13 < form.lower_bound(np.column_stack([signs, np.ones(n)]).ravel())[0] / (1.0 + size) <= 1.0
-
-
-def function_of(form, y):
-    """(gamma, Gamma) in the sample's order, and their objective's terms, by the recursion of the module's docstring."""
-    data, c2, c3 = form.chain, Fraction(form.chain.c2), Fraction(form.chain.c3)
-    n = form.n_points
-    variables = [Fraction(0)] * (2 * n)
-    value = slope = Fraction(0)
-    for i in range(n):
-        h, first, second = Fraction(data.step[i]), y[2 * i], y[2 * i + 1]
-        if data.kind[i] == FREE:
-            value, slope = Fraction(data.box[i]) * first, c2 * second
-        else:
-            bounded = data.kind[i] == BOUNDED
-            chord = c2 * first if bounded else slope + c3 * h / 2 * first
-            value, slope = (Fraction(0) if bounded else value) + h * chord, chord - c3 * h / 2 * second
-        variables[form.order[i]], variables[n + form.order[i]] = int(form.sign[i]) * value, slope
-    return variables
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -165,48 +146,6 @@ def test_the_box_of_the_last_value_is_met_where_its_taylor_row_holds():
     y = np.array([1.0, 0.5, -0.125, 0.625])
     assert function_of(form, fractions(y)) == fractions([0.25, 0.375, 0.5, -1.0])
     assert_enough_is_set_aside(form, y)
-
-
-def exact_cost(form, p):
-    """Cost of the dual point of multipliers p by the recursion of the module's docstring, with no rounding.
-
-    T is zero behind a segment that ends free. Between two bounds it is such that nothing of phi is left at the end.
-    """
-    data, c2, c3 = form.chain, Fraction(form.chain.c2), Fraction(form.chain.c3)
-    p, step, n = fractions(p), fractions(data.step), form.n_points
-    boxes, value, slope = fractions(data.box), fractions(data.value), fractions(data.slope)
-    at_value = [Fraction(float(p[ROWS * k] / boxes[k])) if boxes[k] else Fraction(0) for k in range(n)]
-    at_slope = [p[ROWS * k + 1] / c2 for k in range(n)]
-    chords = [p[ROWS * k + 4] / c2 if data.kind[k] not in (FREE, EDGE) else Fraction(0) for k in range(n)]
-
-    def follow(start, end, force):
-        """T and phi behind the segment, and what it costs, if T is `force` on the edge into it."""
-        forward, cost = Fraction(0), Fraction(0)
-        for k in range(start, end):
-            backward = Fraction(0)
-            if data.kind[k] != FREE:
-                backward = step[k] * force - chords[k] - forward
-                cost += c3 * step[k] / 2 * (abs(forward) + abs(backward)) + c2 * abs(chords[k])
-            cost += boxes[k] * abs(at_value[k]) + c2 * abs(at_slope[k])
-            force += at_value[k] - value[k]
-            forward = at_slope[k] - slope[k] - backward
-        return force, forward, cost
-
-    starts = [k for k in range(n) if data.kind[k] < EDGE]
-    total = Fraction(0)
-    for start, end in zip(starts, [*starts[1:], n], strict=True):
-        two_bounds = end == n and data.far >= 0.0
-        force = Fraction(0)
-        if two_bounds:
-            far = Fraction(data.far)
-            left = [behind[1] - far * behind[0] for behind in (follow(start, end, Fraction(t)) for t in (0, 1))]
-            force = left[0] / (left[0] - left[1])
-        elif data.kind[start] == BOUNDED:
-            force = -follow(start, end, force)[0]
-        force, forward, cost = follow(start, end, force)
-        total += cost + (Fraction(data.far_radius) if two_bounds else boxes[end - 1]) * abs(force)
-        total += c2 * abs(forward - far * force if two_bounds else forward)
-    return total
 
 
 @pytest.mark.parametrize("two_bounds", [False, True])

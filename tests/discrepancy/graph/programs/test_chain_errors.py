@@ -1,0 +1,240 @@
+"""The errors that the chain form keeps count of, in rational arithmetic, where sizes differ and sums cancel."""
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from support.exact_chain import exact_cost, function_of
+from support.exact_programs import exact_program, fractions
+
+from steinkit.discrepancy.graph.programs.chain_form import ChainProgram
+from steinkit.discrepancy.graph.programs.chain_form_kernels import (
+    BOUNDED,
+    EDGE,
+    FREE,
+    LIPSCHITZ_EDGE,
+    ROWS,
+    Chain,
+    Trace,
+    costate_bound,
+    trace,
+    two_sum,
+)
+from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
+from steinkit.discrepancy.graph.spanner.geometry import sorted_graph
+
+SIZES = (0.0, 2.0**-40, 1.0, 2.0**40)
+
+
+def chain_of(rng, kinds, steps, factors=(1.7, 1.3, 0.9)):
+    """A chain whose lengths, boxes and weights have all their digits, without a far bound."""
+    kind, n = np.array(kinds, dtype=np.int64), len(kinds)
+    step = np.where(kind == FREE, 0.0, np.array(steps))
+    value, slope = rng.standard_normal((2, n))
+    return Chain(kind, step, np.full(n, 1.1 * factors[0]), value, slope, *factors, -1.0, 0.0)
+
+
+def followed(chain, y):
+    """gamma and Gamma at every node, chords, and the recursion's variables, none of them rounded."""
+    c2, c3 = Fraction(chain.c2), Fraction(chain.c3)
+    values, slopes, chords = [], [], []
+    for i, (kind, h) in enumerate(zip(chain.kind, fractions(chain.step), strict=True)):
+        first, second = Fraction(float(y[2 * i])), Fraction(float(y[2 * i + 1]))
+        if kind == FREE:
+            value, slope, chord = Fraction(float(chain.box[i])) * first, c2 * second, Fraction(0)
+        else:
+            chord = c2 * first if kind == BOUNDED else slopes[-1] + c3 * h / 2 * first
+            value = (Fraction(0) if kind == BOUNDED else values[-1]) + h * chord
+            slope = chord - c3 * h / 2 * second
+        values.append(value)
+        slopes.append(slope)
+        chords.append(chord)
+    return values, slopes, chords
+
+
+def assert_trace(chain, y):
+    """gamma and Gamma behind every node, the largest row and the objective, each within the error that goes with it."""
+    n = chain.kind.size
+    values, slopes, chords = followed(chain, y)
+    for end in range(1, n + 1):
+        part = chain._replace(**{name: getattr(chain, name)[:end] for name in chain._fields[:5]})
+        found = trace(part, y[: 2 * end], np.empty(end), np.empty(end))
+        assert abs(sum(map(Fraction, found.end_value)) - values[end - 1]) <= Fraction(found.end_value_error)
+        assert abs(sum(map(Fraction, found.end_slope)) - slopes[end - 1]) <= Fraction(found.end_slope_error)
+    rows = [(abs(v), 1) for v in fractions(y)]
+    rows += [(abs(v), chain.c1) for v in values[:-1]] + [(abs(values[-1]), chain.box[-1])]
+    rows += [(abs(v), chain.c2) for v in slopes]
+    rows += [(abs(v), chain.c2) for v, kind in zip(chords, chain.kind, strict=True) if kind == LIPSCHITZ_EDGE]
+    worst = max(size / Fraction(float(limit)) for size, limit in rows)
+    assert worst <= Fraction(found.worst) * (1 + Fraction(1, 2**52))  # the quotient rounds: its user allows for that
+    assert Fraction(found.worst) <= worst * (1 + Fraction(1, 2**49)) + Fraction(1, 2**80) * (1 + sum(map(abs, chords)))
+    weights = fractions(chain.value) + fractions(chain.slope)
+    pairs = list(zip(weights, values + slopes, strict=True))
+    objective = sum(b * v for b, v in pairs)
+    assert abs(objective - Fraction(found.objective)) <= Fraction(found.allowance)
+    sizes = sum(abs(b * v) for b, v in pairs), sum(map(abs, weights)) * (1 + sum(map(abs, chords)))
+    assert Fraction(found.allowance) <= Fraction(1, 2**49) * sizes[0] + Fraction(1, 2**85) * sizes[1]
+
+
+@pytest.mark.parametrize("start", [FREE, BOUNDED])
+@pytest.mark.parametrize("edge", [EDGE, LIPSCHITZ_EDGE])
+def test_a_step_errs_by_no_more_than_it_says(start, edge):
+    """Values, slopes and residuals each in the lead or not there, before steps of any length."""
+    rng = np.random.default_rng(0)
+    for sizes in product(SIZES, repeat=3):
+        for h in (2.0**-45, 1.0):
+            chain = chain_of(rng, [start, edge, edge], h * rng.uniform(0.5, 1.0, 3))
+            y = rng.uniform(0.5, 1.0, 6) * rng.choice([-1.0, 1.0], 6)
+            y[:4] *= [sizes[0], sizes[1], sizes[2], sizes[0]]
+            assert_trace(chain, y)
+
+
+@pytest.mark.parametrize("cancelling", ["chord", "slope", "value"])
+@pytest.mark.parametrize("seed", range(12))
+def test_sums_that_cancel_leave_their_errors(seed, cancelling):
+    """A residual that takes all but the last digits of a chord, a slope or a value away."""
+    rng = np.random.default_rng(seed)
+    chain = chain_of(rng, [FREE, EDGE, EDGE], rng.uniform(0.5, 1.0, 3))
+    value, slope = chain.box[0] * (first := rng.random()), chain.c2 * (second := rng.random())
+    h = chain.step[1]
+    half = 0.5 * chain.c3 * h
+    y = np.array([first, second, 0.0, 0.0, 0.0, 0.0])
+    if cancelling == "chord":
+        y[2] = -slope / half
+    elif cancelling == "slope":
+        y[2] = rng.random()
+        y[3] = (slope + half * y[2]) / half
+    else:
+        y[2] = (-value / h - slope) / half
+    assert_trace(chain, y)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_steps_that_underflow_are_counted(seed):
+    """Rises of 1e-320 and less, which no double holds."""
+    rng = np.random.default_rng(seed)
+    chain = chain_of(rng, [FREE, EDGE, LIPSCHITZ_EDGE], 1e-160 * rng.uniform(0.1, 1.0, 3))
+    y = rng.uniform(-1.0, 1.0, 6)
+    y[:2] *= 1e-170 * (seed % 3)
+    assert_trace(chain, y)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_bound_too_far_for_its_taylor_row_still_holds_the_last_value(seed):
+    """c1 = 64 and c2 = c3 = 1: |gamma| <= a at a distance a of 5 to 30 from either bound."""
+    rng = np.random.default_rng(seed)
+    points = np.sort(rng.choice(np.arange(1, 64), 5, replace=False)) / 4.0
+    bounds = np.array([[points[0] - 5.0, points[-1] + rng.integers(20, 60) / 4.0]])
+    program = SteinProgram(
+        points[:, None], np.array([[1.0], [-0.5], [0.0], [2.0], [4.0]]), np.array([0.25, 0.125, 0.125, 0.25, 0.25]),
+        sorted_graph(points), SteinFactors.of((64.0, 1.0, 1.0)), bounds,
+    )  # fmt: skip
+    form, exact = ChainProgram(program), exact_program(program, 0)
+    assert form.chain.far < 0.0
+    assert (form.chain.box[[0, -1]] < 64.0).all()
+    y = np.zeros(10)
+    y[:2] = 1.0
+    for last in (0.0, *rng.uniform(-1.0, 1.0, 4)):
+        y[2:] = last
+        value, _ = form.lower_bound(y)
+        assert Fraction(value) <= max(exact.value(exact.feasible(function_of(form, fractions(y)))), 0)
+    assert form.lower_bound(np.eye(10)[0])[0] > 0.0
+
+
+def test_a_point_of_which_a_half_is_feasible_is_halved():
+    """Scales of two, and next to it."""
+    points = np.array([[0.0], [1.0]])
+    program = SteinProgram(points, np.ones((2, 1)), np.full(2, 0.5), sorted_graph(points), SteinFactors(1.0, 1.0, 2.0))
+    form, exact = ChainProgram(program), exact_program(program, 0)
+    for k in range(80):
+        y = np.array([0.0, 1.0, 1.0 - k * 2.0**-53, 1.0])
+        _, feasible = form.lower_bound(y)
+        assert exact.excess(function_of(form, fractions(feasible))) <= Fraction(1, 2**50)
+
+
+def random_end(rng, far):
+    """A chain that ends at a distance from its far bound, and what a recursion may find there, known up to errors."""
+    box = 1.3 * far
+    chain = Chain(
+        np.array([BOUNDED, EDGE]), np.ones(2), np.array([9.0, box]), np.ones(2), np.ones(2),
+        9.0, 1.3, 0.9, far, 0.45 * far * far,
+    )  # fmt: skip
+    value = rng.choice([0.0, 0.3, 1.0 + 2.0**-45, 1.0, 2.0, 2.0**50]) * rng.choice([-1.0, 1.0]) * box
+    slope = -value / far * rng.choice([0.0, 1.0, 1.0, 1.0 + 2.0**-50]) + rng.choice([0.0, 2.0**-30, 1.0]) * rng.normal()
+    errors = rng.choice([0.0, 2.0**-60, 2.0**-30], 2) * rng.random(2) * [far, 1.0]
+    ends = [two_sum(each, each * 2.0**-53 * rng.uniform(-1.0, 1.0)) for each in (float(value), float(slope))]
+    return chain, Trace(float(rng.choice([0.5, 3.0])), 0.0, 0.0, *ends, *map(float, errors))
+
+
+def corners(found):
+    """gamma and Gamma at the last node as far off as they may be, in either direction."""
+    value, slope = sum(map(Fraction, found.end_value)), sum(map(Fraction, found.end_slope))
+    for a, b in product((1, -1), repeat=2):
+        yield value + a * Fraction(found.end_value_error), slope + b * Fraction(found.end_slope_error)
+
+
+@pytest.mark.parametrize("far", [0.7, 2.0**-20, 2.0**-40])
+@pytest.mark.parametrize("seed", range(100))
+def test_what_the_far_bound_asks_lies_within_the_errors(seed, far):
+    """Its row, the shift that makes it hold, and by how much it fails, for an end known up to errors."""
+    rng = np.random.default_rng(seed)
+    chain, found = random_end(rng, far)
+    form = form_of(chain)
+    row, row_error = form._far_row(found)
+    shift, error = form._far_shift(found)
+    excess = form._far_excess(found)
+    scale, radius, box = max(1, Fraction(found.worst)), Fraction(chain.far_radius), Fraction(float(chain.box[-1]))
+    for value, slope in corners(found):
+        true = value + Fraction(far) * slope
+        assert abs(true - Fraction(row)) <= Fraction(row_error) * (1 + Fraction(1, 2**50))
+        below = max(-scale * radius - true, -scale * box - value)
+        above = min(scale * radius - true, scale * box - value)
+        assert below <= above or abs(true - value) > box + radius
+        least, most = Fraction(shift) - Fraction(error), Fraction(shift) + Fraction(error)
+        assert (most >= below and least <= above) or below > above  # some shift between them makes the rows hold
+        assert max(abs(true) / radius, abs(value) / box) <= (1 + Fraction(excess)) * (1 + Fraction(1, 2**50))
+
+
+def form_of(chain):
+    """A form with this chain and nothing else."""
+    form = object.__new__(ChainProgram)
+    form.chain, form.order = chain, np.arange(chain.kind.size)
+    return form
+
+
+def cancelling_multipliers(chain, rng):
+    """Multipliers whose forces, chords and turns take one another away, or lead by far, or are nothing."""
+    n = chain.kind.size
+    p, force, forward = np.zeros((n, ROWS)), 0.0, 0.0
+    for k in range(n):
+        backward = 0.0
+        if chain.kind[k] != FREE:
+            lift, chord = chain.step[k] * force, 0.0
+            if chain.kind[k] == LIPSCHITZ_EDGE:
+                chord = rng.choice([0.0, lift, lift - forward, -forward, rng.normal() * rng.choice(SIZES)])
+                p[k, 4] = chain.c2 * chord
+            backward = lift - chord - forward
+        wanted = rng.choice([0.0, 1.0, force, rng.normal() * rng.choice(SIZES)])
+        p[k, 0] = chain.box[k] * (wanted - force + chain.value[k])
+        force = wanted
+        turn = rng.choice([0.0, chain.slope[k] + backward, rng.normal() * rng.choice(SIZES)])
+        p[k, 1] = chain.c2 * turn
+        forward = turn - chain.slope[k] - backward
+    return p.ravel()
+
+
+@pytest.mark.parametrize("factors", [(1.7, 1.3, 0.9), (64.3, 1.1, 67.7), (1.1, 64.3, 1.7), (2.0**-20, 1.3, 2.0**20)])
+@pytest.mark.parametrize("edge", [EDGE, LIPSCHITZ_EDGE])
+def test_multipliers_that_cancel_prove_no_more_than_they_do(edge, factors):
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        reach = max(2.0 * factors[0] / factors[1], 4.0 * factors[1] / factors[2])
+        steps = reach * rng.choice([1.0, 2.0**-10]) * rng.uniform(0.1, 1.0, 4)
+        chain = chain_of(rng, [FREE, edge, edge, edge], steps, factors)
+        size = rng.choice([2.0**-40, 1.0])
+        chain = chain._replace(value=size * chain.value, slope=size * chain.slope)
+        form, p = form_of(chain), cancelling_multipliers(chain, rng)
+        cost, bound = exact_cost(form, p), Fraction(float(costate_bound(chain, p)))
+        room = (sum(map(abs, fractions(p))) + 1) * Fraction(factors[1] + factors[2] * reach + 1.0 / factors[1])
+        assert cost <= bound <= cost + Fraction(1, 2**40) * room

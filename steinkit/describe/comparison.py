@@ -164,13 +164,20 @@ def grounds(document: Document, find: FindMeasure) -> list[Statement]:
 
 
 def headline(document: Document, measure: DescribedMeasure) -> str:
-    """The order in one sentence, and how many of the samples are wrong."""
-    return f"{_first(document, measure)}{_accused(document)}"
+    """The order in one sentence, and whether the best is good."""
+    return f"{_first(document, measure)}{_of_the_best(document, measure)}"
 
 
-def _accused(document: Document) -> str:
-    wrong = [each["file"] for each in document["samples"] if each.get("verdict") and is_accused(each["verdict"])]
-    return f"; {listed(wrong)} {'is' if len(wrong) == 1 else 'are'} biased" if wrong else ""
+def _of_the_best(document: Document, measure: DescribedMeasure) -> str:
+    """That the best samples are wrong, or that nothing is seen to be."""
+    best = next(iter(document["ranking"][measure.name]), [])
+    judged = {each["file"]: each["verdict"] for each in document["samples"] if each.get("verdict")}
+    wrong = [name for name in best if name in judged and is_accused(judged[name])]
+    if wrong:
+        return f", but {listed(wrong)} {'is' if len(wrong) == 1 else 'are'} biased"
+    if best and all(name in judged and judged[name]["enough_draws"] for name in best):
+        return "; no bias is seen in it" if len(best) == 1 else "; no bias is seen in them"
+    return ""
 
 
 def _untested(document: Document) -> str:

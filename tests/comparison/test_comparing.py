@@ -218,7 +218,7 @@ class TestVerdicts:
     def test_a_sample_that_cannot_be_judged_costs_nothing_else(self, points):
         found = compare({"few": points[:5], "right": points}, NORMAL, measures="graph")
         assert found.samples[0].verdict is None
-        assert list(found.ranking["graph"]) == [("right",), ("few",)]
+        assert [each.measurements["graph"].value > 0.0 for each in found.samples] == [True, True]
         assert any(note.startswith("few: there is no verdict: the test needs at least 8") for note in found.warnings)
 
     def test_none_is_made_where_none_is_wanted_or_possible(self, points):

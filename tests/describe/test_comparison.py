@@ -134,7 +134,12 @@ def test_verdicts_stand_at_the_head():
         "c no bias seen 0.4 40 -",
     ]
     assert "Not tested: modes that no draw has visited." in " ".join(lines)
-    assert headline(document, find_measure("graph")).endswith("by graph Stein discrepancy; a is biased")
+    assert headline(document, find_measure("graph")).endswith("by graph Stein discrepancy, but a is biased")
+    document["samples"][0]["verdict"] = _judged(0.4)
+    assert headline(document, find_measure("graph")).endswith("by graph Stein discrepancy; no bias is seen in it")
+    document["samples"][0]["verdict"] = _judged(1e-9, enough_draws=False)
+    assert headline(document, find_measure("graph")).endswith("by graph Stein discrepancy")
+    document["samples"][0]["verdict"] = _judged(1e-9, [_HIGH])
     page = answers(grounds(document, find_measure))
     assert page[0][0] == "May they be used?"
     assert page[0][1].splitlines()[0].startswith("a: These draws are not from the target (p = 1e-09): mu is too high")

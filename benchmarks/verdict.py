@@ -1,19 +1,25 @@
 """How often `steinkit.verdict` accuses right samples, and how often it finds wrong ones.
 
-    python benchmarks/verdict.py                       # ten minutes: families of targets, with Monte Carlo error
+    python benchmarks/verdict.py                       # a quarter of an hour: families of targets
     python benchmarks/verdict.py --quick
     python benchmarks/verdict.py --posteriors FOLDER   # samples of real posteriors as well
 
-FOLDER holds a folder a posterior, with ``reference.npz`` (points, scores: right draws) and ``biased.npz`` (KEY_points,
-KEY_scores). Right draws are judged in blocks of a thousand.
+All shares with their Monte Carlo errors. Of the wrong samples with one coordinate shifted, too wide or too narrow it is
+also counted how often blame names that one first, and how often first or within 10 % of the first, which is a tie.
+
+FOLDER holds a folder a posterior, with ``reference.npz`` (points, scores, names: right draws), ``biased.npz``
+(KEY_points, KEY_scores) and ``facts.json`` (shift_coordinate). Right draws are judged in blocks of a thousand.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
+import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -22,12 +28,13 @@ import steinkit as sk
 
 Draws = tuple[np.ndarray, np.ndarray]
 LEVELS = (0.05, 0.01)
+TIED = 0.9  # of the largest z-score, from which blame speaks of a tie
 
 
 def families() -> dict[str, sk.Target]:
     """Targets that can be drawn from, in one to thirty dimensions."""
     found: dict[str, sk.Target] = {}
-    for dim in (1, 3, 10, 30):
+    for dim in (1, 3, 10, 20, 30):
         found[f"normal, d = {dim}"] = sk.targets.Normal(0.0, dim=dim)
     for dim in (2, 10):
         covariance = 0.9 ** np.abs(np.subtract.outer(np.arange(dim), np.arange(dim)))
@@ -47,25 +54,38 @@ def lazy_chain(target: sk.Target, n: int, ess: float, rng: np.random.Generator) 
     return fresh[rows], target.score(fresh)[rows]
 
 
-def wrong_samples(target: sk.Target, n: int, rng: np.random.Generator) -> Iterator[tuple[str, Draws]]:
+@dataclass(frozen=True)
+class Wrong:
+    """A sample with a defect, and what blame should name first, if it is one coordinate or pair."""
+
+    draws: Draws
+    right_blame: tuple[str, int] | None = None
+
+
+def wrong_samples(target: sk.Target, n: int, rng: np.random.Generator) -> Iterator[tuple[str, Wrong]]:
     """Samples with one defect each, of unbounded targets."""
     x = target.sample(n, rng)
-    centre, sd = x.mean(axis=0), x.std(axis=0)
-    worst = rng.integers(x.shape[1])
-    one = np.eye(x.shape[1])[worst]
-    defects: dict[str, np.ndarray] = {
-        "shift .25 sd of one coordinate": x + 0.25 * sd * one,
-        "sd of one coordinate x 1.2": centre + (x - centre) * (1.0 + 0.2 * one),
-        "all sds x 1.1": centre + 1.1 * (x - centre),
-        "all sds x .9": centre + 0.9 * (x - centre),
+    centre, sd, dim = x.mean(axis=0), x.std(axis=0), x.shape[1]
+    j = int(rng.integers(dim))
+    one = np.eye(dim)[j]
+    defects: dict[str, tuple[np.ndarray, tuple[str, int] | None]] = {
+        "shift .25 sd of one coordinate": (x + 0.25 * sd * one, ("location", j)),
+        "shift -.25 sd of one coordinate": (x - 0.25 * sd * one, ("location", j)),
+        "sd of one coordinate x 1.2": (centre + (x - centre) * (1.0 + 0.2 * one), ("spread", j)),
+        "sd of one coordinate / 1.2": (centre + (x - centre) / (1.0 + 0.2 * one), ("spread", j)),
     }
-    if np.abs(np.corrcoef(x.T) - np.eye(x.shape[1])).max(initial=0.0) > 0.5:
-        defects["coordinates made independent"] = np.column_stack([rng.permutation(column) for column in x.T])
-    outliers = x.copy()
-    outliers[::100] = centre + 4.0 * sd * rng.choice([-1.0, 1.0], size=outliers[::100].shape)
-    defects["1 % of outliers at 4 sd"] = outliers
-    for name, draws in defects.items():
-        yield name, (draws, target.score(draws))
+    if 2 <= dim <= 20:
+        defects["all sds x 1.1, d = 2 to 20"] = centre + 1.1 * (x - centre), None
+        defects["all sds x .9, d = 2 to 20"] = centre + 0.9 * (x - centre), None
+    if np.abs(np.corrcoef(x.T) - np.eye(dim)).max(initial=0.0) > 0.5:
+        permuted = np.column_stack([rng.permutation(column) for column in x.T])
+        defects["coordinates made independent, a correlation above .5"] = permuted, None
+    if dim == 20:
+        outliers = x.copy()
+        outliers[::100] = centre + 4.0 * sd * rng.choice([-1.0, 1.0], size=outliers[::100].shape)
+        defects["1 % of outliers at 4 sd, d = 20"] = outliers, None
+    for name, (draws, blame) in defects.items():
+        yield name, Wrong((draws, target.score(draws)), blame)
 
 
 class Count:
@@ -80,89 +100,127 @@ class Count:
         self.rejected = [count + (p <= level) for count, level in zip(self.rejected, LEVELS, strict=True)]
 
     def __str__(self) -> str:
-        shares = [count / self.tried for count in self.rejected]
-        errors = [math.sqrt(max(share * (1.0 - share), 0.25 / self.tried) / self.tried) for share in shares]
-        return "   ".join(f"{share:5.3f} +- {error:5.3f}" for share, error in zip(shares, errors, strict=True))
+        return "   ".join(share_and_error(count, self.tried) for count in self.rejected)
 
 
-def judged(draws: Draws) -> dict[str, float]:
+def share_and_error(count: int, tried: int) -> str:
+    share = count / tried
+    return f"{share:5.3f} +- {math.sqrt(max(share * (1.0 - share), 0.25 / tried) / tried):5.3f}"
+
+
+def judged(draws: Draws, bounds: np.ndarray | None = None) -> sk.Verdict:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = sk.verdict(draws[0], scores=draws[1])
-    return p_values(found)
+        return sk.verdict(draws[0], scores=draws[1], bounds=bounds)
 
 
-def p_values(found: sk.Verdict) -> dict[str, float]:
-    parts = {"moments": found.p_moments, "sliced": found.p_sliced, "ksd": found.p_ksd, "verdict": found.p}
-    return {name: p for name, p in parts.items() if p is not None}
+class Table:
+    """Rejections by every test, and how often blame is right, of rows of samples."""
+
+    def __init__(self, title: str) -> None:
+        self.title, self.began = title, time.perf_counter()
+        self.counts: dict[tuple[str, str], Count] = {}
+        self.blamed: dict[str, list[tuple[bool, bool]]] = {}
+
+    def add(self, row: str, found: sk.Verdict) -> None:
+        """Count a verdict."""
+        parts = {"moments": found.p_moments, "sliced": found.p_sliced, "ksd": found.p_ksd, "verdict": found.p}
+        for test, p in parts.items():
+            if p is not None:
+                self.counts.setdefault((row, test), Count()).add(p)
+
+    def add_blame(self, row: str, found: sk.Verdict, kind: str, coordinate: str) -> None:
+        """Count whether the worst moment named is the one that is off, of a sample that is accused."""
+        if found.is_biased:
+            worst = abs(found.blame[0].z)
+            right = [each for each in found.blame if (each.kind, each.coordinates) == (kind, (coordinate,))]
+            first = (found.blame[0] in right, any(abs(each.z) >= TIED * worst for each in right))
+            self.blamed.setdefault(row, []).append(first)
+
+    def print(self) -> None:
+        """Shares with their standard errors."""
+        print(f"\n{self.title}: share rejected at .05 and .01, with its standard error\n")
+        width = max((len(row) for row, _ in self.counts), default=0)
+        for (row, test), count in self.counts.items():
+            print(f"{row:<{width}}  {test:<8} {count.tried:>5} samples   {count}")
+        if self.blamed:
+            print("\nBlame, of those accused at .01: share in which what is off comes first; or ties with the first\n")
+            together = [first for row in self.blamed.values() for first in row]
+            for row, firsts in [*self.blamed.items(), ("together", together)]:
+                shares = "   ".join(share_and_error(sum(of), len(of)) for of in zip(*firsts, strict=True))
+                print(f"{row:<{width}}  {len(firsts):>14} samples   {shares}")
+        print(f"\n({time.perf_counter() - self.began:.0f} s)", flush=True)
 
 
-def table(title: str, counts: dict[tuple[str, str], Count]) -> None:
-    print(f"\n{title}: share rejected at .05 and .01, with its standard error\n")
-    width = max((len(row) for row, _ in counts), default=0)
-    for (row, test), count in counts.items():
-        print(f"{row:<{width}}  {test:<8} {count.tried:>5} samples   {count}")
-
-
-def collect(rows: Iterator[tuple[str, Callable[[], dict[str, float]]]]) -> dict[tuple[str, str], Count]:
-    counts: dict[tuple[str, str], Count] = {}
-    for row, judge in rows:
-        for test, p in judge().items():
-            counts.setdefault((row, test), Count()).add(p)
-    return counts
-
-
-def right_rows(targets: list[sk.Target], repeats: int, n: int) -> Iterator[tuple[str, Callable[[], dict[str, float]]]]:
+def right_samples(targets: list[sk.Target], repeats: int, n: int) -> Table:
+    table = Table(f"Right samples of {len(targets)} families, n = {n}")
     rng = np.random.default_rng(0)
     for target in targets:
         for name, ess in (("independent", n), ("right chain, ESS 100", 100.0), ("right chain, ESS 30", 30.0)):
             for _ in range(repeats):
-                draws, scores = lazy_chain(target, n, ess, rng)
-                bounds = target.bounds
-
-                def judge(draws=draws, scores=scores, bounds=bounds) -> dict[str, float]:
-                    return p_values(sk.verdict(draws, scores=scores, bounds=bounds))
-
-                yield name, judge
+                table.add(name, judged(lazy_chain(target, n, ess, rng), target.bounds))
+    return table
 
 
-def wrong_rows(targets: list[sk.Target], repeats: int, n: int) -> Iterator[tuple[str, Callable[[], dict[str, float]]]]:
+def spoilt_samples(targets: list[sk.Target], repeats: int, n: int) -> Table:
+    table = Table("Wrong samples")
     rng = np.random.default_rng(1)
     for target in targets:
         if target.bounds is None:
             for _ in range(repeats):
-                for name, draws in wrong_samples(target, n, rng):
-                    yield name, lambda draws=draws: judged(draws)
+                for name, wrong in wrong_samples(target, n, rng):
+                    found = judged(wrong.draws)
+                    table.add(name, found)
+                    if wrong.right_blame is not None:
+                        kind, j = wrong.right_blame
+                        table.add_blame(name, found, kind, found.names[j])
+    return table
 
 
-def posterior_rows(folder: Path) -> Iterator[tuple[str, Callable[[], dict[str, float]]]]:
+def real_posteriors(folder: Path) -> Table:
+    """Right blocks, and wrong samples; a shift's coordinate is in ``facts.json``."""
+    table = Table("Real posteriors")
     for place in sorted(path for path in folder.iterdir() if path.is_dir()):
         right, wrong = np.load(place / "reference.npz"), np.load(place / "biased.npz")
-        samples = {
-            f"good {begin}": (right["points"][begin : begin + 1000], right["scores"][begin : begin + 1000])
-            for begin in range(0, len(right["points"]), 1000)
-        }
-        samples |= {
-            name.removesuffix("_points"): (wrong[name], wrong[name.replace("_points", "_scores")])
-            for name in wrong.files
-            if name.endswith("_points")
-        }
-        for name, draws in samples.items():
-            yield name.split()[0], lambda draws=draws: judged(draws)
+        names = tuple(map(str, right["names"]))
+        for begin in range(0, len(right["points"]), 1000):
+            rows = slice(begin, begin + 1000)
+            table.add("good", judged((right["points"][rows], right["scores"][rows])))
+        for key in (name.removesuffix("_points") for name in wrong.files if name.endswith("_points")):
+            found = judged((wrong[f"{key}_points"], wrong[f"{key}_scores"]))
+            table.add(key, found)
+            if key == "shift25":
+                moved = json.loads((place / "facts.json").read_text())["shift_coordinate"]
+                if moved in names:
+                    table.add_blame(key, found, "location", found.names[names.index(moved)])
+    return table
+
+
+def real_correlations(folder: Path, repeats: int, n: int) -> Table:
+    """Normal targets with the correlation matrices of real posteriors: one coordinate shifted, or too wide."""
+    targets: list[sk.Target] = []
+    for place in sorted(path for path in folder.iterdir() if path.is_dir()):
+        points = np.load(place / "reference.npz")["points"]
+        targets.append(sk.targets.Normal(np.zeros(points.shape[1]), covariance=np.corrcoef(points.T)))
+    table = spoilt_samples(targets, repeats, n)
+    table.title = f"Wrong samples of normal distributions with the correlations of {len(targets)} real posteriors"
+    return table
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a sample or two of each kind")
-    parser.add_argument("--repeats", type=int, default=15, help="samples of each family and kind")
+    parser.add_argument("--repeats", type=int, default=40, help="right samples of each family and kind")
     parser.add_argument("--posteriors", type=Path, metavar="FOLDER", help="samples of real posteriors")
     arguments = parser.parse_args()
     repeats, n = (1, 300) if arguments.quick else (arguments.repeats, 1000)
+    spoilt = max(1, repeats // 4)
     targets = list(families().values())[:: 4 if arguments.quick else 1]
-    table(f"Right samples of {len(targets)} families, n = {n}", collect(right_rows(targets, repeats, n)))
-    table("Wrong samples", collect(wrong_rows(targets, max(1, repeats // 3), n)))
+    right_samples(targets, repeats, n).print()
+    spoilt_samples(targets, spoilt, n).print()
     if arguments.posteriors:
-        table("Real posteriors", collect(posterior_rows(arguments.posteriors)))
+        real_posteriors(arguments.posteriors).print()
+        real_correlations(arguments.posteriors, spoilt, n).print()
 
 
 if __name__ == "__main__":

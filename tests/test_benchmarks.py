@@ -24,6 +24,7 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
         ("sweeps.py", "winner kept"),
         ("sequential.py", "time ratio"),
         ("irls.py", "passes"),
+        ("sliced.py", "chosen:"),
         ("verdict.py", "share rejected"),
     ],
 )

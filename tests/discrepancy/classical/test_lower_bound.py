@@ -39,6 +39,9 @@ def test_rounding_does_not_take_it_above_the_mean_of_its_function(n, spread):
         assert 0 < Fraction(lower) <= mean <= Fraction(lower) * (1 + Fraction(1, 10**12))
 
 
+PLACES = ("left bound", "between", "right bound")
+
+
 def components(program, answer):
     """First point, end, trajectory and matching of each component that has a gap."""
     for first, stop in module._coupled_components(program):
@@ -87,13 +90,14 @@ def test_trajectories_err_by_no_more_than_they_say(seed, support):
     assert_errors_hold(*random_classical(seed, support=support))
 
 
-@pytest.mark.parametrize("slope", [0.0, 2.0**-40, 2.0**40])
-@pytest.mark.parametrize("value", [0.0, 2.0**-40, 2.0**40])
+@pytest.mark.parametrize("factors", [None, (2.0**20, 2.0**20, 1.0)])
+@pytest.mark.parametrize("slope", [0.0, 2.0**40])
+@pytest.mark.parametrize("value", [0.0, 2.0**40])
 @pytest.mark.parametrize("support", SUPPORTS)
-def test_errors_hold_for_answers_of_any_size(support, value, slope):
-    """Each of slope, value, bend and turn much larger than the others, or nothing at all."""
+def test_errors_hold_for_answers_of_any_size(support, value, slope, factors):
+    """Each of slope, value, bend and turn much larger than the others, or nothing at all, and lengths of any size."""
     for seed, (bend, turn) in enumerate(product((0.0, 1.0, 2.0**40), repeat=2)):
-        program, answer = random_classical(seed, support=support, n=7)
+        program, answer = random_classical(seed, support=support, n=7, factors=factors)
         assert_errors_hold(
             program,
             replace(
@@ -106,6 +110,26 @@ def test_errors_hold_for_answers_of_any_size(support, value, slope):
         )
 
 
+def between_two_bounds(seed, place):
+    """A component of four points, and the number of them before the gap at this place."""
+    rng = np.random.default_rng(seed)
+    h = rng.uniform(0.5, 1.0, 5)
+    points = np.cumsum(h[:4])
+    factors, bounds = SteinFactors(8.0, 4.0, 0.5), (0.5 * h[0], float(points[-1] + 0.5 * h[4]))
+    program = ClassicalProgram(points, np.full(4, 0.25), np.ones(4), factors, bounds)
+    answer = random_answer(program, rng)
+    ((first, stop),) = module._coupled_components(program)
+    component = module._Component.of(program, answer, first, stop)
+    return program, answer, component, {"left bound": 0, "between": 2, "right bound": 4}[place]
+
+
+def met(component, at, shifts):
+    """The gap where trajectories of these shifts meet."""
+    left = component._from_left(at, shifts[0])
+    right = component._reflected()._from_left(len(component.points) - at, shifts[1]).reflected()
+    return module._Matching.of(component, left, right, at)
+
+
 def with_errors(path, size, rng):
     """A trajectory of which no more is known than that it lies so close to this one."""
     n = len(path.value)
@@ -113,14 +137,12 @@ def with_errors(path, size, rng):
     return module._Trajectory(path.value, path.slope, *errors)
 
 
-@pytest.mark.parametrize("place", ["left bound", "between", "right bound"])
+@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("seed", range(4))
 def test_the_gap_where_trajectories_meet_has_what_is_found_for_any_of_them(seed, place):
     """Ends known up to errors leave u and v of a range that is found, no part of it missing and no more."""
-    program, answer = random_classical(seed, support="both", n=4, extent=1.0, factors=(8.0, 4.0, 0.5))
-    ((first, stop),) = module._coupled_components(program)
-    component, rng = module._Component.of(program, answer, first, stop), np.random.default_rng(seed)
-    at = {"left bound": 0, "between": 2, "right bound": 4}[place]
+    program, _, component, at = between_two_bounds(seed, place)
+    rng = np.random.default_rng(seed)
     left = with_errors(component._from_left(at, 0.0), 0.01, rng)
     right = with_errors(component._reflected()._from_left(4 - at, 0.0).reflected(), 0.01, rng)
     matching = module._Matching.of(component, left, right, at)
@@ -144,6 +166,58 @@ def test_the_gap_where_trajectories_meet_has_what_is_found_for_any_of_them(seed,
         assert found - error <= min(each)
         assert max(each) <= found + error
         assert error * (1 - close) <= (max(each) - min(each)) / 2 + close * max(map(abs, each))
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("seed", range(4))
+def test_shifts_of_slope_give_the_gap_the_bend_and_turn_wanted(seed, place):
+    _, answer, component, at = between_two_bounds(seed, place)
+    before = met(component, at, (0.0, 0.0))
+    after = met(component, at, before.shifts()).found()
+    wanted = (answer.bend[before.gap], answer.turn[before.gap] if place == "between" else 0.0)
+    assert not np.allclose(np.float64(before.found()[:2]), wanted, rtol=0.1)
+    np.testing.assert_allclose(np.float64(after[:2]), wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("longest", range(5))
+def test_trajectories_meet_in_the_longest_gap(longest):
+    """Gaps to mirror images, 0 and 4 here and the last two of the program, are twice the distance from the bound."""
+    h = np.array([1.0, 1.2, 0.8, 1.1, 0.9])
+    h[longest] = 1.3
+    points = np.cumsum([0.5 * h[0], *h[1:4]])
+    factors, bounds = SteinFactors(8.0, 4.0, 0.5), (0.0, float(points[-1] + 0.5 * h[4]))
+    program = ClassicalProgram(points, np.full(4, 0.25), np.ones(4), factors, bounds)
+    ((*_, matching),) = components(program, random_answer(program, np.random.default_rng(0)))
+    assert matching.gap == {0: 3, 4: 4}.get(longest, longest - 1)
+    assert matching.length == pytest.approx(1.3)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("seed", range(12))
+def test_a_gap_in_which_nothing_bends_errs_by_no_more_than_it_says(seed, place):
+    """Values at its ends that differ by just what the slopes ask, each of them in the lead or not there."""
+    program, _, component, at = between_two_bounds(seed, place)
+    rng = np.random.default_rng(seed)
+    ends = (at - 1, at) if place == "between" else (min(at, 3),)
+    for sizes in product((0.0, 1.0), (0.0, 2.0**-30, 1.0), (-0.5, 0.0, 2.0**-30, 1.0)):
+        value, slope = (each * rng.random(4).astype(np.longdouble) for each in (sizes[0], sizes[1]))
+        slope[ends[-1]] = slope[ends[0]] if sizes[2] == 1.0 else sizes[2] * rng.random()
+        if place == "between":
+            h = component.points[at] - component.points[at - 1]
+            value[at] = value[at - 1] + 0.5 * h * (slope[at - 1] + slope[at])
+        else:
+            side, sign = (0, 1.0) if place == "left bound" else (1, -1.0)
+            value[ends[0]] = sign * component.bounds[side][0] * slope[ends[0]]
+        nothing = np.zeros(4, dtype=np.longdouble)
+        parts = [
+            module._Trajectory(*(each[part] for each in (value, slope, nothing, nothing)))
+            for part in (slice(0, at), slice(at, 4))
+        ]
+        matching = module._Matching.of(component, *parts, at)
+        u, v = bend_and_turn(program, *(dict(enumerate(fractions(each))) for each in (value, slope)), matching.gap)
+        found = fractions(matching.found())
+        assert abs(found[0] - u) <= found[2]
+        assert abs(found[1] - v) <= found[3]
 
 
 def excesses(program, path, gaps, scale, signs):

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.errors import Caution, cautious, reservations
 from steinkit.sample import Floats, Integers, Sample, as_sample
 
 _FEWEST = 4  # draws of a chain below which arviz-stats gives no number
@@ -89,10 +90,11 @@ class ChainDiagnostics:
     def __repr__(self) -> str:
         return (
             f"<ChainDiagnostics of {self.n_chains} x {self.n_draws} draws in {len(self.names)} dimensions, "
-            f"smallest bulk ESS {self.min_ess:.4g}>"
+            f"smallest bulk ESS {self.min_ess:.4g}{reservations(self.warnings)}>"
         )
 
 
+@cautious
 def chain_diagnostics(draws: Sample | ArrayLike) -> ChainDiagnostics:
     """Compute effective sample sizes, R-hat and moments of a sample, coordinate by coordinate.
 
@@ -159,7 +161,7 @@ def chain_diagnostics(draws: Sample | ArrayLike) -> ChainDiagnostics:
         weight_ess=weight_ess,
         cost_per_draw=_cost_per_draw(sample, chains),
         moved=_moved(sample, chains),
-        warnings=tuple(notes),
+        warnings=tuple(map(Caution, notes)),
     )
 
 

@@ -1,4 +1,4 @@
-"""What can go wrong, in one place.
+"""What can go wrong, in one place; and cautions, under which an answer is to be read.
 
 Every message says what was received, what is wanted, and what to do. The command line turns each class into its exit
 code: 2 wrong usage, 3 bad input, 4 no certified answer.
@@ -7,7 +7,12 @@ code: 2 wrong usage, 3 bad input, 4 no certified answer.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import sys
+import warnings
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 
 class SteinkitError(Exception):
@@ -55,6 +60,70 @@ class SolverError(SteinkitError, RuntimeError):
 
 class SteinkitWarning(UserWarning):
     """An answer that comes with a reservation, such as a bracket wider than asked for."""
+
+
+class Caution(str):
+    """A warning of a result that changes how its number is to be read; one that merely notes something is a plain str.
+
+    `cautious` lets it reach the user as a Python warning.
+    """
+
+    __slots__ = ()
+
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+_asked: ContextVar[bool] = ContextVar("asked", default=False)  # whether a cautious function is at work
+
+
+def cautious(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Make the cautions in `warnings` of what a public function returns Python warnings, at the line of its user.
+
+    Functions that it calls in turn stay silent: what they have to say is in its own result, or does not concern it.
+    """
+
+    @wraps(function)
+    def told(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        if _asked.get():
+            return function(*args, **kwargs)
+        token = _asked.set(True)
+        try:
+            result = function(*args, **kwargs)
+        finally:
+            _asked.reset(token)
+        caution(getattr(result, "warnings", ()))
+        return result
+
+    return told
+
+
+def caution(said: Iterable[str]) -> None:
+    """Make the cautions among warnings Python warnings, unless a cautious function is at work, which will do so."""
+    if _asked.get():
+        return
+    for each in dict.fromkeys(said):
+        if isinstance(each, Caution):
+            warnings.warn(str(each), SteinkitWarning, stacklevel=_levels_to_user())
+
+
+def about(what: str, said: str) -> str:
+    """A warning with what it is about; a caution stays one."""
+    return type(said)(f"{what}: {said}")
+
+
+def reservations(said: Iterable[str]) -> str:
+    """How many cautions there are among warnings, to end a repr with; empty if there are none."""
+    found = sum(isinstance(each, Caution) for each in said)
+    return f", {found} warning{'s' * (found > 1)}" if found else ""
+
+
+def _levels_to_user() -> int:
+    """The stacklevel, for the caller of this function, of the line outside of the package that led here."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:

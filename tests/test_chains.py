@@ -192,5 +192,5 @@ def test_what_is_no_sample_is_refused():
 
 def test_it_says_what_it_found():
     assert repr(chain_diagnostics(np.zeros((2, 5, 3)))) == (
-        "<ChainDiagnostics of 2 x 5 draws in 3 dimensions, smallest bulk ESS nan>"
+        "<ChainDiagnostics of 2 x 5 draws in 3 dimensions, smallest bulk ESS nan, 1 warning>"
     )

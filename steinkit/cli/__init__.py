@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import traceback
+import warnings
 from collections.abc import Iterator
 from types import FrameType
 from typing import NoReturn
@@ -29,7 +30,7 @@ from steinkit.cli.score_command import score
 from steinkit.cli.sweep_command import sweep
 from steinkit.cli.targets_command import targets
 from steinkit.cli.thin_command import thin
-from steinkit.errors import AbandonedWork, SteinkitError
+from steinkit.errors import AbandonedWork, SteinkitError, SteinkitWarning
 
 _INTERRUPTED = 130
 _DEFECT = 70
@@ -51,7 +52,8 @@ for command in (score, compare, curve, sweep, report, sample, thin, design, samp
 def main() -> NoReturn:
     """Run the command line and exit with its code; no traceback for what the user can mend."""
     try:
-        with _second_interrupt_ends_all():
+        with _second_interrupt_ends_all(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", SteinkitWarning)  # commands print what results warn of
             code = commands.main(standalone_mode=False)
     except click.ClickException as error:
         error.show()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import warnings as python_warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from steinkit.comparison.ranking import rank_groups
 from steinkit.comparison.result import ComparedSample, Comparison
-from steinkit.errors import SolverError, SteinkitError, SteinkitWarning, UsageError
+from steinkit.errors import Caution, SolverError, SteinkitError, UsageError, about, cautious
 from steinkit.measures import Measurement, default_measure, find_measure, take_measure
 from steinkit.measures.judging import Judging
 from steinkit.measures.registry import require_taken
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from steinkit.discrepancy.reference import Reference
 
 
+@cautious
 def compare(
     samples: Mapping[str, Sample | ArrayLike],
     target: Target | None = None,
@@ -96,17 +96,13 @@ def compare(
     judging = Judging(matters=matters) if verdict else None
     _require_reference(reference, target, shared)
     steps = len(samples) * len(measures)
-    with (
-        progress_bar("measures", steps, shown=progress) as bar,
-        python_warnings.catch_warnings(),
-    ):
-        python_warnings.simplefilter("ignore", SteinkitWarning)  # what they say is in the measurements' warnings too
+    with progress_bar("measures", steps, shown=progress) as bar:
         found = tuple(_measure(name, draws, target, measures, shared, bar) for name, draws in samples.items())
         _require_one(found)
         references, missed = _references(found, target, measures, reference, rng, shared, progress)
         judged, doubts = _judged(found, judging, target, shared, rng)
     ranking = {measure: _rank(found, measure) for measure in measures}
-    notes = [f"{each.name}: {note}" for each in found for note in _notes(each)]
+    notes = [about(each.name, note) for each in found for note in _notes(each)]
     notes = list(dict.fromkeys([*notes, *doubts]))
     return Comparison(judged, measures, ranking, references, (*notes, *missed, *_sizes(found)))
 
@@ -194,7 +190,7 @@ def _judged(
             continue
         verdict, notes = judging.judge(each.sample, target, settings, rng=rng)
         judged.append(replace(each, verdict=verdict))
-        doubts += [f"{each.name}: {note}" for note in notes]
+        doubts += [about(each.name, note) for note in notes]
     return tuple(judged), doubts
 
 
@@ -247,6 +243,8 @@ def _sizes(found: Sequence[ComparedSample]) -> list[str]:
     if len(sizes) < 2:
         return []
     return [
-        f"the samples have from {min(sizes)} to {max(sizes)} draws: every measure depends on their number as well as "
-        "on their quality; compare the first draws of each, as many as the smallest has, to compare samplers"
+        Caution(
+            f"the samples have from {min(sizes)} to {max(sizes)} draws: every measure depends on their number as well "
+            "as on their quality; compare the first draws of each, as many as the smallest has, to compare samplers"
+        )
     ]

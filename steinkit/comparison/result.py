@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from steinkit import __version__
 from steinkit.describe.comparison import text
-from steinkit.errors import SteinkitError
+from steinkit.errors import SteinkitError, reservations
 from steinkit.measures import Measurement, find_measure
 from steinkit.sample import Sample
 
@@ -117,4 +117,4 @@ class Comparison:
         }
 
     def __repr__(self) -> str:
-        return f"<Comparison of {len(self.samples)} samples by {', '.join(self.measures)}>"
+        return f"<Comparison of {len(self.samples)} samples by {', '.join(self.measures)}{reservations(self.warnings)}>"

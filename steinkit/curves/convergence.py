@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import math
 import re
-import warnings as python_warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -35,7 +34,7 @@ from steinkit.chains import split_chains
 from steinkit.curves.prefixes import first_draws, total_cost, within_budget
 from steinkit.curves.rates import FEWEST_POINTS, fit_rate, medians
 from steinkit.curves.result import Curve
-from steinkit.errors import InputError, SolverError, SteinkitWarning, UsageError
+from steinkit.errors import InputError, SolverError, UsageError, cautious
 from steinkit.measures import default_measure, find_measure, take_measure
 from steinkit.measures.registry import require_taken
 from steinkit.runtime.progress import progress_bar
@@ -46,6 +45,7 @@ _POINTS = 12
 _FIRST = 10
 
 
+@cautious
 def curve(
     draws: Sample | ArrayLike | Sequence[Sample],
     target: Target | None = None,
@@ -248,11 +248,7 @@ def _measured(
             notes.extend((note, len(first)) for note in said)
             bar.update()
 
-    with (
-        progress_bar("sizes", n.size, shown=progress) as bar,
-        python_warnings.catch_warnings(),
-    ):
-        python_warnings.simplefilter("ignore", SteinkitWarning)  # what they say is in the warnings too
+    with progress_bar("sizes", n.size, shown=progress) as bar:
         for r, sample in enumerate(samples):
             try:
                 measure_one(r, sample)
@@ -299,4 +295,6 @@ def _merged(notes: Sequence[tuple[str, int]]) -> Iterable[str]:
         note, size = alike[-1]
         others = sum(size > 0 for _, size in alike) - 1
         where = f"n = {size}: " if size else ""
-        yield f"{where}{note}" + (f" (and likewise at {others} other points of the curve)" if others > 0 else "")
+        yield type(note)(
+            f"{where}{note}" + (f" (and likewise at {others} other points of the curve)" if others > 0 else "")
+        )

@@ -12,6 +12,7 @@ import numpy as np
 from steinkit import __version__
 from steinkit.curves.rates import Flags
 from steinkit.describe.curve import text
+from steinkit.errors import reservations
 from steinkit.measures import find_measure
 from steinkit.sample import Floats
 
@@ -93,7 +94,10 @@ class Curve:
         }
 
     def __repr__(self) -> str:
-        return f"<Curve of {self.measure} at {len(self.n)} sizes to {self.n[-1]:g} draws, rate {self.rate:.3g}>"
+        return (
+            f"<Curve of {self.measure} at {len(self.n)} sizes to {self.n[-1]:g} draws, "
+            f"rate {self.rate:.3g}{reservations(self.warnings)}>"
+        )
 
 
 def _numbers(values: Iterable[float]) -> list[float | None]:

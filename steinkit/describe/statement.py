@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
+
+from steinkit.errors import Caution
 
 Kind = Literal["number", "comparison", "blame", "draws", "choice", "limits", "method"]
 
@@ -29,3 +32,9 @@ class Statement:
     question: str
     text: str
     continues: bool = False
+
+
+def cautioned(warnings: Iterable[str]) -> tuple[Statement, ...]:
+    """What of a result's warnings changes how its number is to be read; nothing if none of them does."""
+    found = [f"{each[0].upper()}{each[1:]}." for each in warnings if isinstance(each, Caution)]
+    return (Statement("limits", "Under what reservations?", " ".join(["Caution:", *found])),) if found else ()

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from steinkit.chains import split_chains
 from steinkit.discrepancy.autocorrelation import integrated_autocorrelation_times
 from steinkit.discrepancy.preparation import Prepared
-from steinkit.errors import InputError
+from steinkit.errors import Caution, InputError
 from steinkit.sample import Floats, Integers
 
 _FEWEST = 4  # draws of a chain that is split: two in each half
@@ -128,11 +128,12 @@ class Draws:
 
     def warnings(self, n_effective: float) -> tuple[str, ...]:
         """What a reader of a test of these draws should know."""
-        found = self.disorder
+        found = tuple(map(Caution, self.disorder))
         if self.is_weighted:
-            found += ("the draws are weighted: their autocorrelation is not corrected for",)
+            found += (Caution("the draws are weighted: their autocorrelation is not corrected for"),)
         if n_effective < _FEW_EFFECTIVE:
-            found += (f"too few effective draws ({n_effective:.0f}) to judge by this test; 100 or more are wanted",)
+            few = f"too few effective draws ({n_effective:.0f}) to judge by this test; 100 or more are wanted"
+            found += (Caution(few),)
         return found
 
 

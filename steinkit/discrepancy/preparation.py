@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.discrepancy.units import Units, UnitsLike
-from steinkit.errors import InputError, UsageError
+from steinkit.errors import Caution, InputError, UsageError
 from steinkit.sample import DistinctSample, Floats, Integers, Sample, as_sample, first_occurrences
 from steinkit.target import Target, as_bounds, require_inside
 
@@ -46,6 +46,11 @@ class Prepared:
     def raw(self) -> Prepared:
         """The same points, scores and bounds in raw units."""
         return self if self.original is None else self.original
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """Those of the notes that change how a number is to be read."""
+        return tuple(note for note in self.notes if isinstance(note, Caution))
 
     def in_units(self, units: UnitsLike) -> Prepared:
         """The same in other units, the origin of bounded coordinates at a bound; itself in raw ones.
@@ -173,7 +178,7 @@ def _support(points: DistinctSample, target: Target | None, bounds: ArrayLike | 
 
 def _notes_on(sample: Sample, points: DistinctSample, target: Target | None) -> tuple[str, ...]:
     """What scoring does to the sample as given, and what its reader should know before the number."""
-    notes = []
+    notes: list[str] = []
     if points.merged:
         notes.append(
             f"{points.merged} of {len(sample)} draws repeat an earlier draw; they were merged and their weights summed"
@@ -182,7 +187,7 @@ def _notes_on(sample: Sample, points: DistinctSample, target: Target | None) -> 
         notes.append(f"{points.weightless} of {len(sample)} draws have weight zero and were left out")
     if len(points) == 1:
         what = "the sample is one draw" if len(sample) == 1 else f"all {len(sample)} draws are the same point"
-        notes.append(f"{what}: the discrepancy is that of a single point mass")
+        notes.append(Caution(f"{what}: the discrepancy is that of a single point mass"))
     if target is not None and sample.scores is not None:
         notes.append("the sample's stored scores were not used; the target's were")
     return tuple(notes)

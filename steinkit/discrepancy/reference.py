@@ -9,7 +9,7 @@ import numpy as np
 
 from steinkit.discrepancy.bracket import Reference
 from steinkit.discrepancy.graph.discrepancy import graph_stein_discrepancy
-from steinkit.errors import UsageError
+from steinkit.errors import UsageError, cautious
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import as_sample
 from steinkit.target import Seed, Target
@@ -17,6 +17,7 @@ from steinkit.target import Seed, Target
 __all__ = ["Reference", "reference_discrepancy"]
 
 
+@cautious
 def reference_discrepancy(
     target: Target,
     n: int,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from steinkit.errors import SolverError, SteinkitWarning
+from steinkit.errors import Caution, SolverError
 
 WIDEST_BRACKET = 0.1  # relative width
 
@@ -14,7 +13,7 @@ Result = TypeVar("Result", bound=Any)
 
 
 def accepted(result: Result, number: str, cause: str, remedy: str) -> Result:
-    """Refuse a result whose bracket is no answer, and warn its user's caller of one wider than the tolerance.
+    """Refuse a result whose bracket is no answer, and add a caution to one wider than the tolerance.
 
     Parameters
     ----------
@@ -41,5 +40,4 @@ def accepted(result: Result, number: str, cause: str, remedy: str) -> Result:
             result.lower,
             result.upper,
         )
-    warnings.warn(bracket, SteinkitWarning, stacklevel=4)
-    return replace(result, warnings=(*result.warnings, bracket))
+    return replace(result, warnings=(*result.warnings, Caution(bracket)))

@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike
 
 from steinkit.chains import chain_diagnostics
 from steinkit.describe.render import running_text
+from steinkit.describe.statement import cautioned
 from steinkit.describe.verdict import verdict_sentence, verdict_statements
 from steinkit.discrepancy.blame import Blame, blamed
 from steinkit.discrepancy.burn_in import burn_in_p_value, early_rows
@@ -38,7 +39,7 @@ from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy, mom
 from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.discrepancy.sliced.goodness_of_fit import SlicedSteinTest, sliced_stein_test
 from steinkit.discrepancy.units import Units
-from steinkit.errors import InputError, UsageError
+from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
 from steinkit.sample import DistinctSample, Floats, Integers, Sample
 from steinkit.target import Seed, Target
 
@@ -123,7 +124,7 @@ class Verdict:
 
     def summary(self) -> str:
         """Say in words whether the draws may be used, what is wrong if not, and what was not tested."""
-        return running_text(verdict_statements(self._facts))
+        return running_text([*verdict_statements(self._facts), *cautioned(self.warnings)])
 
     @property
     def document(self) -> dict[str, Any]:
@@ -161,9 +162,13 @@ class Verdict:
 
     def __repr__(self) -> str:
         found = "biased" if self.is_biased else "no bias found" if self.enough_draws else "too few effective draws"
-        return f"<Verdict on {self.draws} draws: {found}, p = {self.p:.2g}, n_eff {self.n_eff:.3g}, ESS {self.ess:.3g}>"
+        return (
+            f"<Verdict on {self.draws} draws: {found}, p = {self.p:.2g}, n_eff {self.n_eff:.3g}, "
+            f"ESS {self.ess:.3g}{reservations(self.warnings)}>"
+        )
 
 
+@cautious
 def verdict(
     draws: Sample | ArrayLike,
     target: Target | None = None,
@@ -333,8 +338,10 @@ def _outlying(points: DistinctSample, units: Units) -> tuple[str, ...]:
     shares = points.weights[:, None] * units.points(points.points) ** 2
     worst = shares.argmax(axis=0)
     return tuple(
-        f"draw {points.first[row] + 1} makes up {share:.0%} of the variance of {name}: in units of that, the tests see "
-        "little of the other draws, and one draw proves nothing; judge them without it"
+        Caution(
+            f"draw {points.first[row] + 1} makes up {share:.0%} of the variance of {name}: in units of that, the tests "
+            "see little of the other draws, and one draw proves nothing; judge them without it"
+        )
         for name, row, share in zip(points.names, worst, shares.max(axis=0), strict=True)
         if share > _OUTLYING
     )

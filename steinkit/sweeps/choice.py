@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.errors import InputError, UsageError
+from steinkit.errors import Caution, InputError, UsageError, cautious
 from steinkit.measures import find_measure
 from steinkit.sample import Floats, Integers
 
@@ -135,6 +135,7 @@ class Choice:
         }
 
 
+@cautious
 def choose(
     records: Iterable[Mapping[str, Any]],
     measure: str,
@@ -389,7 +390,7 @@ def _warnings(rows: Sequence[SettingSummary], level: float, error: float) -> tup
             f"too few seeds a setting ({min(cells)}) to tell {len(rows)} settings apart at a level of {level:g}: "
             f"ties may be missing; use at least {needed} seeds"
         )
-    return tuple(found)
+    return tuple(map(Caution, found))
 
 
 def _show(settings: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from steinkit import __version__
 from steinkit.describe.settings import setting_key
 from steinkit.describe.sweep import text
-from steinkit.errors import InputError
+from steinkit.errors import InputError, about, reservations
 from steinkit.measures import find_measure
 from steinkit.sweeps.choice import Choice, UnrankedError, choose
 from steinkit.sweeps.store import CONFIGURATION, RECORDS, RESULT, parse_records
@@ -62,7 +62,8 @@ class SweepResult:
 
     def __repr__(self) -> str:
         best = "; ".join(f"best by {name}: {setting_key(choice.best)}" for name, choice in self.criteria.items())
-        return f"<SweepResult of {self.cells} cells, {self.failed} failed; {best or 'no choice'}>"
+        found = f"{self.cells} cells, {self.failed} failed; {best or 'no choice'}{reservations(self.warnings)}"
+        return f"<SweepResult of {found}>"
 
     @property
     def failures(self) -> list[dict[str, Any]]:
@@ -122,7 +123,7 @@ def make_result(
             refused[name] = str(error)
             warnings.append(refused[name])
             continue
-        warnings += [f"{name}: {note}" for note in criteria[name].warnings]
+        warnings += [about(name, note) for note in criteria[name].warnings]
     return SweepResult(
         records=tuple(records),
         settings=tuple(settings),

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from steinkit.errors import UsageError, did_you_mean
+from steinkit.errors import UsageError, cautious, did_you_mean
 from steinkit.measures import default_measure, find_measure
 from steinkit.measures.registry import all_options, require_taken
 from steinkit.sweeps.backends import open_workers
@@ -34,6 +34,7 @@ DEFAULT_SEEDS = 20
 DEFAULT_TOLERANCE = 1e-2
 
 
+@cautious
 def sweep(
     target: Target | str,
     sampler: str | Callable[..., Any],

@@ -18,7 +18,7 @@ from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.discrepancy.tolerance import accepted
 from steinkit.discrepancy.units import Units, UnitsLike
-from steinkit.errors import InputError, SolverError, UsageError
+from steinkit.errors import InputError, SolverError, UsageError, cautious, reservations
 from steinkit.sample import DistinctSample, Floats, Sample
 from steinkit.target import Target
 
@@ -68,9 +68,13 @@ class ClassicalSteinDiscrepancy(Bracketed):
         return np.asarray(self.g * self.scores[:, 0] + self.grad_g)
 
     def __repr__(self) -> str:
-        return f"<ClassicalSteinDiscrepancy {self.value:.6g} in {self.bracket}, {len(self.sample)} points>"
+        return (
+            f"<ClassicalSteinDiscrepancy {self.value:.6g} in {self.bracket}, "
+            f"{len(self.sample)} points{reservations(self.warnings)}>"
+        )
 
 
+@cautious
 def classical_stein_discrepancy(
     draws: Sample | ArrayLike,
     target: Target | None = None,

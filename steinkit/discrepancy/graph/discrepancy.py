@@ -21,13 +21,14 @@ from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
 from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.discrepancy.tolerance import accepted
 from steinkit.discrepancy.units import Units, UnitsLike
-from steinkit.errors import UsageError
+from steinkit.errors import Caution, UsageError, cautious
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 
 _NEARLY_COINCIDENT = 1e-5
 
 
+@cautious
 def graph_stein_discrepancy(
     draws: Sample | ArrayLike,
     target: Target | None = None,
@@ -186,7 +187,7 @@ def graph_stein_discrepancy(
         coefficients=coefficients,
     )
     if result.unranked:
-        result = replace(result, warnings=(*result.warnings, result.unranked))
+        result = replace(result, warnings=(*result.warnings, Caution(result.unranked)))
     return _accept(result, data.raw.bounds, timed_out=settings.seconds_left == 0.0)
 
 

@@ -10,12 +10,14 @@ import numpy as np
 from steinkit.describe.graph import graph_statements
 from steinkit.describe.numbers import count
 from steinkit.describe.render import running_text
+from steinkit.describe.statement import cautioned
 from steinkit.discrepancy.bracket import Bracketed, Reference
 from steinkit.discrepancy.graph.findings import direction, influences
 from steinkit.discrepancy.graph.saturation import advice, expected_saturation, is_saturated, relative_width, spacing
 from steinkit.discrepancy.graph.spanner.geometry import Graph
 from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
 from steinkit.discrepancy.units import Units
+from steinkit.errors import reservations
 from steinkit.sample import DistinctSample, Floats
 
 
@@ -183,7 +185,8 @@ class GraphSteinDiscrepancy(Bracketed):
         """
         entry = {**self.document, "findings": self.findings()}
         sample = {"draws": len(self.sample.inverse), "distinct": len(self.sample), "dim": self.sample.dim}
-        return running_text(graph_statements(entry, None if reference is None else reference.document, sample))
+        said = graph_statements(entry, None if reference is None else reference.document, sample)
+        return running_text([*said, *cautioned(self.warnings)])
 
     def findings(self) -> dict[str, Any]:
         """What g shows of where the sample is off, in JSON: which way each coordinate, and at which draws.
@@ -211,5 +214,6 @@ class GraphSteinDiscrepancy(Bracketed):
     def __repr__(self) -> str:
         return (
             f"<GraphSteinDiscrepancy {self.value:.6g} in {self.bracket}, "
-            f"{len(self.sample)} points in {self.sample.dim} dimensions, engine {self.engine}>"
+            f"{len(self.sample)} points in {self.sample.dim} dimensions, engine {self.engine}"
+            f"{reservations(self.warnings)}>"
         )

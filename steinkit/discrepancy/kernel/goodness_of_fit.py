@@ -48,7 +48,7 @@ from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, run_pieces, st
 from steinkit.discrepancy.operators import RiemannianLangevin
 from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.units import Units, UnitsLike
-from steinkit.errors import InputError, UsageError
+from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
 from steinkit.runtime.compilation import announced_compilation
 from steinkit.runtime.threads import thread_count
 from steinkit.sample import DistinctSample, Floats, Integers, Sample
@@ -114,10 +114,11 @@ class KernelSteinTest:
     def __repr__(self) -> str:
         return (
             f"<KernelSteinTest p = {self.p_value:.4g} from {len(self.bootstrap)} replicates, statistic "
-            f"{self.statistic:.6g}, flip probability {self.flip_probability:.4g}>"
+            f"{self.statistic:.6g}, flip probability {self.flip_probability:.4g}{reservations(self.warnings)}>"
         )
 
 
+@cautious
 def kernel_stein_test(
     draws: Sample | ArrayLike,
     target: Target | None = None,
@@ -223,7 +224,7 @@ def kernel_stein_test(
             "autocorrelation": correlated - seen,
             "bootstrap": time.perf_counter() - correlated,
         },
-        warnings=tuple(disorder) + notes,
+        warnings=(*prepared.cautions, *map(Caution, disorder), *notes),
     )
 
 
@@ -257,8 +258,10 @@ def _doubts(tau: float, draws: int) -> tuple[str, ...]:
     if draws >= _FEWEST * tau:
         return ()
     return (
-        f"the {draws} draws are worth about {draws / tau:.2g} independent ones (autocorrelation time {tau:.3g}); below "
-        f"{_FEWEST} the test rejects right samples more often than it should: run the chain for longer",
+        Caution(
+            f"the {draws} draws are worth about {draws / tau:.2g} independent ones (autocorrelation time {tau:.3g}); "
+            f"below {_FEWEST} the test rejects right samples more often than it should: run the chain for longer"
+        ),
     )
 
 

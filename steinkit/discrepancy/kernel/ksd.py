@@ -32,7 +32,7 @@ from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, run_pieces, st
 from steinkit.discrepancy.operators import RiemannianLangevin
 from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.units import Units, UnitsLike
-from steinkit.errors import InputError, UsageError
+from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
 from steinkit.runtime.compilation import announced_compilation
 from steinkit.runtime.threads import thread_count
 from steinkit.sample import DistinctSample, Floats, Sample, as_sample
@@ -96,7 +96,7 @@ class KernelSteinDiscrepancy:
         what = f"{'squared ' if self.squared else ''}{self.statistic.upper()}-statistic"
         return (
             f"<KernelSteinDiscrepancy {self.value:.6g}, {what}, {self.kernel}, "
-            f"{len(self.sample)} points in {self.sample.dim} dimensions>"
+            f"{len(self.sample)} points in {self.sample.dim} dimensions{reservations(self.warnings)}>"
         )
 
     def witness_at(
@@ -177,6 +177,7 @@ class KernelSteinDiscrepancy:
         return given.points, given.scores
 
 
+@cautious
 def kernel_stein_discrepancy(
     draws: Sample | ArrayLike,
     target: Target | None = None,
@@ -263,7 +264,9 @@ def kernel_stein_discrepancy(
             )
     if statistic == "u" and points.merged:
         notes += (
-            "repeated draws are not independent: pairs of repeats raise the U-statistic above its unbiased value",
+            Caution(
+                "repeated draws are not independent: pairs of repeats raise the U-statistic above its unbiased value"
+            ),
         )
     if not squared:
         power = math.sqrt(power)

@@ -20,7 +20,7 @@ from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, run_pieces, st
 from steinkit.discrepancy.operators import RiemannianLangevin
 from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.units import UnitsLike
-from steinkit.errors import InputError, UsageError
+from steinkit.errors import InputError, UsageError, caution
 from steinkit.sample import Integers, Sample
 from steinkit.target import Target
 
@@ -84,6 +84,7 @@ def thin(
         raise UsageError(f"m must be a positive whole number of draws; received {m!r}")
     prepared = prepare(draws, target, scores=scores, weights=None, bounds=bounds).in_units(units)
     base, _ = kernel_of(kernel).fitted(prepared.points.points)
+    caution(prepared.notes)
     chosen = _greedy(stein_kernel_for(base, prepared, operator), int(m))
     sample = prepared.given
     if sample.draw is None:

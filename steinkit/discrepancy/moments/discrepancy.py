@@ -15,7 +15,7 @@ from steinkit.discrepancy.kernel.boundary import boundary_factor
 from steinkit.discrepancy.moments.features import GROUPS, Feature, Kind, Moments, features_of
 from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.units import Units, UnitsLike
-from steinkit.errors import InputError
+from steinkit.errors import InputError, cautious, reservations
 from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Target
 
@@ -117,7 +117,8 @@ class MomentSteinDiscrepancy:
     def __repr__(self) -> str:
         return (
             f"<MomentSteinDiscrepancy {self.value:.3g} sd at most, p = {self.p_value:.2g}, {len(self.features)} "
-            f"features in {len(self.names)} dimensions, {self.n_effective:.0f} effective draws>"
+            f"features in {len(self.names)} dimensions, {self.n_effective:.0f} effective draws"
+            f"{reservations(self.warnings)}>"
         )
 
     def largest(self, count: int = 5) -> tuple[tuple[Feature, float, float], ...]:
@@ -136,6 +137,7 @@ class MomentSteinDiscrepancy:
         return np.array([k for k, feature in enumerate(self.features) if feature.kind in _NAMED])
 
 
+@cautious
 def moment_stein_discrepancy(
     draws: Sample | ArrayLike,
     target: Target | None = None,

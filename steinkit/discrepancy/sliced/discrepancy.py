@@ -14,7 +14,7 @@ from steinkit.discrepancy.bracket import Bracketed
 from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.sliced.slices import Slice, solve_slice
 from steinkit.discrepancy.units import Units, UnitsLike
-from steinkit.errors import UsageError
+from steinkit.errors import Caution, UsageError, cautious, reservations
 from steinkit.sample import DistinctSample, Floats, Sample
 from steinkit.target import Target
 
@@ -94,10 +94,12 @@ class SlicedSteinDiscrepancy(Bracketed):
     def __repr__(self) -> str:
         return (
             f"<SlicedSteinDiscrepancy {self.value:.6g} in {self.bracket}, {len(self.slices)} directions, "
-            f"{len(self.sample)} points in {self.sample.dim} dimensions, {self.units.kind} units>"
+            f"{len(self.sample)} points in {self.sample.dim} dimensions, {self.units.kind} units"
+            f"{reservations(self.warnings)}>"
         )
 
 
+@cautious
 def sliced_stein_discrepancy(
     draws: Sample | ArrayLike,
     target: Target | None = None,
@@ -184,7 +186,17 @@ def sliced_stein_discrepancy(
         sample=sample,
         scores=prepared.scores,
         seconds={"scores": scored - began, "solve": time.perf_counter() - scored},
-        warnings=prepared.notes,
+        warnings=(
+            *prepared.notes,
+            *(
+                Caution(
+                    f"{name}: it lies in {each.bracket}: the bracket's relative width is {each.gap:.1e}, {tolerance:g} "
+                    "was asked for"
+                )
+                for name, each in zip(names, slices, strict=True)
+                if each.gap > tolerance
+            ),
+        ),
     )
 
 

@@ -24,6 +24,7 @@ from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.sliced.slices import solve_slice
 from steinkit.discrepancy.units import Units
+from steinkit.errors import cautious, reservations
 from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Target
 
@@ -57,7 +58,14 @@ class SlicedSteinTest:
     seconds: dict[str, float]
     warnings: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        return (
+            f"<SlicedSteinTest p = {self.p_value:.2g} along {len(self.z)} directions, {self.n_effective:.0f} effective "
+            f"draws{reservations(self.warnings)}>"
+        )
 
+
+@cautious
 def sliced_stein_test(
     draws: Sample | ArrayLike,
     target: Target | None = None,

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from steinkit.discrepancy.bracket import Bracketed
 from steinkit.discrepancy.tolerance import accepted
 from steinkit.discrepancy.units import Units, UnitsLike
-from steinkit.errors import InputError, UsageError
+from steinkit.errors import InputError, UsageError, cautious, reservations
 from steinkit.sample import DistinctSample, Floats, Sample, as_sample
 from steinkit.target import Target
 
@@ -64,9 +64,13 @@ class WassersteinDistance(Bracketed):
     warnings: tuple[str, ...]
 
     def __repr__(self) -> str:
-        return f"<WassersteinDistance {self.value:.6g} in {self.bracket}, {len(self.sample)} points>"
+        return (
+            f"<WassersteinDistance {self.value:.6g} in {self.bracket}, "
+            f"{len(self.sample)} points{reservations(self.warnings)}>"
+        )
 
 
+@cautious
 def wasserstein_distance(
     draws: Sample | ArrayLike,
     target_or_draws: Target | Sample | ArrayLike,

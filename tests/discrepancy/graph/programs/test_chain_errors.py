@@ -17,6 +17,7 @@ from steinkit.discrepancy.graph.programs.chain_form_kernels import (
     ROWS,
     Chain,
     Trace,
+    _cost_behind,
     costate_bound,
     trace,
     two_sum,
@@ -238,3 +239,18 @@ def test_multipliers_that_cancel_prove_no_more_than_they_do(edge, factors):
         cost, bound = exact_cost(form, p), Fraction(float(costate_bound(chain, p)))
         room = (sum(map(abs, fractions(p))) + 1) * Fraction(factors[1] + factors[2] * reach + 1.0 / factors[1])
         assert cost <= bound <= cost + Fraction(1, 2**40) * room
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_is_left_between_two_bounds_costs_what_the_far_bound_s_rows_take(seed):
+    """A force on the last edge and a turn that is that force times the distance to the bound, nearly."""
+    rng = np.random.default_rng(seed)
+    chain, _ = random_end(rng, float(rng.choice([0.7, 2.0**-40])))
+    force = rng.normal() * rng.choice(SIZES)
+    forward = rng.choice([1.0, 1.0 + 2.0**-52, 0.0]) * chain.far * force + rng.choice([0.0, 1.0]) * rng.normal()
+    cost = Fraction(float(_cost_behind(chain, 2, force, forward)))
+    left = abs(Fraction(forward) - Fraction(chain.far) * Fraction(force))
+    exact = Fraction(chain.far_radius) * abs(Fraction(force)) + Fraction(chain.c2) * left
+    assert exact <= cost * (1 + Fraction(1, 2**50))  # its user rounds up the sum
+    room = Fraction(chain.far) * abs(Fraction(force)) + abs(Fraction(forward))
+    assert cost <= exact * (1 + Fraction(1, 2**50)) + Fraction(1, 2**49) * room

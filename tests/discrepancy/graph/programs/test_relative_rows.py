@@ -16,8 +16,8 @@ from support.exact_programs import (
 )
 
 from steinkit.discrepancy.graph.programs import relative_form
-from steinkit.discrepancy.graph.programs.relative_form import RelativeForm, find_forest
-from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
+from steinkit.discrepancy.graph.programs.relative_form import RelativeForm, find_forest, suitable_forms
+from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.spanner.geometry import complete_graph
 
 
@@ -135,3 +135,55 @@ def test_objective_in_relative_variables_is_off_by_no_more_than_its_error(seed, 
             y = np.zeros(len(exact))
             y[k] = np.sign(relative.objective[k]) * relative.box[k]
             assert Fraction(relative.lower_bound(y)[0]) <= max(meant * Fraction(y[k]), 0)
+
+
+@pytest.mark.parametrize("exponent", [-30, 0, 30])
+@pytest.mark.parametrize("members", [2, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_few_weights_with_all_their_digits_are_off_by_no_more_than_the_error(seed, members, exponent):
+    """Scores much smaller or larger than one: sums of the weights themselves round, or of their products with steps."""
+    rng = np.random.default_rng(seed)
+    near = 0.75 + 2.0**-20 * rng.choice(np.arange(-500, 500), (members, 2), replace=False)
+    points = np.concatenate([near, [[3.0, -2.0], [5.0, -2.0]]])
+    weights = rng.dirichlet(np.ones(len(points)))
+    scores = 2.0**exponent * rng.choice([-1.0, 1.0], points.shape)  # times a power of two, hence exact
+    program = SteinProgram(points, scores, weights, complete_graph(points))
+    for j, forest, relative in relative_programs(program, 0.05):
+        exact = in_its_variables(relative, exact_program(program, j), in_relative_variables(program, forest))
+        off = [abs(Fraction(float(b)) - meant) for b, meant in zip(relative.objective, exact, strict=True)]
+        error = fractions(relative.objective_error)
+        assert all(one <= limit for one, limit in zip(off, error, strict=True))
+        assert max(error) < Fraction(1, 2**40) * max(map(abs, exact))
+
+
+@pytest.mark.parametrize("place", range(5))
+def test_what_points_have_in_common_is_in_no_row_wherever_it_stands(place):
+    """The same rows, with the same digits, whichever number the root of a cluster has."""
+    rng = np.random.default_rng(1)
+    points = 0.7 + 1e-9 * rng.standard_normal((5, 2))
+
+    def rows(order):
+        program = SteinProgram(points[order], -points[order], np.full(5, 0.2), complete_graph(points[order]))
+        ((_, forest, relative), _) = relative_programs(program, 0.05)
+        (root,) = np.flatnonzero(forest.parent < 0)
+        number = {5 * k + i: 5 * k + int(order[i]) for k in range(3) for i in range(5)}
+        found = [({number[k]: value for k, value in row}, radius) for row, radius in rays_of(relative)]
+        return int(order[root]), sorted(ray(row, radius) for row, radius in found)
+
+    root, expected = rows(np.arange(5))
+    order = np.roll([root, *(i for i in range(5) if i != root)], place)
+    assert rows(order) == (root, expected)
+
+
+def test_forests_are_the_same_in_any_unit():
+    """Factors (c1, c2/u, c3/u^2) hold functions of u x to what (c1, c2, c3) hold functions of x to."""
+    program = clustered_program(3, dim=2)
+    found = []
+    for unit in (1.0, 2.0**10, 2.0**-10):
+        c = program.factors
+        factors = SteinFactors(c.value, c.gradient / unit, c.smoothness / unit**2)
+        bounds = None if program.bounds is None else unit * program.bounds
+        scaled = SteinProgram(unit * program.points, program.scores, program.weights, program.graph, factors, bounds)
+        found.append([form.forest.parent.tolist() for form in suitable_forms(scaled)])
+    assert max(map(max, found[0])) >= 0
+    assert found[0] == found[1] == found[2]

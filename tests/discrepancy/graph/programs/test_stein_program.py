@@ -122,3 +122,12 @@ def test_stein_function_maps_variables_back():
 def test_stein_factors_must_be_three_positive_numbers(factors):
     with pytest.raises(sk.UsageError, match="three positive numbers"):
         SteinFactors.of(factors)
+
+
+def test_stein_factors_and_where_rows_cannot_bind_any_more():
+    """2 c1/c2, 2 c2/c3 and 4 c2/c3, all of them 2, 2 and 4 unless told otherwise."""
+    assert SteinFactors() == SteinFactors.of((1.0, 1.0, 1.0))
+    factors = SteinFactors(3.0, 5.0, 7.0)
+    assert factors.value_reach == pytest.approx(6.0 / 5.0)
+    assert factors.gradient_reach == pytest.approx(10.0 / 7.0)
+    assert factors.taylor_reach == pytest.approx(20.0 / 7.0)

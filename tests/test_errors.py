@@ -119,7 +119,9 @@ def test_merged_duplicates_are_only_noted():
 
 
 def test_samples_side_by_side():
-    found, warned = told(sk.compare, {"long": DRAWS, "short": DRAWS[:20]}, sk.targets.Normal(0.0, dim=5), measures="graph")
+    found, warned = told(
+        sk.compare, {"long": DRAWS, "short": DRAWS[:20]}, sk.targets.Normal(0.0, dim=5), measures="graph"
+    )
     assert [each.partition(":")[0] for each in warned[:2]] == ["long", "short"]
     assert "from 20 to 40 draws" in warned[2]
     assert repr(found).endswith("3 warnings>")

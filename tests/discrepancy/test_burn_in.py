@@ -1,0 +1,51 @@
+"""Whether the first draws are off: right draws of a funnel, whose scores have heavy tails, and chains started far off."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from steinkit.discrepancy.burn_in import burn_in_p_value, early_rows
+from steinkit.discrepancy.cross_fitting import Draws
+from steinkit.discrepancy.preparation import prepare
+from steinkit.discrepancy.units import Units
+
+
+def p_value(points, scores):
+    """Of chains, shape (chains, draws, d)."""
+    prepared = prepare(points, None, scores=scores, weights=None, bounds=None)
+    units, draws = Units.of("own", prepared.points), Draws.of(None, prepared)
+    return burn_in_p_value(replace(draws, points=units.points(draws.points), scores=units.scores(draws.scores)))
+
+
+def funnel(seed, n):
+    """Draws of v ~ N(0, 9), x | v ~ N(0, exp v), and their scores."""
+    rng = np.random.default_rng(seed)
+    v = 3.0 * rng.standard_normal(n)
+    x = np.exp(v / 2) * rng.standard_normal(n)
+    square = x**2 * np.exp(-v)
+    return np.column_stack([v, x]), np.column_stack([-v / 9 - 0.5 + square / 2, -x * np.exp(-v)])
+
+
+def test_right_draws_of_a_funnel_have_no_bad_start():
+    """One draw in its neck may lie further out than all later ones; two of 100 may be accused at .01."""
+    accused = 0
+    for seed in range(100):
+        points, scores = funnel(seed, 500)
+        accused += p_value(points[None], scores[None]) <= 0.01
+    assert accused <= 2
+
+
+def test_a_start_far_off_is_seen_in_one_chain_and_in_many():
+    for chains in (1, 4):
+        x = np.random.default_rng(chains).standard_normal((chains, 1000, 3))
+        assert p_value(x, -x) > 0.01
+        x[:, :60] += 3.0
+        assert p_value(x, -x) < 1e-4
+
+
+def test_the_first_tenth_is_of_every_chain():
+    x = np.random.default_rng(0).standard_normal((2, 15, 1))
+    prepared = prepare(x, None, scores=-x, weights=None, bounds=None)
+    early, late = early_rows(Draws.of(None, prepared))
+    assert early.tolist() == [0, 1, 15, 16]
+    assert sorted([*early, *late]) == list(range(30))

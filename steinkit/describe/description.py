@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from steinkit.describe.claims import DescribedMeasure, claimed, place
-from steinkit.describe.numbers import compact, count
+from steinkit.describe.claims import DescribedMeasure, claimed
+from steinkit.describe.numbers import compact, count, ordinal
 from steinkit.describe.statement import Statement
 from steinkit.describe.table import Table
 
 Document = Mapping[str, Any]
 
-_PLACES = {"above": "above all of them", "below": "below all of them", "within": "within their range"}
+_LARGEST, _SMALLEST = "the largest", "the smallest"
 
 
 @dataclass(frozen=True)
@@ -98,11 +98,25 @@ def spread(reference: Document) -> tuple[float, float]:
 
 
 def standing(entry: Document, reference: Document, caution: str = "") -> str:
-    """Where a sample stands among independent ones and how many times their median it has; a caution if below."""
-    where = place(entry["lower"], entry["upper"], *spread(reference))
+    """A sample's rank with independent ones, and how many times their median it has; a caution if it is the smallest.
+
+    Sizes, and no verdict: the largest of six is one of six right samples, and most of right chains that mix slowly.
+    """
+    rank, of = rank_among(entry, reference), len(reference["samples"]) + 1
+    chance = f"; one right sample in {of} is so by chance" if rank == _LARGEST else ""
     median = reference["median"]
     times = f", at {entry['value'] / median:.2f} times their median" if median > 0.0 else ""  # U-statistics need not be
-    return f"{_PLACES[where]}{times}{caution if where == 'below' else ''}"
+    return f"{rank} of the {of} together{times}{chance}{caution if rank == _SMALLEST else ''}"
+
+
+def rank_among(entry: Document, reference: Document) -> str:
+    """The rank of a sample together with independent ones, as far as the brackets tell: "the 2nd to 3rd smallest"."""
+    samples = reference["samples"]
+    first = 1 + sum(each["upper"] < entry["lower"] for each in samples)
+    last = 1 + sum(each["lower"] <= entry["upper"] for each in samples)
+    if first > len(samples):
+        return _LARGEST
+    return _SMALLEST if last == 1 else f"the {' to '.join(dict.fromkeys(map(ordinal, (first, last))))} smallest"
 
 
 def spent(entry: Document) -> str:

@@ -6,7 +6,7 @@ most, is said where the entry has "findings", those of `GraphSteinDiscrepancy.fi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from steinkit.describe.claims import CERTIFIED_BETWEEN, DescribedMeasure, claimed, place
@@ -28,8 +28,11 @@ _DIRECTIONS = {
     "narrow": "the draws are too concentrated for this target: the flow that would mend the sample pushes them apart",
     "strays": "the draws stray too far from the modes: the flow that would mend the sample moves them uphill",
     "crowds": "the draws crowd the modes too closely: the flow that would mend the sample moves them apart",
-    "unclear": "the sample is neither plainly shifted nor stretched; the picture shows where it is off",
 }
+_UNCLEAR = "No shift or stretch of a single coordinate explains it beyond chance; the picture shows where it is off."
+_NOISE = "Independent samples score as much, so what follows may be sampling noise."
+_NOISE_UNKNOWN = "What independent samples score is not known, so what follows may be sampling noise."
+_NO_SHARES = "in a right sample some carry more than others"
 _NO_PRAISE = "; a sample that is too concentrated can be, so this alone is no praise"
 _LIMITS = (
     "What this does not prove: a region of the target that no draw has visited, such as a second mode far from the "
@@ -41,9 +44,9 @@ _LIMITS = (
 def describe_graph(
     measure: DescribedMeasure, entry: Document, reference: Document | None, sample: Document
 ) -> Description:
-    """Everything from the number to the method, and a table of brackets and shares."""
+    """Everything from the number to the method, and a table of brackets beside what independent samples have."""
     said = (*graph_statements(entry, reference, sample), _method(entry, sample))
-    return Description(measure.title, said, _table(entry))
+    return Description(measure.title, said, _table(entry, reference))
 
 
 def graph_statements(entry: Document, reference: Document | None, sample: Document) -> tuple[Statement, ...]:
@@ -99,28 +102,46 @@ def _comparison(entry: Document, reference: Document | None) -> str:
 
 
 def _coordinates(entry: Document, findings: Mapping[str, Any], reference: Document | None) -> str:
-    """What each coordinate carries, and which way the heaviest ones are off."""
-    rows = entry["coordinates"]
-    total = sum(row["value"] for row in rows)
-    order = sorted(range(len(rows)), key=lambda j: -rows[j]["value"])
+    """What each coordinate carries beside independent draws, and which way those are off whose moments say the same."""
+    rows, expected = entry["coordinates"], expected_by_coordinate(entry, reference)
+    excess = [row["value"] for row in rows] if expected is None else times_expected(rows, expected)
+    order = sorted(range(len(rows)), key=lambda j: -excess[j])
     said = []
     if len(rows) > 1:
-        shares = [f"{rows[j]['name']} {_share(rows[j]['value'], total)} ({rows[j]['value']:.4g})" for j in order]
+        each = [f"{rows[j]['name']} {rows[j]['value']:.4g}" for j in order]
+        if expected is not None:
+            each = [f"{name} ({excess[j]:.2f} times)" for name, j in zip(each, order, strict=True)]
         more = len(rows) - _NAMED_COORDINATES
-        named = ", ".join([*shares[:_NAMED_COORDINATES], *([f"{more} more"] if more > 0 else [])])
-        said.append(f"Coordinate by coordinate: {named}.")
-    heavy = [j for j in order[:_DESCRIBED_COORDINATES] if rows[j]["value"] >= 0.5 * rows[order[0]]["value"]]
+        named = ", ".join([*each[:_NAMED_COORDINATES], *([f"{more} more"] if more > 0 else [])])
+        beside = _NO_SHARES if expected is None else "times the median of independent samples"
+        said.append(f"Coordinate by coordinate ({beside}): {named}.")
     if findings:
-        said += [f"In {rows[j]['name']}, {_DIRECTIONS[findings['directions'][j]]}." for j in heavy]
-    if said and _may_be_noise(entry, reference):
-        said.insert(0, "Independent samples score as much, so what follows may be sampling noise.")
+        clear = [j for j in order[:_DESCRIBED_COORDINATES] if findings["directions"][j] in _DIRECTIONS]
+        said += [f"In {rows[j]['name']}, {_DIRECTIONS[findings['directions'][j]]}." for j in clear]
+        said += [] if clear else [_UNCLEAR]
+    if said and (caution := _caution(entry, findings, reference)):
+        said.insert(0, caution)
     return " ".join(said)
 
 
-def _may_be_noise(entry: Document, reference: Document | None) -> bool:
+def expected_by_coordinate(entry: Document, reference: Document | None) -> list[float] | None:
+    """What each coordinate carries in independent samples, where that is known."""
+    expected: list[float] | None = None if reference is None else reference.get("coordinates")
+    return expected if expected is not None and len(expected) == len(entry["coordinates"]) else None
+
+
+def times_expected(rows: Sequence[Mapping[str, Any]], expected: Sequence[float]) -> list[float]:
+    """Each coordinate's value over that of independent samples."""
+    return [row["value"] / each if each > 0.0 else 1.0 for row, each in zip(rows, expected, strict=True)]
+
+
+def _caution(entry: Document, findings: Mapping[str, Any], reference: Document | None) -> str:
+    """That all of it may be noise, unless independent samples score less for certain, or moments confirm a part."""
+    if any(each in _DIRECTIONS for each in findings.get("directions", ())):
+        return ""
     if reference is None or len(reference["samples"]) < 2:
-        return False
-    return place(entry["lower"], entry["upper"], *spread(reference)) == "within"
+        return _NOISE_UNKNOWN
+    return "" if place(entry["lower"], entry["upper"], *spread(reference)) == "above" else _NOISE
 
 
 def _draws(entry: Document, findings: Mapping[str, Any], sample: Document) -> str:
@@ -148,16 +169,14 @@ def _method(entry: Document, sample: Document) -> Statement:
     return Statement("method", "How was it computed?", text)
 
 
-def _table(entry: Document) -> Table:
+def _table(entry: Document, reference: Document | None) -> Table:
+    expected = expected_by_coordinate(entry, reference)
+    medians = None if expected is None or reference is None else [*expected, reference["median"]]
     rows = []
-    for each in (*entry["coordinates"], {**entry, "name": "total"}):
+    for k, each in enumerate((*entry["coordinates"], {**entry, "name": "total"})):
         lower, upper = each["lower"], each["upper"]
         shown = "see bracket" if _is_wide(entry) else midpoint(lower, upper)
-        share = _share(0.5 * (lower + upper), entry["value"])
-        rows.append((each["name"], shown, share, " and ".join(rounded_outwards(lower, upper))))
-    columns = ("coordinate", "discrepancy", "share", CERTIFIED_BETWEEN)
+        ratio = [] if medians is None else [f"{times_expected([each], [medians[k]])[0]:.2f}"]
+        rows.append((each["name"], shown, *ratio, " and ".join(rounded_outwards(lower, upper))))
+    columns = ("coordinate", "discrepancy", *(["times independent"] if medians else []), CERTIFIED_BETWEEN)
     return Table(f"{sentence(TITLE)} by coordinate", columns, tuple(rows))
-
-
-def _share(value: float, total: float) -> str:
-    return f"{value / total if total > 0.0 else 0.0:.0%}"

@@ -45,6 +45,12 @@ def count(n: int, what: str) -> str:
     return f"{n} {what}{'' if n == 1 else 's'}"
 
 
+def ordinal(n: int) -> str:
+    """1st, 2nd, 3rd, 4th, ..."""
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n}{'th' if n % 100 in (11, 12, 13) else ending}"
+
+
 def listed(names: Sequence[str], *, most: int = _NAMED, of: str = "others") -> str:
     """Names in a sentence: "a, b and c", or "a, b, c and 4 others"."""
     if len(names) > most + 1:

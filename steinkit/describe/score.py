@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from steinkit.describe.claims import CERTIFIED_BETWEEN, ESTIMATE, place
-from steinkit.describe.description import Description, Document, ScoredMeasure, spread
+from steinkit.describe.claims import CERTIFIED_BETWEEN, ESTIMATE
+from steinkit.describe.description import Description, Document, ScoredMeasure, rank_among, spread
 from steinkit.describe.numbers import compact, count, number, rounded_outwards, sentence
 from steinkit.describe.render import running_text
 from steinkit.describe.statement import Statement
@@ -19,7 +19,6 @@ from steinkit.describe.verdict import verdict_headline, verdict_statements
 FindScored: TypeAlias = Callable[[str], ScoredMeasure]
 
 _ON_THE_LEFT = ("measure", "coordinate", "between", CERTIFIED_BETWEEN, "independent samples")
-_PLACES = {"above": "above all", "below": "below all", "within": "within the range of"}
 _BARE = (
     "A bare number does not say: it shrinks as draws are added, at a level set by the target. Score independent draws "
     "beside it (--reference), or other samples of the same size."
@@ -74,8 +73,7 @@ def headline(name: str, document: Document, find: FindScored) -> str:
     reference = document["references"].get(entry["measure"])
     if reference is None:
         return head
-    where = _PLACES[place(entry["lower"], entry["upper"], *spread(reference))]
-    return f"{head}: {where} {count(len(reference['samples']), 'independent sample')} from the target"
+    return f"{head}: {rank_among(entry, reference)} of it and {count(len(reference['samples']), 'independent sample')}"
 
 
 def measures_table(document: Document, described: list[Description], find: FindScored) -> Table:

@@ -44,11 +44,14 @@ class Reference:
         Certified brackets.
     n : int
         Draws in each sample.
+    coordinates : ndarray, shape (repeats, d), or None
+        What each coordinate carries of each value; None where the discrepancy is no sum over them.
     """
 
     lower: Floats
     upper: Floats
     n: int
+    coordinates: Floats | None = None
 
     @property
     def values(self) -> Floats:
@@ -64,10 +67,12 @@ class Reference:
     def document(self) -> dict[str, Any]:
         """What JSON documents say of them."""
         brackets = zip(self.values.tolist(), self.lower.tolist(), self.upper.tolist(), strict=True)
+        medians = None if self.coordinates is None else np.median(self.coordinates, axis=0).tolist()
         return {
             "draws": self.n,
             "median": self.median,
             "samples": [{"value": value, "lower": lower, "upper": upper} for value, lower, upper in brackets],
+            "coordinates": medians,
         }
 
 

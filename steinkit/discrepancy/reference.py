@@ -65,8 +65,10 @@ def reference_discrepancy(
     if n < 1 or repeats < 1:
         raise UsageError(f"n and repeats must be at least 1; received {n} and {repeats}")
     generators = np.random.default_rng(rng).spawn(repeats)
-    brackets = np.empty((2, repeats))
+    brackets, coordinates = np.empty((2, repeats)), []
     for k in progress_bar("reference samples", shown=progress, unit="it", steps=range(repeats)):
         result = discrepancy(as_sample(target.sample(n, generators[k])), target, **settings)
         brackets[:, k] = result.lower, result.upper
-    return Reference(lower=brackets[0], upper=brackets[1], n=n)
+        coordinates.append(getattr(result, "coordinate_values", None))
+    known = None if any(each is None for each in coordinates) else np.array(coordinates, dtype=np.float64)
+    return Reference(lower=brackets[0], upper=brackets[1], n=n, coordinates=known)

@@ -44,6 +44,12 @@ class Measurement:
     warnings: tuple[str, ...]
     unranked: str = ""
 
+    @property
+    def coordinate_values(self) -> list[float] | None:
+        """What each coordinate carries of the value; None where it is no sum over them."""
+        rows = self.document.get("coordinates", [{}])
+        return [each["value"] for each in rows] if all("value" in each for each in rows) else None
+
 
 @dataclass(frozen=True)
 class NoSettings:

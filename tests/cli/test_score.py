@@ -103,7 +103,7 @@ class TestText:
         assert lines[0] == "draws.csv against target normal"
         assert lines[2].startswith("No bias found that 200 draws")
         head = next(k for k, line in enumerate(lines) if line.startswith("coordinate"))
-        assert lines[head].split()[:3] == ["coordinate", "discrepancy", "share"]
+        assert lines[head].split()[:3] == ["coordinate", "discrepancy", "certified"]
         for line, name, value in zip(
             lines[head + 1 :], ["a", "b", "total"], [*result.coordinate_values, result.value], strict=False
         ):

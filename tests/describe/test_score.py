@@ -69,7 +69,7 @@ def test_a_page_says_that_a_bare_number_does_not_say(references, wanted):
 def test_the_headline_places_the_first_measure():
     known = document("classical", references=["classical"])
     assert headline("a.csv", known, MEASURES.__getitem__) == (
-        "Classical Stein discrepancy 0.5000 for a.csv: above all 1 independent sample from the target"
+        "Classical Stein discrepancy 0.5000 for a.csv: the largest of it and 1 independent sample"
     )
     assert headline("a.csv", document("new"), MEASURES.__getitem__) == "New Stein discrepancy 0.5000 for a.csv"
 
@@ -79,8 +79,11 @@ def test_where_a_sample_stands_among_independent_ones_is_said_of_every_measure()
     several = REFERENCE | {"samples": REFERENCE["samples"] * 2}
     found["references"] = {"new": several, "kernel": several | {"median": -0.1}}
     new, kernel = (each.statements[1].text for each in descriptions(found, MEASURES.__getitem__))
-    assert new.endswith("median 0.2. This sample is above all of them, at 2.50 times their median.")
-    assert kernel.endswith("median -0.1. This sample is above all of them.")  # there are no times of a negative number
+    chance = "; one right sample in 3 is so by chance."
+    assert new.endswith(f"median 0.2. This sample is the largest of the 3 together, at 2.50 times their median{chance}")
+    assert kernel.endswith(
+        f"median -0.1. This sample is the largest of the 3 together{chance}"
+    )  # there are no times of a negative number
 
 
 def test_a_page_asks_no_question_twice():

@@ -33,16 +33,17 @@ def _part(middles):
 
 
 @pytest.mark.parametrize(
-    ("middles", "place"),
+    ("middles", "rank"),
     [
-        ([0.1, 0.2, 0.25], "above all 3 independent samples"),
-        ([0.6, 0.7, 0.8], "below all 3 independent samples"),
-        ([0.4, 0.5, 0.8], "within the range of 3 independent samples"),
-        ([0.1, 0.2, 0.4905], "within the range of 3 independent samples"),  # the brackets overlap
+        ([0.1, 0.2, 0.25], "the largest"),
+        ([0.6, 0.7, 0.8], "the smallest"),
+        ([0.4, 0.5, 0.8], "the 2nd to 3rd smallest"),
+        ([0.1, 0.2, 0.4995], "the 3rd to 4th smallest"),  # the brackets overlap
     ],
 )
-def test_place_among_independent_samples(middles, place):
-    assert _part(middles).headline == f"Graph Stein discrepancy 0.5000 for draws.json: {place} from the target"
+def test_rank_among_independent_samples(middles, rank):
+    head = "Graph Stein discrepancy 0.5000 for draws.json"
+    assert _part(middles).headline == f"{head}: {rank} of it and 3 independent samples"
 
 
 def test_the_bracket_and_the_ratio_are_told():

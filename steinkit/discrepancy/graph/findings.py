@@ -6,6 +6,12 @@ mean largest among the functions admitted. So g points from where draws lie to w
 off against it. The diffusion operator of a covariance coefficient a is Langevin's applied to a g, which is then the
 flow; the directions are about its part a_jj g_j, which has the sign of g_j.
 
+What g shows of a right sample is noise, and a coordinate is off in its g as well where only a correlated one is wrong.
+So a direction is said only where moments that are zero under the target say the same beyond chance, given the other
+coordinates and whatever these are: for a shift the means of the score s_j and of (C s)_j, for the rest those of
+1 + c_j s_j and 1 + c_j (C s)_j, where c = x - m and C is the draws' covariance, in standard units. For a normal target
+the mean of C s is minus the shift itself, which leaves correlated coordinates out.
+
 References
 ----------
 .. [1] Q. Liu and D. Wang, "Stein variational gradient descent", NeurIPS 2016, theorem 3.1.
@@ -13,15 +19,92 @@ References
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from steinkit.sample import DistinctSample, Floats
+from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy, moment_stein_discrepancy
+from steinkit.errors import InputError
+from steinkit.sample import DistinctSample, Floats, Integers, as_sample
 
 _LEADING_DRAWS = 3
 _CLEAR = 0.4  # share of a coordinate's discrepancy from which a shift or a stretch explains it
 _PREVAILS = 2.0  # times the other part of the mean of h, from which one is worth a word
+_SIGNIFICANT = 3.0  # standard errors
+
+
+@dataclass(frozen=True, eq=False)
+class CoordinateMoments:
+    """How many standard errors moments of the coordinates are from zero, shape (2, d) each.
+
+    Given the other coordinates in the first row, and whatever these are in the second.
+
+    Attributes
+    ----------
+    location : ndarray
+        Negative where the draws are too high.
+    spread : ndarray
+        Negative where they are too wide.
+    """
+
+    location: Floats
+    spread: Floats
+
+
+def moments_of(sample: DistinctSample, scores: Floats, bounds: Floats | None) -> CoordinateMoments | None:
+    """The coordinates' moments, from the draws in their order; None where there are too few, or one never changes."""
+    rows = sample.inverse[sample.inverse >= 0]
+    weights = (sample.weights / sample.counts)[rows]
+    points, at_draws = sample.points[rows], scores[rows]
+    try:
+        found = moment_stein_discrepancy(as_sample(points), scores=at_draws, weights=_unequal(weights), bounds=bounds)
+    except InputError:
+        return None
+    own = {kind: _rows_of(found, kind) for kind in ("location", "spread")}
+    location, spread = (found.z[own[kind]] for kind in ("location", "spread"))
+    if bounds is not None:  # where the score itself does not have mean zero
+        return CoordinateMoments(np.stack([location, location]), np.stack([spread, spread]))
+    p, unit = weights / weights.sum(), found.units.scale
+    centred = (points - p @ points) / unit
+    turned = (at_draws * unit) @ ((p[:, None] * centred).T @ centred)
+    times = found.autocorrelation_time
+    return CoordinateMoments(
+        np.stack([location, _z(turned, p, times[own["location"]].max())]),
+        np.stack([spread, _z(1.0 + centred * turned, p, times[own["spread"]].max())]),
+    )
+
+
+def _rows_of(moments: MomentSteinDiscrepancy, kind: str) -> Integers:
+    return np.array([k for k, feature in enumerate(moments.features) if feature.kind == kind])
+
+
+def _z(values: Floats, p: Floats, autocorrelation_time: float) -> Floats:
+    """Weighted means over their standard errors, coordinate by coordinate; 0 for what does not change."""
+    mean = p @ values
+    error = np.sqrt(autocorrelation_time * (p**2 @ (values - mean) ** 2))
+    return np.divide(mean, error, out=np.zeros_like(mean), where=error > 0.0)
+
+
+def _unequal(weights: Floats) -> Floats | None:
+    """Weights; None where all are the same, so that autocorrelation is allowed for."""
+    return None if (weights == weights[0]).all() else weights
+
+
+def confirmed(found: str, moments: CoordinateMoments | None, j: int) -> str:
+    """A direction of coordinate j, "unclear" where its moments do not say the same beyond chance."""
+    if moments is None:
+        return "unclear"
+    location, spread = moments.location[:, j], moments.spread[:, j]
+    agreeing = {
+        "high": -location,
+        "low": location,
+        "wide": -spread,
+        "strays": -spread,
+        "narrow": spread,
+        "crowds": spread,
+    }
+    return found if found in agreeing and (agreeing[found] >= _SIGNIFICANT).all() else "unclear"
 
 
 def influences(sample: DistinctSample, h: Floats) -> dict[str, Any]:

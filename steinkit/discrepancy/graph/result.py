@@ -12,7 +12,7 @@ from steinkit.describe.numbers import count
 from steinkit.describe.render import running_text
 from steinkit.describe.statement import cautioned
 from steinkit.discrepancy.bracket import Bracketed, Reference
-from steinkit.discrepancy.graph.findings import direction, influences
+from steinkit.discrepancy.graph.findings import confirmed, direction, influences, moments_of
 from steinkit.discrepancy.graph.saturation import advice, expected_saturation, is_saturated, relative_width, spacing
 from steinkit.discrepancy.graph.spanner.geometry import Graph
 from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
@@ -123,8 +123,10 @@ class GraphSteinDiscrepancy(Bracketed):
     @property
     def _right_spacing(self) -> float:
         """The spacing that draws would have, were they as wide as the target by their scores."""
-        width = relative_width(self.sample.weights, self.sample.points, self.scores, self.bounds)
-        return spacing(self.graph, self.stein_factors) / width
+        near = spacing(self.graph, self.stein_factors)
+        if self.units.kind == "own":  # which shrink with the sample
+            return near
+        return near / relative_width(self.sample.weights, self.sample.points, self.scores, self.bounds)
 
     @property
     def drift(self) -> Floats:
@@ -194,12 +196,14 @@ class GraphSteinDiscrepancy(Bracketed):
         Returns
         -------
         dict
-            "gap" and "tolerance" of the bracket, "directions" (one a coordinate), "draws" and "half".
+            "gap" and "tolerance" of the bracket, "directions" (one a coordinate, "unclear" where its moments do not
+            say the same), "draws" and "half".
         """
+        moments = moments_of(self.sample, self.scores, self.bounds)
         return {
             "gap": self.gap,
             "tolerance": self.tolerance,
-            "directions": [self._direction(j) for j in range(self.sample.dim)],
+            "directions": [confirmed(self._direction(j), moments, j) for j in range(self.sample.dim)],
             **influences(self.sample, self.test_function),
         }
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.graph.findings import direction
+from steinkit.discrepancy.graph.findings import CoordinateMoments, confirmed, direction, moments_of
 
+NORMAL = sk.targets.Normal(0.0, dim=2)
 X = np.array([-1.0, -1.0, 1.0, 1.0])
 QUARTERS = np.full(4, 0.25)
 NEITHER = np.array([1.0, -1.0, 1.0, -1.0])  # a flow without shift or stretch
@@ -70,3 +71,44 @@ def test_findings_hold_the_draws_that_weigh_most():
     influence = np.sort(q * np.abs(h))[::-1]
     assert influence[: found["half"]].sum() >= 0.5 * influence.sum() > influence[: found["half"] - 1].sum()
     assert (found["gap"], found["tolerance"]) == (result.gap, result.tolerance)
+
+
+@pytest.mark.parametrize(
+    ("found", "location", "spread", "said"),
+    [
+        ("high", (-3.1, -3.1), (0.0, 0.0), "high"),
+        ("high", (-3.1, -2.9), (0.0, 0.0), "unclear"),  # whatever the others are, it is not
+        ("high", (-2.9, -3.1), (0.0, 0.0), "unclear"),
+        ("high", (3.1, 3.1), (0.0, 0.0), "unclear"),
+        ("low", (3.1, 3.1), (0.0, 0.0), "low"),
+        ("wide", (9.0, 9.0), (-3.1, -3.1), "wide"),
+        ("wide", (9.0, 9.0), (3.1, 3.1), "unclear"),
+        ("strays", (0.0, 0.0), (-3.1, -3.1), "strays"),
+        ("narrow", (0.0, 0.0), (3.1, 3.1), "narrow"),
+        ("crowds", (0.0, 0.0), (3.1, -3.1), "unclear"),
+        ("crowds", (0.0, 0.0), (3.1, 3.1), "crowds"),
+        ("unclear", (9.0, 9.0), (9.0, 9.0), "unclear"),
+    ],
+)
+def test_a_direction_is_said_where_both_moments_say_the_same(found, location, spread, said):
+    columns = (np.array([[9.0, each] for each in pair]) for pair in (location, spread))
+    assert confirmed(found, CoordinateMoments(*columns), 1) == said
+
+
+def test_without_moments_no_direction_is_said():
+    assert confirmed("high", None, 0) == "unclear"
+    few = sk.graph_stein_discrepancy([[0.0], [0.5], [3.0]], sk.targets.Normal(0.0))
+    assert few.findings()["directions"] == ["unclear"]
+
+
+def test_moments_are_those_of_the_draws_with_repeats_and_weights():
+    """Chains of an autocorrelation time of two: every draw twice, beside the same as weights."""
+    draws = np.random.default_rng(0).standard_normal((400, 2)) + 0.3
+    once, twice = (sk.graph_stein_discrepancy(each, NORMAL) for each in (draws, np.repeat(draws, 2, axis=0)))
+    found = [moments_of(each.sample, each.scores, None) for each in (once, twice)]
+    mean, sd = -draws.mean(axis=0), draws.std(axis=0)
+    assert found[0].location[0] == pytest.approx(mean / sd * 20.0, rel=0.3)
+    assert found[1].location[0] == pytest.approx(found[0].location[0], rel=0.3)  # and not times the root of two
+    weighted = sk.graph_stein_discrepancy(draws, NORMAL, weights=1.0 + (draws[:, 0] > 0.3))
+    heavier = moments_of(weighted.sample, weighted.scores, None)
+    assert (heavier.location[:, 0] < found[0].location[:, 0]).all()

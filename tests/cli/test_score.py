@@ -261,7 +261,7 @@ class TestReference:
     def test_five_samples_by_default(self, steinkit, sample_file):
         outcome = steinkit("score", sample_file, "--target", "normal", "--json")
         reference = outcome.document["reference"]
-        assert list(reference) == ["draws", "median", "samples"]
+        assert list(reference) == ["draws", "median", "samples", "coordinates"]
         assert reference["draws"] == 200
         assert len(reference["samples"]) == 5
         assert all(sample["lower"] <= sample["value"] <= sample["upper"] for sample in reference["samples"])

@@ -13,6 +13,7 @@ from steinkit.discrepancy.graph.engines.chain import newton_system as chain
 from steinkit.discrepancy.graph.programs.chain_form import ChainProgram
 from steinkit.discrepancy.graph.programs.chain_form_kernels import (
     EDGE,
+    LIPSCHITZ_EDGE,
     ROWS,
     _add,
     _times,
@@ -111,11 +112,12 @@ def assert_enough_is_set_aside(form, y):
         return
     below, above = max(-radius - row, -box - gamma), min(radius - row, box - gamma)
     kappa = abs(min(max(Fraction(0), below), above)) / total
-    assert kappa * max(1, total / Fraction(data.c1)) <= Fraction(slack)
+    chords = [Fraction(data.c3) * Fraction(h) / 2 for h in data.step[data.kind == LIPSCHITZ_EDGE]]
+    assert kappa * max(1, total / Fraction(data.c1), max(chords, default=0) / Fraction(data.c2)) <= Fraction(slack)
     assert kappa * sum(gain * abs(value) for gain, value in zip(gains, fractions(data.value), strict=True)) <= loss
 
 
-@pytest.mark.parametrize("factors", [(1.0, 1.0, 1.0), (1.0, 16.0, 64.0)])
+@pytest.mark.parametrize("factors", [(1.0, 1.0, 1.0), (1.0, 16.0, 64.0), (64.0, 1.0, 64.0)])
 @pytest.mark.parametrize("noise", [1e-16, 1e-13, 1e-9])
 @pytest.mark.parametrize("seed", range(10))
 def test_what_is_set_aside_for_the_last_shift_is_enough(seed, noise, factors):

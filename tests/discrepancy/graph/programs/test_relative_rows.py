@@ -8,6 +8,8 @@ from support.exact_programs import (
     CLOSE,
     clustered_program,
     distance,
+    dyadic_scores,
+    dyadic_weights,
     exact_program,
     exact_upper_bound,
     fractions,
@@ -66,8 +68,23 @@ def size_of_difference(program, forest, j, k):
 @pytest.mark.parametrize("nearness", [2.0**-15, 0.05, 10.0])
 @pytest.mark.parametrize("seed", range(8))
 def test_relative_rows_are_the_rows_of_the_definition(seed, nearness):
+    assert_rows_are_those_of_the_definition(clustered_program(seed), nearness)
+
+
+@pytest.mark.parametrize("bounded", [False, True])
+@pytest.mark.parametrize("factors", [(8.0, 0.5, 32.0), (0.25, 8.0, 32.0), (8.0, 8.0, 0.25), (0.25, 0.5, 8.0)])
+def test_relative_rows_are_those_of_the_definition_however_far_the_parent(factors, bounded):
+    """All four of 2 c1 + c2 D, c3 D^2/2, 2 c2 and c3 D are the smallest somewhere."""
+    rng = np.random.default_rng(5)
+    points = np.unique(rng.integers(1, 33, (6, 2)) / 4.0, axis=0)
+    bounds = np.array([[0.0, 9.0], [-np.inf, 8.5]]) if bounded else None
+    scores, weights, graph = dyadic_scores(rng, points.shape), dyadic_weights(rng, len(points)), complete_graph(points)
+    program = SteinProgram(points, scores, weights, graph, SteinFactors.of(factors), bounds)
+    assert_rows_are_those_of_the_definition(program, 1e3)
+
+
+def assert_rows_are_those_of_the_definition(program, nearness):
     """Every row is one of the definition's or follows from it, and none of the definition's is missing."""
-    program = clustered_program(seed)
     for j, forest, relative in relative_programs(program, nearness):
         maps = in_relative_variables(program, forest)
         box = [({k: Fraction(1)}, limit) for k, limit in enumerate(exact_program(program, j).box)]
@@ -158,9 +175,9 @@ def test_a_few_weights_with_all_their_digits_are_off_by_no_more_than_the_error(s
 
 @pytest.mark.parametrize("place", range(5))
 def test_what_points_have_in_common_is_in_no_row_wherever_it_stands(place):
-    """The same rows, with the same digits, whichever number the root of a cluster has."""
+    """The same rows, with the same digits, whichever number the root of a cluster has; around zero steps round."""
     rng = np.random.default_rng(1)
-    points = 0.7 + 1e-9 * rng.standard_normal((5, 2))
+    points = 1e-9 * rng.standard_normal((5, 2))
 
     def rows(order):
         program = SteinProgram(points[order], -points[order], np.full(5, 0.2), complete_graph(points[order]))

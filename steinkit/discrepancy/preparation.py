@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.discrepancy.modes import far_apart
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import Caution, InputError, UsageError
 from steinkit.sample import DistinctSample, Floats, Integers, Sample, as_sample, first_occurrences
@@ -79,6 +80,7 @@ class Prepared:
             points=replace(raw.points, points=points, scores=None),
             scores=scores,
             bounds=limits,
+            notes=(*raw.notes, *far_apart(self.points, self.scores, chosen)),
             units=chosen,
             original=raw,
         )

@@ -231,7 +231,8 @@ def verdict(
     moments = moment_stein_discrepancy(scored, bounds=prepared.bounds)
     sliced = sliced_stein_test(scored, bounds=prepared.bounds)
     units = Units.of("own", prepared.points)
-    p_ksd, n_eff = _kernel_test(scored, laid_out, prepared.in_units(units), rng)
+    standard = prepared.in_units(units)
+    p_ksd, n_eff = _kernel_test(scored, laid_out, standard, rng)
     p = _bonferroni(moments.p_value, sliced.p_value, p_ksd)
     n_effective = min(moments.n_effective, sliced.n_effective)
     diagnosed = chain_diagnostics(prepared.weighted(weights))
@@ -257,7 +258,7 @@ def verdict(
         names=prepared.points.names,
         draws=len(prepared.given),
         warnings=(
-            *prepared.notes,
+            *standard.notes,
             *laid_out.warnings(n_effective),
             *(_outlying(prepared.points, units) if enough else ()),
             *_spanned(prepared.points),
@@ -352,8 +353,10 @@ def _spanned(points: DistinctSample) -> tuple[str, ...]:
     if different > dim:
         return ()
     return (
-        f"{different} different draws of {dim} coordinates do not span their space: what is wrong along the directions "
-        "that they leave out may not be seen; take more draws than coordinates",
+        Caution(
+            f"{different} different draws of {dim} coordinates do not span their space: what is wrong along the "
+            "directions that they leave out may not be seen; take more draws than coordinates"
+        ),
     )
 
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.kernel.boundary import boundary_factor
+from steinkit.discrepancy.modes import far_apart
 from steinkit.discrepancy.moments.features import GROUPS, Feature, Kind, Moments, features_of
 from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.units import Units, UnitsLike
@@ -219,7 +220,11 @@ def moment_stein_discrepancy(
         names=prepared.points.names,
         chains=tuple(_of_chain(label, _Judged.of(chain, chosen, prepared.bounds)) for label, chain in chains),
         seconds={"scores": scored - began, "moments": time.perf_counter() - scored},
-        warnings=prepared.notes + laid_out.warnings(found.n_effective),
+        warnings=(
+            *prepared.notes,
+            *far_apart(prepared.points, prepared.scores, chosen),
+            *laid_out.warnings(found.n_effective),
+        ),
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.discrepancy.bracket import Bracketed
+from steinkit.discrepancy.modes import far_apart
 from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.sliced.slices import Slice, solve_slice
 from steinkit.discrepancy.units import Units, UnitsLike
@@ -188,6 +189,7 @@ def sliced_stein_discrepancy(
         seconds={"scores": scored - began, "solve": time.perf_counter() - scored},
         warnings=(
             *prepared.notes,
+            *far_apart(sample, prepared.scores, chosen),
             *(
                 Caution(
                     f"{name}: it lies in {each.bracket}: the bracket's relative width is {each.gap:.1e}, {tolerance:g} "

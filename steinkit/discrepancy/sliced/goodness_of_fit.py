@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
+from steinkit.discrepancy.modes import far_apart
 from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.sliced.slices import solve_slice
 from steinkit.discrepancy.units import Units
@@ -143,7 +144,11 @@ def sliced_stein_test(
         autocorrelation_time=times,
         n_effective=n_effective,
         seconds={"scores": scored - began, "solve": time.perf_counter() - scored},
-        warnings=prepared.notes + laid_out.warnings(n_effective),
+        warnings=(
+            *prepared.notes,
+            *far_apart(prepared.points, prepared.scores, units),
+            *laid_out.warnings(n_effective),
+        ),
     )
 
 

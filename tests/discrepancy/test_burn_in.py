@@ -1,4 +1,4 @@
-"""Whether the first draws are off: right draws of a funnel, whose scores have heavy tails, and chains started far off."""
+"""Whether the first draws are off: draws of a funnel, whose scores have heavy tails, and chains started far off."""
 
 from dataclasses import replace
 
@@ -26,13 +26,13 @@ def funnel(seed, n):
     return np.column_stack([v, x]), np.column_stack([-v / 9 - 0.5 + square / 2, -x * np.exp(-v)])
 
 
-def test_right_draws_of_a_funnel_have_no_bad_start():
-    """One draw in its neck may lie further out than all later ones; two of 100 may be accused at .01."""
-    accused = 0
-    for seed in range(100):
+def test_one_early_draw_in_the_neck_of_a_funnel_is_no_bad_start():
+    """It may lie further out than all later ones: here it does, in 20 of 20 samples."""
+    for seed in range(20):
         points, scores = funnel(seed, 500)
-        accused += p_value(points[None], scores[None]) <= 0.01
-    assert accused <= 2
+        furthest = int(np.abs(scores[:, 1]).argmax())
+        order = np.r_[furthest, np.delete(np.arange(500), furthest)]
+        assert p_value(points[order][None], scores[order][None]) > 0.01
 
 
 def test_a_start_far_off_is_seen_in_one_chain_and_in_many():

@@ -1,8 +1,9 @@
 """What is wrong with a sample, read from its moments: which coordinates or pairs are off, and which way.
 
 Moments name the right coordinate where shares of a discrepancy blame the stiff one. They are about a coordinate given
-the others: a score is the slope of a conditional density. Where only the correlation of two coordinates is too weak,
-each is too wide given the other as well, but their dependence comes first.
+the others, for a score is the slope of a conditional density: where x_1 alone has moved, those that it is correlated
+with are off given x_1. Such echoes are told from their causes (`steinkit.discrepancy.echoes`) and bear no blame. Where
+only the correlation of two is too weak, each is too wide given the other as well, but their dependence comes first.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 
-from steinkit.discrepancy.cross_fitting import tail_probability
+from steinkit.discrepancy.cross_fitting import Draws, tail_probability
+from steinkit.discrepancy.echoes import moved
 from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy
 from steinkit.discrepancy.moments.features import Feature
 from steinkit.sample import Floats
@@ -32,7 +34,10 @@ Direction = Literal[
     "too light",
 ]
 
+Moment: TypeAlias = tuple[Feature, float, float]  # with its mean and z-score
+
 _MOST = 5
+_MOST_EXPLAINED = 50  # moments among which causes and their echoes are told apart
 _LEAST = 3.0  # standard errors below which a moment is not named
 _LEAST_SHARE = 0.2  # of the largest, in standard errors, below which a moment is not named beside it
 _UNEXPLAINED = 0.01  # p-value of the worst coordinate or pair, above which what concerns several is named
@@ -79,7 +84,9 @@ def size_of(feature: Feature, mean: float) -> float:
     return abs(mean) * (1.0 if feature.kind == "location" else 0.5)
 
 
-def blamed(moments: MomentSteinDiscrepancy, correlation: Floats) -> tuple[Blame, ...]:
+def blamed(
+    moments: MomentSteinDiscrepancy, correlation: Floats, standardised: Draws | None = None
+) -> tuple[Blame, ...]:
     """Moments that are off, worst first.
 
     Parameters
@@ -87,10 +94,14 @@ def blamed(moments: MomentSteinDiscrepancy, correlation: Floats) -> tuple[Blame,
     moments : MomentSteinDiscrepancy
     correlation : ndarray, shape (d, d)
         Of the draws.
+    standardised : Draws, optional
+        The draws in standard units: locations that are off only because others are then bear no blame. Without bounds.
     """
-    found = list(moments.largest(_MOST))
+    found = list(moments.largest(_MOST if standardised is None else _MOST_EXPLAINED))
     least = max(_LEAST, _LEAST_SHARE * abs(found[0][2]))
     found = [each for each in found if abs(each[2]) >= least]
+    if standardised is not None and found:
+        found = _without_echoes(found, moments, standardised, least)
     found = [*_of_several(moments), *found][:_MOST]
     none = _NO_CORRELATION / math.sqrt(moments.n_effective)
     return tuple(
@@ -105,7 +116,19 @@ def blamed(moments: MomentSteinDiscrepancy, correlation: Floats) -> tuple[Blame,
     )
 
 
-def _of_several(moments: MomentSteinDiscrepancy) -> list[tuple[Feature, float, float]]:
+def _without_echoes(
+    found: Sequence[Moment], moments: MomentSteinDiscrepancy, standardised: Draws, least: float
+) -> list[Moment]:
+    """The moments but for the locations of coordinates that have not moved themselves."""
+    coordinates = [feature.coordinates[0] for feature, _, _ in found if feature.kind == "location"]
+    rows = [moments.features.index(Feature("location", (j,))) for j in coordinates]
+    times = moments.autocorrelation_time
+    inflation = np.sqrt(np.maximum(times, np.median(times)))[rows]
+    causes = moved(coordinates, standardised, inflation, least)
+    return [each for each in found if each[0].kind != "location" or each[0].coordinates[0] in causes]
+
+
+def _of_several(moments: MomentSteinDiscrepancy) -> list[Moment]:
     """The moment of an axis or of all coordinates, where no coordinate or pair proves anything by itself."""
     named = moments.largest(len(moments.features))
     largest = abs(named[0][2])

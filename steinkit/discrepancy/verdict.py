@@ -248,7 +248,9 @@ def verdict(
         ess=min(diagnosed.min_ess, diagnosed.weight_ess) if laid_out.is_weighted else diagnosed.min_ess,
         effective_draws=n_effective,
         enough_draws=enough,
-        blame=blamed(moments, _correlation(standardised)) if is_biased else (),
+        blame=blamed(moments, _correlation(standardised), standardised if prepared.bounds is None else None)
+        if is_biased
+        else (),
         burn_in=_without_burn_in(scored, standardised, prepared.bounds, level) if enough else None,
         matters=matters,
         p_matters=None if matters is None else p_value_beyond(moments, matters),

@@ -1,0 +1,55 @@
+"""Locations that are off only because another one is: shifts of correlated targets whose truth is known."""
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+
+
+def blamed_locations(found):
+    return {each.coordinates[0]: each.direction for each in found.blame if each.kind == "location"}
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("moved", [0, 1])
+def test_under_correlation_only_the_coordinate_that_moved_is_blamed(seed, moved):
+    """Mean scores of both are off, that of the other one nine tenths as far and the other way."""
+    target = sk.targets.Normal([0.0, 0.0], covariance=[[1.0, 0.9], [0.9, 1.0]])
+    x = target.sample(1000, np.random.default_rng(seed))
+    x[:, moved] += 0.25
+    found = sk.verdict(x, target)
+    z = {feature.coordinates: z for feature, _, z in found.moments.largest(5) if feature.kind == "location"}
+    assert abs(z[1 - moved,]) > 10.0
+    assert blamed_locations(found) == {f"x{moved + 1}": "too high"}
+
+
+def test_two_that_moved_are_both_blamed():
+    covariance = 0.7 + 0.3 * np.eye(5)
+    target = sk.targets.Normal(np.zeros(5), covariance=covariance)
+    x = target.sample(2000, np.random.default_rng(1)) + np.array([0.3, 0.0, -0.2, 0.0, 0.0])
+    assert blamed_locations(sk.verdict(x, target)) == {"x1": "too high", "x3": "too low"}
+
+
+def test_a_skewed_target():
+    """Stein's identity holds for every target: log Gamma, and a normal coordinate that follows it."""
+    rng = np.random.default_rng(2)
+    u = np.log(rng.gamma(3.0, size=4000))
+    v = 2.0 * u + 0.5 * rng.standard_normal(4000)
+
+    def score(x):
+        pull = (x[:, 1] - 2.0 * x[:, 0]) / 0.25
+        return np.column_stack([3.0 - np.exp(x[:, 0]) + 2.0 * pull, -pull])
+
+    target, x = sk.Target(score=score), np.column_stack([u, v])
+    assert not sk.verdict(x, target).is_biased
+    for moved in (0, 1):
+        shifted = x.copy()
+        shifted[:, moved] += 0.05
+        assert blamed_locations(sk.verdict(shifted, target)) == {f"x{moved + 1}": "too high"}
+
+
+def test_faults_of_other_kinds_stay():
+    x = np.random.default_rng(3).standard_normal((2000, 2)) * np.array([1.0, 1.3]) + np.array([0.3, 0.0])
+    found = sk.verdict(x, scores=-x)
+    assert blamed_locations(found) == {"x1": "too high"}
+    assert ("spread", ("x2",), "too wide") in {(each.kind, each.coordinates, each.direction) for each in found.blame}

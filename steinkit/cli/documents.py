@@ -21,6 +21,7 @@ def as_document(scores: Scores, notes: Sequence[str]) -> dict[str, Any]:
     return {
         "sample": sample_document(scores.sample),
         "verdict": None if scores.verdict is None else scores.verdict.document,
+        "units": scores.units,
         "results": [measurement.document for measurement in scores.measurements],
         "reference": next(iter(documents.values()), None),
         "references": documents,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import click
 import numpy as np
 
 from steinkit.errors import InputError, UsageError
+from steinkit.measures.options import UNITS
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 from steinkit.targets import load_target, make_target
@@ -83,6 +85,13 @@ def bounds_for(texts: Sequence[str], sample: Sample) -> Floats | None:
     if len(pairs) not in (1, sample.dim):
         raise UsageError(f"--bounds: {len(pairs)} pairs for {sample.dim} coordinates; give one, or one for each")
     return np.broadcast_to(pairs, (sample.dim, 2)).copy()
+
+
+def units_for(text: str | None) -> Any:
+    """Read ``--units``: a word, or a JSON file with a scale or with units that ``--json`` printed."""
+    from steinkit.measures.units import read_units
+
+    return text if text is None or text in UNITS.words else read_units(text)
 
 
 def _pair(text: str) -> tuple[float, float]:

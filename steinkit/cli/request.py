@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from steinkit.cli.options import bounds_for, is_user_code, target_for
+from steinkit.cli.options import bounds_for, is_user_code, target_for, units_for
 from steinkit.cli.outputs import on_terminal, require_places
 from steinkit.cli.shared_options import flag_of
 from steinkit.describe.numbers import listed
@@ -18,7 +18,7 @@ from steinkit.errors import UsageError
 from steinkit.files import read_sample
 from steinkit.measures import Measure, default_measure, find_measure
 from steinkit.measures.judging import LEVEL, Judging
-from steinkit.measures.options import MAX_SECONDS, BoundsOption, OperatorOption, Option
+from steinkit.measures.options import MAX_SECONDS, BoundsOption, OperatorOption, Option, UnitsOption
 from steinkit.measures.registry import all_options, takers_of
 from steinkit.sample import Sample
 from steinkit.target import Target
@@ -142,6 +142,8 @@ class Request:
             given = self.options[name]
             if isinstance(option, BoundsOption):
                 found[name] = bounds_for(given, sample)
+            elif isinstance(option, UnitsOption):
+                found[name] = units_for(given)
             elif isinstance(option, OperatorOption):
                 found[name] = None if given is None else _operator(given)
             else:

@@ -17,12 +17,14 @@ from steinkit.measures import Measurement, default_measure, find_measure, take_m
 from steinkit.measures.judging import Judging
 from steinkit.measures.registry import require_taken
 from steinkit.measures.scoring import measured_reference
+from steinkit.measures.units import units_of_several
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Sample, as_sample
 from steinkit.target import Seed, Target
 
 if TYPE_CHECKING:
     from steinkit.discrepancy.reference import Reference
+    from steinkit.discrepancy.units import Units
 
 
 @cautious
@@ -97,14 +99,16 @@ def compare(
     _require_reference(reference, target, shared)
     steps = len(samples) * len(measures)
     with progress_bar("measures", steps, shown=progress) as bar:
+        units, unsettled = _units(samples, target, measures, shared)
+        shared |= {"units": units}
         found = tuple(_measure(name, draws, target, measures, shared, bar) for name, draws in samples.items())
         _require_one(found)
         references, missed = _references(found, target, measures, reference, rng, shared, progress)
         judged, doubts = _judged(found, judging, target, shared, rng)
     ranking = {measure: _rank(found, measure) for measure in measures}
     notes = [about(each.name, note) for each in found for note in _notes(each)]
-    notes = list(dict.fromkeys([*notes, *doubts]))
-    return Comparison(judged, measures, ranking, references, (*notes, *missed, *_sizes(found)))
+    notes = list(dict.fromkeys([*unsettled, *notes, *doubts]))
+    return Comparison(judged, measures, ranking, references, units, (*notes, *missed, *_sizes(found)))
 
 
 def _measures(
@@ -117,6 +121,22 @@ def _measures(
         with contextlib.suppress(SteinkitError):
             return (default_measure(as_sample(draws).dim, operator=settings.get("operator")),)
     return (default_measure(1),)
+
+
+def _units(
+    samples: Mapping[str, Sample | ArrayLike],
+    target: Target | None,
+    measures: tuple[str, ...],
+    settings: Mapping[str, Any],
+) -> tuple[Units | None, tuple[str, ...]]:
+    """The one scale of all samples; None where no measure has any."""
+    if not any("units" in find_measure(name).options for name in measures):
+        return None, ()
+    readable = []
+    for draws in samples.values():
+        with contextlib.suppress(SteinkitError):
+            readable.append(as_sample(draws))
+    return units_of_several(readable, target, settings)
 
 
 def _require_sensible(samples: Mapping[str, Any], measures: tuple[str, ...]) -> None:

@@ -14,6 +14,7 @@ from steinkit.sample import Sample
 
 if TYPE_CHECKING:
     from steinkit.discrepancy.reference import Reference
+    from steinkit.discrepancy.units import Units
     from steinkit.discrepancy.verdict import Verdict
 
 
@@ -55,6 +56,8 @@ class Comparison:
         measured, whose effective size is not defined, or whose value is at its ceiling, is in none.
     references : mapping of str to tuple of Reference
         For each measure what independent samples from the target score, one entry for each size that samples have.
+    units : Units or None
+        The one scale of all samples; None where no measure has units.
     warnings : tuple of str
     """
 
@@ -62,6 +65,7 @@ class Comparison:
     measures: tuple[str, ...]
     ranking: Mapping[str, tuple[tuple[str, ...], ...]]
     references: Mapping[str, tuple[Reference, ...]]
+    units: Units | None
     warnings: tuple[str, ...]
 
     def rank(self, name: str, measure: str) -> int | None:
@@ -97,6 +101,7 @@ class Comparison:
                 ]
                 for measure, references in self.references.items()
             },
+            "units": None if self.units is None else self.units.document,
             "warnings": list(self.warnings),
             "version": __version__,
         }

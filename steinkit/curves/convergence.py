@@ -25,7 +25,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,9 +37,13 @@ from steinkit.curves.result import Curve
 from steinkit.errors import InputError, SolverError, UsageError, cautious
 from steinkit.measures import default_measure, find_measure, take_measure
 from steinkit.measures.registry import require_taken
+from steinkit.measures.units import units_of_several
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Sample, as_sample
 from steinkit.target import Seed, Target
+
+if TYPE_CHECKING:
+    from steinkit.discrepancy.units import Units
 
 _POINTS = 12
 _FIRST = 10
@@ -124,6 +128,11 @@ def curve(
     if n is not None and budget is not None:
         raise UsageError("both n and budget were given; the grid is one of sizes or one of budgets")
     grid = _sizes(n, samples) if budget is None else _budgets(budget, samples)
+    units: Units | None = None
+    doubts: tuple[str, ...] = ()
+    if "units" in find_measure(measure).options:
+        units, doubts = units_of_several(samples, target, shared)
+        shared |= {"units": units}
     points = _measured(samples, target, measure, grid, budget is not None, shared, progress)
     against = points.n if budget is None else points.cost
     assert against is not None  # samples without cost have no budget
@@ -131,7 +140,7 @@ def curve(
     values, lower, upper = medians(points.brackets)
     more = np.append(True, np.diff(against) > 0.0)  # a budget that buys nothing more is the point before once again
     rate = fit_rate(points.brackets[0], against, (grid >= begin) & more, level=level, rng=rng)
-    notes = list(_merged(points.notes))
+    notes = [*doubts, *_merged(points.notes)]
     if not math.isfinite(rate.value):
         different = len(np.unique(against[rate.fitted]))
         notes.append(f"no rate: the tail has {different} different points to fit, {FEWEST_POINTS} are needed")
@@ -151,6 +160,7 @@ def curve(
         interval_kind=rate.kind,
         tail=rate.fitted,
         level=level,
+        units=units,
         warnings=tuple(notes),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from steinkit.describe.curve import text
 from steinkit.errors import reservations
 from steinkit.measures import find_measure
 from steinkit.sample import Floats
+
+if TYPE_CHECKING:
+    from steinkit.discrepancy.units import Units
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +50,8 @@ class Curve:
         The points that the rate is fitted to.
     level : float
         Of the intervals.
+    units : Units or None
+        The one scale of all points of the curve; None where the measure has no units.
     warnings : tuple of str
     """
 
@@ -64,6 +69,7 @@ class Curve:
     interval_kind: Literal["regression", "bootstrap"]
     tail: Flags
     level: float
+    units: Units | None
     warnings: tuple[str, ...]
 
     def summary(self) -> str:
@@ -89,6 +95,7 @@ class Curve:
             "interval_kind": self.interval_kind,
             "level": self.level,
             "tail": np.flatnonzero(self.tail).tolist(),
+            "units": None if self.units is None else self.units.document,
             "warnings": list(self.warnings),
             "version": __version__,
         }

@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from steinkit.describe.classical import describe_classical
 from steinkit.measures.base import Measure, Measurement, bracketed
-from steinkit.measures.options import BOUNDS, MAX_SECONDS, STEIN_FACTORS, TOLERANCE
+from steinkit.measures.options import BOUNDS, MAX_SECONDS, STEIN_FACTORS, TOLERANCE, UNITS
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
+
+if TYPE_CHECKING:
+    from steinkit.discrepancy.units import UnitsLike
 
 
 @dataclass(frozen=True)
@@ -17,6 +21,7 @@ class ClassicalSettings:
     """See `classical_stein_discrepancy`."""
 
     bounds: Floats | None = BOUNDS.field()
+    units: UnitsLike | None = UNITS.field()
     tolerance: float | None = TOLERANCE.field()
     max_seconds: float | None = MAX_SECONDS.field()
     stein_factors: tuple[float, float, float] = STEIN_FACTORS.field()

@@ -8,12 +8,23 @@ from typing import TYPE_CHECKING, Literal
 
 from steinkit.describe.graph import describe_graph
 from steinkit.measures.base import Measure, Measurement
-from steinkit.measures.options import BOUNDS, MAX_SECONDS, N_JOBS, OPERATOR, PROGRESS, STEIN_FACTORS, TOLERANCE, Option
+from steinkit.measures.options import (
+    BOUNDS,
+    MAX_SECONDS,
+    N_JOBS,
+    OPERATOR,
+    PROGRESS,
+    STEIN_FACTORS,
+    TOLERANCE,
+    UNITS,
+    Option,
+)
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 
 if TYPE_CHECKING:
     from steinkit.discrepancy.operators import RiemannianLangevin
+    from steinkit.discrepancy.units import UnitsLike
 
 
 def _engine_choices() -> str:
@@ -27,6 +38,7 @@ class GraphSettings:
     """See `graph_stein_discrepancy`."""
 
     bounds: Floats | None = BOUNDS.field()
+    units: UnitsLike | None = UNITS.field()
     tolerance: float | None = TOLERANCE.field()
     max_seconds: float | None = MAX_SECONDS.field()
     stein_factors: tuple[float, float, float] = STEIN_FACTORS.field()

@@ -3,18 +3,19 @@
 # ruff: noqa: RUF009  (what an option's field() gives is a field of the dataclass)
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from steinkit.describe.kernel import describe_kernel
 from steinkit.measures.base import Measure, Measurement, bracketed
-from steinkit.measures.options import BOUNDS, N_JOBS, OPERATOR, Option
+from steinkit.measures.options import BOUNDS, N_JOBS, OPERATOR, UNITS, Option
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 
 if TYPE_CHECKING:
     from steinkit.discrepancy.kernel.base_kernels import BaseKernel
     from steinkit.discrepancy.operators import RiemannianLangevin
+    from steinkit.discrepancy.units import UnitsLike
 
 _BOOTSTRAP = 1000
 
@@ -41,8 +42,12 @@ class KernelSettings:
     """See `kernel_stein_discrepancy`; `bootstrap` and `seed` are of the test's p-value."""
 
     bounds: Floats | None = BOUNDS.field()
+    units: UnitsLike | None = UNITS.field()
     operator: RiemannianLangevin | None = OPERATOR.field()
     kernel: str | BaseKernel = _KernelOption(default="imq", choices=_kernel_names, help="Base kernel").field()
+    kernel_scale: float | None = Option(
+        metavar="SCALE", help="Scale of the base kernel in the units chosen; its own default if not given"
+    ).field()
     statistic: Literal["v", "u"] = Option(
         default="v",
         choices=lambda: ("v", "u"),
@@ -84,7 +89,15 @@ def _test(sample: Sample, target: Target | None, settings: KernelSettings) -> di
 
 def _shared(settings: KernelSettings) -> dict[str, Any]:
     """Settings of the discrepancy and of its test."""
-    return {name: getattr(settings, name) for name in ("bounds", "operator", "kernel", "n_jobs")}
+    found = {name: getattr(settings, name) for name in ("bounds", "units", "operator", "kernel", "n_jobs")}
+    return found | {"kernel": scaled_kernel(settings.kernel, settings.kernel_scale)}
+
+
+def scaled_kernel(kernel: str | BaseKernel, scale: float | None) -> str | BaseKernel:
+    """A base kernel with the scale asked for, if one is."""
+    from steinkit.discrepancy.kernel.base_kernels import kernel_of
+
+    return kernel if scale is None else replace(kernel_of(kernel), scale=scale)
 
 
 KSD = Measure("ksd", "kernel Stein discrepancy", _take, KernelSettings, reuses_scores=True, describe=describe_kernel)

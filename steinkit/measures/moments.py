@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from steinkit.describe.moments import describe_moments
 from steinkit.measures.base import Measure, Measurement
-from steinkit.measures.options import BOUNDS
+from steinkit.measures.options import BOUNDS, UNITS
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
+
+if TYPE_CHECKING:
+    from steinkit.discrepancy.units import UnitsLike
 
 
 @dataclass(frozen=True)
@@ -17,6 +21,7 @@ class MomentSettings:
     """See `moment_stein_discrepancy`."""
 
     bounds: Floats | None = BOUNDS.field()
+    units: UnitsLike | None = UNITS.field()
 
 
 def _take(sample: Sample, target: Target | None, settings: MomentSettings) -> Measurement:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from steinkit.errors import UsageError
+from steinkit.errors import UsageError, did_you_mean
 from steinkit.target import as_bounds
 
 
@@ -132,6 +132,32 @@ class OperatorOption(Option):
             raise UsageError("the diffusion operator of the sweep is an object of a Python program, not kept with it")
 
 
+@dataclass(frozen=True, kw_only=True)
+class UnitsOption(Option):
+    """Units of the coordinates; on the command line a word or a JSON file, for Python arrays and `Units` as well."""
+
+    may_be_object: ClassVar[bool] = True
+
+    words: ClassVar[tuple[str, ...]] = ("own", "reference", "raw")
+
+    def checked(self, value: Any) -> Any:
+        """The value; UsageError if it is a word that means no units."""
+        if isinstance(value, str) and value not in self.words:
+            hint = did_you_mean(value, self.words)
+            raise UsageError(
+                f"units must be {', '.join(self.words)}, or a scale for each coordinate; received {value!r}{hint}"
+            )
+        return value
+
+    def recorded(self, value: Any) -> Any:
+        """A word, a list, or a scale by names."""
+        if value is None or isinstance(value, str):
+            return value
+        if isinstance(value, Mapping):
+            return dict(value)
+        return value.document if hasattr(value, "document") else np.asarray(value, dtype=np.float64).tolist()
+
+
 def _three_numbers(text: str) -> tuple[float, float, float]:
     try:
         value, gradient, smoothness = map(float, text.split(","))
@@ -158,6 +184,14 @@ OPERATOR = OperatorOption(
     read=str,
     metavar="PATH.PY:ATTRIBUTE",
     help="A RiemannianLangevin of a Python file, which is then run, in place of the Langevin operator",
+)
+UNITS = UnitsOption(
+    read=str,
+    metavar="own|reference|FILE.json|raw",
+    help="Units of the coordinates: own, the draws' standard deviations; reference, those of 10,000 draws from the "
+    'target; a JSON file with a scale, {"scale": {"NAME": 0.5, ...}}, or one that --json printed; raw, as they are, '
+    "which is the papers' definition. Default: own, but one scale for all samples of a comparison, curve or sweep: the "
+    "target's if it can be drawn from, else that of the first; raw with --operator",
 )
 N_JOBS = Option(
     default=1,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from steinkit.describe.numbers import listed
@@ -15,6 +16,7 @@ from steinkit.measures.ksd import KSD
 from steinkit.measures.moments import MOMENTS
 from steinkit.measures.options import Option
 from steinkit.measures.sliced import SLICED
+from steinkit.measures.units import units_of_one
 from steinkit.measures.wasserstein import WASSERSTEIN
 from steinkit.sample import Sample
 from steinkit.target import Target
@@ -157,4 +159,8 @@ def take_measure(
         raise UsageError(f"measure {name} needs a target; stored scores are not enough for it")
     given = {**(settings or {}), **changes}
     require_known(given)
-    return measure.take(sample, target, measure.settings_from(given))
+    notes: tuple[str, ...] = ()
+    if "units" in measure.options:
+        given["units"], notes = units_of_one(sample, target, given)
+    found = measure.take(sample, target, measure.settings_from(given))
+    return replace(found, warnings=(*found.warnings, *notes)) if notes else found

@@ -45,6 +45,12 @@ class Scores:
     warnings: tuple[str, ...]
 
     @property
+    def units(self) -> dict[str, Any] | None:
+        """The units of the measures, in JSON; None where none of them has any."""
+        named = (each.result.units.document for each in self.measurements if hasattr(each.result, "units"))
+        return next(named, None)
+
+    @property
     def entries_with_findings(self) -> list[dict[str, Any]]:
         """The measurements' entries in JSON, with what only their results know to say: never printed as JSON."""
         return [
@@ -144,6 +150,13 @@ def measured_reference(
     options = all_options()
     alike = {name: value for name, value in settings.items() if not options[name].of_one_sample}
     reached = [getattr(each.result, "tolerance", 0.0) for each in measured]
+    alike |= _units_like(measured)
     alike |= {"tolerance": max([_REFERENCE_TOLERANCE, *reached]), "progress": False}
     take = partial(take_measure, measured[0].measure, settings=alike)
     return reference_discrepancy(target, n, repeats, rng=rng, progress=progress, discrepancy=take)
+
+
+def _units_like(measured: Sequence[Measurement]) -> dict[str, Any]:
+    """The units of independent samples: their own beside a sample in its own, else the same."""
+    units = getattr(measured[0].result, "units", None)
+    return {} if units is None else {"units": "own" if units.kind == "own" else units}

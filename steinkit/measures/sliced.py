@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from steinkit.describe.sliced import describe_sliced
 from steinkit.measures.base import Measure, Measurement
-from steinkit.measures.options import BOUNDS, STEIN_FACTORS, TOLERANCE
+from steinkit.measures.options import BOUNDS, STEIN_FACTORS, TOLERANCE, UNITS
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
+
+if TYPE_CHECKING:
+    from steinkit.discrepancy.units import UnitsLike
 
 
 @dataclass(frozen=True)
@@ -17,6 +21,7 @@ class SlicedSettings:
     """See `sliced_stein_discrepancy`."""
 
     bounds: Floats | None = BOUNDS.field()
+    units: UnitsLike | None = UNITS.field()
     tolerance: float | None = TOLERANCE.field()
     stein_factors: tuple[float, float, float] = STEIN_FACTORS.field()
 

@@ -1,20 +1,26 @@
 """The Wasserstein-1 distance as a measure."""
 
+# ruff: noqa: RUF009  (what an option's field() gives is a field of the dataclass)
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from steinkit.describe.wasserstein import describe_wasserstein
 from steinkit.measures.base import Measure, Measurement, bracketed
-from steinkit.measures.options import TOLERANCE
+from steinkit.measures.options import TOLERANCE, UNITS
 from steinkit.sample import Sample
 from steinkit.target import Target
+
+if TYPE_CHECKING:
+    from steinkit.discrepancy.units import UnitsLike
 
 
 @dataclass(frozen=True)
 class WassersteinSettings:
     """See `wasserstein_distance`."""
 
+    units: UnitsLike | None = UNITS.field()
     tolerance: float | None = TOLERANCE.field()
 
 
@@ -23,7 +29,7 @@ def _take(sample: Sample, target: Target | None, settings: WassersteinSettings) 
 
     assert target is not None  # take_measure saw to it
     tolerance = {} if settings.tolerance is None else {"tolerance": settings.tolerance}
-    return bracketed("wasserstein", wasserstein_distance(sample, target, **tolerance))
+    return bracketed("wasserstein", wasserstein_distance(sample, target, units=settings.units, **tolerance))
 
 
 WASSERSTEIN = Measure(

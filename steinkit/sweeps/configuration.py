@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from steinkit.errors import InputError, UsageError, did_you_mean
+from steinkit.measures.options import UNITS
+from steinkit.measures.units import read_units
 from steinkit.sweeps.plan import Plan
 from steinkit.sweeps.run import (
     DEFAULT_SEEDS,
@@ -50,6 +52,8 @@ def read_configuration(path: str | os.PathLike[str]) -> tuple[Plan, bool]:
         raise UsageError(f"{file}: racing must be true or false; received {racing!r}")
     if "operator" in run:
         run["operator"] = _operator(run["operator"], file)
+    if isinstance(run.get("units"), str) and run["units"] not in UNITS.words:
+        run["units"] = read_units(file.parent / run["units"])
     plan = make_plan(
         found["target"],
         found["sampler"]["name"],

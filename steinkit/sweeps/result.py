@@ -44,6 +44,8 @@ class SweepResult:
         Wall time of the run.
     racing : dict, optional
         What racing dropped and saved.
+    units : dict or str, optional
+        The one scale that all cells were scored in, as JSON keeps it; None where no measure has units.
     warnings : tuple of str
     """
 
@@ -58,6 +60,7 @@ class SweepResult:
     reused: int
     seconds: float
     racing: dict[str, Any] | None
+    units: dict[str, Any] | str | None
     warnings: tuple[str, ...]
 
     def __repr__(self) -> str:
@@ -88,6 +91,7 @@ class SweepResult:
             "reused": self.reused,
             "seconds": self.seconds,
             "racing": self.racing,
+            "units": self.units,
             "warnings": list(self.warnings),
             "version": __version__,
         }
@@ -106,6 +110,7 @@ def make_result(
     reused: int,
     seconds: float,
     racing: dict[str, Any] | None,
+    units: dict[str, Any] | str | None,
     notes: Sequence[str],
 ) -> SweepResult:
     """Choose by every measure, and gather what there is to warn of."""
@@ -136,6 +141,7 @@ def make_result(
         reused=reused,
         seconds=seconds,
         racing=racing,
+        units=units,
         warnings=tuple(warnings),
     )
 
@@ -161,6 +167,7 @@ def read_sweep(directory: str | os.PathLike[str]) -> SweepResult:
         reused=found["reused"],
         seconds=found["seconds"],
         racing=found["racing"],
+        units=found["units"],
         notes=(),
     )
     return SweepResult(**vars(made) | {"warnings": tuple(found["warnings"])})

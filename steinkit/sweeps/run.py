@@ -28,6 +28,7 @@ from steinkit.sweeps.race_rounds import race_rounds
 from steinkit.sweeps.result import SweepResult, make_result
 from steinkit.sweeps.store import CONFIGURATION, RESULT, Store
 from steinkit.sweeps.swept_sampler import swept_sampler
+from steinkit.sweeps.units import in_fixed_units
 from steinkit.target import Target
 
 DEFAULT_SEEDS = 20
@@ -101,8 +102,10 @@ def sweep(
         Words that join the fingerprint of every cell. Change them where something changed that steinkit cannot see,
         such as a helper that a sampler of your own calls.
     **measure_settings
-        Other settings of the measures, each read by at least one of them: bounds, operator, stein_factors, dilation,
-        graph and engine of graph; bounds, operator, kernel, statistic and squared of ksd; and so on.
+        Other settings of the measures, each read by at least one of them: units, bounds, operator, stein_factors,
+        dilation, graph and engine of graph; units, bounds, operator, kernel, statistic and squared of ksd; and so on.
+        Units are one scale for all cells, kept with each: by default that of draws from the target, and where it cannot
+        be drawn from that of the first chain, which a folder keeps when cells are added.
 
     Returns
     -------
@@ -221,9 +224,10 @@ def run_plan(
     if directory is not None:
         _require_identifiable(plan)
     with Store(directory) as store:
+        plan, doubts = in_fixed_units(plan, store)
         store.remove_document(RESULT)  # which may be that of another sweep than the configuration to be written
         store.write_document(CONFIGURATION, plan.document | {"racing": racing})
-        notes = [*store.notes, *other_records(plan, store)]
+        notes = [*store.notes, *doubts, *other_records(plan, store)]
         with open_workers(backend, n_jobs, scheduler, plan.target) as workers:
             execution = Execution(plan, store, workers, progress)
             report: dict[str, Any] | None = None
@@ -244,6 +248,7 @@ def run_plan(
             reused=execution.reused,
             seconds=time.perf_counter() - began,
             racing=report,
+            units=plan.measure_settings.get("units"),
             notes=notes,
         )
         store.write_document(RESULT, {"result": result.document, "records": [record["cell"] for record in records]})

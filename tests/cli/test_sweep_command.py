@@ -41,7 +41,8 @@ def test_the_document_is_the_contract(steinkit, write_toml, folder):
     assert first.code == 0, first.err
     document = first.document
     assert set(document) == {
-        "criteria", "refused", "cells", "failed", "failures", "reused", "seconds", "racing", "warnings", "version",
+        "criteria", "refused", "cells", "failed", "failures", "reused", "seconds", "racing", "units", "warnings",
+        "version",
     }  # fmt: skip
     graph = document["criteria"]["graph"]
     assert {"best", "ties", "median", "interval"} <= set(graph)

@@ -65,7 +65,7 @@ class TestCompare:
         assert found.ranking == {"graph": (("right", "again"), ("wide",))}
         assert [found.rank(name, "graph") for name in samples] == [3, 1, 1]
         for each in found.samples:
-            alone = sk.graph_stein_discrepancy(samples[each.name], NORMAL)
+            alone = sk.graph_stein_discrepancy(samples[each.name], NORMAL, units=found.units)
             assert (each.measurements["graph"].lower, each.measurements["graph"].upper) == (alone.lower, alone.upper)
 
     def test_brackets_that_overlap_tie_what_narrow_ones_tell_apart(self, points):
@@ -119,7 +119,7 @@ class TestCompare:
     def test_independent_samples_give_the_scale(self, points):
         found = compare({"a": points, "b": points[:40], "c": points[:40] + 1.0}, NORMAL, reference=3, rng=5)
         assert [each.n for each in found.references["graph"]] == [40, 200]
-        alone = sk.reference_discrepancy(NORMAL, 200, 3, rng=5, tolerance=1e-3)
+        alone = sk.reference_discrepancy(NORMAL, 200, 3, rng=5, tolerance=1e-3, units=found.units)
         assert found.references["graph"][1].median == pytest.approx(alone.median, rel=1e-3)
         assert "(3 independent samples)" in found.table()
         assert found.document["reference"]["graph"][0]["draws"] == 40
@@ -163,7 +163,7 @@ class TestCompare:
 
     def test_the_document_is_the_contract(self, points):
         document = compare({"a": points}, NORMAL, measures=("graph", "ess"), reference=2).document
-        assert list(document) == ["samples", "ranking", "reference", "warnings", "version"]
+        assert list(document) == ["samples", "ranking", "reference", "units", "warnings", "version"]
         assert list(document["samples"][0]) == [
             "file",
             "draws",
@@ -177,6 +177,48 @@ class TestCompare:
         assert document["ranking"] == {"graph": [["a"]], "ess": [["a"]]}
         assert list(document["reference"]) == ["graph"]
         assert list(document["reference"]["graph"][0]) == ["draws", "median", "lower", "upper", "values"]
+
+
+LINE = np.random.default_rng(11).standard_normal(80)
+
+
+class TestUnits:
+    """One scale for all samples, or a sample that is too wide would be measured with a longer stick."""
+
+    def test_are_the_targets_where_it_can_be_drawn_from(self):
+        target = sk.targets.Normal([0.0], covariance=400.0)
+        found = compare({"a": 20.0 * LINE, "b": 10.0 * LINE}, target)
+        assert found.units.kind == "reference"
+        assert found.units.scale == pytest.approx([20.0], rel=0.03)  # of 10,000 draws: .007
+        assert found.document["units"] == {"kind": "reference", "scale": {"x1": found.units.scale[0]}}
+
+    def test_are_the_first_samples_where_it_cannot(self):
+        target = sk.Target(score=lambda x: -x / 400.0, dim=1)
+        found = compare({"a": 10.0 * LINE, "b": 20.0 * LINE}, target, measures=("graph", "moments"))
+        assert found.units.kind == "pilot"
+        assert found.units.scale == pytest.approx([10.0 * LINE.std()])
+        assert all(each.measurements["graph"].result.units.scale == found.units.scale for each in found.samples)
+        assert found.ranking["graph"][0] == found.ranking["moments"][0] == ("b",)
+
+    def test_a_sample_that_stands_still_gives_none(self):
+        target = sk.Target(score=lambda x: -x, dim=1)
+        found = compare({"still": np.zeros(20), "moving": LINE}, target)
+        assert found.units.scale == pytest.approx([LINE.std()])
+        raw = compare({"still": np.zeros(20)}, target)
+        assert raw.units.kind == "raw"
+        assert "x1 is the same in all draws" in raw.warnings[0]
+
+    def test_given_ones_are_taken(self):
+        found = compare({"a": LINE}, sk.targets.Normal([0.0]), units=[2.0])
+        assert found.document["units"] == {"kind": "given", "scale": {"x1": 2.0}}
+        raw = compare({"a": LINE}, sk.targets.Normal([0.0]), units="raw")
+        assert (
+            raw.samples[0].measurements["graph"].lower
+            == sk.graph_stein_discrepancy(LINE, sk.targets.Normal([0.0])).lower
+        )
+
+    def test_ess_has_none(self):
+        assert compare({"a": LINE}, measures="ess").document["units"] is None
 
 
 class TestRefusals:

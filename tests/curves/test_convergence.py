@@ -66,7 +66,7 @@ class TestValues:
     def test_are_those_of_the_first_draws_alone(self, draws):
         found = curve(draws, PLANE, n=[15, 30, 60])
         for k, n in enumerate([15, 30, 60]):
-            alone = sk.graph_stein_discrepancy(draws[:n], PLANE)
+            alone = sk.graph_stein_discrepancy(draws[:n], PLANE, units=found.units)
             assert found.lower[k] <= alone.upper * (1 + 1e-12)
             assert alone.lower <= found.upper[k] * (1 + 1e-12)
         assert found.n.tolist() == [15, 30, 60]
@@ -81,9 +81,18 @@ class TestValues:
         weights[3] = 0.0
         found = curve(sk.Sample(points, weights=weights), target, n=[20, 30, 40])
         for k, n in enumerate([20, 30, 40]):
-            alone = sk.graph_stein_discrepancy(points[:n], target, weights=weights[:n])
+            alone = sk.graph_stein_discrepancy(points[:n], target, weights=weights[:n], units=found.units)
             assert found.values[k] == pytest.approx(alone.value, rel=1e-6)
         assert any("weight zero" in warning for warning in found.warnings)
+
+    def test_every_point_has_the_scale_of_the_whole_sample(self, draws):
+        """A scale of its own at every size would mix the first draws' spread into the rate."""
+        target = sk.Target(score=lambda x: -x, dim=2)
+        found = curve(3.0 * draws, target, n=[20, 60], measure="ksd")
+        assert (found.units.kind, found.document["units"]["kind"]) == ("pilot", "pilot")
+        assert found.units.scale == pytest.approx(3.0 * draws.std(axis=0))
+        first = sk.kernel_stein_discrepancy(3.0 * draws[:20], target, units=found.units)
+        assert found.values[0] == pytest.approx(first.value)
 
     def test_take_the_score_of_every_draw_once(self, draws):
         seen = []
@@ -154,7 +163,8 @@ class TestValues:
     def test_wasserstein_takes_the_target_itself(self):
         found = curve(np.random.default_rng(7).uniform(size=60), INTERVAL, n=[30, 60], measure="wasserstein")
         assert found.values[1] == pytest.approx(
-            sk.wasserstein_distance(np.random.default_rng(7).uniform(size=60), INTERVAL).value, rel=1e-6
+            sk.wasserstein_distance(np.random.default_rng(7).uniform(size=60), INTERVAL, units=found.units).value,
+            rel=1e-6,
         )
 
 
@@ -232,7 +242,7 @@ class TestReports:
         assert document["n"][0] == 10
         assert list(document) == [
             *("measure", "n", "cost", "budget", "values", "lower", "upper", "interval", "replicates", "rate"),
-            *("rate_against", "rate_interval", "interval_kind", "level", "tail", "warnings", "version"),
+            *("rate_against", "rate_interval", "interval_kind", "level", "tail", "units", "warnings", "version"),
         ]
 
     def test_few_replicates_are_said_to_be_few(self):

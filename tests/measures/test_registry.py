@@ -28,6 +28,7 @@ def test_defaults_are_those_of_the_measures_own_function(name):
     known = inspect.signature(FUNCTIONS[name]).parameters
     for entry in dataclasses.fields(find_measure(name).settings):
         own = (name, entry.name) in (("wasserstein", "tolerance"), ("sliced", "tolerance"))  # None for the function's
+        own |= entry.name in ("units", "kernel_scale")  # what judges standardises; a kernel may hold its scale
         if not entry.metadata["option"].of_one_sample and not own:
             assert entry.default == known[entry.name].default, entry.name
 
@@ -41,7 +42,7 @@ def test_each_measure_reads_its_own_settings_only():
     shared = {"tolerance": 1e-2, "kernel": "gaussian", "dilation": 3.0}
     ksd = take_measure("ksd", SAMPLE, TARGET, shared)
     assert ksd.document["kernel"]["name"] == "GaussianKernel"
-    assert ksd.value == sk.kernel_stein_discrepancy(SAMPLE, TARGET, kernel="gaussian").value
+    assert ksd.value == sk.kernel_stein_discrepancy(SAMPLE, TARGET, kernel="gaussian", units="own").value
     assert take_measure("graph", SAMPLE, TARGET, shared).result.tolerance == 1e-2
     assert take_measure("ess", SAMPLE, None, shared).value == sk.chain_diagnostics(SAMPLE).min_ess
 
@@ -94,6 +95,31 @@ def test_all_measures_that_read_a_setting_are_named():
         "tolerance is a setting of graph, sliced, classical and wasserstein, and the measures are ess; leave it out, "
         "or measure graph or sliced or classical or wasserstein as well"
     )
+
+
+def test_what_judges_standardises_and_raw_is_the_definition():
+    for name in FUNCTIONS:
+        function = FUNCTIONS[name]
+        assert take_measure(name, SAMPLE, TARGET).value == function(SAMPLE, TARGET, units="own").value
+        assert take_measure(name, SAMPLE, TARGET, units="raw").value == function(SAMPLE, TARGET, units="raw").value
+        reference = take_measure(name, SAMPLE, TARGET, units="reference").result.units
+        assert (reference.kind, reference.scale[0]) == ("reference", pytest.approx(1.0, abs=0.03))
+
+
+def test_an_operator_keeps_raw_units_and_so_does_what_stands_still():
+    operator = sk.RiemannianLangevin(covariance=lambda x: np.ones((len(x), 1, 1)), divergence=np.zeros_like)
+    assert take_measure("graph", SAMPLE, TARGET, operator=operator).result.units.kind == "raw"
+    assert take_measure("graph", SAMPLE, TARGET, operator=operator, units="own").result.units.kind == "own"
+    still = take_measure("graph", sk.Sample([[0.5], [0.5]]), TARGET)
+    assert still.result.units.kind == "raw"
+    assert still.warnings[-1] == ("x1 is the same in all draws, so it has no unit of its own: raw units were taken")
+
+
+def test_the_scale_of_a_kernel_is_in_the_units_chosen():
+    scaled = take_measure("ksd", SAMPLE, TARGET, kernel_scale=0.5, units=[2.0])
+    assert scaled.document["kernel"]["scale"] == 0.5
+    by_hand = sk.kernel_stein_discrepancy(SAMPLE.points / 2.0, scores=-2.0 * SAMPLE.points, kernel=sk.IMQ(scale=0.5))
+    assert scaled.value == pytest.approx(by_hand.value)
 
 
 def test_records_give_back_what_they_were_made_from():

@@ -133,11 +133,12 @@ def test_draws_are_scored_as_their_records_were(unusual):
         assert (result.value, result.lower, result.upper) == (entry["value"], entry["lower"], entry["upper"])
 
 
-@pytest.mark.parametrize("measure", ["graph", "classical", "wasserstein", "ksd"])
+@pytest.mark.parametrize("measure", ["graph", "sliced", "moments", "classical", "wasserstein", "ksd"])
 def test_settings_survive_their_record(measure):
     """Of every setting of a measure: what a record says is what scoring again reads."""
     unlike = {
         "bounds": np.array([[-np.inf, 3.0], [0.0, np.inf]]),
+        "units": {"kind": "pilot", "scale": {"x1": 0.5, "x2": 2.0}},
         "tolerance": 0.031,
         "max_seconds": 7.5,
         "stein_factors": (1.0, 0.5, 0.25),
@@ -145,6 +146,7 @@ def test_settings_survive_their_record(measure):
         "graph": "complete",
         "engine": "block",
         "kernel": "gaussian",
+        "kernel_scale": 0.7,
         "statistic": "u",
         "squared": True,
         "bootstrap": 10,

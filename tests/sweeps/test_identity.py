@@ -61,10 +61,10 @@ def planned(tmp_path, monkeypatch):
     [
         (
             'seeds = 3\nmeasures = ["graph", "ess"]\n',
-            "32f2b5101cd3f36de9b0f3237569a035",
-            "19bcf11d6b5ea74dbc8f10c4fe2610ca",
+            "18f60f5adf9a5bd25628ece535973940",
+            "6044b9ad141b5ae6e3265efbdc8935ca",
         ),
-        (_ALL, "451e90c2ee94160b552604f7d81fb9c9", "a1bd1dfc96c25398758a7ee8a5a8d9aa"),
+        (_ALL, "364da754f273cec3f619c2365e207005", "d2af067cfe389b4f1dda2478a33eef11"),
     ],
 )
 def test_cells_bear_the_fingerprints_that_folders_hold(planned, run, final, loose):
@@ -76,6 +76,7 @@ def test_cells_bear_the_fingerprints_that_folders_hold(planned, run, final, loos
 def test_a_record_holds_the_settings_of_all_measures_in_their_order(planned):
     assert planned(_ALL).document["measure_settings"] == {
         "bounds": [[None, 9.0], [-9.0, None]],
+        "units": None,
         "tolerance": 1e-3,
         "max_seconds": 60,
         "stein_factors": [1.0, 2.0, 0.5],
@@ -83,6 +84,7 @@ def test_a_record_holds_the_settings_of_all_measures_in_their_order(planned):
         "graph": "complete",
         "engine": "highs",
         "kernel": "gaussian",
+        "kernel_scale": None,
         "statistic": "u",
         "squared": True,
         "bootstrap": 0,

@@ -44,7 +44,7 @@ def test_a_cell_is_the_samplers_chain_scored():
     for record in result.records:
         draws = rwmh(TARGET, **record["settings"], **OPTIONS, seed=[record["seed"]])
         for entry in record["results"]:
-            alone = take_measure(entry["measure"], draws.to_sample(), TARGET, tolerance=1e-2)
+            alone = take_measure(entry["measure"], draws.to_sample(), TARGET, tolerance=1e-2, units=result.units)
             assert entry["value"] == alone.value
         assert record["status"] == "ok"
         assert record["draws"] == 40

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steinkit.errors import InputError
+from steinkit.errors import Caution, InputError
 from steinkit.measures.options import UNITS
 from steinkit.sample import Sample
 from steinkit.target import Target
@@ -127,4 +127,4 @@ def _still(sample: Sample) -> Any:
 
 def _why_raw(sample: Sample) -> str:
     still = sample.names[int(np.flatnonzero(_still(sample))[0])]
-    return f"{still} is the same in all draws, so it has no unit of its own: raw units were taken"
+    return Caution(f"{still} is the same in all draws, so it has no unit of its own: raw units were taken")

@@ -114,9 +114,10 @@ def seconds_of(record: Record) -> float:
 
 
 def _regardless(record: Record) -> str:
-    """What a cell computes, whatever the data, the code and the version."""
+    """What a cell computes, whatever the data, the code and the version, and the units that follow from them."""
     kept = [record["settings"], record["seed"], record["sampler"]["name"], record["sampler"]["options"]]
-    kept += [record["target"]["name"], record["target"]["options"], record["measures"], record["measure_settings"]]
+    kept += [record["target"]["name"], record["target"]["options"], record["measures"]]
+    kept += [{name: value for name, value in record["measure_settings"].items() if name != "units"}]
     return repr([_sorted(entry) for entry in kept])
 
 

@@ -7,11 +7,12 @@ are computed. So a sweep may be interrupted and resumed, and spread over process
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -224,22 +225,20 @@ def run_plan(
     if directory is not None:
         _require_identifiable(plan)
     with Store(directory) as store:
-        plan, doubts = in_fixed_units(plan, store)
+        with _saying_how_to_resume(store, len(plan.cells)):
+            plan, doubts = in_fixed_units(plan, store)
         store.remove_document(RESULT)  # which may be that of another sweep than the configuration to be written
         store.write_document(CONFIGURATION, plan.document | {"racing": racing})
         notes = [*store.notes, *doubts, *other_records(plan, store)]
         with open_workers(backend, n_jobs, scheduler, plan.target) as workers:
             execution = Execution(plan, store, workers, progress)
             report: dict[str, Any] | None = None
-            try:
+            with _saying_how_to_resume(store, len(plan.cells)):
                 if racing:
                     records, report = race_rounds(plan, execution)
                 else:
                     found = execution.records(plan.cells)
                     records = [found[cell] for cell in plan.cells]
-            except KeyboardInterrupt as interrupt:
-                interrupt.add_note(_how_to_resume(store, len(plan.cells)))
-                raise
         result = make_result(
             records,
             plan.settings,
@@ -377,6 +376,16 @@ def _require_identifiable(plan: Plan) -> None:
             "its records could be mistaken for another's; pass label=, words of yours that change when it does, or "
             "leave out the directory"
         )
+
+
+@contextlib.contextmanager
+def _saying_how_to_resume(store: Store, cells: int) -> Iterator[None]:
+    """Add to an interrupt what is kept, and how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        interrupt.add_note(_how_to_resume(store, cells))
+        raise
 
 
 def _how_to_resume(store: Store, cells: int) -> str:

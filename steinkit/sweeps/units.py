@@ -1,16 +1,21 @@
 """The one scale of a sweep: fixed before its first cell, part of every fingerprint, the same when cells are added.
 
-It is the scale of independent draws where the target can be drawn from. Where it cannot, a pilot gives it: the first
-chain of the sweep that can be run. Which one that is depends on the grid; so a folder that holds cells of the same
-target keeps the scale that these were scored in, whatever is added to it. Scales are kept to six digits, so that they
-are the same on every machine.
+It is the scale of independent draws where the target can be drawn from. Where it cannot, a pilot gives it: of the
+first seed's chains of a few settings, evenly spread over the grid, the one whose spreads the score agrees with best.
+Under the target the mean of (x_j - m_j) s_j(x) is -1; a chain that hardly moved has less, one that ran away has more,
+and their standard deviations are no unit for anybody. Which chain it is depends on the grid; so a folder that holds
+cells of the same target keeps the scale that these were scored in, whatever is added to it. Scales are kept to six
+digits, so that they are the same on every machine.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from steinkit.measures import find_measure
 from steinkit.measures.units import units_of_several
@@ -18,6 +23,7 @@ from steinkit.sample import Sample, as_sample, default_names
 from steinkit.sweeps.plan import Plan
 from steinkit.sweeps.store import Store
 from steinkit.sweeps.tasks import run_chains_of_setting
+from steinkit.target import Target
 
 _DIGITS = 6
 _TRIED = 8  # settings whose chains may be the pilot
@@ -70,12 +76,29 @@ def _named_like(plan: Plan) -> Sample:
 
 
 def _pilot(plan: Plan) -> Sample | None:
-    """The first chain that can be run, a setting after the other; None if none of the first few can."""
-    for setting in plan.settings[:_TRIED]:
-        (run,) = run_chains_of_setting(plan.target, plan.sampler, plan.options | setting, plan.seeds[:1])
-        if run.sample is not None and not _stands_still(run.sample):
-            return run.sample
-    return None
+    """Of a few chains the one whose spreads the score agrees with best; None if none of them can be run."""
+    places = np.linspace(0, len(plan.settings) - 1, min(len(plan.settings), _TRIED)).round().astype(int)
+    best, least = None, math.inf
+    for k in places.tolist():
+        (run,) = run_chains_of_setting(plan.target, plan.sampler, plan.options | plan.settings[k], plan.seeds[:1])
+        if run.sample is None or _stands_still(run.sample):
+            continue
+        off = _disagreement(run.sample, plan.target)
+        if best is None or off < least:
+            best, least = run.sample, off
+    return best
+
+
+def _disagreement(sample: Sample, target: Target) -> float:
+    """How far the mean of (x - m) s(x) is from -1, over the coordinates; infinite where it cannot be had."""
+    try:
+        scores = target.score(sample.points)
+    except Exception:  # a user's own; the cells say what it says
+        return math.inf
+    weights = sample.probabilities
+    with np.errstate(over="ignore", invalid="ignore"):
+        means = weights @ ((sample.points - weights @ sample.points) * scores)
+    return float(np.abs(1.0 + means).mean()) if np.isfinite(means).all() else math.inf
 
 
 def _stands_still(sample: Sample) -> bool:

@@ -28,7 +28,7 @@ class TestJson:
         outcome = steinkit("compare", *three, *_NORMAL, "--json")
         document = outcome.document
         assert outcome.code == 0
-        assert list(document) == ["samples", "ranking", "reference", "warnings", "version", "command"]
+        assert list(document) == ["samples", "ranking", "reference", "units", "warnings", "version", "command"]
         assert document["ranking"] == {"graph": [["right.csv", "again.csv"], ["wide.csv"]]}
         assert [each["file"] for each in document["samples"]] == list(three)
         assert [each["rank"] for each in document["samples"]] == [{"graph": 1}, {"graph": 1}, {"graph": 3}]
@@ -36,8 +36,8 @@ class TestJson:
         assert all(note.startswith("wide.csv: ") for note in document["warnings"])
 
     def test_values_are_those_of_the_library(self, steinkit, three, draws):
-        entry = steinkit("compare", *three, *_NORMAL, "--json").document["samples"][2]
-        alone = sk.graph_stein_discrepancy(1.5 * draws, sk.targets.Normal(dim=2))
+        entry = steinkit("compare", *three, *_NORMAL, "--units", "raw", "--json").document["samples"][2]
+        alone = sk.graph_stein_discrepancy(1.5 * draws, sk.targets.Normal(dim=2), units="raw")
         assert (entry["draws"], entry["distinct"], entry["dim"], entry["error"]) == (200, 200, 2, None)
         (result,) = entry["results"]
         assert (result["lower"], result["upper"]) == (alone.lower, alone.upper)

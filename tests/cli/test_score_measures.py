@@ -42,10 +42,12 @@ class TestJson:
             for entry in steinkit("score", line_file, *_NORMAL, *_ALL, "--json").document["results"]
         }
         target = sk.targets.Normal(dim=1)
-        assert results["graph"] == sk.graph_stein_discrepancy(line, target).value
-        assert results["classical"] == sk.classical_stein_discrepancy(line, target).value
-        assert results["wasserstein"] == sk.wasserstein_distance(line, target).value
-        assert results["ksd"] == sk.kernel_stein_discrepancy(line, target).value
+        assert results["graph"] == sk.graph_stein_discrepancy(line, target, units="own").value
+        assert results["sliced"] == sk.sliced_stein_discrepancy(line, target).value
+        assert results["moments"] == sk.moment_stein_discrepancy(line, target).value
+        assert results["classical"] == sk.classical_stein_discrepancy(line, target, units="own").value
+        assert results["wasserstein"] == sk.wasserstein_distance(line, target, units="own").value
+        assert results["ksd"] == sk.kernel_stein_discrepancy(line, target, units="own").value
         assert results["ess"] == sk.chain_diagnostics(line).min_ess
 
     def test_a_measure_named_twice_is_taken_once(self, steinkit, line_file):
@@ -57,7 +59,7 @@ class TestJson:
         arguments = ("--measure", "ksd", "--statistic", "u", "--kernel", "gaussian")
         (entry,) = steinkit("score", line_file, *_NORMAL, *arguments, "--json").document["results"]
         expected = sk.kernel_stein_discrepancy(
-            line, sk.targets.Normal(dim=1), kernel="gaussian", statistic="u", squared=True
+            line, sk.targets.Normal(dim=1), units="own", kernel="gaussian", statistic="u", squared=True
         )
         assert (entry["statistic"], entry["squared"], entry["value"]) == ("u", True, expected.value)
         assert entry["kernel"] == {"name": "GaussianKernel", "scale": expected.kernel.scale, "exponent": None}
@@ -65,7 +67,7 @@ class TestJson:
     def test_a_p_value_on_request(self, steinkit, line_file, line):
         arguments = ("--measure", "ksd", "--p-value", "--seed", "5")
         (entry,) = steinkit("score", line_file, *_NORMAL, *arguments, "--json").document["results"]
-        expected = sk.kernel_stein_test(line, sk.targets.Normal(dim=1), rng=5)
+        expected = sk.kernel_stein_test(line, sk.targets.Normal(dim=1), units="own", rng=5)
         assert entry["p_value"] == expected.p_value
         assert entry["flip_probability"] == expected.flip_probability
 
@@ -76,12 +78,12 @@ class TestJson:
         assert list(document["references"]) == ["ksd", "wasserstein"]
         assert document["reference"] == document["references"]["ksd"]
         expected = sk.reference_discrepancy(
-            sk.targets.Normal(dim=1), 80, 3, rng=2, discrepancy=sk.kernel_stein_discrepancy
+            sk.targets.Normal(dim=1), 80, 3, rng=2, discrepancy=sk.kernel_stein_discrepancy, units="own"
         )
         assert [each["value"] for each in document["references"]["ksd"]["samples"]] == expected.values.tolist()
 
     def test_the_threshold_holds_for_the_first_measure(self, steinkit, line_file, line):
-        value = sk.kernel_stein_discrepancy(line, sk.targets.Normal(dim=1)).value
+        value = sk.kernel_stein_discrepancy(line, sk.targets.Normal(dim=1), units="own").value
         arguments = ("score", line_file, *_NORMAL, "--measure", "ksd", "--measure", "graph", "--fail-above")
         assert steinkit(*arguments, repr(0.99 * value)).code == 1
         assert steinkit(*arguments, repr(1.01 * value)).code == 0

@@ -131,3 +131,10 @@ def test_stein_factors_and_where_rows_cannot_bind_any_more():
     assert factors.value_reach == pytest.approx(6.0 / 5.0)
     assert factors.gradient_reach == pytest.approx(10.0 / 7.0)
     assert factors.taylor_reach == pytest.approx(20.0 / 7.0)
+
+
+def test_points_too_far_apart_for_rows_have_none():
+    points = 8.0 * np.arange(3.0)[:, None]
+    coordinate = SteinProgram(points, -points, np.full(3, 1 / 3), complete_graph(points)).coordinate(0)
+    assert coordinate.matrix.shape == (0, 6)
+    assert coordinate.radius.shape == (0,)

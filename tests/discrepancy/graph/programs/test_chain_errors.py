@@ -245,7 +245,7 @@ def test_multipliers_that_cancel_prove_no_more_than_they_do(edge, factors):
 def test_what_is_left_between_two_bounds_costs_what_the_far_bound_s_rows_take(seed):
     """A force on the last edge and a turn that is that force times the distance to the bound, nearly."""
     rng = np.random.default_rng(seed)
-    chain, _ = random_end(rng, float(rng.choice([0.7, 2.0**-40])))
+    chain, _ = random_end(rng, 0.7 * float(rng.choice([1.0, 2.0**-40])))
     force = rng.normal() * rng.choice(SIZES)
     forward = rng.choice([1.0, 1.0 + 2.0**-52, 0.0]) * chain.far * force + rng.choice([0.0, 1.0]) * rng.normal()
     cost = Fraction(float(_cost_behind(chain, 2, force, forward)))

@@ -103,3 +103,22 @@ def test_a_right_answer_closes_the_bracket_whatever_restricts(seed, support):
     program = replace(program, points=points, bounds=tuple(bounds.tolist()))
     lower, upper, _, _ = prove(program, solve_cone(program))
     assert 0.0 < lower <= upper <= lower * (1.0 + 1e-6)
+
+
+@pytest.mark.parametrize("envelope", [0, 1])
+@pytest.mark.parametrize("seed", range(6))
+def test_multipliers_of_a_wrong_sign_prove_nothing(seed, envelope):
+    """Negative ones where an answer lies on the slope, so that its row seems to act: they would prove too little."""
+    rng = np.random.default_rng(seed)
+    points = np.cumsum(rng.uniform(0.2, 0.6, 6))
+    program = ClassicalProgram(
+        points, np.full(6, 1 / 6), rng.standard_normal(6), SteinFactors(1.0, 8.0, 1.0), (-np.inf, np.inf)
+    )
+    answer = solve_cone(program)
+    lower, upper, _, _ = prove(program, answer)
+    assert upper <= lower * (1.0 + 1e-6)
+    for gap in range(1, 5):
+        slope, cut = answer.slope.copy(), np.zeros_like(answer.cut)
+        slope[gap : gap + 2] = (1.0 - 2.0 * envelope) * 1e3
+        cut[envelope, gap], cut[1 - envelope, 0] = -1e-2, 1e-4
+        assert prove(program, replace(answer, slope=slope, cut=cut))[1] >= lower

@@ -40,6 +40,15 @@ def verdict_statements(document: Document) -> list[Statement]:
     return found
 
 
+def chosen_statements(document: Document, seed: int) -> list[Statement]:
+    """What is said of one seed's draws of the setting that a sweep chose: the best of those tried may be wrong."""
+    asked = "May draws of the best setting be used?"
+    return [
+        Statement("number", asked, f"Seed {seed}: {verdict_sentence(document)}"),
+        Statement("limits", asked, f"Not tested: {listed(document['not_tested'])}.", continues=True),
+    ]
+
+
 def verdict_headline(name: str, document: Document) -> str:
     """The verdict in a line that names the sample."""
     head = _head(document).split(". ")[0].removesuffix(".")

@@ -12,7 +12,7 @@ from steinkit.report.sources import Found
 from steinkit.sweeps.identity import target_fingerprint
 from steinkit.sweeps.run import named_target
 from steinkit.sweeps.store import draws_file
-from steinkit.sweeps.tasks import score_again
+from steinkit.sweeps.tasks import judge_again, score_again
 from steinkit.target import Target
 
 Setting = Mapping[str, Any]
@@ -72,6 +72,28 @@ def scored_draws(
     samples = {k: read_sample(str(draws_file(found.folder, record["cell"]))) for k, record in kept.items()}
     made = _sweep_target(found.configuration, target, next(iter(samples.values())).dim)
     return made, {k: score_again(made, samples[k], measure, record).result for k, record in kept.items()}
+
+
+def judged_draws(
+    found: Found, setting: Setting, measure: str, target: Target | str | None
+) -> tuple[Mapping[str, Any], int] | None:
+    """The verdict's document on the draws of a setting that were kept of its first seed, and that seed, if there are.
+
+    Raises
+    ------
+    SteinkitError
+        As `scored_draws` does; or if the draws cannot be judged.
+    """
+    if found.folder is None or found.configuration is None:
+        return None
+    record = _kept(found.folder, found.records, setting)
+    if record is None:
+        return None
+    sample = read_sample(str(draws_file(found.folder, record["cell"])))
+    verdict, notes = judge_again(_sweep_target(found.configuration, target, sample.dim), sample, measure, record)
+    if verdict is None:
+        raise InputError("; ".join(notes))
+    return verdict.document, record["seed"]
 
 
 def _sweep_target(configuration: Mapping[str, Any], target: Target | str | None, dim: int) -> Target:

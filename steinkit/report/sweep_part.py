@@ -11,8 +11,10 @@ from steinkit import plots
 from steinkit.describe.numbers import count, number, sentence
 from steinkit.describe.render import answers
 from steinkit.describe.settings import seeds_label, setting_label, value_label
+from steinkit.describe.statement import Statement
 from steinkit.describe.sweep import LEVEL, headline, leading, median_of, statements, table
 from steinkit.describe.table import Table
+from steinkit.describe.verdict import chosen_statements
 from steinkit.errors import SteinkitError
 from steinkit.measures import Measure, find_measure
 from steinkit.report.coordinate_bars import bars_pictures
@@ -20,7 +22,7 @@ from steinkit.report.elements import Part, Picture
 from steinkit.report.pictures import NARROW, WIDE, drawing, on_axes
 from steinkit.report.reproduction import sweep_listings
 from steinkit.report.sources import Found
-from steinkit.report.sweep_draws import scored_draws, telling_settings
+from steinkit.report.sweep_draws import judged_draws, scored_draws, telling_settings
 from steinkit.target import Target
 
 if TYPE_CHECKING:
@@ -72,8 +74,13 @@ def sweep_part(found: Found, target: Target | str | None) -> Part:
     document = found.document
     name = leading(document, find_measure)
     pictures: list[Picture] = []
+    judged: list[Statement] = []
     reservations = list(document["warnings"])
     if name is not None:
+        try:
+            judged = _judged(found, name, target)
+        except SteinkitError as error:
+            reservations.append(f"draws of the best setting were not judged: {error}")
         choice, parameters = document["criteria"][name], _parameters(document["criteria"][name])
         pictures += [_selection(document, find_measure(name), parameter) for parameter in parameters]
         if parameters and found.records and name in _PANELS:
@@ -88,13 +95,19 @@ def sweep_part(found: Found, target: Target | str | None) -> Part:
     return Part(
         source=found.name,
         headline=headline(document, find_measure),
-        answers=answers(statements(document, find_measure, _draws_per_chain(found))),
+        answers=answers([*judged, *statements(document, find_measure, _draws_per_chain(found))]),
         reservations=tuple(reservations),
         pictures=tuple(pictures),
         tables=(*choices, *_failure_table(document)),
         facts=tuple(_facts(found)),
         listings=() if found.configuration is None else sweep_listings(found.configuration, str(found.folder)),
     )
+
+
+def _judged(found: Found, name: str, target: Target | str | None) -> list[Statement]:
+    """What the verdict says of draws of the best setting, where the sweep kept them."""
+    judged = judged_draws(found, found.document["criteria"][name]["best"], name, target)
+    return [] if judged is None else chosen_statements(*judged)
 
 
 def _blind_to(document: Document) -> str:

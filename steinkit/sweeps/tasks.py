@@ -12,17 +12,21 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import joblib
 from threadpoolctl import threadpool_limits
 
 from steinkit.errors import SteinkitError, SteinkitWarning
 from steinkit.measures import Measurement, take_measure
+from steinkit.measures.judging import Judging
 from steinkit.measures.registry import restored_settings
 from steinkit.sample import Sample
 from steinkit.sweeps.swept_sampler import SweptSampler
 from steinkit.target import Target
+
+if TYPE_CHECKING:
+    from steinkit.discrepancy.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,20 @@ def score_again(target: Target, sample: Sample, measure: str, record: Mapping[st
     """
     with _quiet():
         return take_measure(measure, sample, target, restored_settings(record["measure_settings"], measure))
+
+
+def judge_again(
+    target: Target, sample: Sample, measure: str, record: Mapping[str, Any]
+) -> tuple[Verdict | None, tuple[str, ...]]:
+    """Judge a cell's draws, on the support that the cell's own record holds; what to know of it, or why it is missing.
+
+    Raises
+    ------
+    UsageError
+        As `score_again` does.
+    """
+    with _quiet():
+        return Judging().judge(sample, target, restored_settings(record["measure_settings"], measure), rng=0)
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from steinkit.errors import InputError, UsageError
 from steinkit.measures import find_measure
 from steinkit.measures.registry import recorded_settings, restored_settings
 from steinkit.report.sources import read_source
-from steinkit.report.sweep_draws import scored_draws, telling_settings
+from steinkit.report.sweep_draws import judged_draws, scored_draws, telling_settings
 from steinkit.report.sweep_part import sweep_part
 from steinkit.sweeps.choice import choose
 from steinkit.sweeps.run import sweep
@@ -54,6 +55,27 @@ def test_the_draws_kept_are_those_scored(sweep_folder):
     for k, setting in enumerate(found.configuration["settings"]):
         (record,) = [each for each in found.records if each["settings"] == setting and each["seed"] == 0]
         assert scored[k].value == pytest.approx(record["results"][0]["value"], rel=1e-12)
+
+
+def test_draws_of_a_setting_are_judged_as_they_were_kept(sweep_folder):
+    found = read_source(sweep_folder)
+    setting = found.configuration["settings"][1]
+    verdict, seed = judged_draws(found, setting, "graph", None)
+    (record,) = [each for each in found.records if each["settings"] == setting and each["seed"] == 0]
+    sample = sk.read_sample(str(draws_file(sweep_folder, record["cell"])))
+    assert seed == 0
+    assert verdict == sk.verdict(sample, sk.targets.Normal([0.0, 0.0])).document
+    assert judged_draws(replace(found, folder=None), setting, "graph", None) is None
+    with pytest.raises(InputError, match="not the one that the sweep was run with"):
+        judged_draws(found, setting, "graph", sk.targets.Normal([0.0, 1.0]))
+
+
+def test_a_page_says_first_whether_draws_of_the_best_may_be_used(sweep_folder):
+    part = sweep_part(read_source(sweep_folder), None)
+    question, answer = part.answers[0]
+    assert question == "May draws of the best setting be used?"
+    assert answer.startswith("Seed 0: There are too few effective draws to judge")
+    assert "Not tested: shares of modes" in answer
 
 
 def test_another_target_is_refused(sweep_folder):

@@ -59,8 +59,10 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
         lead = _lead(samples, options)
         request = request.in_dimension(samples[lead].dim)
         task = request.task(lead, samples[lead])
+        named = {file: request.named_as(task.target, sample) for file, sample in samples.items()}
+        renamed = dict.fromkeys(note for _, notes in named.values() for note in notes)
         found = compare_samples(
-            samples,
+            {file: sample for file, (sample, _) in named.items()},
             task.target,
             measures=[measure.name for measure in request.measures],
             verdict=judging is not None,
@@ -70,7 +72,7 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
             progress=on_terminal(),
             settings=task.settings,
         )
-        found = _with_unread(found, files, unread, task.doubts)
+        found = _with_unread(found, files, unread, (*task.doubts, *renamed))
     deliver(
         options,
         {**found.document, "command": command_line()},

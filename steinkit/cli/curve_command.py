@@ -70,8 +70,10 @@ def curve(files: tuple[str, ...], **options: Any) -> int:
         samples = [request.read(file) for file in files]
         request = request.in_dimension(samples[0].dim)
         measure, task = request.measures[0], request.task(files[0], samples[0])
+        named = [request.named_as(task.target, sample) for sample in samples]
+        renamed = dict.fromkeys(note for _, notes in named for note in notes)
         found = curve_of(
-            samples,
+            [sample for sample, _ in named],
             task.target,
             n=options["n"],
             budget=options["budget"],
@@ -86,7 +88,7 @@ def curve(files: tuple[str, ...], **options: Any) -> int:
         {"files": list(files), **found.document, "command": command_line()},
         lambda: f"{', '.join(files)} against {request.against}\n\n{found.summary()}",
         lambda: _figure(found),
-        (*task.doubts, *found.warnings),
+        (*task.doubts, *renamed, *found.warnings),
     )
     unproved = measure.has_bracket and not np.isfinite(found.values).any()
     return SolverError.exit_code if unproved else 0

@@ -133,6 +133,10 @@ class Request:
                 raise UsageError(f"{flag} asks for the verdict, and --no-verdict for none; drop one of the two")
         return None
 
+    def named_as(self, target: Target | None, sample: Sample) -> tuple[Sample, tuple[str, ...]]:
+        """The sample under the target's names, where ``--columns`` states which column is which, and what to say."""
+        return named_as(target, sample, self.options["columns"])
+
     def _settings(self, sample: Sample) -> dict[str, Any]:
         """The settings that options stand for; bounds by name are those of the sample's coordinates."""
         found: dict[str, Any] = {"progress": on_terminal()}
@@ -170,6 +174,16 @@ class Request:
         if self.options["bounds"] and target.bounds is None:
             return "a target cut off by --bounds cannot be drawn from; leave out one of the two"
         return ""
+
+
+def named_as(target: Target | None, sample: Sample, columns: Any) -> tuple[Sample, tuple[str, ...]]:
+    """The sample under the target's names, where ``--columns`` states which column is which, and what to say of it."""
+    known = None if target is None else target.names
+    if columns is None or known is None or len(known) != sample.dim or sorted(known) == sorted(sample.names):
+        return sample, ()
+    given, wanted = ", ".join(sample.names), ", ".join(known)
+    note = f"the columns {given} were taken, in this order, for the target's coordinates {wanted}"
+    return replace(sample, names=known), (note,)
 
 
 def target_of(

@@ -75,6 +75,7 @@ def score(file: str, **options: Any) -> int:
         sample = request.read(file)
         request = request.in_dimension(sample.dim)
         task = request.task(file, sample)
+        sample, renamed = request.named_as(task.target, sample)
         scores = score_sample(
             sample,
             task.target,
@@ -85,7 +86,7 @@ def score(file: str, **options: Any) -> int:
             rng=options["seed"],
         )
     lower, upper = scores.measurements[0].lower, scores.measurements[0].upper
-    notes = list(dict.fromkeys([*task.doubts, *scores.warnings]))
+    notes = list(dict.fromkeys([*task.doubts, *renamed, *scores.warnings]))
     if lower <= threshold < upper:
         notes.append(f"--fail-above {threshold:g} lies inside the bracket: neither passed nor failed for certain")
     code, doubts = _judged(scores.verdict) if options["fail_if_biased"] is not None else (0, ())

@@ -12,7 +12,7 @@ from steinkit import __version__
 from steinkit.cli.documents import as_json, sample_document
 from steinkit.cli.options import bounds_for
 from steinkit.cli.outputs import say, warn
-from steinkit.cli.request import target_of
+from steinkit.cli.request import named_as, target_of
 from steinkit.cli.sample_files import SAMPLE_FORMATS, deliver_sample, format_of, require_sample_place
 from steinkit.cli.shared_options import file_options, setting_option, target_options
 from steinkit.files import read_sample
@@ -56,12 +56,13 @@ def thin(file: str, draws: int, **settings: Any) -> None:
         sample = read_sample(file, format=settings["file_format"], columns=settings["columns"])
         target, doubts = target_of(file, sample, settings, needs_scores=True)
         bounds = bounds_for(settings["bounds"], sample)
+        sample, renamed = named_as(target, sample, settings["columns"])
         before = kernel_stein_discrepancy(sample, target, bounds=bounds, units="own", kernel=settings["kernel"])
         same: dict[str, Any] = {"bounds": bounds, "units": before.units, "kernel": before.kernel}
         chosen = thin_sample(sample, target, m=draws, **same)
         after = kernel_stein_discrepancy(chosen, target, **same)
     deliver_sample(chosen, output, form)
-    notes = (*doubts, *before.warnings)
+    notes = (*doubts, *renamed, *before.warnings)
     document = {
         "sample": sample_document(sample),
         "draws": draws,

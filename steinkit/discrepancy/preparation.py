@@ -121,7 +121,7 @@ def prepare(
     sample = _with_columns(given, weights, scores, target)
     points = sample.distinct()
     limits = _support(points, target, bounds)
-    notes = _notes_on(given, points, target) + _notes_on_names(sample, target)
+    notes = _notes_on(given, points, target)
     values = points.scores if target is None else target.score(points.points, draws=points.first, names=points.names)
     assert values is not None  # _with_columns saw to it
     return Prepared(points, values, limits, notes, given, Units.of("raw", points))
@@ -159,6 +159,7 @@ def _with_columns(sample: Sample, weights: ArrayLike | None, scores: ArrayLike |
     else:
         if sample.scores is not None:
             columns["scores"] = None  # the target's take their place
+        require_names(sample, target)
         if target.names is not None and sample.has_default_names and sample.dim == target.dim:
             columns["names"] = target.names
     return replace(sample, **columns) if columns else sample
@@ -195,14 +196,25 @@ def _notes_on(sample: Sample, points: DistinctSample, target: Target | None) -> 
     return tuple(notes)
 
 
-def _notes_on_names(sample: Sample, target: Target | None) -> tuple[str, ...]:
-    """Hold the sample's names against the target's: another order is an error, other names are worth a note."""
-    if target is None or target.names is None or sample.has_default_names or target.names == sample.names:
-        return ()
+def require_names(sample: Sample, target: Target) -> None:
+    """Refuse draws whose coordinates somebody named otherwise than the target's, or in another order.
+
+    Raises
+    ------
+    InputError
+        With both lists.
+    """
+    if target.names is None or sample.has_default_names or len(target.names) != sample.dim:
+        return
     columns, coordinates = ", ".join(sample.names), ", ".join(target.names)
-    if sorted(target.names) == sorted(sample.names):
+    if sorted(target.names) != sorted(sample.names):
+        raise InputError(
+            f"the draws have the coordinates {columns}, the target has {coordinates}: nobody said which is which; name "
+            "the draws as the target does, Sample(points, names=...), or state their order by --columns on the command "
+            "line"
+        )
+    if target.names != sample.names:
         raise InputError(
             f"the columns {columns} are not in the target's order {coordinates}; "
             "reorder them (Sample.select, or --columns on the command line)"
         )
-    return (f"the columns {columns} were taken, in this order, for the target's coordinates {coordinates}",)

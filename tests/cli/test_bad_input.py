@@ -410,6 +410,11 @@ class TestTargetsOfOnesOwn:
         assert "a, b are not in the target's order b, a" in error
         assert "--columns" in error
 
+    def test_other_names(self, message):
+        error = message("target = sk.Target(score=lambda x: -x, names=['u', 'v'])\n")
+        assert "the draws have the coordinates a, b, the target has u, v" in error
+        assert "--columns" in error
+
     def test_options(self, message):
         error = message("target = sk.Target(score=lambda x: -x)\n", "-p", "mean=0", exit_code=2)
         assert "built-in" in error

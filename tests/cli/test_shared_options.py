@@ -1,7 +1,11 @@
 """Options of the command line follow from what the measures declare, here and in a sweep's table [run]."""
 
+import warnings
+
+import numpy as np
 import pytest
 
+import steinkit as sk
 from steinkit.cli import commands
 from steinkit.cli.request import Request
 from steinkit.cli.shared_options import flag_of
@@ -54,3 +58,43 @@ def test_help_names_the_measures_where_there_is_a_choice():
     """Thinning is by the kernel Stein discrepancy, and no measure has to be named."""
     assert _parameters("score")["kernel"].help == "Base kernel; of ksd."
     assert _parameters("thin")["kernel"].help == "Base kernel."
+
+
+_NAMED = "import steinkit as sk\ntarget = sk.Target(score=lambda x: -x * [1.0, 4.0], names=['u', 'v'])\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("score", "--no-verdict", "--json"),
+        ("compare", "--no-verdict", "--json"),
+        ("curve", "--n", "10,20,40", "--json"),
+        ("thin", "--draws", "5", "-o", "thinned.csv", "--json"),
+    ],
+)
+def test_columns_say_which_coordinate_of_the_target_each_is(steinkit, folder, write_csv, command):
+    """Named otherwise than the target's they are refused, and in the order that the user states they are taken."""
+    draws = np.random.default_rng(0).standard_normal((40, 2))
+    name = write_csv("b,a", draws)
+    (folder / "model.py").write_text(_NAMED)
+    first, *rest = command
+    refused = steinkit(first, name, "--target", "model.py:target", *rest)
+    assert "the draws have the coordinates b, a, the target has u, v" in refused.out + refused.err
+    taken = steinkit(first, name, "--target", "model.py:target", "--columns", "a,b", *rest)
+    assert taken.code == 0
+    note = "the columns a, b were taken, in this order, for the target's coordinates u, v"
+    assert taken.err.count(note) == 1
+    if first == "score":
+        expected = sk.graph_stein_discrepancy(draws[:, ::-1], scores=-draws[:, ::-1] * [1.0, 4.0]).value
+        assert taken.document["results"][0]["value"] == pytest.approx(expected, rel=1e-9)
+        assert taken.document["sample"]["names"] == ["u", "v"]
+
+
+def test_a_warning_is_printed_once_and_by_the_command_alone(steinkit, write_csv):
+    name = write_csv("a,b,c,d,e", np.random.default_rng(0).standard_normal((40, 5)))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        outcome = steinkit("score", name, "--target", "normal", "--measure", "graph", "--reference", "0")
+        assert outcome.err.count("of its ceiling") == 1
+        steinkit("thin", name, "--target", "normal", "--draws", "5", "-o", "thinned.csv")
+    assert not caught

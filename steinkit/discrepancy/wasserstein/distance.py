@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.discrepancy.bracket import Bracketed
+from steinkit.discrepancy.preparation import require_names
 from steinkit.discrepancy.tolerance import accepted
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import InputError, UsageError, cautious, reservations
@@ -137,6 +138,7 @@ def wasserstein_distance(
         if other_weights is not None:
             raise UsageError("other_weights are for another sample; a target has none: drop them")
         _require_cdf(target_or_draws, sample.dim)
+        require_names(sample, target_or_draws)
         wanted = tolerance or (1e-6 if target_or_draws.has_tail_integrals else 1e-3)
         lower, upper, more = _to_target(points, target_or_draws, wanted)
         lower, upper = _over(lower, upper, chosen)

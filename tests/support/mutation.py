@@ -30,6 +30,7 @@ FURTHER = {
         PROGRAMS + "test_chain_bounds.py",
         PROGRAMS + "test_chain_errors.py",
         PROGRAMS + "test_chain_form.py",
+        PROGRAMS + "test_matrix_form.py",
     ],
     "steinkit/discrepancy/kernel/rounding.py": [
         "tests/discrepancy/kernel/test_base_kernels.py",

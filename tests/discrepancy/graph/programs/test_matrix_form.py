@@ -7,7 +7,8 @@ import pytest
 from scipy import sparse
 from support.exact_programs import CLOSE, dyadic_scores, exact_program, exact_upper_bound, fractions, grid_program
 
-from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram, power_of_two
+from steinkit.discrepancy.graph.programs import chain_form_kernels
+from steinkit.discrepancy.graph.programs.matrix_form import UNIT_ROUNDOFF, CoordinateProgram, power_of_two
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.discrepancy.graph.spanner.geometry import complete_graph, sorted_graph
 from steinkit.discrepancy.operators import Coefficients
@@ -88,6 +89,11 @@ def test_objective_of_another_operator_is_that_of_the_definition():
     for j in range(2):
         expected = [weights * drift[:, j], weights * covariance[:, j, 0], weights * covariance[:, j, 1]]
         np.testing.assert_array_equal(program.objective(j), np.concatenate(expected))
+
+
+def test_numbers_round_by_at_most_the_unit_roundoff():
+    """Half the distance from one to the next double, for every form of the programs."""
+    assert UNIT_ROUNDOFF == chain_form_kernels._UNIT_ROUNDOFF == np.finfo(np.float64).eps / 2.0
 
 
 def test_powers_of_two_are_the_largest_not_above():

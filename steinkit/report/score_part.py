@@ -10,6 +10,7 @@ from steinkit.report.elements import Part, Picture
 from steinkit.report.moment_pictures import moments_picture
 from steinkit.report.reproduction import command_listings
 from steinkit.report.sources import Found
+from steinkit.report.verdict_picture import verdict_pictures
 
 
 def score_part(found: Found) -> Part:
@@ -37,11 +38,12 @@ def score_part(found: Found) -> Part:
 
 
 def _pictures(found: Found) -> list[Picture]:
-    """What documents hold enough for: bars of every sum over coordinates, and the matrix of moments."""
+    """What documents hold enough for: the faults, bars of every sum over coordinates, and the matrix of moments."""
     entries = found.document["results"]
     barred, pictures = [each for each in entries if has_bars(each)], []
     for entry in barred:
         title = find_measure(entry["measure"]).title
         named = title if len(barred) > 1 else ""
         pictures += bars_pictures({found.name: entry["coordinates"]}, brackets_caption(title), named)
-    return [*pictures, *(moments_picture(found.name, each) for each in entries if "features" in each)]
+    judged = verdict_pictures(found.name, found.document.get("verdict"))
+    return [*judged, *pictures, *(moments_picture(found.name, each) for each in entries if "features" in each)]

@@ -82,3 +82,19 @@ def test_moments_and_every_sum_over_coordinates_have_their_pictures():
         "Moments of draws.json",
     ]
     assert "dependence of x and y" in pictures[2].description.lower()
+
+
+def test_the_verdict_heads_the_page_and_shows_its_faults():
+    document = copy.deepcopy(ESS_SCORE)
+    x = np.random.default_rng(0).standard_normal((400, 1)) + 0.5
+    document["verdict"] = sk.verdict(x, scores=-x).document
+    part = score_part(Found("draws.json", "score", document))
+    assert part.headline.startswith("draws.json: these draws are not from the target (p = ")
+    assert "x1 is too high" in part.headline
+    assert part.answers[0] == ("May these draws be used?", document["verdict"]["sentence"])
+    assert part.pictures[0].title == "What is wrong with draws.json"
+    assert "X1 is too high" in part.pictures[0].description
+    document["verdict"] = sk.verdict(x - 0.5, scores=0.5 - x).document
+    right = score_part(Found("draws.json", "score", document))
+    assert right.headline.startswith("draws.json: no bias found that 400 draws")
+    assert [each for each in right.pictures if "wrong" in each.title] == []

@@ -1,0 +1,59 @@
+"""The picture of a verdict: what is wrong, how many standard errors, and how far off the draws are."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from steinkit.describe.numbers import shortened
+from steinkit.describe.verdict import fault, is_accused, probability, verdict_label
+from steinkit.discrepancy.verdict import Verdict
+from steinkit.plots.axes import axes_or_new, document_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_CHANCE = 2.0  # standard errors that chance makes of a moment that is right
+_LONGEST = 75  # letters of a fault
+_WIDTH = 25  # letters of a line
+
+
+def verdict(found: Verdict | Mapping[str, Any], ax: Axes | None = None) -> Axes:
+    """Plot the faults of a sample, worst on top, in standard errors with their 95 % intervals.
+
+    The title holds the verdict, and beside the effective sample size the number of independent draws that are as far
+    off. The grey band is what chance makes of a moment that is right. Where nothing is blamed the Axes hold no faults.
+
+    Parameters
+    ----------
+    found : Verdict, or its document
+    ax : matplotlib Axes, optional
+    """
+    ax = axes_or_new(ax, (7.0, 2.8))
+    document = document_of(found)
+    blame = document["blame"]
+    places = range(len(blame))
+    sizes = [abs(each["z"]) for each in blame]
+    ax.axvspan(0.0, _CHANCE, color="0.88", linewidth=0.0)
+    ax.errorbar(sizes, places, xerr=_CHANCE, fmt="o", color="#b2182b", capsize=3.0)
+    ax.set_yticks(places, [textwrap.fill(shortened(fault(each), _LONGEST), _WIDTH) for each in blame], parse_math=False)
+    ax.set_ylim(len(blame) - 0.5 if blame else 0.5, -0.5)
+    ax.set_xlim(left=0.0)
+    ax.set_xlabel("standard errors from what the target asks for")
+    ax.set_title("\n".join(filter(None, (_head(document), _size(document)))), fontsize=10, parse_math=False)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    return ax
+
+
+def _head(document: Mapping[str, Any]) -> str:
+    return f"{verdict_label(document)} ({probability(document['p'])})"
+
+
+def _size(document: Mapping[str, Any]) -> str:
+    """How far off accused draws are beside their mixing."""
+    if not is_accused(document) or document["n_eff"] is None:
+        return ""
+    ess = "" if document["ess"] is None else f"; ESS {document['ess']:.0f}"
+    return f"as far off as {document['n_eff']:.0f} independent draws{ess}"

@@ -1,0 +1,49 @@
+"""The picture of a verdict shows its faults in their order, and says how far off the draws are."""
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import steinkit as sk
+from steinkit import plots
+
+
+@pytest.fixture(scope="module")
+def wrong():
+    x = np.random.default_rng(0).standard_normal((600, 2)) * np.array([1.0, 1.4]) + np.array([0.5, 0.0])
+    return sk.verdict(x, scores=-x)
+
+
+def drawn(found):
+    return plots.verdict(found, Figure().add_subplot())
+
+
+def test_faults_stand_at_their_standard_errors_worst_on_top(wrong):
+    ax = drawn(wrong)
+    labels = [each.get_text() for each in ax.get_yticklabels()]
+    assert set(labels[:2]) == {"x2 is too wide", "x1 is too high"}
+    points = ax.lines[0]
+    assert points.get_xdata() == pytest.approx([abs(each.z) for each in wrong.blame])
+    assert list(points.get_ydata()) == list(range(len(wrong.blame)))
+    bottom, top = ax.get_ylim()
+    assert bottom > top
+
+
+def test_the_title_says_how_far_off(wrong):
+    head, size = drawn(wrong).get_title().split("\n")
+    assert head.startswith("biased (p = ")
+    assert size == f"as far off as {wrong.n_eff:.0f} independent draws; ESS {wrong.ess:.0f}"
+
+
+def test_a_document_is_drawn_as_the_verdict_itself(wrong):
+    one, other = drawn(wrong), drawn(wrong.document)
+    assert one.get_title() == other.get_title()
+    assert one.lines[0].get_xdata() == pytest.approx(other.lines[0].get_xdata())
+
+
+def test_right_draws_have_no_faults_to_show():
+    x = np.random.default_rng(1).standard_normal((300, 2))
+    ax = drawn(sk.verdict(x, scores=-x))
+    assert len(ax.lines[0].get_xdata()) == 0
+    assert ax.get_title().startswith("no bias seen")
+    ax.figure.canvas.draw()

@@ -10,7 +10,7 @@ from support.exact_classical import SUPPORTS, dual_value, random_classical
 
 from steinkit.discrepancy.classical.cone_program import ClassicalProgram, solve_cone
 from steinkit.discrepancy.classical.discrepancy import prove
-from steinkit.discrepancy.classical.upper_bound import _bound, upper_bound
+from steinkit.discrepancy.classical.upper_bound import _acting, _bound, upper_bound
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 
 
@@ -122,3 +122,13 @@ def test_multipliers_of_a_wrong_sign_prove_nothing(seed, envelope):
         slope[gap : gap + 2] = (1.0 - 2.0 * envelope) * 1e3
         cut[envelope, gap], cut[1 - envelope, 0] = -1e-2, 1e-4
         assert prove(program, replace(answer, slope=slope, cut=cut))[1] >= lower
+
+
+def test_multipliers_of_a_gap_are_never_negative():
+    """Of a gap so long, its peak at 4, that every row with a multiplier above -4 c2 seems to act."""
+    program = ClassicalProgram(
+        np.array([0.0, 10.0]), np.full(2, 0.5), np.ones(2), SteinFactors(100.0, 1.0, 1.0), (-np.inf, np.inf)
+    )
+    answer = replace(solve_cone(program), slope=np.zeros(2), cut=np.array([[1.0], [-0.5]]))
+    cut = _acting(program, answer)[2]
+    assert cut.tolist() == [[1.0], [0.0]]

@@ -68,6 +68,7 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
             verdict=judging is not None,
             matters=options["matters"],
             reference=task.repeats,
+            reference_draws=task.run,
             rng=options["seed"],
             progress=on_terminal(),
             settings=task.settings,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steinkit.cli.options import bounds_for, is_user_code, target_for, units_for
 from steinkit.cli.outputs import on_terminal, require_places
@@ -22,6 +22,9 @@ from steinkit.measures.options import MAX_SECONDS, BoundsOption, OperatorOption,
 from steinkit.measures.registry import all_options, takers_of
 from steinkit.sample import Sample
 from steinkit.target import Target
+
+if TYPE_CHECKING:
+    from steinkit.discrepancy.reference import LongRun
 
 _REFERENCE_BY_DEFAULT = 5
 
@@ -40,12 +43,15 @@ class Task:
         How many independent samples to measure as well.
     doubts : tuple of str
         What the user should know of the target.
+    run : LongRun, optional
+        Whose blocks to measure instead.
     """
 
     target: Target | None
     settings: dict[str, Any]
     repeats: int
     doubts: tuple[str, ...]
+    run: LongRun | None = None
 
 
 @dataclass(frozen=True)
@@ -120,7 +126,7 @@ class Request:
         """Target and settings for a sample, and for others like it."""
         target, doubts = target_of(file, sample, self.options, needs_scores=self.needs_scores)
         repeats = self._repeats(target) if "reference" in self.options else 0
-        return Task(target, self._settings(sample), repeats, doubts)
+        return Task(target, self._settings(sample), repeats, doubts, self._long_run(sample))
 
     @property
     def judging(self) -> Judging | None:
@@ -157,12 +163,28 @@ class Request:
     def _repeats(self, target: Target | None) -> int:
         """How many independent samples: those asked for, or some where that costs the user no thought."""
         asked: int | None = self.options["reference"]
+        if self.options["reference_draws"] is not None:
+            if asked:
+                raise UsageError(
+                    f"--reference {asked} draws samples to compare with, and --reference-draws brings them; drop one of "
+                    "the two"
+                )
+            return 0
         obstacle = self._obstacle(target)
         if asked is None:
             return 0 if obstacle or is_user_code(self.options["target"]) else _REFERENCE_BY_DEFAULT
         if asked and obstacle:
             raise UsageError(f"--reference {asked}: {obstacle}")
         return asked
+
+    def _long_run(self, sample: Sample) -> LongRun | None:
+        """The run whose blocks the sample is compared with, of its coordinates."""
+        file = self.options.get("reference_draws")
+        if file is None:
+            return None
+        from steinkit.discrepancy.reference import LongRun
+
+        return LongRun(read_sample(file), file).like(sample)
 
     def _obstacle(self, target: Target | None) -> str:
         """Why independent draws from the target cannot be had; empty if they can."""

@@ -82,6 +82,7 @@ def score(file: str, **options: Any) -> int:
             request.measures,
             task.settings,
             repeats=task.repeats,
+            run=task.run,
             judging=judging,
             rng=options["seed"],
         )

@@ -107,15 +107,21 @@ def flag_of(name: str) -> str:
 
 
 def reference_options(command: Command) -> Command:
-    """``--reference`` and ``--seed``."""
+    """``--reference``, ``--reference-draws`` and ``--seed``."""
     return _all(
         command,
         click.option(
             "--reference",
             type=click.IntRange(min=0),
             metavar="N",
-            help="Also score N independent samples of the same size from the target, to 1e-3. Default: 5 for built-in "
-            "targets that can be drawn from, else 0.",
+            help="Also score N independent samples from the target, to 1e-3, each with as many draws as the sample is "
+            "worth by its ESS. Default: 5 for built-in targets that can be drawn from, else 0.",
+        ),
+        click.option(
+            "--reference-draws",
+            metavar="FILE",
+            help="Draws of a long run of your own that is known to be right: score blocks of it instead, each worth as "
+            "many independent draws as the sample is.",
         ),
         click.option(
             "--seed",

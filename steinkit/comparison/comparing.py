@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from steinkit.comparison.ranking import rank_groups
 from steinkit.comparison.result import ComparedSample, Comparison
-from steinkit.errors import Caution, SolverError, SteinkitError, UsageError, about, cautious
+from steinkit.errors import Caution, InputError, SolverError, SteinkitError, UsageError, about, cautious
 from steinkit.measures import Measurement, default_measure, find_measure, take_measure
 from steinkit.measures.judging import Judging
 from steinkit.measures.registry import require_taken
@@ -23,7 +23,7 @@ from steinkit.sample import Sample, as_sample
 from steinkit.target import Seed, Target
 
 if TYPE_CHECKING:
-    from steinkit.discrepancy.reference import Reference
+    from steinkit.discrepancy.reference import LongRun, Reference
     from steinkit.discrepancy.units import Units
 
 
@@ -36,6 +36,7 @@ def compare(
     verdict: bool = True,
     matters: float | None = None,
     reference: int = 0,
+    reference_draws: Sample | ArrayLike | LongRun | None = None,
     rng: Seed = 0,
     progress: bool = False,
     settings: Mapping[str, Any] | None = None,
@@ -62,7 +63,9 @@ def compare(
     matters : float, optional
         As `steinkit.verdict` has it.
     reference : int
-        How many independent samples from the target to measure as well, for each size that samples have.
+        How many independent samples from the target to measure as well, for each effective size that samples have.
+    reference_draws : Sample, array_like or LongRun, optional
+        Draws of a long run that is known to be right, whose blocks are measured instead.
     rng : int, numpy.random.Generator or None
         Seed of the reference, and of the verdicts.
     progress : bool
@@ -96,14 +99,16 @@ def compare(
     _require_sensible(samples, measures)
     require_taken(changes, measures)
     judging = Judging(matters=matters) if verdict else None
-    _require_reference(reference, target, shared)
+    run = _long_run(reference_draws)
+    _require_reference(reference, run, target, shared)
     steps = len(samples) * len(measures)
     with progress_bar("measures", steps, shown=progress) as bar:
         units, unsettled = _units(samples, target, measures, shared)
         shared |= {"units": units}
         found = tuple(_measure(name, draws, target, measures, shared, bar) for name, draws in samples.items())
         _require_one(found)
-        references, missed = _references(found, target, measures, reference, rng, shared, progress)
+        found = _sized(found) if reference or run else found
+        references, missed = _references(found, target, measures, reference, run, rng, shared, progress)
         judged, doubts = _judged(found, judging, target, shared, rng)
     ranking = {measure: _rank(found, measure) for measure in measures}
     notes = [about(each.name, note) for each in found for note in _notes(each)]
@@ -150,10 +155,27 @@ def _require_sensible(samples: Mapping[str, Any], measures: tuple[str, ...]) -> 
         find_measure(measure)
 
 
-def _require_reference(repeats: int, target: Target | None, settings: Mapping[str, Any]) -> None:
+def _long_run(draws: Sample | ArrayLike | LongRun | None) -> LongRun | None:
+    from steinkit.discrepancy.reference import LongRun
+
+    return draws if draws is None or isinstance(draws, LongRun) else LongRun(as_sample(draws), "the long run")
+
+
+def _sized(found: Sequence[ComparedSample]) -> tuple[ComparedSample, ...]:
+    """The samples with the size that right ones to compare with have."""
+    from steinkit.discrepancy.reference import effective_size
+
+    return tuple(
+        each if each.sample is None else replace(each, effective=effective_size(each.sample)) for each in found
+    )
+
+
+def _require_reference(repeats: int, run: LongRun | None, target: Target | None, settings: Mapping[str, Any]) -> None:
     """Refuse a reference that cannot be had."""
     if repeats < 0:
         raise UsageError(f"reference must not be negative; received {repeats}")
+    if repeats and run is not None:
+        raise UsageError("reference draws samples and reference_draws brings its own; leave out one of the two")
     if not repeats:
         return
     if target is None or not target.can_sample:
@@ -219,25 +241,26 @@ def _references(
     target: Target | None,
     measures: tuple[str, ...],
     repeats: int,
+    run: LongRun | None,
     rng: Seed,
     settings: Mapping[str, Any],
     progress: bool,
 ) -> tuple[dict[str, tuple[Reference, ...]], list[str]]:
-    """What independent samples of each size score, and which could not be scored."""
+    """What right samples of each effective size score, and which could not be scored."""
     references: dict[str, tuple[Reference, ...]] = {}
     missed: list[str] = []
-    for measure in measures if repeats else ():
+    for measure in measures if repeats or run else ():
         if not find_measure(measure).has_bracket:
             continue
-        assert target is not None  # _require_sensible saw to it
         measured = [each for each in found if measure in each.measurements]
         alike = [each.measurements[measure] for each in measured]
-        for size in sorted({len(each.sample) for each in measured if each.sample is not None}):
+        for size in sorted({each.effective for each in measured if each.effective is not None}):
             try:
+                own = None if run is None else run.like(next(each.sample for each in measured if each.sample))
                 reference = measured_reference(
-                    alike, target, size, repeats, rng=rng, settings=settings, progress=progress
+                    alike, target, size, repeats, run=own, rng=rng, settings=settings, progress=progress
                 )
-            except SolverError as error:  # the samples' own answers stand
+            except (SolverError, InputError) as error:  # the samples' own answers stand
                 missed.append(f"the reference of {size} draws was not measured by {measure}: {error}")
                 continue
             references[measure] = (*references.get(measure, ()), reference)

@@ -33,6 +33,8 @@ class ComparedSample:
         Why the others could not.
     verdict : Verdict or None
         None where none was asked for, or could be had.
+    effective : int or None
+        Independent draws that right samples to compare with have; None where none were wanted.
     """
 
     name: str
@@ -40,6 +42,7 @@ class ComparedSample:
     measurements: Mapping[str, Measurement]
     errors: Mapping[str, SteinkitError]
     verdict: Verdict | None = None
+    effective: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +58,7 @@ class Comparison:
         For each measure groups of sample names, best first; those within a group are tied. A sample that could not be
         measured, whose effective size is not defined, or whose value is at its ceiling, is in none.
     references : mapping of str to tuple of Reference
-        For each measure what independent samples from the target score, one entry for each size that samples have.
+        For each measure what right samples score, one entry for each effective size that samples have.
     units : Units or None
         The one scale of all samples; None where no measure has units.
     warnings : tuple of str
@@ -91,7 +94,9 @@ class Comparison:
             "reference": {
                 measure: [
                     {
-                        "draws": each.n,
+                        "draws": each.document["draws"],
+                        "effective_draws": each.document["effective_draws"],
+                        "run": each.document["run"],
                         "median": each.median,
                         "lower": float(each.lower.min()),
                         "upper": float(each.upper.max()),
@@ -113,6 +118,7 @@ class Comparison:
         return {
             "file": each.name,
             "draws": None if sample is None else len(sample),
+            "effective_draws": each.effective,
             "distinct": None if sample is None else len(sample.distinct()),
             "dim": None if sample is None else sample.dim,
             "verdict": None if each.verdict is None else each.verdict.document,

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from steinkit.describe.claims import UNVISITED, DescribedMeasure, FindMeasure, better, bracket_column, place, preference
+from steinkit.describe.description import right_samples
 from steinkit.describe.numbers import compact, count, listed, number, rounded_outwards, sentence
 from steinkit.describe.render import filled
 from steinkit.describe.statement import Statement
@@ -82,7 +83,9 @@ def table(document: Document, measure: DescribedMeasure) -> Table:
             row[proof] = " and ".join(rounded_outwards(entry["lower"], entry["upper"]))
         rows.append(row | _coordinates(entry))
     for reference in document["reference"].get(measure.name, ()):
-        row = {"sample": f"({count(len(reference['values']), 'independent sample')})", "draws": str(reference["draws"])}
+        n, run = len(reference["values"]), reference.get("run")
+        what = f"{count(n, 'block')} of the long run" if run else count(n, "independent sample")
+        row = {"sample": f"({what})", "draws": str(reference["draws"])}
         row["value"] = compact(reference["median"])
         rows.append(row | {proof: f"{reference['lower']:.4g} and {reference['upper']:.4g}"})
     first = ("rank", "sample", "draws", "value", *([proof] if proof else []))
@@ -121,7 +124,12 @@ def statements(document: Document, measure: DescribedMeasure) -> list[Statement]
         )
         found.append(Statement("limits", which, blind, True))
     if document["reference"].get(measure.name):
-        scale = "The independent samples come from the target itself: their median, and the range of them all."
+        scale = (
+            "The independent samples come from the target itself, each with as many draws as samples are worth by their "
+            "ESS: their median, and the range of them all."
+        )
+        if document["reference"][measure.name][0].get("run"):
+            scale = "The blocks of the long run are worth as much as the samples by their ESS: their median and range."
         found.append(Statement("method", _GOOD, scale, True))
     return found
 
@@ -262,11 +270,13 @@ def _against(document: Document, measure: DescribedMeasure) -> str:
     """The best sample beside independent ones of its size."""
     name = document["ranking"][measure.name][0][0]
     best, references = measured(document, measure.name)[name], document["reference"][measure.name]
-    reference = next((each for each in references if each["draws"] == _draws(document)[name]), references[0])
+    sizes = {each["file"]: each.get("effective_draws") or each["draws"] for each in document["samples"]}
+    alike = (each for each in references if each.get("effective_draws", each["draws"]) == sizes[name])
+    reference = next(alike, references[0])
     lowest, highest, median = reference["lower"], reference["upper"], reference["median"]
     ratio = f", at {best['value'] / median:.2f} times their median" if median else ""
     return (
         f"By {measure.title}, {name} has {number(best['value'])}, "
         f"{place(best['lower'], best['upper'], lowest, highest)} the range {number(lowest)} to {number(highest)} of "
-        f"{count(len(reference['values']), 'independent sample')} of {reference['draws']} draws from the target{ratio}."
+        f"{right_samples(reference).rstrip(',')}{ratio}."
     )

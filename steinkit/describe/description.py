@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from steinkit.describe.claims import DescribedMeasure, claimed
-from steinkit.describe.numbers import compact, count, ordinal
+from steinkit.describe.numbers import compact, count, ordinal, sentence
 from steinkit.describe.statement import Statement
 from steinkit.describe.table import Table
 
@@ -77,10 +77,7 @@ def describe_bracketed(
     if reference is not None:
         low, high = spread(reference)
         n = len(reference["samples"])
-        compared = (
-            f"{count(n, 'independent sample')} of {reference['draws']} draws from the target "
-            f"{'has' if n == 1 else 'have'} {low:.4g} to {high:.4g}, median {reference['median']:.4g}."
-        )
+        compared = f"{sentence(right_samples(reference, sample))} {'has' if n == 1 else 'have'} {low:.4g} to {high:.4g}, median {reference['median']:.4g}."
         if n > 1:
             compared += f" This sample is {standing(entry, reference)}."
         found.append(Statement("comparison", what, compared, continues=True))
@@ -95,6 +92,23 @@ def spread(reference: Document) -> tuple[float, float]:
     """The ends of what independent samples score, for certain."""
     samples = reference["samples"]
     return min(each["lower"] for each in samples), max(each["upper"] for each in samples)
+
+
+def right_samples(reference: Document, sample: Document | None = None) -> str:
+    """What a sample is compared with, in the middle of a sentence: right samples of its effective size.
+
+    Parameters
+    ----------
+    reference : mapping
+    sample : mapping, optional
+        What the document says of the sample, where it says how many draws that has.
+    """
+    n, draws = len(reference.get("samples", reference.get("values", ()))), reference["draws"]
+    worth = reference.get("effective_draws", draws)
+    if reference.get("run"):
+        return f"{count(n, 'block')} of {draws} draws of {reference['run']}, worth {worth} independent ones each,"
+    why = ", as many as this sample is worth by its ESS," if sample is not None and worth < sample["draws"] else ""
+    return f"{count(n, 'independent sample')} of {draws} draws from the target{why}"
 
 
 def standing(entry: Document, reference: Document, caution: str = "") -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from steinkit.describe.claims import CERTIFIED_BETWEEN, DescribedMeasure, claimed, place
-from steinkit.describe.description import Description, Document, spent, spread, standing
+from steinkit.describe.description import Description, Document, right_samples, spent, spread, standing
 from steinkit.describe.numbers import count, midpoint, rounded_outwards, sentence
 from steinkit.describe.statement import Statement
 from steinkit.describe.table import Table
@@ -30,10 +30,10 @@ _DIRECTIONS = {
     "crowds": "the draws crowd the modes too closely: the flow that would mend the sample moves them apart",
 }
 _UNCLEAR = "No shift or stretch of a single coordinate explains it beyond chance; the picture shows where it is off."
-_NOISE = "Independent samples score as much, so what follows may be sampling noise."
-_NOISE_UNKNOWN = "What independent samples score is not known, so what follows may be sampling noise."
+_NOISE = "Right samples score as much, so what follows may be sampling noise."
+_NOISE_UNKNOWN = "What right samples score is not known, so what follows may be sampling noise."
 _NO_SHARES = "in a right sample some carry more than others"
-_NO_PRAISE = "; a sample that is too concentrated can be, so this alone is no praise"
+_NO_PRAISE = "; one that is too concentrated can be, and right chains that mix slowly are, so this alone is no praise"
 _LIMITS = (
     "What this does not prove: a region of the target that no draw has visited, such as a second mode far from the "
     "draws, changes the score nowhere near them and is not seen. A low discrepancy speaks for the regions visited; "
@@ -54,7 +54,7 @@ def graph_statements(entry: Document, reference: Document | None, sample: Docume
     findings = entry.get("findings", {})
     return (
         Statement("number", _WHAT, _number(entry, findings, sample)),
-        Statement("comparison", _GOOD, _comparison(entry, reference)),
+        Statement("comparison", _GOOD, _comparison(entry, reference, sample)),
         Statement("blame", _WHERE, _coordinates(entry, findings, reference)),
         *([Statement("draws", "Which draws weigh most?", _draws(entry, findings, sample))] if findings else []),
         Statement("limits", "What does this not prove?", _LIMITS),
@@ -81,23 +81,23 @@ def _is_wide(entry: Document) -> bool:
     return findings is not None and bool(findings["gap"] > findings["tolerance"])
 
 
-def _comparison(entry: Document, reference: Document | None) -> str:
+def _comparison(entry: Document, reference: Document | None, sample: Document) -> str:
     if reference is None:
         return (
             "Compared with what? The number shrinks as draws are added, at a level set by the target. Without "
             "independent draws from the target (a reference) it only compares samples with one another."
         )
     lowest, highest = spread(reference)
-    samples, draws, median = len(reference["samples"]), reference["draws"], reference["median"]
-    if samples == 1:
+    whom = "a long run" if reference.get("run") else "independent draws"
+    beside, median = right_samples(reference, sample), reference["median"]
+    if len(reference["samples"]) == 1:
         return (
-            f"Compared with independent draws: one independent sample of {draws} draws from the target has "
-            f"discrepancy {median:.4g}. Such samples differ among themselves; score five or more for their range."
+            f"Compared with {whom}: {beside} has discrepancy {median:.4g}. Such samples differ among themselves; "
+            "score five or more for their range."
         )
     return (
-        f"Compared with independent draws: {samples} independent samples of {draws} draws from the target have "
-        f"discrepancies {lowest:.4g} to {highest:.4g}, median {median:.4g}. This sample is "
-        f"{standing(entry, reference, _NO_PRAISE)}."
+        f"Compared with {whom}: {beside} have discrepancies {lowest:.4g} to {highest:.4g}, median {median:.4g}. "
+        f"This sample is {standing(entry, reference, _NO_PRAISE)}."
     )
 
 
@@ -113,7 +113,7 @@ def _coordinates(entry: Document, findings: Mapping[str, Any], reference: Docume
             each = [f"{name} ({excess[j]:.2f} times)" for name, j in zip(each, order, strict=True)]
         more = len(rows) - _NAMED_COORDINATES
         named = ", ".join([*each[:_NAMED_COORDINATES], *([f"{more} more"] if more > 0 else [])])
-        beside = _NO_SHARES if expected is None else "times the median of independent samples"
+        beside = _NO_SHARES if expected is None else "times the median of right samples"
         said.append(f"Coordinate by coordinate ({beside}): {named}.")
     if findings:
         clear = [j for j in order[:_DESCRIBED_COORDINATES] if findings["directions"][j] in _DIRECTIONS]
@@ -178,5 +178,5 @@ def _table(entry: Document, reference: Document | None) -> Table:
         shown = "see bracket" if _is_wide(entry) else midpoint(lower, upper)
         ratio = [] if medians is None else [f"{times_expected([each], [medians[k]])[0]:.2f}"]
         rows.append((each["name"], shown, *ratio, " and ".join(rounded_outwards(lower, upper))))
-    columns = ("coordinate", "discrepancy", *(["times independent"] if medians else []), CERTIFIED_BETWEEN)
+    columns = ("coordinate", "discrepancy", *(["times expected"] if medians else []), CERTIFIED_BETWEEN)
     return Table(f"{sentence(TITLE)} by coordinate", columns, tuple(rows))

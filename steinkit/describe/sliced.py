@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from steinkit.describe.claims import CERTIFIED_BETWEEN, DescribedMeasure, claimed, place
-from steinkit.describe.description import Description, Document, spent, spread, standing
+from steinkit.describe.description import Description, Document, right_samples, spent, spread, standing
 from steinkit.describe.numbers import compact, count, listed, midpoint, rounded_outwards, sentence
 from steinkit.describe.statement import Statement
 from steinkit.describe.table import Table
@@ -40,7 +40,7 @@ def describe_sliced(
         Statement("limits", f"What does the {measure.title} say?", _MEANING, continues=True),
     ]
     if reference is not None:
-        said.append(Statement("comparison", "Is that good?", _comparison(entry, reference)))
+        said.append(Statement("comparison", "Is that good?", _comparison(entry, reference, sample)))
     where = _where(entry, reference)
     said += [Statement("blame", _WHERE, where)] if where else []
     if spent(entry):
@@ -48,13 +48,10 @@ def describe_sliced(
     return Description(measure.title, tuple(said), _table(entry, measure.title))
 
 
-def _comparison(entry: Document, reference: Document) -> str:
+def _comparison(entry: Document, reference: Document, sample: Document) -> str:
     low, high = spread(reference)
     n = len(reference["samples"])
-    compared = (
-        f"{count(n, 'independent sample')} of {reference['draws']} draws from the target "
-        f"{'has' if n == 1 else 'have'} {low:.4g} to {high:.4g}, median {reference['median']:.4g}."
-    )
+    compared = f"{sentence(right_samples(reference, sample))} {'has' if n == 1 else 'have'} {low:.4g} to {high:.4g}, median {reference['median']:.4g}."
     return compared + (f" This sample is {standing(entry, reference, _NO_PRAISE)}." if n > 1 else "")
 
 

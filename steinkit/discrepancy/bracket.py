@@ -36,7 +36,7 @@ class Bracketed:
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """Discrepancies of independent samples of n draws from the target.
+    """Discrepancies of right samples: of independent draws from the target, or of blocks of a long run.
 
     Attributes
     ----------
@@ -46,12 +46,18 @@ class Reference:
         Draws in each sample.
     coordinates : ndarray, shape (repeats, d), or None
         What each coordinate carries of each value; None where the discrepancy is no sum over them.
+    effective : int, or None
+        Independent draws that each sample is worth; None for as many as it has.
+    run : str
+        The long run that they are blocks of; empty for independent draws.
     """
 
     lower: Floats
     upper: Floats
     n: int
     coordinates: Floats | None = None
+    effective: int | None = None
+    run: str = ""
 
     @property
     def values(self) -> Floats:
@@ -70,6 +76,8 @@ class Reference:
         medians = None if self.coordinates is None else np.median(self.coordinates, axis=0).tolist()
         return {
             "draws": self.n,
+            "effective_draws": self.n if self.effective is None else self.effective,
+            "run": self.run or None,
             "median": self.median,
             "samples": [{"value": value, "lower": lower, "upper": upper} for value, lower, upper in brackets],
             "coordinates": medians,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from steinkit.errors import SolverError, SteinkitWarning
+from steinkit.errors import SolverError, SteinkitWarning, UsageError
 from steinkit.measures.base import Measure, Measurement
 from steinkit.measures.judging import Judging
 from steinkit.measures.registry import all_options, take_measure
@@ -16,7 +16,7 @@ from steinkit.sample import Sample
 from steinkit.target import Seed, Target
 
 if TYPE_CHECKING:
-    from steinkit.discrepancy.reference import Reference
+    from steinkit.discrepancy.reference import LongRun, Reference
     from steinkit.discrepancy.verdict import Verdict
 
 _REFERENCE_TOLERANCE = 1e-3  # independent samples differ among themselves by far more
@@ -66,6 +66,7 @@ def score_sample(
     settings: Mapping[str, Any],
     *,
     repeats: int = 0,
+    run: LongRun | None = None,
     judging: Judging | None = None,
     rng: Seed = 0,
 ) -> Scores:
@@ -79,7 +80,10 @@ def score_sample(
     settings : mapping
         Of all the measures, by their names.
     repeats : int
-        How many independent samples to measure; the target must be one that can be drawn from.
+        How many independent samples to measure, of the sample's effective size; the target must be one that can be
+        drawn from.
+    run : LongRun, optional
+        A long run of the user's own whose blocks are measured instead.
     judging : Judging, optional
         How to judge it; by default there is no verdict.
     rng : int, numpy.random.Generator or None
@@ -90,20 +94,24 @@ def score_sample(
     UsageError, InputError, SolverError
         As the measures do.
     """
+    from steinkit.discrepancy.reference import effective_size
+
     references: dict[str, Reference] = {}
+    size = effective_size(sample) if repeats or run else 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SteinkitWarning)  # what they say is in the results' warnings too
         taken = tuple(take_measure(measure.name, sample, target, settings) for measure in measures)
         notes = [note for each in taken for note in each.warnings]
         for measure, each in zip(measures, taken, strict=True):
-            if target is None or not repeats or not measure.has_bracket:
+            if not (repeats or run) or not measure.has_bracket:
                 continue
             try:
                 references[measure.name] = measured_reference(
                     [each],
                     target,
-                    len(sample),
+                    size,
                     repeats,
+                    run=run,
                     rng=rng,
                     settings=settings,
                     progress=settings.get("progress", False),
@@ -118,23 +126,27 @@ def score_sample(
 
 def measured_reference(
     measured: Sequence[Measurement],
-    target: Target,
+    target: Target | None,
     n: int,
     repeats: int,
     *,
+    run: LongRun | None = None,
     rng: Seed,
     settings: Mapping[str, Any],
     progress: bool,
 ) -> Reference:
-    """Measure independent samples like those measured, as exactly as their spread deserves.
+    """Measure right samples like those measured, as exactly as their spread deserves.
 
     Parameters
     ----------
     measured : sequence of Measurement
         Of one measure; none of the samples drawn is measured more exactly than the least exact of these.
-    target : Target
+    target : Target, optional
+        Needed for samples drawn.
     n, repeats : int
-        Draws in a sample, and samples.
+        Independent draws that a sample is worth, and samples drawn.
+    run : LongRun, optional
+        Whose blocks are measured instead.
     rng : int, numpy.random.Generator or None
     settings : mapping
         Those of the measurements.
@@ -153,6 +165,10 @@ def measured_reference(
     alike |= _units_like(measured)
     alike |= {"tolerance": max([_REFERENCE_TOLERANCE, *reached]), "progress": False}
     take = partial(take_measure, measured[0].measure, settings=alike)
+    if run is not None:
+        return run.reference(target, n, progress=progress, discrepancy=take)
+    if target is None:
+        raise UsageError("stored scores cannot be drawn from, so there is no reference; give a target, or a long run")
     return reference_discrepancy(target, n, repeats, rng=rng, progress=progress, discrepancy=take)
 
 

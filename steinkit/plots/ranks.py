@@ -48,7 +48,8 @@ def comparison(result: Comparison | Mapping[str, Any], ax: Axes | None = None, *
         ax.annotate(compact(value), (value, place), (7, 5), textcoords="offset points", fontsize=8)
     references = document["reference"].get(known.name, ())
     for reference in references:
-        label = f"{len(reference['values'])} independent samples of {reference['draws']}"
+        what = "blocks of the long run" if reference.get("run") else "independent samples"
+        label = f"{len(reference['values'])} {what} of {reference['draws']}"
         ax.axvspan(reference["lower"], reference["upper"], color=_OTHERS, alpha=0.2, linewidth=0.0, label=label)
         ax.axvline(reference["median"], color=_OTHERS, linestyle="--", linewidth=1.0)
     labels = [f"{shortened(name, _LONGEST_NAME)}  {rank}" for name, rank in places.items()]

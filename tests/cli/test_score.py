@@ -261,7 +261,7 @@ class TestReference:
     def test_five_samples_by_default(self, steinkit, sample_file):
         outcome = steinkit("score", sample_file, "--target", "normal", "--json")
         reference = outcome.document["reference"]
-        assert list(reference) == ["draws", "median", "samples", "coordinates"]
+        assert list(reference) == ["draws", "effective_draws", "run", "median", "samples", "coordinates"]
         assert reference["draws"] == 200
         assert len(reference["samples"]) == 5
         assert all(sample["lower"] <= sample["value"] <= sample["upper"] for sample in reference["samples"])
@@ -284,6 +284,29 @@ class TestReference:
         outcome = steinkit("score", name, "--target", "normal", "--bounds", "0,1", "--json")
         assert outcome.code == 0
         assert outcome.document["reference"] is None
+
+    def test_a_long_run_of_one_s_own(self, steinkit, sample_file, write_csv, write_code):
+        long = write_csv("b,a", np.random.default_rng(5).standard_normal((1500, 2)), "long.csv")
+        model = write_code("def score(x):\n    return -x\n")
+        arguments = ("score", sample_file, "--target", f"{model}:score", "--measure", "ksd", "--reference-draws", long)
+        reference = steinkit(*arguments, "--json").document["reference"]
+        assert (reference["effective_draws"], reference["run"]) == (200, "long.csv")
+        assert 200 <= reference["draws"] < 400
+        assert len(reference["samples"]) == 1500 // reference["draws"]
+        said = " ".join(steinkit(*arguments).out.split())
+        assert f"blocks of {reference['draws']} draws of long.csv, worth 200 independent ones each, have" in said
+        error = steinkit(*arguments, "--reference", "3").err
+        assert "--reference 3 draws samples to compare with, and --reference-draws brings them" in error
+        other = write_csv("a,c", np.zeros((5, 2)), "other.csv")
+        assert "other.csv holds a, c, and the sample a, b" in steinkit(*arguments[:-1], other).err
+
+    def test_a_slow_chain_stands_beside_samples_of_its_effective_size(self, steinkit, write_csv, draws):
+        name = write_csv("a,b", np.repeat(draws, 5, axis=0), "slow.csv")
+        arguments = ("score", name, "--target", "normal", "--measure", "ksd")
+        n = steinkit(*arguments, "--json").document["reference"]["draws"]
+        assert 100 < n < 400
+        said = " ".join(steinkit(*arguments).out.split())
+        assert f"5 independent samples of {n} draws from the target, as many as this sample is worth by its ESS" in said
 
     def test_one_that_cannot_be_certified_does_not_cost_the_answer(self, steinkit, sample_file, monkeypatch):
         def fails(*args, **kwargs):

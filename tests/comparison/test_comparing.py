@@ -126,6 +126,31 @@ class TestCompare:
         small, large = found.references["graph"]
         assert large.median < small.median
 
+    def test_slow_chains_stand_beside_samples_of_their_effective_size(self, points):
+        found = compare({"slow": np.repeat(points, 5, axis=0)}, NORMAL, measures="ksd", reference=3, rng=5)
+        (reference,) = found.references["ksd"]
+        assert found.samples[0].effective == reference.n < 400  # 200 draws, five times each
+        entry, said = found.document["reference"]["ksd"][0], found.document["samples"][0]
+        assert (entry["draws"], entry["effective_draws"], entry["run"]) == (reference.n, reference.n, None)
+        assert (said["draws"], said["effective_draws"]) == (1000, reference.n)
+
+    def test_a_long_run_serves_in_place_of_independent_samples(self, points):
+        run = np.random.default_rng(3).standard_normal((1000, 2))
+        found = compare({"a": points}, sk.Target(lambda x: -x, dim=2), measures="ksd", reference_draws=run)
+        (reference,) = found.references["ksd"]
+        assert len(reference.values) == 1000 // reference.n
+        assert 200 <= reference.n < 400
+        assert found.document["reference"]["ksd"][0]["run"] == "the long run"
+        assert "blocks of the long run)" in found.table()
+        with pytest.raises(UsageError, match="leave out one of the two"):
+            compare({"a": points}, NORMAL, measures="ksd", reference_draws=run, reference=2)
+
+    def test_a_run_too_short_for_a_sample_costs_nothing_else(self, points):
+        found = compare({"a": points}, NORMAL, measures="ksd", reference_draws=points[:60])
+        assert found.ranking["ksd"] == (("a",),)
+        assert found.references == {}
+        assert any("fewer than the 200 of the sample: give a longer run" in note for note in found.warnings)
+
     def test_samples_of_different_sizes_are_compared_with_a_warning(self, points):
         found = compare({"a": points, "b": points[:40]}, NORMAL, measures=("ksd",))
         assert found.warnings == (
@@ -167,6 +192,7 @@ class TestCompare:
         assert list(document["samples"][0]) == [
             "file",
             "draws",
+            "effective_draws",
             "distinct",
             "dim",
             "verdict",
@@ -176,7 +202,15 @@ class TestCompare:
         ]
         assert document["ranking"] == {"graph": [["a"]], "ess": [["a"]]}
         assert list(document["reference"]) == ["graph"]
-        assert list(document["reference"]["graph"][0]) == ["draws", "median", "lower", "upper", "values"]
+        assert list(document["reference"]["graph"][0]) == [
+            "draws",
+            "effective_draws",
+            "run",
+            "median",
+            "lower",
+            "upper",
+            "values",
+        ]
 
 
 LINE = np.random.default_rng(11).standard_normal(80)

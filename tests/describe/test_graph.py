@@ -82,7 +82,7 @@ def test_comparison_with_independent_draws():
     assert "no praise" in " ".join(result.summary(below).split())
     assert "sampling noise" in result.summary(below)
     single = " ".join(result.summary(sk.Reference(lower=values[:1], upper=values[:1], n=150)).split())
-    assert "one independent sample of 150 draws from the target has discrepancy 0.5" in single
+    assert "1 independent sample of 150 draws from the target has discrepancy 0.5" in single
     assert "score five or more" in single
 
 
@@ -163,7 +163,7 @@ def test_what_lost_a_correlation_does_not_stray():
 def test_right_draws_of_a_target_of_one_s_own_are_not_accused(seed):
     draws = np.random.default_rng(seed).standard_normal((300, 2))
     said = " ".join(sk.graph_stein_discrepancy(draws, sk.Target(lambda x: -x, dim=2)).summary().split())
-    assert "What independent samples score is not known, so what follows may be sampling noise." in said
+    assert "What right samples score is not known, so what follows may be sampling noise." in said
     assert "In x" not in said
 
 
@@ -180,10 +180,10 @@ def test_coordinates_stand_beside_those_of_independent_samples():
     assert values[1] / medians[1] > 1.5 > values[0] / medians[0]
     said = " ".join(result.summary(reference).split())
     times = [f"x{j + 1} {values[j]:.4g} ({values[j] / medians[j]:.2f} times)" for j in (1, 0)]
-    assert f"(times the median of independent samples): {', '.join(times)}." in said
+    assert f"(times the median of right samples): {', '.join(times)}." in said
     entry, sample = result.document, {"draws": 300, "distinct": 300, "dim": 2, "names": ["x1", "x2"]}
     table = describe_graph(find_measure("graph"), entry, reference.document, sample).table
-    assert table.columns == ("coordinate", "discrepancy", "times independent", "certified between")
+    assert table.columns == ("coordinate", "discrepancy", "times expected", "certified between")
     assert [row[2] for row in table.rows] == [
         f"{ratio:.2f}" for ratio in (*(values / medians), result.value / reference.median)
     ]

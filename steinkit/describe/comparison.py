@@ -125,7 +125,7 @@ def statements(document: Document, measure: DescribedMeasure) -> list[Statement]
         found.append(Statement("limits", which, blind, True))
     if document["reference"].get(measure.name):
         scale = (
-            "The independent samples come from the target itself, each with as many draws as samples are worth by their "
+            "The independent samples come from the target itself, each with as many draws as a sample is worth by its "
             "ESS: their median, and the range of them all."
         )
         if document["reference"][measure.name][0].get("run"):

@@ -75,12 +75,7 @@ def describe_bracketed(
     claim = claimed(measure.claim, entry["lower"], entry["upper"])
     found = [Statement("number", what, f"The {title} is {compact(entry['value'], 6)}, {claim}.")]
     if reference is not None:
-        low, high = spread(reference)
-        n = len(reference["samples"])
-        compared = f"{sentence(right_samples(reference, sample))} {'has' if n == 1 else 'have'} {low:.4g} to {high:.4g}, median {reference['median']:.4g}."
-        if n > 1:
-            compared += f" This sample is {standing(entry, reference)}."
-        found.append(Statement("comparison", what, compared, continues=True))
+        found.append(Statement("comparison", what, beside_right_samples(entry, reference, sample), continues=True))
     if meaning:
         found.append(Statement("limits", f"What does the {title} say?", meaning, continues=True))
     if spent(entry):
@@ -92,6 +87,15 @@ def spread(reference: Document) -> tuple[float, float]:
     """The ends of what independent samples score, for certain."""
     samples = reference["samples"]
     return min(each["lower"] for each in samples), max(each["upper"] for each in samples)
+
+
+def beside_right_samples(entry: Document, reference: Document, sample: Document, caution: str = "") -> str:
+    """What right samples score, and where the sample stands among them."""
+    low, high = spread(reference)
+    n = len(reference["samples"])
+    theirs = f"{low:.4g} to {high:.4g}, median {reference['median']:.4g}."
+    said = f"{sentence(right_samples(reference, sample))} {'has' if n == 1 else 'have'} {theirs}"
+    return said + (f" This sample is {standing(entry, reference, caution)}." if n > 1 else "")
 
 
 def right_samples(reference: Document, sample: Document | None = None) -> str:

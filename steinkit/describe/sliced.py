@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from steinkit.describe.claims import CERTIFIED_BETWEEN, DescribedMeasure, claimed, place
-from steinkit.describe.description import Description, Document, right_samples, spent, spread, standing
+from steinkit.describe.description import Description, Document, beside_right_samples, spent, spread
 from steinkit.describe.numbers import compact, count, listed, midpoint, rounded_outwards, sentence
 from steinkit.describe.statement import Statement
 from steinkit.describe.table import Table
@@ -40,19 +40,14 @@ def describe_sliced(
         Statement("limits", f"What does the {measure.title} say?", _MEANING, continues=True),
     ]
     if reference is not None:
-        said.append(Statement("comparison", "Is that good?", _comparison(entry, reference, sample)))
+        said.append(
+            Statement("comparison", "Is that good?", beside_right_samples(entry, reference, sample, _NO_PRAISE))
+        )
     where = _where(entry, reference)
     said += [Statement("blame", _WHERE, where)] if where else []
     if spent(entry):
         said.append(Statement("method", "How was it computed?", f"Seconds: {spent(entry)}."))
     return Description(measure.title, tuple(said), _table(entry, measure.title))
-
-
-def _comparison(entry: Document, reference: Document, sample: Document) -> str:
-    low, high = spread(reference)
-    n = len(reference["samples"])
-    compared = f"{sentence(right_samples(reference, sample))} {'has' if n == 1 else 'have'} {low:.4g} to {high:.4g}, median {reference['median']:.4g}."
-    return compared + (f" This sample is {standing(entry, reference, _NO_PRAISE)}." if n > 1 else "")
 
 
 def _where(entry: Document, reference: Document | None) -> str:

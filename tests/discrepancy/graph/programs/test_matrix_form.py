@@ -99,3 +99,11 @@ def test_numbers_round_by_at_most_the_unit_roundoff():
 def test_powers_of_two_are_the_largest_not_above():
     sizes = np.array([0.0, 1.0, 1.5, 2.0, 3.0, 0.7, 2.0**-1000, 1.7e308])
     np.testing.assert_array_equal(power_of_two(sizes), [1.0, 1.0, 1.0, 2.0, 2.0, 0.5, 2.0**-1000, 2.0**1023])
+
+
+def test_what_is_worth_less_than_nothing_proves_nothing():
+    form = CoordinateProgram(sparse.csr_array([[1.0, 1.0]]), np.ones(1), np.ones(2), np.array([1.0, -0.5]), 2)
+    for y in ([-0.5, 0.0], [0.0, 0.25], [-1.0, 1.0]):
+        lower, feasible = form.lower_bound(np.array(y))
+        assert lower == 0.0
+        np.testing.assert_array_equal(feasible, [0.0, 0.0])

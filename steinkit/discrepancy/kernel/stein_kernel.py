@@ -206,5 +206,6 @@ def _compact(covariance: Floats) -> Floats:
         n, dim, _ = covariance.shape
         diagonal = np.diagonal(covariance, axis1=1, axis2=2)
         if np.count_nonzero(covariance) > np.count_nonzero(diagonal):
-            return np.ascontiguousarray(covariance.reshape(n, dim * dim).T)
-    return np.ascontiguousarray(diagonal.T[: 0 if (diagonal == 1.0).all() else None])
+            return np.array(covariance.reshape(n, dim * dim).T, order="C")
+    # a copy, even of one column: for arrays that cannot be written to the kernels would be compiled a second time
+    return np.array(diagonal.T[: 0 if (diagonal == 1.0).all() else None], order="C")

@@ -57,7 +57,9 @@ def thin(
         coordinates whose scale is far from the kernel's: of 1000 draws of one real posterior, 50 chosen in raw units
         kept .08 of the standard deviation of a coordinate, and .91 in its own.
     kernel : {"imq", "gaussian", "matern"} or IMQ, GaussianKernel, MaternKernel
-        As in `kernel_stein_discrepancy`. Its scale is in the units.
+        As in `kernel_stein_discrepancy`. Its scale is in the units. In several dimensions few draws keep more of the
+        sample's spread with the root of the dimension: of 1000 draws of 13 real posteriors, three times each, 50 kept
+        .8 of every coordinate's standard deviation in 69 % with `IMQ(d**0.5)`, in 56 % with scale 1.
     operator : RiemannianLangevin, optional
         Another Stein operator than Langevin's.
 

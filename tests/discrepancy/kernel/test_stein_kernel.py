@@ -291,3 +291,13 @@ def test_coupling_across_a_face_is_refused():
     points = np.random.default_rng(4).random((20, 2))
     with pytest.raises(sk.InputError, match="bound"):
         sk.kernel_stein_discrepancy(points, sk.targets.Uniform(dim=2), operator=coupled)
+
+
+@pytest.mark.parametrize("dim", [1, 2])
+def test_kernels_are_compiled_for_arrays_that_can_be_written_to_alone(dim):
+    """Others would be another type to numba, and would have every kernel compiled once more."""
+    operator = RiemannianLangevin(lambda x: 2.0 * np.eye(dim) * np.ones((len(x), 1, 1)), lambda x: 0.0 * x)
+    names = tuple("ab"[:dim])
+    stein = stein_kernel_at(sk.IMQ(), np.ones((3, dim)), np.ones((3, dim)), None, operator, names=names)
+    assert stein.covariance.flags.writeable
+    assert stein.covariance.flags.c_contiguous

@@ -6,6 +6,8 @@ points that carry weight, with weights that sum to one.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from steinkit.errors import InputError
+from steinkit.repeats import first_occurrences
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -55,9 +58,7 @@ class Sample:
         points, chain, draw = _lay_out(self.points, self.chain, self.draw)
         n, dim = points.shape
         layout = np.shape(self.points)[:2] if np.ndim(self.points) == 3 else (n, 1)
-        names = tuple(map(str, self.names)) or default_names(dim)
-        if len(names) != dim or len(set(names)) != dim:
-            raise InputError(f"names must be {dim} different names, one a coordinate; received {list(names)}")
+        names = _names(self.names, dim)
         values: dict[str, Any] = {"points": _finite(points, "points", names), "names": names}
         values["scores"] = _scores(self.scores, (n, dim), np.shape(self.points), names)
         values["cost"] = _column(self.cost, "cost", n, layout)
@@ -123,7 +124,10 @@ class Sample:
         """
         probabilities = self.probabilities
         carried = np.flatnonzero(probabilities > 0.0)
-        first, inverse = first_occurrences(self.points[carried])
+        everything = len(carried) == len(self)
+        first, inverse = first_occurrences(self.points if everything else self.points[carried])
+        if everything and len(first) == len(self):
+            return self._as_distinct(probabilities)
         first = carried[first]
         group = np.full(len(self), -1, dtype=np.int64)
         group[carried] = inverse
@@ -147,6 +151,34 @@ class Sample:
             inverse=group,
             names=self.names,
         )
+
+    def _as_distinct(self, probabilities: Floats) -> DistinctSample:
+        """The draws themselves, where none repeats another or is without weight: nothing is copied."""
+        places = np.arange(len(self))
+        return DistinctSample(
+            points=self.points,
+            weights=probabilities / probabilities.sum(),
+            scores=self.scores,
+            counts=np.ones(len(self), dtype=np.int64),
+            first=places,
+            inverse=places,
+            names=self.names,
+        )
+
+    def with_columns(self, **columns: Any) -> Sample:
+        """The same draws with other weights, scores or names, which are checked; the rest is shared, not copied."""
+        n, dim = self.points.shape
+        changed: dict[str, Any] = {}
+        if "names" in columns:
+            changed["names"] = _names(columns["names"], dim)
+        if "scores" in columns:
+            changed["scores"] = _scores(columns["scores"], (n, dim), (n, dim), changed.get("names", self.names))
+        if "weights" in columns:
+            changed["weights"] = _weights(_column(columns["weights"], "weights", n, (n, 1)))
+        made = copy(self)
+        for name, value in changed.items():
+            object.__setattr__(made, name, value)
+        return made
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,6 +264,13 @@ def default_names(dim: int) -> tuple[str, ...]:
     return tuple(f"x{k + 1}" for k in range(dim))
 
 
+def _names(given: Iterable[str], dim: int) -> tuple[str, ...]:
+    names = tuple(map(str, given)) or default_names(dim)
+    if len(names) != dim or len(set(names)) != dim:
+        raise InputError(f"names must be {dim} different names, one a coordinate; received {list(names)}")
+    return names
+
+
 def _lay_out(
     points: ArrayLike, chain: ArrayLike | None, draw: ArrayLike | None
 ) -> tuple[Floats, ArrayLike | None, ArrayLike | None]:
@@ -264,14 +303,14 @@ def _floats(values: ArrayLike, what: str) -> Floats:
 
 
 def _finite(array: Floats, what: str, names: tuple[str, ...]) -> Floats:
+    if np.isfinite(array).all():
+        return array
     bad = np.argwhere(~np.isfinite(array))
-    if bad.size:
-        row, column = bad[0]
-        others = f" ({len(bad)} such values in all)" if len(bad) > 1 else ""
-        raise InputError(
-            f"{what}: row {row + 1}, column {names[column]!r} is {array[row, column]}{others}; drop or repair that draw"
-        )
-    return array
+    row, column = bad[0]
+    others = f" ({len(bad)} such values in all)" if len(bad) > 1 else ""
+    raise InputError(
+        f"{what}: row {row + 1}, column {names[column]!r} is {array[row, column]}{others}; drop or repair that draw"
+    )
 
 
 def _scores(
@@ -323,17 +362,3 @@ def _integers(column: Floats | None, what: str) -> Integers | None:
         row = fractional[0]
         raise InputError(f"{what}: row {row + 1} is {column[row]:g}; whole numbers are wanted")
     return column.astype(np.int64)
-
-
-def first_occurrences(points: Floats) -> tuple[Integers, Integers]:
-    """Index of the first of each group of equal rows, in order of appearance, and the group of every row."""
-    order = np.lexsort(points.T[::-1])  # stable: equal rows stay in order of appearance
-    ordered = points[order]
-    starts = np.ones(len(points), dtype=bool)
-    starts[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
-    leaders = order[starts]
-    rank = np.empty(len(leaders), dtype=np.int64)
-    rank[np.argsort(leaders)] = np.arange(len(leaders))
-    group = np.empty(len(points), dtype=np.int64)
-    group[order] = rank[np.cumsum(starts) - 1]
-    return np.sort(leaders), group

@@ -21,7 +21,7 @@ PACKAGES = {
 # errors, describe < runtime, sample < target, posterior < files, datasets, chains < targets < discrepancy < measures
 # < samplers < comparison, curves, sweeps < plots < report < cli. What describes results knows their documents only, so
 # that it stands at the bottom and every result can say what it means.
-BASE = {"errors", "sample", "user_functions", "target", "finite_differences", "posterior"}
+BASE = {"errors", "repeats", "sample", "user_functions", "target", "finite_differences", "posterior"}
 ALL_MEASURED = BASE | {
     "discrepancy",
     "chains",
@@ -38,7 +38,8 @@ MAY_IMPORT = {
     "errors": set(),
     "describe": {"errors"},
     "runtime": {"errors"},
-    "sample": {"errors"},
+    "repeats": set(),
+    "sample": {"errors", "repeats"},
     "finite_differences": {"errors", "sample"},
     "user_functions": {"errors", "sample"},
     "target": {"errors", "sample", "user_functions", "finite_differences"},

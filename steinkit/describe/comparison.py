@@ -14,6 +14,7 @@ from steinkit.describe.numbers import compact, count, listed, number, rounded_ou
 from steinkit.describe.render import filled
 from steinkit.describe.statement import Statement
 from steinkit.describe.table import Table
+from steinkit.describe.units import units_sentence
 from steinkit.describe.verdict import fault, is_accused, verdict_label, verdict_sentence
 
 Document = Mapping[str, Any]
@@ -48,6 +49,7 @@ def text(document: Document, find: FindMeasure, errors: Mapping[str, Mapping[str
         for sample, reasons in errors.items():
             lines += [filled(f"{sample} was not measured: {reasons[name]}")] if name in reasons else []
         blocks.append("\n".join(lines))
+    blocks += [filled(said)] if (said := units_sentence(document.get("units"))) else []
     return "\n\n".join(blocks)
 
 

@@ -14,6 +14,7 @@ from steinkit.describe.numbers import compact, number, rounded_outwards, sentenc
 from steinkit.describe.render import filled
 from steinkit.describe.statement import Statement
 from steinkit.describe.table import Table
+from steinkit.describe.units import units_sentence
 
 Document = Mapping[str, Any]
 
@@ -25,7 +26,8 @@ def text(document: Document, measure: DescribedMeasure) -> str:
     """A table and a paragraph for a reader at a terminal."""
     found = table(document, measure)
     paragraph = " ".join(each.text for each in statements(document, measure))
-    return "\n".join([found.caption, *found.lines(), "", filled(paragraph)])
+    units = units_sentence(document.get("units"))
+    return "\n".join([found.caption, *found.lines(), "", filled(paragraph), *(["", filled(units)] if units else [])])
 
 
 def table(document: Document, measure: DescribedMeasure) -> Table:

@@ -11,9 +11,10 @@ from typing import TypeAlias
 from steinkit.describe.claims import CERTIFIED_BETWEEN, ESTIMATE
 from steinkit.describe.description import Description, Document, ScoredMeasure, rank_among, spread
 from steinkit.describe.numbers import compact, count, number, rounded_outwards, sentence
-from steinkit.describe.render import running_text
+from steinkit.describe.render import filled, running_text
 from steinkit.describe.statement import Statement
 from steinkit.describe.table import Table
+from steinkit.describe.units import units_sentence
 from steinkit.describe.verdict import verdict_headline, verdict_statements
 
 FindScored: TypeAlias = Callable[[str], ScoredMeasure]
@@ -39,6 +40,7 @@ def score_text(heading: str, document: Document, find: FindScored) -> str:
     blocks = [heading]
     if document.get("verdict"):
         blocks.append(running_text(verdict_statements(document["verdict"])))
+    blocks += [filled(said)] if (said := units_sentence(document.get("units"))) else []
     described = descriptions(document, find)
     if len(described) > 1:
         blocks.append(_lines(measures_table(document, described, find)))

@@ -20,11 +20,6 @@ def value_label(value: Any) -> str:
     """A value of a setting."""
     if isinstance(value, list | tuple):
         return f"({', '.join(map(value_label, value))})"
-    if isinstance(value, Mapping):
-        return ", ".join(
-            f"{name} ({value_label(each)})" if isinstance(each, Mapping) else f"{name} {value_label(each)}"
-            for name, each in value.items()
-        )
     if value is None:
         return "none"
     if isinstance(value, bool):

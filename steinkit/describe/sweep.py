@@ -14,6 +14,7 @@ from steinkit.describe.numbers import bracket, compact, count, listed, number, s
 from steinkit.describe.settings import setting_key, setting_label
 from steinkit.describe.statement import Statement
 from steinkit.describe.table import Table
+from steinkit.describe.units import units_sentence
 
 Document = Mapping[str, Any]
 Choice = Mapping[str, Any]
@@ -49,6 +50,8 @@ def text(document: Document, find: FindMeasure, settings: int, seeds: int) -> st
     if document["racing"] is not None:
         race, *dropped = _race(document["racing"])
         lines += ["", race, *(f"  {each}" for each in dropped)]
+    if units := units_sentence(document.get("units")):
+        lines += ["", units]
     if document["failed"]:
         lines += ["", "Failed:", *(f"  {each}" for each in _failures(document["failures"], setting_key))]
     return "\n".join(lines)

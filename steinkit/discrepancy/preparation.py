@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from steinkit.discrepancy.modes import far_apart
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import Caution, InputError, UsageError
-from steinkit.sample import DistinctSample, Floats, Integers, Sample, as_sample, first_occurrences
+from steinkit.repeats import first_occurrences
+from steinkit.sample import DistinctSample, Floats, Integers, Sample, as_sample
 from steinkit.target import Target, as_bounds, require_inside
 
 
@@ -162,7 +163,7 @@ def _with_columns(sample: Sample, weights: ArrayLike | None, scores: ArrayLike |
         require_names(sample, target)
         if target.names is not None and sample.has_default_names and sample.dim == target.dim:
             columns["names"] = target.names
-    return replace(sample, **columns) if columns else sample
+    return sample.with_columns(**columns) if columns else sample
 
 
 def _support(points: DistinctSample, target: Target | None, bounds: ArrayLike | None) -> Floats | None:

@@ -14,6 +14,7 @@ from steinkit.describe.table import Table
 from steinkit.measures import Measure, find_measure
 from steinkit.report.coordinate_bars import bars_pictures, brackets_caption, has_bars
 from steinkit.report.elements import Part, Picture
+from steinkit.report.facts import units_fact
 from steinkit.report.pictures import NARROW, WIDE, on_axes
 from steinkit.report.reproduction import command_listings
 from steinkit.report.sources import Found
@@ -36,6 +37,7 @@ def comparison_part(found: Found) -> Part:
         tables=(*judged, *(_table(document, measure) for measure in measures)),
         facts=(
             ("samples", ", ".join(each["file"] for each in document["samples"])),
+            *units_fact(document),
             ("steinkit that compared them", document["version"]),
             *found.hash_facts,
         ),

@@ -13,6 +13,7 @@ from steinkit.describe.numbers import listed, number, sentence
 from steinkit.describe.render import answers
 from steinkit.measures import find_measure
 from steinkit.report.elements import Part, Picture
+from steinkit.report.facts import units_fact
 from steinkit.report.pictures import NARROW, WIDE, label, on_axes
 from steinkit.report.reproduction import command_listings
 from steinkit.report.sources import Found
@@ -52,6 +53,7 @@ def _part(found: Found, pictures: Sequence[Picture]) -> Part:
         facts=(
             *((("samples", ", ".join(files)),) if files else ()),
             ("measure", measure.title),
+            *units_fact(document),
             ("steinkit that measured it", document["version"]),
             *found.hash_facts,
         ),

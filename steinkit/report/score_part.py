@@ -7,6 +7,7 @@ from steinkit.describe.score import descriptions, headline, measures_table, page
 from steinkit.measures import find_measure
 from steinkit.report.coordinate_bars import bars_pictures, brackets_caption, has_bars
 from steinkit.report.elements import Part, Picture
+from steinkit.report.facts import units_fact
 from steinkit.report.moment_pictures import moments_picture
 from steinkit.report.reproduction import command_listings
 from steinkit.report.sources import Found
@@ -30,6 +31,7 @@ def score_part(found: Found) -> Part:
         facts=(
             ("draws", f"{sample['draws']}, of which {sample['distinct']} are distinct"),
             ("coordinates", ", ".join(sample["names"])),
+            *units_fact(document),
             ("steinkit that scored it", document["version"]),
             *found.hash_facts,
         ),

@@ -14,6 +14,7 @@ from steinkit.describe.settings import seeds_label, setting_label, value_label
 from steinkit.describe.statement import Statement
 from steinkit.describe.sweep import LEVEL, headline, leading, median_of, statements, table
 from steinkit.describe.table import Table
+from steinkit.describe.units import units_label
 from steinkit.describe.verdict import chosen_statements
 from steinkit.errors import SteinkitError
 from steinkit.measures import Measure, find_measure
@@ -275,7 +276,7 @@ def _measure_facts(configuration: Mapping[str, Any]) -> list[tuple[str, str]]:
     read = {name for each in options for name, option in each.items() if not option.of_one_sample}
     settings = configuration["measure_settings"]
     return [
-        (name.replace("_", " "), value_label(value))
+        (name.replace("_", " "), units_label(value) if isinstance(value, Mapping) else value_label(value))
         for name, value in settings.items()
         if name in read and value is not None
     ]

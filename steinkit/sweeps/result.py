@@ -44,7 +44,7 @@ class SweepResult:
         Wall time of the run.
     racing : dict, optional
         What racing dropped and saved.
-    units : dict or str, optional
+    units : dict, optional
         The one scale that all cells were scored in, as JSON keeps it; None where no measure has units.
     warnings : tuple of str
     """
@@ -60,7 +60,7 @@ class SweepResult:
     reused: int
     seconds: float
     racing: dict[str, Any] | None
-    units: dict[str, Any] | str | None
+    units: dict[str, Any] | None
     warnings: tuple[str, ...]
 
     def __repr__(self) -> str:
@@ -110,7 +110,7 @@ def make_result(
     reused: int,
     seconds: float,
     racing: dict[str, Any] | None,
-    units: dict[str, Any] | str | None,
+    units: dict[str, Any] | None,
     notes: Sequence[str],
 ) -> SweepResult:
     """Choose by every measure, and gather what there is to warn of."""

@@ -46,7 +46,7 @@ def in_fixed_units(plan: Plan, store: Store) -> tuple[Plan, tuple[str, ...]]:
     if units is None:
         sample = _named_like(plan) if _needs_no_pilot(plan) else _pilot(plan)
         found, notes = units_of_several([] if sample is None else [sample], plan.target, plan.measure_settings)
-        units = "raw" if found is None else _rounded(found.document)
+        units = {"kind": "raw", "scale": {}} if found is None else _rounded(found.document)
     return replace(plan, measure_settings=plan.measure_settings | {"units": units}), notes
 
 

@@ -26,7 +26,7 @@ _SIGNATURES = {"png": b"\x89PNG\r\n", "pdf": b"%PDF-", "svg": b"<?xml"}
 
 
 def _expected(draws, **settings):
-    return sk.graph_stein_discrepancy(draws, sk.targets.Normal(dim=draws.shape[1]), **settings)
+    return sk.graph_stein_discrepancy(draws, sk.targets.Normal(dim=draws.shape[1]), units="own", **settings)
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ class TestJson:
         outcome = steinkit("score", sample_file, *_NORMAL, "--json")
         document = outcome.document
         assert outcome.code == 0
-        keys = ["sample", "verdict", "results", "reference", "references", "warnings", "version", "command"]
+        keys = ["sample", "verdict", "units", "results", "reference", "references", "warnings", "version", "command"]
         assert list(document) == keys
         assert document["sample"] == {"draws": 200, "distinct": 200, "dim": 2, "names": ["a", "b"]}
         (entry,) = document["results"]
@@ -270,7 +270,7 @@ class TestReference:
     def test_many_samples(self, steinkit, sample_file):
         arguments = ("score", sample_file, "--target", "normal", "--reference", "3", "--seed", "7")
         reference = steinkit(*arguments, "--json").document["reference"]
-        expected = sk.reference_discrepancy(sk.targets.Normal(dim=2), 200, 3, rng=7, tolerance=1e-3)
+        expected = sk.reference_discrepancy(sk.targets.Normal(dim=2), 200, 3, rng=7, tolerance=1e-3, units="own")
         assert [each["value"] for each in reference["samples"]] == expected.values.tolist()
         assert reference["median"] == expected.median
         assert "3 independent samples of 200 draws" in " ".join(steinkit(*arguments).out.split())

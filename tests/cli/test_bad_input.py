@@ -432,7 +432,10 @@ class TestTargetsOfOnesOwn:
         outcome = steinkit(*arguments)
         assert outcome.code == 0
         points = np.array([[float(cell) for cell in line.split(",")] for line in _GOOD[1:]])
-        assert outcome.document["results"][0]["value"] == sk.graph_stein_discrepancy(points, scores=points, units="own").value
+        assert (
+            outcome.document["results"][0]["value"]
+            == sk.graph_stein_discrepancy(points, scores=points, units="own").value
+        )
 
 
 class TestSettings:

@@ -133,7 +133,7 @@ def unusual(tmp_path_factory):
         seeds=12,
         measures=("graph",),
         tolerance=1e-4,
-        stein_factors=(1.0, 0.5, 2.0),
+        stein_factors=(1.0, 0.1, 0.02),
         dilation=1.5,
         engine="block",
         bounds=[[-np.inf, 50.0], [-60.0, np.inf]],

@@ -229,7 +229,7 @@ class DistinctSample:
         return replace(
             self,
             points=self.points[first],
-            weights=np.bincount(group, weights=self.weights),
+            weights=np.asarray(np.bincount(group, weights=self.weights), dtype=np.float64),
             scores=None,
             counts=np.bincount(group, weights=self.counts).astype(np.int64),
             first=self.first[first],

@@ -88,15 +88,14 @@ class Prepared:
 
     def _joined(self, first: Integers, group: Integers) -> Prepared:
         """With groups of points taken as one, each with the mean of its scores."""
-        points, shares = (
-            self.points.joined(first, group),
-            self.points.weights / np.bincount(group, self.points.weights)[group],
-        )
-        scores = np.column_stack([np.bincount(group, weights=shares * column) for column in self.scores.T])
+        points = self.points.joined(first, group)
+        shares = self.points.weights / points.weights[group]
+        means = [np.bincount(group, weights=shares * column) for column in self.scores.T]
         note = (
             f"{len(group) - len(first)} points equal others in these units but for rounding; they were merged, with "
             "the mean of their scores"
         )
+        scores = np.column_stack(means).astype(np.float64)
         return replace(self, points=points, scores=scores, notes=(*self.notes, note))
 
     def weighted(self, weights: ArrayLike | None) -> Sample:

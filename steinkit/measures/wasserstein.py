@@ -28,8 +28,8 @@ def _take(sample: Sample, target: Target | None, settings: WassersteinSettings) 
     from steinkit.discrepancy.wasserstein.distance import wasserstein_distance
 
     assert target is not None  # take_measure saw to it
-    tolerance = {} if settings.tolerance is None else {"tolerance": settings.tolerance}
-    return bracketed("wasserstein", wasserstein_distance(sample, target, units=settings.units, **tolerance))
+    given = {name: value for name, value in vars(settings).items() if value is not None}
+    return bracketed("wasserstein", wasserstein_distance(sample, target, **given))
 
 
 WASSERSTEIN = Measure(

@@ -54,8 +54,9 @@ def thin(
     units : {"own", "raw"}, array_like of shape (d,), Units, or mapping
         In which draws and scores are taken: the sample's own standard deviations; none, which is the paper's
         definition; or a scale for each coordinate, as an array or by name, {"scale": {...}}. Raw units lose the
-        coordinates whose scale is far from the kernel's: of 1000 draws of one real posterior, 50 chosen in raw units
-        kept .08 of the standard deviation of a coordinate, and .91 in its own.
+        coordinates whose scale is far from the kernel's. Of 1000 draws of thirteen real posteriors, 50 chosen in their
+        own units kept at least .75 of the standard deviation of every coordinate in ten, as 50 random ones do, and in
+        raw units in three; at worst .26, of one in a funnel.
     kernel : {"imq", "gaussian", "matern"} or IMQ, GaussianKernel, MaternKernel
         As in `kernel_stein_discrepancy`. Its scale is in the units. In several dimensions few draws keep more of the
         sample's spread with the root of the dimension: of 1000 draws of 13 real posteriors, three times each, 50 kept

@@ -166,8 +166,8 @@ class Request:
         if self.options["reference_draws"] is not None:
             if asked:
                 raise UsageError(
-                    f"--reference {asked} draws samples to compare with, and --reference-draws brings them; drop one of "
-                    "the two"
+                    f"--reference {asked} draws samples to compare with, and --reference-draws brings them; drop one "
+                    "of the two"
                 )
             return 0
         obstacle = self._obstacle(target)

@@ -60,7 +60,10 @@ class SlicedSteinDiscrepancy(Bracketed):
 
     @property
     def test_functions(self) -> Floats:
-        """h of every direction at the distinct points, shape (n, directions); its mean is that direction's `lower`."""
+        """h of every direction at the distinct points, shape (n, directions).
+
+        The mean over the sample is that direction's `lower`, to rounding.
+        """
         points, scores = self.units.points(self.sample.points), self.units.scores(self.scores)
         return np.column_stack([each.test_function(points, scores) for each in self.slices])
 

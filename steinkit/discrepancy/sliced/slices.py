@@ -6,7 +6,8 @@ For g(x) = w phi(v.x) with w = v / |v|^2 the Langevin operator gives
 
 with the *full* score s, so that no marginal of P is needed. The largest mean of h over |phi| <= c1, |phi'| <= c2 and
 phi' with Lipschitz constant c3 is the univariate program on the sorted u with s.w in the place of the score. Draws with
-the same u are one point with the mean of their s.w, since the objective is linear.
+the same u are one point with the mean of their s.w, since the objective is linear. A bracket allows for the rounding of
+s.w and of these means; u is v.x as floating-point numbers have it, which for a coordinate is the coordinate itself.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 
 from steinkit.discrepancy.bracket import Bracketed
 from steinkit.discrepancy.graph.discrepancy import graph_stein_discrepancy
+from steinkit.discrepancy.graph.programs.matrix_form import UNIT_ROUNDOFF
 from steinkit.sample import Floats
 
 _APART = 1e-100  # of standard units, below which the coefficients of a spline overflow
@@ -101,6 +103,7 @@ def solve_slice(
     u, inverse = np.unique(points @ direction, return_inverse=True)
     mass = np.bincount(inverse, weights=weights, minlength=len(u))
     pull = np.bincount(inverse, weights=weights * (scores @ _conjugate(direction)), minlength=len(u)) / mass
+    rounding = _rounding(direction, scores, weights, int(np.bincount(inverse).max()), stein_factors)
     found = graph_stein_discrepancy(
         u[:, None],
         scores=pull[:, None],
@@ -111,13 +114,27 @@ def solve_slice(
     )
     return Slice(
         direction=direction,
-        lower=found.lower,
-        upper=found.upper,
+        lower=max(found.lower - rounding, 0.0),
+        upper=found.upper + rounding,
         positions=u,
         phi=found.g[:, 0],
         slope=found.grad_g[:, 0, 0],
         bounds=(-np.inf, np.inf) if bounds is None else (float(bounds[0, 0]), float(bounds[0, 1])),
     )
+
+
+def _rounding(
+    direction: Floats, scores: Floats, weights: Floats, most: int, stein_factors: tuple[float, float, float]
+) -> float:
+    """How far the optimum can move by what is rounded in s.w and in the sums over draws with the same u.
+
+    Every term passes d products and sums of s.w, at most so many sums of a group, and four more operations; twice
+    that covers higher orders and the rounding of this bound.
+    """
+    pulls = np.abs(scores) @ np.abs(_conjugate(direction))
+    operations = len(direction) + most + 4
+    moved = float(weights @ (stein_factors[0] * pulls + stein_factors[1]))
+    return 2.0 * operations * UNIT_ROUNDOFF * moved
 
 
 def _conjugate(direction: Floats) -> Floats:

@@ -1,5 +1,6 @@
 """Sliced discrepancy: univariate programs, test functions of mean zero, order of samples, units, ties, bounds."""
 
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -35,6 +36,14 @@ def test_test_functions_attain_the_lower_bounds():
     found = sliced_stein_discrepancy(x, scores=scores)
     assert found.test_functions.mean(axis=0) == pytest.approx([each.lower for each in found.slices], rel=1e-9)
     assert found.lower == pytest.approx(sum(each.lower for each in found.slices))
+
+
+def test_brackets_allow_for_the_rounding_of_what_draws_share():
+    """Draws alike in x1: |phi| = |phi'| = 1 at one point, so the optimum is 1 + |mean score|, which is 1/3."""
+    x = np.array([[0.5, 0.0], [0.5, 1.0], [0.5, 2.0]])
+    scores = np.array([[1e6, 0.0], [1.0, 0.0], [-1e6, 0.0]])
+    along = sliced_stein_discrepancy(x, scores=scores, units="raw").slices[0]
+    assert along.lower <= Fraction(4, 3) <= along.upper
 
 
 def test_test_functions_have_mean_zero_under_the_target():

@@ -29,7 +29,7 @@ _DIRECTIONS = {
     "strays": "the draws stray too far from the modes: the flow that would mend the sample moves them uphill",
     "crowds": "the draws crowd the modes too closely: the flow that would mend the sample moves them apart",
 }
-_UNCLEAR = "No shift or stretch of a single coordinate explains it beyond chance; the picture shows where it is off."
+_UNCLEAR = "It is no plain shift or stretch of a single coordinate; the picture shows where it is off."
 _NOISE = "Right samples score as much, so what follows may be sampling noise."
 _NOISE_UNKNOWN = "What right samples score is not known, so what follows may be sampling noise."
 _NO_SHARES = "in a right sample some carry more than others"

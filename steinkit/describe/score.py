@@ -15,7 +15,7 @@ from steinkit.describe.render import filled, running_text
 from steinkit.describe.statement import Statement
 from steinkit.describe.table import Table
 from steinkit.describe.units import units_sentence
-from steinkit.describe.verdict import verdict_headline, verdict_statements
+from steinkit.describe.verdict import is_accused, verdict_headline, verdict_statements
 
 FindScored: TypeAlias = Callable[[str], ScoredMeasure]
 
@@ -24,6 +24,7 @@ _BARE = (
     "A bare number does not say: it shrinks as draws are added, at a level set by the target. Score independent draws "
     "beside it (--reference), or other samples of the same size."
 )
+_CHANCE = "Of draws that are not accused the measures still say where they find most: that may be chance, and proves no fault."
 
 
 def score_text(heading: str, document: Document, find: FindScored) -> str:
@@ -59,11 +60,19 @@ def descriptions(document: Document, find: FindScored) -> list[Description]:
 
 def page_statements(described: list[Description], verdict: Document | None = None) -> list[Statement]:
     """What a page says: the verdict, every measure's statements, a caution where nothing is there to compare with."""
-    said = verdict_statements(verdict) if verdict else []
+    said = _judged(verdict) if verdict else []
     said += [each for description in described for each in description.statements]
     if not any(each.kind == "comparison" for each in said):
         said.append(Statement("comparison", "Is that good?", _BARE))
     return said
+
+
+def _judged(verdict: Document) -> list[Statement]:
+    """The verdict, and where draws are not accused what that makes of all that is said after it."""
+    said = verdict_statements(verdict)
+    if is_accused(verdict):
+        return said
+    return [*said, Statement("limits", "What do the measures say, then?", _CHANCE)]
 
 
 def headline(name: str, document: Document, find: FindScored) -> str:

@@ -93,3 +93,17 @@ def test_a_page_asks_no_question_twice():
     described = descriptions(document("classical"), MEASURES.__getitem__)
     asked = [question for question, _ in answers(page_statements(described))]
     assert len(asked) == len(set(asked))
+
+
+@pytest.mark.parametrize(("p", "cautioned"), [(0.3, True), (1e-5, False)])
+def test_what_measures_find_in_draws_that_are_not_accused_may_be_chance(p, cautioned):
+    verdict = {
+        **{"p": p, "p_moments": p, "p_sliced": p, "p_ksd": p, "level": 0.01, "n_eff": 40.0, "ess": 90.0, "draws": 100},
+        **{"effective_draws": 100.0, "enough_draws": True, "burn_in": None, "matters": None, "p_matters": None},
+        **{"blame": [], "not_tested": ["modes that no draw has visited"]},
+    }
+    text = " ".join(score_text("a.csv", {**document("new"), "verdict": verdict}, MEASURES.__getitem__).split())
+    assert ("that may be chance, and proves no fault" in text) == cautioned
+    assert text.index("new Stein discrepancy is") > text.index("Not tested")
+    described = descriptions(document("new"), MEASURES.__getitem__)
+    assert any("may be chance" in each.text for each in page_statements(described, verdict)) == cautioned

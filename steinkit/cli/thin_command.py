@@ -10,12 +10,13 @@ import click
 
 from steinkit import __version__
 from steinkit.cli.documents import as_json, sample_document
-from steinkit.cli.options import bounds_for
+from steinkit.cli.options import bounds_for, units_for
 from steinkit.cli.outputs import say, warn
 from steinkit.cli.request import named_as, target_of
 from steinkit.cli.sample_files import SAMPLE_FORMATS, deliver_sample, format_of, require_sample_place
 from steinkit.cli.shared_options import file_options, setting_option, target_options
 from steinkit.files import read_sample
+from steinkit.measures.units import units_of_one
 
 _HELP = """Choose the draws of FILE ('-' for standard input) that together represent a target best.
 
@@ -34,6 +35,7 @@ smallest. It takes out burn-in, and bias as far as the draws allow; the shares o
 @target_options
 @file_options
 @setting_option("bounds", names_measures=False)
+@setting_option("units", names_measures=False)
 @setting_option("kernel", names_measures=False)
 @click.option(
     "-o",
@@ -57,16 +59,18 @@ def thin(file: str, draws: int, **settings: Any) -> None:
         target, doubts = target_of(file, sample, settings, needs_scores=True)
         bounds = bounds_for(settings["bounds"], sample)
         sample, renamed = named_as(target, sample, settings["columns"])
-        before = kernel_stein_discrepancy(sample, target, bounds=bounds, units="own", kernel=settings["kernel"])
+        units, why = units_of_one(sample, target, {"units": units_for(settings["units"])})
+        before = kernel_stein_discrepancy(sample, target, bounds=bounds, units=units, kernel=settings["kernel"])
         same: dict[str, Any] = {"bounds": bounds, "units": before.units, "kernel": before.kernel}
         chosen = thin_sample(sample, target, m=draws, **same)
         after = kernel_stein_discrepancy(chosen, target, **same)
     deliver_sample(chosen, output, form)
-    notes = (*doubts, *renamed, *before.warnings)
+    notes = (*doubts, *renamed, *why, *before.warnings)
     document = {
         "sample": sample_document(sample),
         "draws": draws,
         "distinct": len(after.sample),
+        "units": before.units.document,
         "ksd": {"before": before.value, "after": after.value, "kernel": repr(before.kernel)},
         "warnings": list(notes),
         "file": None if output == "-" else output,

@@ -62,3 +62,24 @@ def test_mistakes(steinkit, burnt_in, arguments, code, said):
     outcome = steinkit("thin", burnt_in[0], "--target", "normal", *arguments)
     assert (outcome.code, outcome.out) == (code, "")
     assert said in outcome.err
+
+
+def test_units_are_chosen_and_recorded(steinkit, folder, burnt_in):
+    name, draws = burnt_in
+    target = sk.targets.Normal(dim=2)
+    (folder / "units.json").write_text('{"scale": {"b": 0.5, "a": 4.0}}')
+    for asked, units in (("raw", "raw"), ("units.json", [4.0, 0.5]), ("own", "own")):
+        arguments = ("--draws", "9", "-o", "thinned.csv", "--json", "--units", asked)
+        outcome = steinkit("thin", name, "--target", "normal", *arguments)
+        assert outcome.document["units"]["kind"] == ("given" if asked.endswith("json") else asked)
+        assert sorted(outcome.document["units"]["scale"]) == ["a", "b"]
+        expected = sk.thin(draws, target, m=9, units=units)
+        np.testing.assert_array_equal(sk.read_sample("thinned.csv").points, expected.points)
+    assert steinkit("thin", name, "--target", "normal", *arguments[:-1], "onw").code == 3
+
+
+def test_a_coordinate_that_stands_still_is_thinned_in_raw_units(steinkit, folder, write_csv):
+    name = write_csv("a,b", np.column_stack([np.random.default_rng(0).standard_normal(50), np.ones(50)]))
+    outcome = steinkit("thin", name, "--target", "normal", "--draws", "5", "-o", "thinned.csv", "--json")
+    assert outcome.document["units"]["kind"] == "raw"
+    assert "raw units were taken" in outcome.document["warnings"][0]

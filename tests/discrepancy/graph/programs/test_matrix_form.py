@@ -107,3 +107,36 @@ def test_what_is_worth_less_than_nothing_proves_nothing():
         lower, feasible = form.lower_bound(np.array(y))
         assert lower == 0.0
         np.testing.assert_array_equal(feasible, [0.0, 0.0])
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_bounds_hold_for_every_objective_within_its_errors(seed):
+    """Errors that matter: the trivial bound, the dual's and the primal's are those of the worst objective."""
+    rng = np.random.default_rng(seed)
+    b, error, box = rng.standard_normal(4), rng.random(4), rng.uniform(0.5, 2.0, 4)
+    matrix = sparse.csr_array(rng.standard_normal((3, 4)))
+    form = CoordinateProgram(matrix, np.full(3, 100.0), box, b, 4, objective_error=error)
+    close = 1.0 + 1e-12
+    trivial = box @ (np.abs(b) + error)
+    assert trivial / close <= form.upper_bound(np.zeros(3)) <= trivial * close
+    p = 1e-3 * rng.standard_normal(3)
+    form.radius[:] = 0.01
+    bound = form.radius @ np.abs(p) + box @ (np.abs(b - matrix.T @ p) + error)
+    assert form.upper_bound(p) >= min(bound, trivial) / close
+    y = 1e-3 * np.sign(b)
+    worst = b @ y - error @ np.abs(y)
+    assert form.lower_bound(y)[0] <= max(worst, 0.0) * close
+    assert form.lower_bound(y)[0] >= worst / close
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_products_that_cancel_are_no_nearer_to_zero_than_they_are(seed):
+    """Two of them, whose difference no double shows, in a row of radius 2^-80: far less of y is feasible."""
+    rng = np.random.default_rng(seed)
+    a = rng.uniform(1.0, 2.0, 2)
+    y = np.array([rng.uniform(0.5, 1.0), 0.0])
+    y[1] = a[0] * y[0] / a[1]
+    form = CoordinateProgram(sparse.csr_array([[a[0], -a[1]]]), np.array([2.0**-80]), np.full(2, 4.0), np.ones(2), 2)
+    activity = abs(Fraction(a[0]) * Fraction(y[0]) - Fraction(a[1]) * Fraction(y[1]))
+    value = sum(fractions(y)) / max(1, activity * 2**80)
+    assert Fraction(form.lower_bound(y)[0]) <= value

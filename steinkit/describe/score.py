@@ -24,7 +24,10 @@ _BARE = (
     "A bare number does not say: it shrinks as draws are added, at a level set by the target. Score independent draws "
     "beside it (--reference), or other samples of the same size."
 )
-_CHANCE = "Of draws that are not accused the measures still say where they find most: that may be chance, and proves no fault."
+_CHANCE = (
+    "Of draws that are not accused the measures still say where they find most: that may be chance, and proves no "
+    "fault."
+)
 
 
 def score_text(heading: str, document: Document, find: FindScored) -> str:
@@ -40,7 +43,7 @@ def score_text(heading: str, document: Document, find: FindScored) -> str:
     """
     blocks = [heading]
     if document.get("verdict"):
-        blocks.append(running_text(verdict_statements(document["verdict"])))
+        blocks.append(running_text(_judged(document["verdict"])))
     blocks += [filled(said)] if (said := units_sentence(document.get("units"))) else []
     described = descriptions(document, find)
     if len(described) > 1:

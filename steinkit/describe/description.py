@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from steinkit.describe.claims import DescribedMeasure, claimed
+from steinkit.describe.claims import DescribedMeasure, claimed, place
 from steinkit.describe.numbers import compact, count, ordinal, sentence
 from steinkit.describe.statement import Statement
 from steinkit.describe.table import Table
@@ -14,6 +14,8 @@ from steinkit.describe.table import Table
 Document = Mapping[str, Any]
 
 _LARGEST, _SMALLEST = "the largest", "the smallest"
+_NOISE = "Right samples score as much, so what follows may be sampling noise."
+_NOISE_UNKNOWN = "What right samples score is not known, so what follows may be sampling noise."
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,24 @@ def rank_among(entry: Document, reference: Document) -> str:
     if first > len(samples):
         return _LARGEST
     return _SMALLEST if last == 1 else f"the {' to '.join(dict.fromkeys(map(ordinal, (first, last))))} smallest"
+
+
+def expected_by_coordinate(entry: Document, reference: Document | None) -> list[float] | None:
+    """What each coordinate carries in independent samples, where that is known."""
+    expected: list[float] | None = None if reference is None else reference.get("coordinates")
+    return expected if expected is not None and len(expected) == len(entry["coordinates"]) else None
+
+
+def times_expected(rows: Sequence[Mapping[str, Any]], expected: Sequence[float]) -> list[float]:
+    """Each coordinate's value over that of independent samples."""
+    return [row["value"] / each if each > 0.0 else 1.0 for row, each in zip(rows, expected, strict=True)]
+
+
+def caution_for_noise(entry: Document, reference: Document | None) -> str:
+    """That what is found may be noise, unless several right samples score less for certain."""
+    if reference is None or len(reference["samples"]) < 2:
+        return _NOISE_UNKNOWN
+    return "" if place(entry["lower"], entry["upper"], *spread(reference)) == "above" else _NOISE
 
 
 def spent(entry: Document) -> str:

@@ -6,11 +6,21 @@ most, is said where the entry has "findings", those of `GraphSteinDiscrepancy.fi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from steinkit.describe.claims import CERTIFIED_BETWEEN, DescribedMeasure, claimed, place
-from steinkit.describe.description import Description, Document, right_samples, spent, spread, standing
+from steinkit.describe.claims import CERTIFIED_BETWEEN, DescribedMeasure, claimed
+from steinkit.describe.description import (
+    Description,
+    Document,
+    caution_for_noise,
+    expected_by_coordinate,
+    right_samples,
+    spent,
+    spread,
+    standing,
+    times_expected,
+)
 from steinkit.describe.numbers import count, midpoint, rounded_outwards, sentence
 from steinkit.describe.statement import Statement
 from steinkit.describe.table import Table
@@ -30,8 +40,6 @@ _DIRECTIONS = {
     "crowds": "the draws crowd the modes too closely: the flow that would mend the sample moves them apart",
 }
 _UNCLEAR = "It is no plain shift or stretch of a single coordinate; the picture shows where it is off."
-_NOISE = "Right samples score as much, so what follows may be sampling noise."
-_NOISE_UNKNOWN = "What right samples score is not known, so what follows may be sampling noise."
 _NO_SHARES = "in a right sample some carry more than others"
 _NO_PRAISE = "; one that is too concentrated can be, and right chains that mix slowly are, so this alone is no praise"
 _LIMITS = (
@@ -124,24 +132,11 @@ def _coordinates(entry: Document, findings: Mapping[str, Any], reference: Docume
     return " ".join(said)
 
 
-def expected_by_coordinate(entry: Document, reference: Document | None) -> list[float] | None:
-    """What each coordinate carries in independent samples, where that is known."""
-    expected: list[float] | None = None if reference is None else reference.get("coordinates")
-    return expected if expected is not None and len(expected) == len(entry["coordinates"]) else None
-
-
-def times_expected(rows: Sequence[Mapping[str, Any]], expected: Sequence[float]) -> list[float]:
-    """Each coordinate's value over that of independent samples."""
-    return [row["value"] / each if each > 0.0 else 1.0 for row, each in zip(rows, expected, strict=True)]
-
-
 def _caution(entry: Document, findings: Mapping[str, Any], reference: Document | None) -> str:
     """That all of it may be noise, unless independent samples score less for certain, or moments confirm a part."""
     if any(each in _DIRECTIONS for each in findings.get("directions", ())):
         return ""
-    if reference is None or len(reference["samples"]) < 2:
-        return _NOISE_UNKNOWN
-    return "" if place(entry["lower"], entry["upper"], *spread(reference)) == "above" else _NOISE
+    return caution_for_noise(entry, reference)
 
 
 def _draws(entry: Document, findings: Mapping[str, Any], sample: Document) -> str:

@@ -9,8 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steinkit.describe.claims import CERTIFIED_BETWEEN, DescribedMeasure, claimed, place
-from steinkit.describe.description import Description, Document, beside_right_samples, spent, spread
+from steinkit.describe.claims import CERTIFIED_BETWEEN, DescribedMeasure, claimed
+from steinkit.describe.description import (
+    Description,
+    Document,
+    beside_right_samples,
+    caution_for_noise,
+    expected_by_coordinate,
+    spent,
+    times_expected,
+)
 from steinkit.describe.numbers import compact, count, listed, midpoint, rounded_outwards, sentence
 from steinkit.describe.statement import Statement
 from steinkit.describe.table import Table
@@ -47,24 +55,29 @@ def describe_sliced(
     said += [Statement("blame", _WHERE, where)] if where else []
     if spent(entry):
         said.append(Statement("method", "How was it computed?", f"Seconds: {spent(entry)}."))
-    return Description(measure.title, tuple(said), _table(entry, measure.title))
+    return Description(measure.title, tuple(said), _table(entry, reference, measure.title))
 
 
 def _where(entry: Document, reference: Document | None) -> str:
     """What the heaviest slices carry, and where along them there tend to be too many draws."""
     rows = entry["coordinates"]
     regions = entry.get("findings", {}).get("regions")
-    order = sorted(range(len(rows)), key=lambda j: -rows[j]["value"])
-    heavy = [j for j in order[:_DESCRIBED] if rows[j]["value"] >= 0.5 * rows[order[0]]["value"]]
+    expected = expected_by_coordinate(entry, reference)
+    excess = [row["value"] for row in rows] if expected is None else times_expected(rows, expected)
+    order = sorted(range(len(rows)), key=lambda j: -excess[j])
+    heavy = [j for j in order[:_DESCRIBED] if excess[j] >= 0.5 * excess[order[0]]]
     said = []
     if len(rows) > 1:
         carried = [f"{rows[j]['name']} ({compact(rows[j]['value'])})" for j in heavy]
-        said.append(f"Most is carried by {listed(carried)}.")
+        if expected is not None:
+            carried = [f"{rows[j]['name']} ({compact(rows[j]['value'])}, {excess[j]:.2f} times)" for j in heavy]
+        beside = "" if expected is None else " beside the median of right samples"
+        said.append(f"Most is carried{beside} by {listed(carried)}, each meant given the other coordinates.")
     if regions is not None:
         found = [(rows[j]["name"], _too_many(regions[j], rows[j]["value"])) for j in heavy]
         said += [f"In {name}, {words}." for name, words in found if words]
-    if said and reference is not None and place(entry["lower"], entry["upper"], *spread(reference)) != "above":
-        said.insert(0, "Independent samples score as much, so what follows may be sampling noise.")
+    if said and (caution := caution_for_noise(entry, reference)):
+        said.insert(0, caution)
     return " ".join(said)
 
 
@@ -77,10 +90,13 @@ def _too_many(means: Mapping[str, float], carried: float) -> str:
     return f"there tend to be too many draws {listed(many)} and too few {listed(few)}"
 
 
-def _table(entry: Mapping[str, Any], title: str) -> Table:
-    rows = tuple(
-        (each["name"], midpoint(*ends), " and ".join(rounded_outwards(*ends)))
-        for each in (*entry["coordinates"], {**entry, "name": "total"})
-        for ends in [(each["lower"], each["upper"])]
-    )
-    return Table(f"{sentence(title)} by coordinate", ("coordinate", "discrepancy", CERTIFIED_BETWEEN), rows)
+def _table(entry: Mapping[str, Any], reference: Document | None, title: str) -> Table:
+    expected = expected_by_coordinate(entry, reference)
+    medians = None if expected is None or reference is None else [*expected, reference["median"]]
+    rows = []
+    for k, each in enumerate((*entry["coordinates"], {**entry, "name": "total"})):
+        ends = each["lower"], each["upper"]
+        ratio = [] if medians is None else [f"{times_expected([each], [medians[k]])[0]:.2f}"]
+        rows.append((each["name"], midpoint(*ends), *ratio, " and ".join(rounded_outwards(*ends))))
+    columns = ("coordinate", "discrepancy", *(["times expected"] if medians else []), CERTIFIED_BETWEEN)
+    return Table(f"{sentence(title)} by coordinate", columns, tuple(rows))

@@ -148,8 +148,8 @@ def main() -> None:
     quick = parser.parse_args().quick
     parts: list[Callable[[], None]] = [
         lambda: narrow_samples((3,) if quick else (3, 5, 10, 20), 2 if quick else 10),
-        lambda: crossing(2 if quick else 10, BUDGETS[: 2 if quick else None], 2_000 if quick else 100_000),
-        lambda: step_size(2 if quick else 10, 300 if quick else 2_000, 2_000 if quick else 50_000),
+        lambda: crossing(2 if quick else 10, BUDGETS[: 1 if quick else None], 500 if quick else 100_000),
+        lambda: step_size(2 if quick else 10, 200 if quick else 2_000, 500 if quick else 50_000),
     ]
     for part in parts:
         began = time.perf_counter()

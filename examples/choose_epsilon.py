@@ -65,9 +65,9 @@ def walk(target: sk.Posterior, *, seed: int, epsilon: float, budget: int, larges
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", type=Path, default=Path("steinkit-examples"), help="folder for the picture")
-    parser.add_argument("--small", action="store_true", help="the two smaller budgets and four seeds")
+    parser.add_argument("--small", action="store_true", help="the two smaller budgets and five seeds")
     settings = parser.parse_args()
-    budgets, seeds = (BUDGETS[:2], 4) if settings.small else (BUDGETS, 10)
+    budgets, seeds = (BUDGETS[:2], 5) if settings.small else (BUDGETS, 10)
 
     target = sk.targets.LogisticRegression.nodal()
     options = {"largest": budgets[-1], "seeds": seeds}

@@ -72,16 +72,29 @@ class Blame:
 
 
 def size_of(feature: Feature, mean: float) -> float:
-    """How far off a moment is, in standard units: |mean of the score|, and half of |the mean of the other features|.
+    """How far off a moment is, in standard units.
 
-    For draws of a normal distribution and a normal target of independent coordinates it is the shift in standard
-    deviations, the relative error of the variance halved (which is that of the standard deviation where it is small),
-    and the error of the correlation. Where one moment alone is off and the coordinates are correlated it is larger: a
-    shift d of x_j has size d / (1 - R^2), R^2 being the share of the variance of x_j that the others explain; where
-    coordinates are shifted along with those they are correlated with it is smaller. A size of another target has no
-    such meaning: it is a mean that ought to be zero.
+    With the mean f of its feature it is |f| for a location, |sqrt(1 - f) - 1| for a spread, and |f| / 2 for others. For
+    draws of a normal distribution and a normal target of independent coordinates, of which one moment is off, that is
+    the shift in standard deviations, the relative error of the standard deviation, or the error of the correlation.
+    Under correlation it is larger where one coordinate alone is off: a shift d of x_j has size d / (1 - R^2), R^2 being
+    the share of the variance of x_j that the others explain; it is smaller where coordinates are shifted along with
+    those they are correlated with. A size of another target has no such meaning: it is a mean that ought to be zero.
     """
+    if feature.kind == "spread":
+        return abs(math.sqrt(max(0.0, 1.0 - mean)) - 1.0)
     return abs(mean) * (1.0 if feature.kind == "location" else 0.5)
+
+
+def mean_of(feature: Feature, mean: float, size: float) -> float:
+    """The absolute mean of a feature at a size, on that side of zero on which a mean lies; infinity if it has none."""
+    if feature.kind == "location":
+        return size
+    if feature.kind != "spread":
+        return 2.0 * size
+    if mean < 0.0:
+        return (1.0 + size) ** 2 - 1.0
+    return 1.0 - (1.0 - size) ** 2 if size < 1.0 else math.inf
 
 
 def blamed(

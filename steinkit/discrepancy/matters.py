@@ -1,9 +1,10 @@
 """Whether a bias matters: with enough draws any bias is significant, so ask if it is larger than a size that would.
 
-Every location, spread and dependence has an estimated size s (`steinkit.discrepancy.blame.size_of`) with a standard
-error e. That all sizes are at most DELTA is tested by the largest (s - DELTA) / e, one-sided, Bonferroni over them.
-For independent normal coordinates sizes are the shift in standard deviations, the relative error of the standard
-deviation and the error of the correlation; for others they are means that ought to be zero, in standard units.
+Every location, spread and dependence has a size (`steinkit.discrepancy.blame.size_of`), which grows with the absolute
+mean |f| of its feature. That all sizes are at most DELTA is tested by the largest (|f| - c) / e, with the mean c that
+belongs to DELTA and the standard error e, one-sided, Bonferroni over all of them. For independent normal coordinates
+sizes are the shift in standard deviations, the relative error of the standard deviation and the error of the
+correlation; for others they are no more than means that ought to be zero, in standard units.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import math
 
 import numpy as np
 
-from steinkit.discrepancy.blame import size_of
+from steinkit.discrepancy.blame import mean_of
 from steinkit.discrepancy.cross_fitting import tail_probability
 from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy
 from steinkit.errors import UsageError
@@ -36,7 +37,7 @@ def p_value_beyond(moments: MomentSteinDiscrepancy, delta: float) -> float:
     named = moments.largest(len(moments.features))
     largest = -math.inf
     for feature, mean, z in named:
-        size = size_of(feature, mean)
-        if size > delta:
-            largest = max(largest, abs(z) * (1.0 - delta / size))  # (size - delta) / error, the error being size / |z|
+        bound = mean_of(feature, mean, delta)
+        if abs(mean) > bound:
+            largest = max(largest, abs(z) * (1.0 - bound / abs(mean)))  # the standard error is |mean| / |z|
     return float(np.minimum(1.0, len(named) * tail_probability(largest, moments.n_effective)))

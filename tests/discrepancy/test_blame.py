@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.blame import blamed, size_of
+from steinkit.discrepancy.blame import blamed, mean_of, size_of
 from steinkit.discrepancy.moments.features import Feature, features_of
 
 N = 100_000  # a mean of draws is known to 1/300 of their standard deviation
@@ -20,7 +20,7 @@ def size(x, scores, kind, coordinates):
     """Size of one moment, and its standard error."""
     found = sk.moment_stein_discrepancy(x, scores=scores)
     k = found.features.index(Feature(kind, coordinates))
-    return size_of(found.features[k], found.mean[k]), size_of(found.features[k], found.mean[k]) / abs(found.z[k])
+    return size_of(found.features[k], found.mean[k]), abs(found.mean[k] / found.z[k])
 
 
 def test_sizes_of_independent_normals_are_the_shift_the_error_of_the_sd_and_of_the_correlation():
@@ -28,9 +28,10 @@ def test_sizes_of_independent_normals_are_the_shift_the_error_of_the_sd_and_of_t
     shifted = x + np.array([0.3, 0.0])
     found, error = size(shifted, -shifted, "location", (0,))
     assert found == pytest.approx(0.3, abs=5 * error)
-    wide = x * [1.1, 1.0]
-    found, error = size(wide, -wide, "spread", (0,))
-    assert found == pytest.approx((1.1**2 - 1) / 2, abs=5 * error)
+    for factor in (0.5, 0.9, 1.1, 3.0):
+        scaled = x * np.array([factor, 1.0])
+        found, error = size(scaled, -scaled, "spread", (0,))
+        assert found == pytest.approx(abs(factor - 1.0), abs=5 * error)
     pair = np.column_stack([x[:, 0], 0.4 * x[:, 0] + np.sqrt(1 - 0.16) * x[:, 1]])
     found, error = size(pair, -pair, "dependence", (0, 1))
     assert found == pytest.approx(0.4, abs=5 * error)
@@ -47,6 +48,18 @@ def test_under_correlation_a_shift_of_one_coordinate_has_a_larger_size_and_of_al
     together = x + 0.1
     found, error = size(together, -together @ precision, "location", (0,))
     assert found == pytest.approx(0.1 / 1.8, abs=5 * error)
+
+
+@pytest.mark.parametrize("kind", ["location", "spread", "dependence"])
+@pytest.mark.parametrize("mean", [-3.0, -0.2, 0.4, 0.9])
+def test_the_mean_of_a_size_is_that_which_it_came_from(kind, mean):
+    feature = Feature(kind, (0, 1) if kind == "dependence" else (0,))
+    assert mean_of(feature, mean, size_of(feature, mean)) == pytest.approx(abs(mean), rel=1e-12, abs=0.0)
+
+
+def test_no_sample_is_narrower_than_a_point():
+    assert size_of(Feature("spread", (0,)), 1.0) == 1.0
+    assert mean_of(Feature("spread", (0,)), 0.5, 1.0) == np.inf
 
 
 def moments(z, dim=2, axes=None):

@@ -75,7 +75,9 @@ class Draws:
             raise InputError(f"the test needs at least {2 * _FEWEST} draws; this sample has {len(order)}: add draws")
         shares, rows = given.probabilities[order], prepared.points.inverse[order]
         is_weighted = bool((shares != shares[0]).any())
-        points, scores = prepared.points.points[rows], prepared.scores[rows]
+        points, scores = prepared.points.points, prepared.scores
+        if len(rows) != len(points) or (np.diff(rows) != 1).any():  # else they lie there as they are wanted
+            points, scores = points[rows], scores[rows]
         numbered = np.cumsum(given.probabilities > 0.0) - 1
         return cls(
             rows=numbered[order],

@@ -44,16 +44,14 @@ def far_apart(points: DistinctSample, scores: Floats, units: Units) -> tuple[str
     """
     if units.kind in ("given", "raw") or len(points) < 2 * _AT_AN_END:
         return ()
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is not far apart
-        deviations = units.scores(scores)
-        deviations = deviations - points.weights @ deviations
-        spread = np.sqrt(points.weights @ deviations**2)
-    x = units.points(points.points)
-    found = [
-        f"{name} ({spread[j]:.3g} times)"
-        for j, name in enumerate(points.names)
-        if spread[j] > _FAR and _valley(x[:, j], scores[:, j] * units.scale[j], points.weights)
-    ]
+    found = []
+    for j, name in enumerate(points.names):
+        pull = scores[:, j] * units.scale[j]
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is not far apart
+            spread = float(np.sqrt(points.weights @ (pull - points.weights @ pull) ** 2))
+        x = (points.points[:, j] - units.centre[j]) / units.scale[j]
+        if spread > _FAR and _valley(x, pull, points.weights):
+            found.append(f"{name} ({spread:.3g} times)")
     if not found:
         return ()
     return (

@@ -120,11 +120,14 @@ class Units:
 
     @classmethod
     def _own(cls, sample: DistinctSample) -> Units:
-        centre = sample.weights @ sample.points
-        deviations = sample.points - centre
-        deviations[:, (sample.points == sample.points[0]).all(axis=0)] = 0.0  # the mean of a constant is rounded
-        largest = np.abs(deviations).max(axis=0)  # squares of the deviations themselves may overflow
-        scale = largest * np.sqrt(sample.weights @ (deviations / np.where(largest > 0.0, largest, 1.0)) ** 2)
+        centre, scale = sample.weights @ sample.points, np.zeros(sample.dim)
+        for j, column in enumerate(sample.points.T):
+            deviations = column - centre[j]
+            largest = float(np.abs(deviations).max())  # squares of the deviations themselves may overflow
+            if (column != column[0]).any():  # the mean of a constant is rounded
+                deviations /= largest
+                deviations *= deviations
+                scale[j] = largest * np.sqrt(sample.weights @ deviations)
         still = np.flatnonzero(~(scale > 0.0))
         if len(still):
             raise InputError(

@@ -21,6 +21,7 @@ from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Target
 
 _NAMED: tuple[Kind, ...] = ("location", "spread", "dependence")  # what can be said of coordinates and pairs
+_ROWS = 1 << 13  # draws standardised at a time
 _ROUNDING = 1e-12  # of a feature's mean, below which its changes are rounding
 
 
@@ -267,15 +268,21 @@ def _largest_named(features: Sequence[Feature], mean: Floats) -> float:
 
 def standardised(draws: Draws, units: Units, bounds: Floats | None) -> Moments:
     """Draws in units, ready for their features."""
+    n, dim = draws.points.shape
+    points, drift = np.empty((dim, n)), np.empty((dim, n))
+    spread = None if bounds is None else np.empty((dim, n))
+    anchored = units.from_bounds(bounds)  # near a bound the score is large
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused with the statistics
-        deviations = units.points(draws.points).T
-        drift, spread = units.scores(draws.scores).T, np.ones_like(deviations)
-        if bounds is not None:
-            anchored = units.from_bounds(bounds)  # near a bound the score is large
-            limits = anchored.points(bounds.T).T
-            factor, slope, _ = boundary_factor(anchored.points(draws.points), limits, 1.0)
-            drift, spread = factor.T * drift + slope.T, factor.T.copy()
-        return Moments.of(deviations, drift, spread, draws)
+        for begin in range(0, n, _ROWS):
+            rows = slice(begin, begin + _ROWS)
+            points[:, rows] = units.points(draws.points[rows]).T
+            drift[:, rows] = units.scores(draws.scores[rows]).T
+            if bounds is not None and spread is not None:
+                limits = anchored.points(bounds.T).T
+                factor, slope, _ = boundary_factor(anchored.points(draws.points[rows]), limits, 1.0)
+                drift[:, rows] = factor.T * drift[:, rows] + slope.T
+                spread[:, rows] = factor.T
+        return Moments.of(points, drift, spread, draws)
 
 
 def _without_skewness(z: Floats, skewness: Floats) -> Floats:
@@ -295,22 +302,33 @@ def _statistics(moments: Moments, draws: Draws) -> tuple[Floats, Floats, Floats,
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
         for values in moments.feature_values():
             centre = values @ draws.shares
-            deviations = values - centre[:, None]
+            values -= centre[:, None]
             rounding = _ROUNDING * np.abs(centre)
-            deviations[np.abs(deviations).max(axis=1) <= rounding] = 0.0  # a constant, which has no autocorrelation
-            if draws.is_weighted:
-                variance = (deviations**2) @ draws.shares**2
-            else:
-                variance = (deviations**2).sum(axis=1) / (n - 1) / n
-            times.append(draws.autocorrelation_times(deviations))
+            variance = _variance(values, draws, n)
+            still = np.flatnonzero(~(variance > rounding**2))
+            still = still[np.abs(values[still]).max(axis=1, initial=0.0) <= rounding[still]]
+            values[still], variance[still] = 0.0, 0.0  # a constant, which has no autocorrelation
+            times.append(draws.autocorrelation_times(values))
             mean.append(centre)
             error.append(np.maximum(np.sqrt(variance), rounding))
-            scaled = deviations * draws.shares / np.where(variance > 0.0, np.sqrt(variance), 1.0)[:, None]
-            skewness.append((scaled**3).sum(axis=1))
+            skewness.append(_skewness(values, draws, variance) if len(mean) == 1 else np.zeros(len(centre)))
     found = np.concatenate(mean), np.concatenate(error), np.concatenate(skewness), np.concatenate(times)
     if not all(np.isfinite(values).all() for values in found):
         raise InputError("the moments overflow: draws or scores are too large; rescale or repair them")
     return found
+
+
+def _variance(deviations: Floats, draws: Draws, n: int) -> Floats:
+    """Of the means."""
+    if draws.is_weighted:
+        return np.asarray((deviations**2) @ draws.shares**2)
+    return np.einsum("kn,kn->k", deviations, deviations) / (n - 1) / n
+
+
+def _skewness(deviations: Floats, draws: Draws, variance: Floats) -> Floats:
+    """Of the means; the first features alone are skewed enough to need it."""
+    scaled = deviations * draws.shares / np.where(variance > 0.0, np.sqrt(variance), 1.0)[:, None]
+    return np.asarray((scaled**3).sum(axis=1))
 
 
 def _p_values(features: Sequence[Feature], z: Floats, n_effective: float) -> tuple[float, dict[str, float]]:

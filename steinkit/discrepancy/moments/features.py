@@ -32,6 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -44,8 +45,9 @@ Kind = Literal["total spread", "tails", "location", "spread", "axis spread", "de
 GROUPS: tuple[Group, ...] = ("whole", "own", "pairs")
 
 _SMALLEST_AXIS = 1e-12  # variance of a principal axis, relative to the largest, below which rounding decides
-_ROWS = 64  # features computed at a time are as many as keep a slice of a million draws at half a gigabyte
-_VALUES = 1 << 24  # numbers in such a slice
+_ROWS = 64  # features computed at a time, at most
+_VALUES = 1 << 22  # numbers in such a slice: of a million draws 32 MB
+_TOGETHER = 1 << 13  # draws whose coordinates are combined at a time
 
 
 @dataclass(frozen=True)
@@ -81,74 +83,120 @@ def features_of(dim: int) -> tuple[Feature, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Standardised draws with everything that features are made of, coordinates first: arrays of shape (d, n).
+    """Standardised draws with everything that features are made of, coordinates first.
 
     Attributes
     ----------
-    centred : ndarray
+    centred : ndarray, shape (d, n)
         c.
-    drift, spread : ndarray
-        b and a; the scores and ones without bounds.
-    axes, pulls : ndarray
-        u = V'c and V'b.
-    curvature : ndarray
-        V (u / w).
+    drift : ndarray, shape (d, n)
+        b; the scores without bounds.
+    spread : ndarray, shape (d, n), or None
+        a; None without bounds, where it is 1.
     loadings : ndarray, shape (2, d, d)
         Entry [h, j, k] is the part of coordinate j in principal axis k of half h.
-    is_second : ndarray of bool, shape (n,)
-        Draws of the second half, for which the axes of the first are used.
+    variances : ndarray, shape (2, d)
+        w of each half's axes.
+    pieces : tuple of pairs of int and slice
+        Draws that lie together, with the half whose axes are used for them: the other one than theirs.
     """
 
     centred: Floats
     drift: Floats
-    spread: Floats
-    axes: Floats
-    pulls: Floats
-    curvature: Floats
+    spread: Floats | None
     loadings: Floats
-    is_second: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    variances: Floats
+    pieces: tuple[tuple[int, slice], ...]
 
     @classmethod
-    def of(cls, points: Floats, drift: Floats, spread: Floats, draws: Draws) -> Moments:
+    def of(cls, points: Floats, drift: Floats, spread: Floats | None, draws: Draws) -> Moments:
         """Learn centres and axes on each half, and use them on the other.
 
         Parameters
         ----------
         points, drift, spread : ndarray, shape (d, n)
-            In standard units.
+            In standard units. The points are centred in place.
         draws : Draws
             What they come from.
         """
-        centred, axes, pulls, curvature = (np.empty_like(points) for _ in range(4))
-        loadings = np.empty((2, len(points), len(points)))
-        for number, (learn, use) in enumerate(draws.crossed()):
-            share = draws.shares[learn] / draws.shares[learn].sum()
-            centre = points[:, learn] @ share
-            deviations = points[:, learn] - centre[:, None]
-            variances, vectors = np.linalg.eigh((deviations * share) @ deviations.T)
-            variances = np.maximum(variances, _SMALLEST_AXIS * max(variances[-1], np.finfo(float).tiny))
-            centred[:, use] = points[:, use] - centre[:, None]
-            axes[:, use] = vectors.T @ centred[:, use]
-            pulls[:, use] = vectors.T @ drift[:, use]
-            curvature[:, use] = vectors @ (axes[:, use] / variances[:, None])
-            loadings[number] = vectors
-        is_second = np.zeros(points.shape[1], dtype=bool)
-        is_second[draws.halves[1]] = True
-        return cls(centred, drift, spread, axes, pulls, curvature, loadings, is_second)
+        pieces = tuple(_pieces(draws))
+        loadings, variances = np.empty((2, len(points), len(points))), np.empty((2, len(points)))
+        centres = []
+        for learn in (0, 1):
+            taken = [place for used, place in pieces if used != learn]
+            total = sum(float(draws.shares[place].sum()) for place in taken)
+            centre = sum(points[:, place] @ draws.shares[place] for place in taken) / total
+            covariance = np.zeros((len(points), len(points)))
+            for place in taken:  # few at a time, so that nothing as large as the draws is made
+                deviations = points[:, place] - centre[:, None]
+                covariance += (deviations * (draws.shares[place] / total)) @ deviations.T
+            values, loadings[learn] = np.linalg.eigh(covariance)
+            variances[learn] = np.maximum(values, _SMALLEST_AXIS * max(values[-1], np.finfo(float).tiny))
+            centres.append(centre)
+        for used, place in pieces:
+            points[:, place] -= centres[used][:, None]
+        return cls(points, drift, spread, loadings, variances, pieces)
 
     def feature_values(self) -> Iterator[Floats]:
-        """Values of all features in the order of `features_of`, in slices of shape (k, n)."""
+        """Values of all features in the order of `features_of`, in slices of shape (k, n) that the next overwrites."""
         dim, n = self.centred.shape
-        trace, inner = self.spread.sum(axis=0), (self.centred * self.drift).sum(axis=0)
-        radius = (self.centred * self.curvature).sum(axis=0) / dim
-        bend = (self.curvature * self.spread * self.centred).sum(axis=0)
-        yield np.stack([inner + trace, radius * (inner + trace) + 2.0 / dim * bend])
-        yield self.drift
-        yield self.spread + self.centred * self.drift
-        own = np.where(self.is_second, *(np.square(self.loadings[h].T) @ self.spread for h in (0, 1)))
-        yield own + self.axes * self.pulls
+        width = max(2, min(_ROWS, _VALUES // n))
+        room = np.empty((width, n))
+        yield self._whole(room[:2])
+        for rows in _blocks(dim, width):
+            np.copyto(block := room[: len(rows)], self.drift[rows[0] : rows[-1] + 1])
+            yield block
+        for rows in _blocks(dim, width):
+            own = slice(rows[0], rows[-1] + 1)
+            np.multiply(self.centred[own], self.drift[own], out=(block := room[: len(rows)]))
+            block += 1.0 if self.spread is None else self.spread[own]
+            yield block
+        for rows in _blocks(dim, width):
+            yield self._along_axes(slice(rows[0], rows[-1] + 1), room[: len(rows)])
         first, second = np.triu_indices(dim, 1)
-        width = max(1, min(_ROWS, _VALUES // n))
-        for begin in range(0, len(first), width):
-            i, j = first[begin : begin + width], second[begin : begin + width]
-            yield self.centred[i] * self.drift[j] + self.centred[j] * self.drift[i]
+        other = np.empty(n)
+        for rows in _blocks(len(first), width):
+            for row, k in zip(room, rows, strict=False):
+                np.multiply(self.centred[first[k]], self.drift[second[k]], out=row)
+                np.multiply(self.centred[second[k]], self.drift[first[k]], out=other)
+                row += other
+            yield room[: len(rows)]
+
+    def _whole(self, out: Floats) -> Floats:
+        """Total spread and tails."""
+        dim = len(self.centred)
+        for used, place in self.pieces:
+            c, b = self.centred[:, place], self.drift[:, place]
+            inverse = self.loadings[used] / self.variances[used]
+            curvature = inverse @ (self.loadings[used].T @ c)  # V (u / w)
+            radius = np.einsum("jn,jn->n", c, curvature)
+            total = np.einsum("jn,jn->n", c, b)
+            if self.spread is None:
+                total, bend = total + dim, radius
+            else:
+                a = self.spread[:, place]
+                total, bend = total + a.sum(axis=0), np.einsum("jn,jn,jn->n", curvature, a, c)
+            out[0, place], out[1, place] = total, (radius * total + 2.0 * bend) / dim
+        return out
+
+    def _along_axes(self, axes: slice, out: Floats) -> Floats:
+        """Spreads along principal axes."""
+        for used, place in self.pieces:
+            loadings = self.loadings[used][:, axes].T
+            np.multiply(loadings @ self.centred[:, place], loadings @ self.drift[:, place], out=out[:, place])
+            out[:, place] += 1.0 if self.spread is None else np.square(loadings) @ self.spread[:, place]
+        return out
+
+
+def _blocks(count: int, width: int) -> Iterator[range]:
+    return (range(begin, min(begin + width, count)) for begin in range(0, count, width))
+
+
+def _pieces(draws: Draws) -> Iterator[tuple[int, slice]]:
+    """Draws of one half that lie together, few enough to stay in a processor's cache."""
+    half = np.zeros(len(draws.shares), dtype=np.int8)
+    half[draws.halves[1]] = 1
+    ends = [0, *(np.flatnonzero(np.diff(half)) + 1).tolist(), len(half)]
+    for begin, end in pairwise(ends):
+        for start in range(begin, end, _TOGETHER):
+            yield 1 - int(half[begin]), slice(start, min(start + _TOGETHER, end))

@@ -25,6 +25,7 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
         ("sequential.py", "time ratio"),
         ("irls.py", "passes"),
         ("sliced.py", "chosen:"),
+        ("large_samples.py", "processor"),
         ("verdict.py", "share rejected"),
     ],
 )

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from threadpoolctl import threadpool_limits
 
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.kernel.boundary import boundary_factor
@@ -206,8 +207,10 @@ def moment_stein_discrepancy(
     laid_out = Draws.of(weights, prepared)
     chosen = Units.of(units, prepared.points)
     scored = time.perf_counter()
-    found = _Judged.of(laid_out, chosen, prepared.bounds)
-    chains = laid_out.by_chain() if by_chain else ()
+    with threadpool_limits(1):  # products as small as the cache gain nothing by threads that wait for one another
+        found = _Judged.of(laid_out, chosen, prepared.bounds)
+        alone = laid_out.by_chain() if by_chain else ()
+        chains = tuple(_of_chain(label, _Judged.of(chain, chosen, prepared.bounds)) for label, chain in alone)
     return MomentSteinDiscrepancy(
         features=found.features,
         mean=found.mean,
@@ -219,7 +222,7 @@ def moment_stein_discrepancy(
         axes=found.axes,
         units=chosen,
         names=prepared.points.names,
-        chains=tuple(_of_chain(label, _Judged.of(chain, chosen, prepared.bounds)) for label, chain in chains),
+        chains=chains,
         seconds={"scores": scored - began, "moments": time.perf_counter() - scored},
         warnings=(
             *prepared.notes,

@@ -1,0 +1,60 @@
+"""What moments and slices cost of large samples: time, processor time and memory, beside what was aimed at.
+
+Both are linear in the number of draws. Each line is a process of its own, which makes independent draws of N(0, I) with
+their scores and then takes one measure of them; the memory is the peak beyond what it held by then. Run it with
+
+    python benchmarks/large_samples.py [--quick]
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import resource
+import time
+from concurrent.futures import ProcessPoolExecutor
+
+import numpy as np
+
+import steinkit as sk
+
+MEASURES = {"moments": sk.moment_stein_discrepancy, "sliced": sk.sliced_stein_discrepancy}
+AIMS = [
+    ("moments", 1_000_000, 26, 20.0, 1000.0),
+    ("sliced", 10_000, 10, 0.6, None),
+    ("sliced", 100_000, 10, 10.0, None),
+]
+QUICK = [("moments", 20_000, 26, None, None), ("sliced", 2000, 10, None, None)]
+
+
+def cost(measure: str, n: int, dim: int) -> tuple[float, float, float]:
+    """Seconds, processor seconds, and MB beyond the draws, in a process that has compiled what it needs."""
+    take = MEASURES[measure]
+    draws = np.random.default_rng(0).standard_normal((n, dim))
+    scores = -draws
+    take(draws[:500], scores=scores[:500])
+    held = peak()
+    began, worked = time.perf_counter(), time.process_time()
+    take(draws, scores=scores)
+    return time.perf_counter() - began, time.process_time() - worked, peak() - held
+
+
+def peak() -> float:
+    """Of resident memory, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--quick", action="store_true", help="small samples, which show that it runs")
+    asked = options.parse_args()
+    print(f"{'measure':8} {'draws':>8} {'dim':>4} {'seconds':>8} {'aim':>6} {'processor':>10} {'MB':>6} {'aim':>6}")
+    for measure, n, dim, seconds, memory in QUICK if asked.quick else AIMS:
+        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as alone:
+            taken, worked, held = alone.submit(cost, measure, n, dim).result()
+        aims = [f"{aim:g}" if aim else "" for aim in (seconds, memory)]
+        print(f"{measure:8} {n:8d} {dim:4d} {taken:8.2f} {aims[0]:>6} {worked:10.2f} {held:6.0f} {aims[1]:>6}")
+
+
+if __name__ == "__main__":
+    main()

@@ -180,7 +180,7 @@ def headline(document: Document, measure: DescribedMeasure) -> str:
 
 def _of_the_best(document: Document, measure: DescribedMeasure) -> str:
     """That the best samples are wrong, or that nothing is seen to be."""
-    best = next(iter(document["ranking"][measure.name]), [])
+    best: Sequence[str] = next(iter(document["ranking"][measure.name]), ())
     judged = {each["file"]: each["verdict"] for each in document["samples"] if each.get("verdict")}
     wrong = [name for name in best if name in judged and is_accused(judged[name])]
     if wrong:

@@ -74,10 +74,11 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
             settings=task.settings,
         )
         found = _with_unread(found, files, unread, (*task.doubts, *renamed))
+    judged = any(each.verdict is not None for each in found.samples)
     deliver(
         options,
         {**found.document, "command": command_line()},
-        lambda: f"{count(len(files), 'sample')} against {request.against}\n\n{found.table()}",
+        lambda: f"{count(len(files), 'sample')} against {request.against(judged=judged)}\n\n{found.table()}",
         lambda: _figure(found),
         found.warnings,
     )

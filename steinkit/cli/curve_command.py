@@ -86,7 +86,7 @@ def curve(files: tuple[str, ...], **options: Any) -> int:
     deliver(
         options,
         {"files": list(files), **found.document, "command": command_line()},
-        lambda: f"{', '.join(files)} against {request.against}\n\n{found.summary()}",
+        lambda: f"{', '.join(files)} against {request.against()}\n\n{found.summary()}",
         lambda: _figure(found),
         (*task.doubts, *renamed, *found.warnings),
     )

@@ -110,11 +110,10 @@ class Request:
         """Whether a measure looks at more than the draws."""
         return not self.measures or any(measure.needs != "draws" for measure in self.measures)
 
-    @property
-    def against(self) -> str:
-        """What the samples are held against, as the user wrote it."""
+    def against(self, *, judged: bool = False) -> str:
+        """What the samples are held against, as the user wrote it; scores where a sample could be judged by them."""
         if self.options["target"] is None:
-            return "the scores stored in the file" if self.needs_scores else "itself"
+            return "the scores stored in the file" if judged or self.needs_scores else "itself"
         options = ", ".join(self.options["options"])
         return f"target {self.options['target']}" + (f" ({options})" if options else "")
 

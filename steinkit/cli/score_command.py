@@ -93,7 +93,9 @@ def score(file: str, **options: Any) -> int:
     code, doubts = _judged(scores.verdict) if options["fail_if_biased"] is not None else (0, ())
     notes += doubts
     document = as_document(scores, notes)
-    heading = f"{'standard input' if file == '-' else file} against {request.against}"
+    heading = (
+        f"{'standard input' if file == '-' else file} against {request.against(judged=scores.verdict is not None)}"
+    )
     deliver(
         options,
         document,

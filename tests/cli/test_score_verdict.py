@@ -91,6 +91,18 @@ class TestNone:
         outcome = steinkit("score", drawn(), "--measure", "ess", "--json")
         assert (outcome.document["verdict"], outcome.document["warnings"]) == (None, [])
 
+    def test_stored_scores_serve_whatever_is_measured(self, steinkit, write_csv):
+        x = shifted(np.random.default_rng(3).standard_normal((400, 2)))
+        file = write_csv("a,b,score:a,score:b", np.hstack([x, -x]))
+        outcome = steinkit("score", file, "--measure", "ess", "--fail-if-biased", "0.01")
+        assert outcome.code == 1
+        assert outcome.out.startswith("draws.csv against the scores stored in the file\n\nThese draws are not from")
+
+    def test_one_that_is_asked_for_needs_a_target(self, steinkit, drawn):
+        outcome = steinkit("score", drawn(), "--measure", "ess", "--fail-if-biased", "0.01")
+        assert outcome.code == 2
+        assert "stores no scores" in outcome.err
+
 
 class TestFailIfBiased:
     @pytest.mark.parametrize(

@@ -107,8 +107,9 @@ class Request:
 
     @property
     def needs_scores(self) -> bool:
-        """Whether a measure looks at more than the draws."""
-        return not self.measures or any(measure.needs != "draws" for measure in self.measures)
+        """Whether a measure looks at more than the draws, or a verdict is asked for and not merely welcome."""
+        asked = any(self.options.get(name) is not None for name in ("fail_if_biased", "matters"))
+        return asked or not self.measures or any(measure.needs != "draws" for measure in self.measures)
 
     def against(self, *, judged: bool = False) -> str:
         """What the samples are held against, as the user wrote it; scores where a sample could be judged by them."""

@@ -249,12 +249,11 @@ class TestTargetsOfOnesOwn:
         assert "too inaccurate to check" in outcome.document["warnings"][0]
         assert "too inaccurate to check" in outcome.err
 
-    def test_other_names_than_the_targets_are_told(self, steinkit, sample_file, write_code):
+    def test_other_names_than_the_targets_are_refused(self, steinkit, sample_file, write_code):
         model = write_code("target = sk.Target(score=lambda x: -x, names=['u', 'v'])\n")
         outcome = steinkit("score", sample_file, "--target", f"{model}:target", "--json")
-        assert outcome.code == 0
-        assert "a, b" in outcome.document["warnings"][0]
-        assert "u, v" in outcome.document["warnings"][0]
+        assert (outcome.code, outcome.out) == (3, "")
+        assert "coordinates a, b, the target has u, v" in outcome.err
 
 
 class TestReference:

@@ -284,7 +284,7 @@ def test_a_reference_is_scored_with_the_same_operator():
     [(lambda x: x + 1.0, "too high"), (lambda x: x - 1.0, "too low"), (lambda x: 0.4 * x, "too concentrated")],
 )
 def test_the_words_name_what_is_wrong_with_the_sample(change, word):
-    draws = change(stats.norm.ppf((np.arange(100) + 0.5) / 100))
+    draws = change(stats.norm.ppf((np.random.default_rng(0).permutation(100) + 0.5) / 100))
     operator = RiemannianLangevin(lambda x: (5.0 + np.sin(x))[:, :, None], np.cos)
     assert word in sk.graph_stein_discrepancy(draws, sk.targets.Normal(0.0), operator=operator).summary()
 

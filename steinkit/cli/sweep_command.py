@@ -36,7 +36,7 @@ CONFIG.toml:
     [run]
     seeds = 50                      # 0 to 49; or a list of seeds
     measures = ["graph", "ess"]
-    tolerance = 1e-2                # also: max_seconds, racing, label, stein_factors, dilation, engine, ...
+    tolerance = 1e-2                # also: max_seconds, racing, label, units, stein_factors, dilation, engine, ...
 
 Every finished cell is kept in DIR at once. The same command on the same DIR goes on where a run broke off, and runs
 nothing twice. Exit code 4 if no cell could be scored.

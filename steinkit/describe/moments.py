@@ -54,10 +54,13 @@ def named(entry: Document) -> list[Feature]:
 
 
 def direction(feature: Feature) -> str:
-    """What a moment above or below zero says of the draws, given the other coordinates."""
+    """What a moment above or below zero says of the draws, given the other coordinates.
+
+    Correlations are signed: one of -.5 lies above one of -.8.
+    """
     if feature["kind"] in _TOO:
         return _TOO[feature["kind"]][int(feature["z"] < 0.0)]
-    return f"correlation too {'low' if feature['z'] > 0.0 else 'high'}"
+    return f"{'below' if feature['z'] > 0.0 else 'above'} the target's"
 
 
 def _blame(entry: Document) -> str:
@@ -73,7 +76,7 @@ def _blame(entry: Document) -> str:
 def _said(feature: Feature) -> str:
     names, size = listed(feature["coordinates"]), f"{abs(feature['z']):.3g}"
     if feature["kind"] == "dependence":
-        return f"the {direction(feature).replace(' too', f' of {names} too')} ({size})"
+        return f"the correlation of {names} {direction(feature)} ({size})"
     return f"{names} {direction(feature)} ({size})"
 
 

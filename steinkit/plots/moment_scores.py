@@ -22,11 +22,11 @@ _GAP = 1  # empty columns between what is a coordinate's own and the pairs
 _SATURATED = 8.0  # standard errors at which the colours end
 _WRITTEN = 14  # coordinates up to which the numbers are written
 _LONGEST_NAME = 16  # letters
-_UP = ("too high", "too wide", "correlation too high")  # what is red
+_UP = ("too high", "too wide", "above the target's")  # what is red
 
 
 def moment_matrix(result: MomentSteinDiscrepancy | Mapping[str, Any], ax: Axes | None = None) -> Axes:
-    """Plot the standard errors of all moments: red is too high, too wide, too high a correlation; blue the contrary.
+    """Plot the standard errors of all moments: red is too high, too wide, correlated above the target; blue below.
 
     A row a coordinate: its location and its spread on the left, then its dependences with the coordinates before it.
 

@@ -29,8 +29,8 @@ def moments_picture(name: str, entry: Mapping[str, Any]) -> Picture:
     return Picture(
         title=f"Moments of {name}",
         caption="A row a coordinate: its location, its spread, and its dependence with those before it, in standard "
-        "errors from what the target has. Red is too high, too wide, or too high a correlation; blue the contrary; "
-        "pale is what chance explains.",
+        "errors from what the target has. Red is too high, too wide, or a correlation above the target's; blue the "
+        "contrary; pale is what chance explains.",
         description=f"{sentence(worst)}.",
         wide=on_axes(draw, WIDE, height),
         narrow=on_axes(draw, NARROW, height),

@@ -32,7 +32,7 @@ def test_the_worst_come_first_and_say_which_way():
         feature("dependence", ["a", "b"], 5.0),
         feature("location", ["b"], 2.0),
     )
-    assert "b too wide (9); the correlation of a and b too low (5); a too low (4)." in text
+    assert "b too wide (9); the correlation of a and b below the target's (5); a too low (4)." in text
     assert "100 effective draws" in text
 
 

@@ -1,4 +1,4 @@
-"""The picture of moments: a cell a moment, red for too high, too wide and too high a correlation."""
+"""The picture of moments: a cell a moment, red for too high, too wide and a correlation above the target's."""
 
 import io
 

@@ -60,7 +60,7 @@ def moment_matrix(result: MomentSteinDiscrepancy | Mapping[str, Any], ax: Axes |
     if across > len(_OWN):
         ax.set_title("dependence with", fontsize=size + 0.5, x=_middle(across))
     bar = ax.figure.colorbar(image, ax=ax, extend="both", location="bottom", shrink=0.9, pad=0.03, aspect=30)
-    bar.set_label("standard errors from 0\nblue: too low, too narrow      red: too high, too wide", fontsize=9)
+    bar.set_label("standard errors from 0\nblue: too low, too narrow; red: too high, too wide", fontsize=8)
     bar.ax.tick_params(labelsize=8)
     return ax
 

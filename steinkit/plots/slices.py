@@ -26,6 +26,7 @@ _FLOW = "#4d4d4d"
 _DRAWS_A_BIN, _BINS = 20, (4, 24)
 _SHOWN = 2000  # draws, beyond which marks only cover one another
 _WORST = 4  # slices that a picture has room for
+_BESIDE = 0.5  # of what the first carries, below which a slice is not shown
 _MOST_BARS = 20
 
 
@@ -73,7 +74,7 @@ def slice_function(
 
 
 def slices(result: SlicedSteinDiscrepancy, title: str = "") -> Figure:
-    """Arrange the slices that carry most, and the brackets of all of them.
+    """Arrange the slices that carry most, at least half of what the first does, and the brackets of all of them.
 
     Returns
     -------
@@ -82,7 +83,9 @@ def slices(result: SlicedSteinDiscrepancy, title: str = "") -> Figure:
     """
     from matplotlib.figure import Figure
 
-    order = np.argsort(-result.direction_values, kind="stable")[:_WORST]
+    values = result.direction_values
+    order = np.argsort(-values, kind="stable")[:_WORST]
+    order = order[values[order] >= _BESIDE * values[order[0]]]  # h has a shape in right coordinates, too
     alone = len(result.slices) == 1
     rows, across = (1, len(order)) if len(order) < _WORST else (2, 2)
     bars = min(len(result.slices), _MOST_BARS)
@@ -92,6 +95,7 @@ def slices(result: SlicedSteinDiscrepancy, title: str = "") -> Figure:
     axes = [figure.add_subplot(grid[k // across, k % across]) for k in range(len(order))]
     for ax, number in zip(axes, order, strict=True):
         slice_function(result, ax, direction=int(number), legend=False)
+        ax.set_title(f"carries {values[number]:.3g}", fontsize=10)
     if not alone:
         beside = figure.add_subplot(grid[:, -1])
         coordinate_bars([("", result.document["coordinates"])], beside, most=_MOST_BARS, colours=("0.55",))

@@ -41,6 +41,7 @@ _MOST_EXPLAINED = 50  # moments among which causes and their echoes are told apa
 _LEAST = 3.0  # standard errors below which a moment is not named
 _LEAST_SHARE = 0.2  # of the largest, in standard errors, below which a moment is not named beside it
 _UNEXPLAINED = 0.01  # p-value of the worst coordinate or pair, above which what concerns several is named
+_ALIKE = 2.0  # times the largest |z| of a coordinate or pair, from which the spread of all together is named first
 _MOST_LOADINGS = 4
 _LEAST_LOADING = 0.5  # of an axis's largest squared loading, below which a coordinate is not named with it
 _NO_CORRELATION = 3.0  # standard errors of a correlation of zero, within which a sample has none
@@ -142,15 +143,17 @@ def _without_echoes(
 
 
 def _of_several(moments: MomentSteinDiscrepancy) -> list[Moment]:
-    """The moment of an axis or of all coordinates, where no coordinate or pair proves anything by itself."""
+    """The moment of an axis or of all, where no coordinate or pair proves anything by itself, or all are off alike."""
     named = moments.largest(len(moments.features))
     largest = abs(named[0][2])
+    kinds = ["axis spread", "total spread", "tails"] if len(moments.names) > 1 else ["tails"]
+    least = max(_LEAST, largest)
     if len(named) * 2.0 * tail_probability(largest, moments.n_effective) < _UNEXPLAINED:
-        return []
-    kinds = ("axis spread", "total spread", "tails") if len(moments.names) > 1 else ("tails",)
+        kinds = ["total spread"] if len(moments.names) > 1 else []
+        least = _ALIKE * largest
     rows = [k for k, feature in enumerate(moments.features) if feature.kind in kinds]
-    worst = max(rows, key=lambda k: abs(moments.z[k]))
-    if abs(moments.z[worst]) < max(_LEAST, largest):
+    worst = max(rows, key=lambda k: abs(moments.z[k]), default=None)
+    if worst is None or abs(moments.z[worst]) < least:
         return []
     return [(moments.features[worst], float(moments.mean[worst]), float(moments.z[worst]))]
 

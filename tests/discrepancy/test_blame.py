@@ -112,6 +112,9 @@ def test_all_coordinates_together_and_their_tails():
         ("spread", ("a", "b", "c"), "too narrow"),
         ("spread", ("a",), "too narrow"),
     ]
+    alike = {("total spread", ()): -13.0} | {("spread", (j,)): -6.0 for j in range(3)}
+    assert [len(each.coordinates) for each in blamed(moments(alike, 3), np.eye(3))] == [3, 1, 1, 1]
+    assert len(blamed(moments(alike | {("spread", (0,)): -7.0}, 3), np.eye(3))) == 3
     (tails,) = blamed(moments({("tails", ()): -8.0}), np.eye(2))
     assert (tails.kind, tails.coordinates, tails.direction) == ("tails", ("a", "b"), "too heavy")
 
@@ -141,6 +144,12 @@ def test_words_for_a_correlation_are_those_of_the_truth(own, of_target):
     found = next(each for each in sk.verdict(draws, target).blame if each.kind == "dependence")
     truth = "of wrong sign" if own * of_target < 0.0 else "too weak" if abs(own) < abs(of_target) else "too strong"
     assert found.direction == f"correlation {truth}"
+
+
+def test_one_coordinate_is_not_blamed_twice():
+    x = 2.0 * normal(3, (1000, 1))
+    (found,) = sk.verdict(x, scores=-x).blame
+    assert (found.kind, found.coordinates, found.direction) == ("spread", ("x1",), "too wide")
 
 
 def test_heavy_and_light_tails_have_their_names():

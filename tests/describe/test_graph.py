@@ -159,6 +159,13 @@ def test_what_lost_a_correlation_does_not_stray():
     assert "the picture shows where it is off" in said
 
 
+def test_what_lost_a_correlation_but_has_the_right_spread_is_not_too_wide():
+    """Each coordinate is too wide given the other, and right by itself."""
+    result = correlated(lambda draws, covariance: draws)
+    assert {result._direction(j) for j in range(2)} <= {"wide", "strays"}
+    assert "In x" not in " ".join(result.summary().split())
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_right_draws_of_a_target_of_one_s_own_are_not_accused(seed):
     draws = np.random.default_rng(seed).standard_normal((300, 2))

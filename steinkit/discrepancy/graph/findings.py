@@ -7,10 +7,12 @@ off against it. The diffusion operator of a covariance coefficient a is Langevin
 flow; the directions are about its part a_jj g_j, which has the sign of g_j.
 
 What g shows of a right sample is noise, and a coordinate is off in its g as well where only a correlated one is wrong.
-So a direction is said only where moments that are zero under the target say the same beyond chance, given the other
-coordinates and whatever these are: for a shift the means of the score s_j and of (C s)_j, for the rest those of
-1 + c_j s_j and 1 + c_j (C s)_j, where c = x - m and C is the draws' covariance, in standard units. For a normal target
-the mean of C s is minus the shift itself, which leaves correlated coordinates out.
+So a direction is said only where moments that are zero under the target say the same beyond chance. Given the other
+coordinates they are the means of the score s_j, for a shift, and of 1 + c_j s_j, for the rest, with c = x - m.
+Whatever the others are: if C is the covariance of the draws and A minus the mean of c s', a normal target has
+covariance S = A^-1 C, and its mean is S times the mean score off. The mean of (S s)_j, and S_jj over C_jj with the
+error of the mean of -(A^-1 c)_j (S' s)_j, leave out what is only correlated with something wrong. What is said of
+modes, which S does not know, is said where the spread is further off than the coordinate's dependence on every other.
 
 References
 ----------
@@ -36,9 +38,9 @@ _SIGNIFICANT = 3.0  # standard errors
 
 @dataclass(frozen=True, eq=False)
 class CoordinateMoments:
-    """How many standard errors moments of the coordinates are from zero, shape (2, d) each.
+    """How many standard errors moments of the coordinates are from zero.
 
-    Given the other coordinates in the first row, and whatever these are in the second.
+    Location and spread have shape (2, d): given the other coordinates in one row, whatever these are in the next.
 
     Attributes
     ----------
@@ -46,10 +48,13 @@ class CoordinateMoments:
         Negative where the draws are too high.
     spread : ndarray
         Negative where they are too wide.
+    dependence : ndarray, shape (d,)
+        Of each coordinate's dependences on others the one furthest from zero, without sign.
     """
 
     location: Floats
     spread: Floats
+    dependence: Floats
 
 
 def moments_of(sample: DistinctSample, scores: Floats, bounds: Floats | None) -> CoordinateMoments | None:
@@ -63,16 +68,25 @@ def moments_of(sample: DistinctSample, scores: Floats, bounds: Floats | None) ->
         return None
     own = {kind: _rows_of(found, kind) for kind in ("location", "spread")}
     location, spread = (found.z[own[kind]] for kind in ("location", "spread"))
+    dependence = np.zeros(sample.dim)
+    for feature, z in zip(found.features, found.z, strict=True):
+        if feature.kind == "dependence":
+            pair = list(feature.coordinates)
+            dependence[pair] = np.maximum(dependence[pair], abs(z))
     if bounds is not None:  # where the score itself does not have mean zero
-        return CoordinateMoments(np.stack([location, location]), np.stack([spread, spread]))
+        return CoordinateMoments(np.stack([location, location]), np.stack([spread, spread]), dependence)
     p, unit = weights / weights.sum(), found.units.scale
-    centred = (points - p @ points) / unit
-    turned = (at_draws * unit) @ ((p[:, None] * centred).T @ centred)
+    centred, pulls = (points - p @ points) / unit, at_draws * unit
     times = found.autocorrelation_time
-    return CoordinateMoments(
-        np.stack([location, _z(turned, p, times[own["location"]].max())]),
-        np.stack([spread, _z(1.0 + centred * turned, p, times[own["spread"]].max())]),
-    )
+    try:
+        inverse = np.linalg.inv(-(p[:, None] * centred).T @ pulls)
+    except np.linalg.LinAlgError:
+        return None
+    covariance = inverse @ ((p[:, None] * centred).T @ centred)
+    shift = _z(pulls @ covariance.T, p, times[own["location"]].max())
+    lost = _z(-(centred @ inverse.T) * (pulls @ covariance), p, times[own["spread"]].max())  # S_jj over its error
+    ratio = np.maximum(np.diag(covariance), np.finfo(float).tiny)  # of S_jj to C_jj, on whose logarithm errors are even
+    return CoordinateMoments(np.stack([location, shift]), np.stack([spread, np.log(ratio) * lost]), dependence)
 
 
 def _rows_of(moments: MomentSteinDiscrepancy, kind: str) -> Integers:
@@ -96,15 +110,16 @@ def confirmed(found: str, moments: CoordinateMoments | None, j: int) -> str:
     if moments is None:
         return "unclear"
     location, spread = moments.location[:, j], moments.spread[:, j]
-    agreeing = {
-        "high": -location,
-        "low": location,
-        "wide": -spread,
-        "strays": -spread,
-        "narrow": spread,
-        "crowds": spread,
+    needed = max(_SIGNIFICANT, float(moments.dependence[j]))
+    agrees = {
+        "high": (-location >= _SIGNIFICANT).all(),
+        "low": (location >= _SIGNIFICANT).all(),
+        "wide": (-spread >= _SIGNIFICANT).all(),
+        "narrow": (spread >= _SIGNIFICANT).all(),
+        "strays": -spread[0] >= needed,
+        "crowds": spread[0] >= needed,
     }
-    return found if found in agreeing and (agreeing[found] >= _SIGNIFICANT).all() else "unclear"
+    return found if agrees.get(found, False) else "unclear"
 
 
 def influences(sample: DistinctSample, h: Floats) -> dict[str, Any]:

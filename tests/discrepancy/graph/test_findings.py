@@ -83,16 +83,24 @@ def test_findings_hold_the_draws_that_weigh_most():
         ("low", (3.1, 3.1), (0.0, 0.0), "low"),
         ("wide", (9.0, 9.0), (-3.1, -3.1), "wide"),
         ("wide", (9.0, 9.0), (3.1, 3.1), "unclear"),
-        ("strays", (0.0, 0.0), (-3.1, -3.1), "strays"),
+        ("strays", (0.0, 0.0), (-3.1, 0.0), "strays"),
         ("narrow", (0.0, 0.0), (3.1, 3.1), "narrow"),
-        ("crowds", (0.0, 0.0), (3.1, -3.1), "unclear"),
-        ("crowds", (0.0, 0.0), (3.1, 3.1), "crowds"),
+        ("narrow", (0.0, 0.0), (3.1, 2.9), "unclear"),
+        ("crowds", (0.0, 0.0), (3.1, 0.0), "crowds"),
+        ("crowds", (0.0, 0.0), (2.9, 9.0), "unclear"),
         ("unclear", (9.0, 9.0), (9.0, 9.0), "unclear"),
     ],
 )
 def test_a_direction_is_said_where_both_moments_say_the_same(found, location, spread, said):
     columns = (np.array([[9.0, each] for each in pair]) for pair in (location, spread))
-    assert confirmed(found, CoordinateMoments(*columns), 1) == said
+    assert confirmed(found, CoordinateMoments(*columns, np.array([99.0, 1.0])), 1) == said
+
+
+def test_modes_are_blamed_where_the_spread_is_further_off_than_the_dependence():
+    location, spread = np.zeros((2, 2)), np.array([[0.0, -5.0], [0.0, -5.0]])
+    for dependence, said in ((4.9, "strays"), (5.1, "unclear")):
+        moments = CoordinateMoments(location, spread, np.array([0.0, dependence]))
+        assert confirmed("strays", moments, 1) == said
 
 
 def test_without_moments_no_direction_is_said():

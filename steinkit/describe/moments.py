@@ -70,9 +70,7 @@ def _blame(entry: Document) -> str:
     clear = [each for each in worst if abs(each["z"]) >= least]
     if not clear:
         return f"No location, spread or dependence is {_CLEAR:g} standard errors or more from 0."
-    given = (
-        " Each is meant given the other coordinates: beside one that has moved those correlated with it are off, too."
-    )
+    given = " Each is meant given the others: beside a coordinate that has moved those correlated with it are off, too."
     return f"In standard errors from 0: {'; '.join(map(_said, clear))}.{given * (len(clear) > 1)}"
 
 

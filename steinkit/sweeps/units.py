@@ -39,7 +39,8 @@ def in_fixed_units(plan: Plan, store: Store) -> tuple[Plan, tuple[str, ...]]:
     """
     if not any("units" in find_measure(name).options for name in plan.measures):
         return plan, ()
-    asked, notes = plan.measure_settings.get("units"), ()
+    asked = plan.measure_settings.get("units")
+    notes: tuple[str, ...] = ()
     units: Any = None
     if asked is None or (isinstance(asked, str) and asked == "own"):
         units = _kept(plan, store)
@@ -72,7 +73,7 @@ def _needs_no_pilot(plan: Plan) -> bool:
 def _named_like(plan: Plan) -> Sample:
     """A sample of no meaning, with the target's number of coordinates and their names."""
     dim = plan.target.dim or as_sample(plan.target.sample(2, 0)).dim
-    return Sample([[0.0] * dim, [1.0] * dim], names=plan.target.names or default_names(dim))
+    return Sample(np.array([[0.0] * dim, [1.0] * dim]), names=plan.target.names or default_names(dim))
 
 
 def _pilot(plan: Plan) -> Sample | None:

@@ -325,7 +325,7 @@ def _variance(deviations: Floats, draws: Draws, n: int) -> Floats:
     """Of the means."""
     if draws.is_weighted:
         return np.asarray((deviations**2) @ draws.shares**2)
-    return np.einsum("kn,kn->k", deviations, deviations) / (n - 1) / n
+    return np.asarray(np.einsum("kn,kn->k", deviations, deviations) / (n - 1) / n)
 
 
 def _skewness(deviations: Floats, draws: Draws, variance: Floats) -> Floats:

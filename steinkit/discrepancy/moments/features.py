@@ -125,7 +125,9 @@ class Moments:
         for learn in (0, 1):
             taken = [place for used, place in pieces if used != learn]
             total = sum(float(draws.shares[place].sum()) for place in taken)
-            centre = sum(points[:, place] @ draws.shares[place] for place in taken) / total
+            centre = np.zeros(len(points))
+            for place in taken:
+                centre += points[:, place] @ (draws.shares[place] / total)
             covariance = np.zeros((len(points), len(points)))
             for place in taken:  # few at a time, so that nothing as large as the draws is made
                 deviations = points[:, place] - centre[:, None]

@@ -17,7 +17,7 @@ Fault = Mapping[str, Any]
 
 _MAY_BE_USED = "May these draws be used?"
 _TIED = 0.9  # of the worst fault's |z|, from which another is as bad
-_MIXED_ALIKE = 0.5  # of ESS: independent draws that are as far off, above which bias is small beside chance
+_WEIGHS_LESS = 0.5  # of ESS: 1/n_eff = 1/ESS + bias, so that above it the bias is at most what chance makes
 _NAMED = 3  # coordinates of one fault
 _WANTED = 100
 _GIVEN = "Each is meant given the other coordinates:"
@@ -159,9 +159,9 @@ def _size(document: Document) -> str:
     said = f"They are as far off as about {_draws(n_eff)} independent draws"
     if ess is None:
         return f"{said}."
-    if n_eff < _MIXED_ALIKE * ess:
+    if n_eff < _WEIGHS_LESS * ess:
         return f"{said}; their ESS is {ess:.0f}, so this is bias, not slow mixing."
-    return f"{said}; their ESS is {ess:.0f}, so the bias is small beside what chance leaves of so many draws."
+    return f"{said}; their ESS is {ess:.0f}, so by this size the bias weighs no more than chance."
 
 
 def _matters(document: Document) -> str:

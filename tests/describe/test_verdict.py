@@ -67,8 +67,7 @@ def test_too_few_effective_draws_accuse_nobody(p):
 
 def test_a_bias_that_is_small_beside_chance_is_said_to_be():
     assert verdict_sentence({**WRONG, "n_eff": 800.0}).endswith(
-        "as about 800 independent draws; their ESS is 850, so the bias is small beside what chance leaves of so many "
-        "draws."
+        "as about 800 independent draws; their ESS is 850, so by this size the bias weighs no more than chance."
     )
     assert "independent draws" not in verdict_sentence({**WRONG, "n_eff": None})
 

@@ -16,6 +16,7 @@ from steinkit.cli.request import named_as, target_of
 from steinkit.cli.sample_files import SAMPLE_FORMATS, deliver_sample, format_of, require_sample_place
 from steinkit.cli.shared_options import file_options, setting_option, target_options
 from steinkit.files import read_sample
+from steinkit.measures.ksd import scaled_kernel
 from steinkit.measures.units import units_of_one
 
 _HELP = """Choose the draws of FILE ('-' for standard input) that together represent a target best.
@@ -37,6 +38,7 @@ smallest. It takes out burn-in, and bias as far as the draws allow; the shares o
 @setting_option("bounds", names_measures=False)
 @setting_option("units", names_measures=False)
 @setting_option("kernel", names_measures=False)
+@setting_option("kernel_scale", names_measures=False)
 @click.option(
     "-o",
     "--output",
@@ -60,7 +62,8 @@ def thin(file: str, draws: int, **settings: Any) -> None:
         bounds = bounds_for(settings["bounds"], sample)
         sample, renamed = named_as(target, sample, settings["columns"])
         units, why = units_of_one(sample, target, {"units": units_for(settings["units"])})
-        before = kernel_stein_discrepancy(sample, target, bounds=bounds, units=units, kernel=settings["kernel"])
+        kernel = scaled_kernel(settings["kernel"], settings["kernel_scale"])
+        before = kernel_stein_discrepancy(sample, target, bounds=bounds, units=units, kernel=kernel)
         same: dict[str, Any] = {"bounds": bounds, "units": before.units, "kernel": before.kernel}
         chosen = thin_sample(sample, target, m=draws, **same)
         after = kernel_stein_discrepancy(chosen, target, **same)

@@ -83,3 +83,13 @@ def test_a_coordinate_that_stands_still_is_thinned_in_raw_units(steinkit, folder
     outcome = steinkit("thin", name, "--target", "normal", "--draws", "5", "-o", "thinned.csv", "--json")
     assert outcome.document["units"]["kind"] == "raw"
     assert "raw units were taken" in outcome.document["warnings"][0]
+
+
+def test_the_kernels_scale_is_in_the_units_of_the_draws(steinkit, folder, burnt_in):
+    name, draws = burnt_in
+    outcome = steinkit(
+        "thin", name, "--target", "normal", "--draws", "10", "--kernel-scale", "0.5", "-o", "thinned.csv", "--json"
+    )
+    expected = sk.thin(draws, sk.targets.Normal(dim=2), m=10, kernel=sk.IMQ(scale=0.5))
+    assert np.array_equal(sk.read_sample("thinned.csv").points, expected.points)
+    assert outcome.document["ksd"]["kernel"] == "IMQ(scale=0.5, exponent=-0.5)"

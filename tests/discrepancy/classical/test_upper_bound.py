@@ -132,3 +132,14 @@ def test_multipliers_of_a_gap_are_never_negative():
     answer = replace(solve_cone(program), slope=np.zeros(2), cut=np.array([[1.0], [-0.5]]))
     cut = _acting(program, answer)[2]
     assert cut.tolist() == [[1.0], [0.0]]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_gaps_that_cost_more_than_points_are_rounded_up(seed):
+    """Of a length at which bends reach far above c1: what the gaps' maxima lose is lost to nothing else."""
+    rng = np.random.default_rng(seed)
+    program, _ = random_classical(seed, support="line", n=3, factors=(2.0, 2.0**20, 1.0))
+    program = replace(program, points=np.cumsum(program.reach * rng.uniform(0.3, 0.9, 3)))
+    for sizes in ((1.0, 0.0, 0.0), (1.0, 2.0**20, 0.0), (0.0, 0.0, 1.0), (2.0**-20, 0.0, 1.0)):
+        cut = 2.0**30 * sizes[2] * np.abs(rng.normal(size=(2, 2)))
+        assert_proved(program, sizes[0] * 2.0**30 * rng.normal(size=2), sizes[1] * 2.0**30 * rng.normal(size=2), cut)

@@ -144,3 +144,15 @@ def test_draws_can_be_sliced_with_all_that_is_known_of_them():
     assert part.scores.shape == (3, 2)
     assert len(sample[sample.chain == 1]) == 3
     assert len(sk.Sample([1.0, 2.0])[:1]) == 1
+
+
+def test_other_columns_share_the_points_and_are_checked():
+    sample = sk.Sample(points=[[0.0, 1.0], [2.0, 3.0]], cost=[1.0, 2.0])
+    found = sample.with_columns(weights=[1.0, 3.0], scores=[[1.0, 2.0], [3.0, 4.0]], names=("a", "b"))
+    assert found.points is sample.points
+    assert (found.names, found.weights.tolist(), found.cost.tolist()) == (("a", "b"), [1.0, 3.0], [1.0, 2.0])
+    assert (sample.weights, sample.scores) == (None, None)
+    assert found.with_columns(scores=None).scores is None
+    for wrong, said in (({"scores": [[1.0, 2.0]]}, "shape of the points"), ({"names": ("a", "a")}, "different names")):
+        with pytest.raises(sk.InputError, match=said):
+            sample.with_columns(**wrong)

@@ -6,6 +6,7 @@ from scipy import stats
 
 import steinkit as sk
 from steinkit.discrepancy.cross_fitting import Draws
+from steinkit.discrepancy.moments import discrepancy, features
 from steinkit.discrepancy.moments.discrepancy import moment_stein_discrepancy, standardised
 from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.units import Units
@@ -225,3 +226,27 @@ def test_features_have_mean_zero_on_a_box():
     for values in moments.feature_values():
         values = values[:, use]
         assert abs(values @ laid_out.shares[use]).max() < 1e-9 * (abs(values) @ laid_out.shares[use]).max()
+
+
+@pytest.mark.parametrize("bounds", [None, [[-10.0, np.inf], [-np.inf, np.inf], [-9.0, 9.0]]])
+def test_slices_of_any_size_give_the_same(monkeypatch, bounds):
+    in_chains = np.random.default_rng(15).standard_normal((3, 41, 3))
+    whole = moment_stein_discrepancy(in_chains, scores=-in_chains, bounds=bounds)
+    monkeypatch.setattr(features, "_TOGETHER", 7)
+    monkeypatch.setattr(features, "_VALUES", 1)
+    monkeypatch.setattr(discrepancy, "_ROWS", 11)
+    sliced = moment_stein_discrepancy(in_chains, scores=-in_chains, bounds=bounds)
+    assert sliced.mean == pytest.approx(whole.mean, rel=1e-11, abs=1e-13)
+    assert sliced.z == pytest.approx(whole.z, rel=1e-10, abs=1e-12)
+    assert sliced.p_value == pytest.approx(whole.p_value)
+
+
+def test_each_chain_is_judged_in_the_units_of_all():
+    x = np.random.default_rng(16).standard_normal((2, 300, 2))
+    x[1] *= 2.0
+    found = moment_stein_discrepancy(x, scores=-x, by_chain=True)
+    alone = [moment_stein_discrepancy(each, scores=-each, units=found.units) for each in x]
+    assert [each.p_value for each in found.chains] == pytest.approx([each.p_value for each in alone])
+    assert [each.value for each in found.chains] == pytest.approx([each.value for each in alone])
+    assert found.chains[0].p_value > 0.01 > found.chains[1].p_value
+    assert moment_stein_discrepancy(x[0], scores=-x[0], by_chain=True).chains == ()

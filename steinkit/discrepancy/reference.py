@@ -51,7 +51,7 @@ def reference_discrepancy(
     target : Target
         One that can be drawn from (``target.can_sample``).
     n : int
-        Draws in each sample: as many as the sample under test has.
+        Draws in each sample: as many as the sample under test is worth, its ESS where it is a chain.
     repeats : int
         Samples to score.
     discrepancy : callable

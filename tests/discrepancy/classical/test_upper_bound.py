@@ -10,7 +10,7 @@ from support.exact_classical import SUPPORTS, dual_value, random_classical
 
 from steinkit.discrepancy.classical.cone_program import ClassicalProgram, solve_cone
 from steinkit.discrepancy.classical.discrepancy import prove
-from steinkit.discrepancy.classical.upper_bound import _acting, _bound, upper_bound
+from steinkit.discrepancy.classical.upper_bound import _acting, _bound, _gap_maximum, upper_bound
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 
 
@@ -143,3 +143,14 @@ def test_gaps_that_cost_more_than_points_are_rounded_up(seed):
     for sizes in ((1.0, 0.0, 0.0), (1.0, 2.0**20, 0.0), (0.0, 0.0, 1.0), (2.0**-20, 0.0, 1.0)):
         cut = 2.0**30 * sizes[2] * np.abs(rng.normal(size=(2, 2)))
         assert_proved(program, sizes[0] * 2.0**30 * rng.normal(size=2), sizes[1] * 2.0**30 * rng.normal(size=2), cut)
+
+
+@pytest.mark.parametrize("size", [0.0, 0.5, 1.0, 3.0])
+def test_the_most_of_one_variable_in_a_gap(size):
+    """|u| <= 1/2, |v| <= 1, and t <= 1/sqrt(2), where the other envelope stops u at -1/2."""
+    amounts, nothing = np.array([size, -size]), np.zeros((2, 2))
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_allclose(_gap_maximum(amounts, nothing[0], nothing), size / 2.0, rtol=1e-14)
+        np.testing.assert_allclose(_gap_maximum(nothing[0], amounts, nothing), size, rtol=1e-14)
+        for cut in (np.diag([size, size]), np.diag([size, size])[::-1]):
+            np.testing.assert_allclose(_gap_maximum(nothing[0], nothing[0], cut), size / np.sqrt(2.0), rtol=1e-14)

@@ -151,9 +151,12 @@ def times_expected(rows: Sequence[Mapping[str, Any]], expected: Sequence[float])
 
 
 def caution_for_noise(entry: Document, reference: Document | None) -> str:
-    """That what is found may be noise, unless several right samples score less for certain."""
+    """That what is found may be noise, unless several right samples score less for certain.
+
+    Where there are none, and the entry says that the sample is accused, the verdict has ruled that out.
+    """
     if reference is None or len(reference["samples"]) < 2:
-        return _NOISE_UNKNOWN
+        return "" if entry.get("accused") else _NOISE_UNKNOWN
     return "" if place(entry["lower"], entry["upper"], *spread(reference)) == "above" else _NOISE
 
 

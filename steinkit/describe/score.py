@@ -56,16 +56,17 @@ def score_text(heading: str, document: Document, find: FindScored) -> str:
 
 def descriptions(document: Document, find: FindScored) -> list[Description]:
     """What is said of each measure."""
-    sample, references = document["sample"], document["references"]
-    measures = [(find(entry["measure"]), entry) for entry in document["results"]]
+    sample, references, verdict = document["sample"], document["references"], document.get("verdict")
+    accused = bool(verdict and is_accused(verdict))
+    measures = [(find(entry["measure"]), {**entry, "accused": accused}) for entry in document["results"]]
     return [each.describe(each, entry, references.get(each.name), sample) for each, entry in measures]
 
 
 def page_statements(described: list[Description], verdict: Document | None = None) -> list[Statement]:
-    """What a page says: the verdict, every measure's statements, a caution where nothing is there to compare with."""
+    """What a page says: the verdict, every measure's statements; without a verdict or others to compare with a caution."""
     said = _judged(verdict) if verdict else []
     said += [each for description in described for each in description.statements]
-    if not any(each.kind == "comparison" for each in said):
+    if not verdict and not any(each.kind == "comparison" for each in said):
         said.append(Statement("comparison", "Is that good?", _BARE))
     return said
 

@@ -9,6 +9,7 @@ from steinkit.describe.description import describe_bracketed
 from steinkit.describe.kernel import describe_kernel
 from steinkit.describe.render import answers
 from steinkit.describe.score import descriptions, headline, page_statements, score_text
+from steinkit.describe.sliced import describe_sliced
 
 SAMPLE = {"draws": 10, "distinct": 9, "dim": 1, "names": ["x"]}
 ENTRY = {"value": 0.5, "lower": 0.49, "upper": 0.51, "seconds": {"scores": 0.1, "solve": 2.0}}
@@ -107,3 +108,20 @@ def test_what_measures_find_in_draws_that_are_not_accused_may_be_chance(p, cauti
     assert text.index("new Stein discrepancy is") > text.index("Not tested")
     described = descriptions(document("new"), MEASURES.__getitem__)
     assert any("may be chance" in each.text for each in page_statements(described, verdict)) == cautioned
+
+
+@pytest.mark.parametrize(("p", "cautioned"), [(0.5, True), (1e-9, False)])
+def test_an_accusation_needs_no_caution_for_noise(p, cautioned):
+    """Beside a verdict a page asks for nothing to compare with; a verdict that accuses rules chance out."""
+    verdict = {
+        **{"p": p, "p_moments": p, "p_sliced": p, "p_ksd": p, "level": 0.01, "n_eff": 5.0, "ess": 9.0, "draws": 10},
+        **{"effective_draws": 200.0, "enough_draws": True, "blame": [], "burn_in": None, "matters": None},
+        **{"p_matters": None, "not_tested": ["modes"], "sentence": "Said."},
+    }
+    coordinates = [{"name": name, **ENTRY} for name in ("x", "y")]
+    sliced = {"measure": "sliced", **ENTRY, "coordinates": coordinates}
+    scored = {"sample": {**SAMPLE, "dim": 2}, "results": [sliced], "references": {}, "verdict": verdict}
+    described = descriptions(scored, {"sliced": measure("sliced", describe_sliced)}.__getitem__)
+    said = page_statements(described, verdict)
+    assert any("sampling noise" in each.text for each in said) == cautioned
+    assert not any("A bare number" in each.text for each in said)

@@ -63,7 +63,7 @@ def descriptions(document: Document, find: FindScored) -> list[Description]:
 
 
 def page_statements(described: list[Description], verdict: Document | None = None) -> list[Statement]:
-    """What a page says: the verdict, every measure's statements; without a verdict or others to compare with a caution."""
+    """What a page says: the verdict and every measure; with nothing to compare with and no verdict a caution."""
     said = _judged(verdict) if verdict else []
     said += [each for description in described for each in description.statements]
     if not verdict and not any(each.kind == "comparison" for each in said):

@@ -87,7 +87,7 @@ class Execution:
 
 
 def other_records(plan: Plan, store: Store) -> list[str]:
-    """What the folder holds of the same cells, made with other data or by another version, in words."""
+    """What the folder holds of the same cells, made with other data, by another version or in other units, in words."""
     wanted = {_regardless(described): described for described in (plan.description(*cell) for cell in plan.cells)}
     cells = {plan.fingerprint(*cell) for cell in plan.cells}
     causes: Counter[str] = Counter()
@@ -101,6 +101,8 @@ def other_records(plan: Plan, store: Store) -> list[str]:
             causes["with other code of the sampler"] += 1
         elif record["version"] != described["version"]:
             causes[f"by version {record['version']}"] += 1
+        elif record["measure_settings"] != described["measure_settings"]:
+            causes["in other units"] += 1
     return [
         f"{count} record{'s' * (count > 1)} in {store.directory} {'were' if count > 1 else 'was'} made {cause}, and "
         f"{'are' if count > 1 else 'is'} not reused"

@@ -45,7 +45,8 @@ class SweepResult:
     racing : dict, optional
         What racing dropped and saved.
     units : dict, optional
-        The one scale that all cells were scored in, as JSON keeps it; None where no measure has units.
+        The one scale that all cells were scored in, as JSON keeps it; None where no measure has units, and of a sweep
+        read from a folder of before there were any.
     warnings : tuple of str
     """
 
@@ -167,7 +168,7 @@ def read_sweep(directory: str | os.PathLike[str]) -> SweepResult:
         reused=found["reused"],
         seconds=found["seconds"],
         racing=found["racing"],
-        units=found["units"],
+        units=found.get("units"),
         notes=(),
     )
     return SweepResult(**vars(made) | {"warnings": tuple(found["warnings"])})

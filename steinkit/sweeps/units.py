@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from steinkit.errors import Caution
 from steinkit.measures import find_measure
 from steinkit.measures.units import units_of_several
 from steinkit.sample import Sample, as_sample, default_names
@@ -27,6 +28,10 @@ from steinkit.target import Target
 
 _DIGITS = 6
 _TRIED = 8  # settings whose chains may be the pilot
+_WHY_RAW = (
+    "of the first seed's chains of a few settings none could be run and moved in every coordinate, so that there is no "
+    "scale: raw units were taken; give units"
+)
 
 
 def in_fixed_units(plan: Plan, store: Store) -> tuple[Plan, tuple[str, ...]]:
@@ -47,7 +52,10 @@ def in_fixed_units(plan: Plan, store: Store) -> tuple[Plan, tuple[str, ...]]:
     if units is None:
         sample = _named_like(plan) if _needs_no_pilot(plan) else _pilot(plan)
         found, notes = units_of_several([] if sample is None else [sample], plan.target, plan.measure_settings)
-        units = {"kind": "raw", "scale": {}} if found is None else _rounded(found.document)
+        if found is None:
+            units, notes = {"kind": "raw", "scale": {}}, (Caution(_WHY_RAW),)
+        else:
+            units = _rounded(found.document)
     return replace(plan, measure_settings=plan.measure_settings | {"units": units}), notes
 
 

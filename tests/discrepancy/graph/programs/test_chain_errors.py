@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 from support.exact_chain import exact_cost, function_of
-from support.exact_programs import exact_program, fractions
+from support.exact_programs import exact_program, fractions, line_program
 
 from steinkit.discrepancy.graph.programs.chain_form import ChainProgram
 from steinkit.discrepancy.graph.programs.chain_form_kernels import (
@@ -254,3 +254,13 @@ def test_what_is_left_between_two_bounds_costs_what_the_far_bound_s_rows_take(se
     assert exact <= cost * (1 + Fraction(1, 2**50))  # its user rounds up the sum
     room = Fraction(chain.far) * abs(Fraction(force)) + abs(Fraction(forward))
     assert cost <= exact * (1 + Fraction(1, 2**50)) + Fraction(1, 2**49) * room
+
+
+def test_what_the_last_shift_costs_is_taken_from_the_bound(monkeypatch):
+    """A quarter of the objective's unit, and a half of the scale's."""
+    form = ChainProgram(line_program(1, two_bounds=True))
+    n, y = form.n_points, np.random.default_rng(1).uniform(-1.0, 1.0, 2 * form.n_points)
+    found = trace(form.chain, y, np.empty(n), np.empty(n))._replace(objective=4.0)
+    monkeypatch.setattr(ChainProgram, "_mend", lambda *_: (y, found, 0.5, 0.25))
+    expected = (4.0 - found.allowance - 0.25) / (max(1.0, found.worst) + 0.5)
+    assert expected * (1.0 - 1e-12) <= form.lower_bound(y)[0] <= expected

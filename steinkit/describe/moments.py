@@ -7,13 +7,14 @@ from typing import Any
 
 from steinkit.describe.claims import DescribedMeasure
 from steinkit.describe.description import Description, Document, spent
-from steinkit.describe.numbers import compact, count, listed, sentence
+from steinkit.describe.numbers import compact, count, listed, probability, sentence, standard_errors
 from steinkit.describe.statement import Statement
 from steinkit.describe.table import Table
 
 Feature = Mapping[str, Any]
 
 _NAMED = 5
+_LARGE = 1e4  # standard errors, from which their digits say nothing
 _CLEAR = 3.0  # standard errors below which a moment is not named
 _SHARE = 0.2  # of the largest, below which a moment is not named beside it
 _TOO = {"location": ("too low", "too high"), "spread": ("too narrow", "too wide")}
@@ -33,7 +34,7 @@ def describe_moments(
         f"The {measure.title} is {compact(entry['value'])}: the largest mean of a location, spread or dependence, "
         "which is 0 under the target, in standard units. In a right sample of "
         f"{count(round(entry['n_effective']), 'effective draw')} moments as far off have probability "
-        f"p = {entry['p_value']:.2g}."
+        f"{probability(entry['p_value'])}."
     )
     said = [
         Statement("number", what, number),
@@ -75,10 +76,14 @@ def _blame(entry: Document) -> str:
 
 
 def _said(feature: Feature) -> str:
-    names, size = listed(feature["coordinates"]), f"{abs(feature['z']):.3g}"
+    names, size = listed(feature["coordinates"]), standard_errors(feature["z"])
     if feature["kind"] == "dependence":
         return f"the correlation of {names} {direction(feature)} ({size})"
     return f"{names} {direction(feature)} ({size})"
+
+
+def _signed(z: float) -> str:
+    return f"{z:+.2f}" if abs(z) < _LARGE else f"{z:+.3g}"
 
 
 def _chains(chains: Sequence[Mapping[str, Any]]) -> str:
@@ -91,7 +96,7 @@ def _table(entry: Document, title: str) -> Table:
         (
             f"{each['kind']} of {listed(each['coordinates'])}",
             compact(each["mean"], 3),
-            f"{each['z']:+.2f}",
+            _signed(each["z"]),
             compact(each["autocorrelation_time"], 3),
         )
         for each in named(entry)[:_NAMED]

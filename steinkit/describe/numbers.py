@@ -8,6 +8,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
 
 UNDEFINED = "undefined"
 _NAMED = 3  # of a list, in a sentence
+_BEYOND = 10_000.0  # standard errors, from which more say nothing more
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -38,6 +39,19 @@ def midpoint(lower: float, upper: float) -> str:
 def bracket(lower: float, upper: float) -> str:
     """A certified bracket, rounded outwards, as "LOWER to UPPER"."""
     return " to ".join(rounded_outwards(lower, upper)) if math.isfinite(lower) and math.isfinite(upper) else UNDEFINED
+
+
+def probability(p: float) -> str:
+    """A p-value, as "p = 0.03"."""
+    return f"p = {p:.2g}" if p > 0.0 else "p < 1e-300"
+
+
+def standard_errors(z: float) -> str:
+    """How many standard errors, without their sign."""
+    size = abs(z)
+    if size > _BEYOND:
+        return f"more than {_BEYOND:.0f}"
+    return f"{size:.1f}" if size < 10.0 else f"{float(f'{size:.3g}'):.0f}"
 
 
 def count(n: int, what: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from steinkit.describe.claims import ACCUSED, UNDECIDED, UNSUSPECTED
-from steinkit.describe.numbers import compact, count, listed
+from steinkit.describe.numbers import count, listed, probability, standard_errors
 from steinkit.describe.statement import Statement
 
 Document = Mapping[str, Any]
@@ -113,7 +113,7 @@ def _worst(document: Document) -> str:
     worst = _ties(faults)[0]
     if len(worst) == 1:
         return _measured(worst[0])
-    errors = [_errors(each["z"]) for each in worst]
+    errors = [standard_errors(each["z"]) for each in worst]
     how = (
         f"{errors[0]} standard errors off"
         if len(set(errors)) == 1
@@ -125,8 +125,8 @@ def _worst(document: Document) -> str:
 def _measured(each: Fault) -> str:
     """A fault and its evidence."""
     if each["kind"] == "location":
-        return f"{fault(each)} (its mean score is {_errors(each['z'])} standard errors from 0)"
-    return f"{fault(each)} ({_errors(each['z'])} standard errors off)"
+        return f"{fault(each)} (its mean score is {standard_errors(each['z'])} standard errors from 0)"
+    return f"{fault(each)} ({standard_errors(each['z'])} standard errors off)"
 
 
 def _faults(document: Document) -> str:
@@ -176,15 +176,6 @@ def _matters(document: Document) -> str:
 def _tests(document: Document) -> str:
     tests = [f"{name} {probability(document[key])}" for key, name in _TESTS.items() if document[key] is not None]
     return f"Tests: {', '.join(tests)}; together {probability(document['p'])}."
-
-
-def probability(p: float) -> str:
-    """A p-value, as "p = 0.03"."""
-    return f"p = {p:.2g}" if p > 0.0 else "p < 1e-300"
-
-
-def _errors(z: float) -> str:
-    return f"{abs(z):.1f}" if abs(z) < 10.0 else compact(round(abs(z)), 3)
 
 
 def _draws(n_eff: float) -> str:

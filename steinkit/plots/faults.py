@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from steinkit.describe.numbers import shortened
-from steinkit.describe.verdict import fault, is_accused, probability, verdict_label
+from steinkit.describe.numbers import probability, shortened
+from steinkit.describe.verdict import fault, is_accused, verdict_label
 from steinkit.discrepancy.verdict import Verdict
 from steinkit.plots.axes import axes_or_new, document_of
 

@@ -32,8 +32,16 @@ def test_the_worst_come_first_and_say_which_way():
         feature("dependence", ["a", "b"], 5.0),
         feature("location", ["b"], 2.0),
     )
-    assert "b too wide (9); the correlation of a and b below the target's (5); a too low (4)." in text
+    assert "b too wide (9.0); the correlation of a and b below the target's (5.0); a too low (4.0)." in text
     assert "100 effective draws" in text
+
+
+def test_moments_without_any_spread_are_told_in_plain_numbers():
+    found = described(feature("location", ["a"], 1e12), p_value=0.0)
+    text = " ".join(each.text for each in found.statements)
+    assert "a too low (more than 10000)" in text
+    assert "probability p < 1e-300." in text
+    assert [row[2] for row in found.table.rows] == ["+1e+12"]
 
 
 def test_what_is_within_three_standard_errors_is_not_named():

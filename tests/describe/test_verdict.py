@@ -46,6 +46,14 @@ def test_right_draws_are_praised_no_more_than_they_can_show():
     assert verdict_label(RIGHT) == "no bias seen"
 
 
+@pytest.mark.parametrize(
+    ("z", "errors"), [(9.04, "9.0"), (-42.4, "42"), (1063.2, "1060"), (9999.0, "10000"), (-1e12, "more than 10000")]
+)
+def test_standard_errors_are_written_without_powers_of_ten(z, errors):
+    said = verdict_sentence({**WRONG, "blame": [{**LOCATION, "z": z}]})
+    assert f"is {errors} standard errors from 0" in said
+
+
 @pytest.mark.parametrize("p", [0.5, 1e-12])
 def test_too_few_effective_draws_accuse_nobody(p):
     few = {

@@ -126,7 +126,7 @@ class Request:
         """Target and settings for a sample, and for others like it."""
         target, doubts = target_of(file, sample, self.options, needs_scores=self.needs_scores)
         repeats = self._repeats(target) if "reference" in self.options else 0
-        return Task(target, self._settings(sample), repeats, doubts, self._long_run(sample))
+        return Task(target, self._settings(sample), repeats, doubts, self._long_run(target, sample))
 
     @property
     def judging(self) -> Judging | None:
@@ -177,14 +177,18 @@ class Request:
             raise UsageError(f"--reference {asked}: {obstacle}")
         return asked
 
-    def _long_run(self, sample: Sample) -> LongRun | None:
-        """The run whose blocks the sample is compared with, of its coordinates."""
+    def _long_run(self, target: Target | None, sample: Sample) -> LongRun | None:
+        """The run whose blocks the sample is compared with, of its coordinates, under its names or the target's."""
         file = self.options.get("reference_draws")
         if file is None:
             return None
         from steinkit.discrepancy.reference import LongRun
 
-        return LongRun(read_sample(file), file).like(sample)
+        run, named = LongRun(read_sample(file), file), self.named_as(target, sample)[0]
+        if set(named.names) <= set(run.draws.names):
+            return run.like(named)
+        run = run.like(sample)
+        return replace(run, draws=self.named_as(target, run.draws)[0])
 
     def _obstacle(self, target: Target | None) -> str:
         """Why independent draws from the target cannot be had; empty if they can."""

@@ -87,13 +87,13 @@ class Execution:
 
 
 def other_records(plan: Plan, store: Store) -> list[str]:
-    """What the folder holds of the same cells, made with other data, by another version or in other units, in words."""
-    wanted = {_regardless(described): described for described in (plan.description(*cell) for cell in plan.cells)}
-    cells = {plan.fingerprint(*cell) for cell in plan.cells}
+    """What the folder holds of cells that are to be run, made with other data, by other code or in other units."""
+    lacking = [cell for cell in plan.cells if plan.fingerprint(*cell) not in store.records]
+    wanted = {_regardless(described): described for described in (plan.description(*cell) for cell in lacking)}
     causes: Counter[str] = Counter()
-    for name, record in store.records.items():
+    for record in store.records.values():
         described = wanted.get(_regardless(record))
-        if name in cells or described is None:
+        if described is None:
             continue
         if record["target"] != described["target"]:
             causes["with another target or other data"] += 1
@@ -101,8 +101,10 @@ def other_records(plan: Plan, store: Store) -> list[str]:
             causes["with other code of the sampler"] += 1
         elif record["version"] != described["version"]:
             causes[f"by version {record['version']}"] += 1
-        elif record["measure_settings"] != described["measure_settings"]:
+        elif record["measure_settings"].get("units") != described["measure_settings"].get("units"):
             causes["in other units"] += 1
+        else:
+            causes["when measures had fewer settings"] += 1
     return [
         f"{count} record{'s' * (count > 1)} in {store.directory} {'were' if count > 1 else 'was'} made {cause}, and "
         f"{'are' if count > 1 else 'is'} not reused"
@@ -119,7 +121,8 @@ def _regardless(record: Record) -> str:
     """What a cell computes, whatever the data, the code and the version, and the units that follow from them."""
     kept = [record["settings"], record["seed"], record["sampler"]["name"], record["sampler"]["options"]]
     kept += [record["target"]["name"], record["target"]["options"], record["measures"]]
-    kept += [{name: value for name, value in record["measure_settings"].items() if name != "units"}]
+    given = record["measure_settings"].items()  # without what is not set, as those that older records do not know
+    kept += [{name: value for name, value in given if value is not None and name != "units"}]
     return repr([_sorted(entry) for entry in kept])
 
 

@@ -91,6 +91,21 @@ def test_columns_say_which_coordinate_of_the_target_each_is(steinkit, folder, wr
         assert taken.document["sample"]["names"] == ["u", "v"]
 
 
+@pytest.mark.parametrize("command", ["score", "compare"])
+def test_columns_name_those_of_a_long_run_too(steinkit, folder, write_csv, command):
+    """Whether it bears the sample's names or the target's."""
+    rng = np.random.default_rng(0)
+    draws, run = rng.standard_normal((60, 2)), rng.standard_normal((600, 2)) / [1.0, 2.0]
+    name, files = write_csv("b,a", draws), (write_csv("b,a", run[:, ::-1], "raw.csv"), write_csv("u,v", run, "run.csv"))
+    (folder / "model.py").write_text(_NAMED)
+    asked = (command, name, "--target", "model.py:target", "--columns", "a,b", "--measure", "ksd", "--no-verdict")
+    found = [steinkit(*asked, "--reference-draws", file, "--json") for file in files]
+    assert [each.code for each in found] == [0, 0]
+    references = [each.document["reference"] for each in found]
+    medians = [each["median"] if command == "score" else each["ksd"][0]["median"] for each in references]
+    assert medians[0] == medians[1] > 0.0
+
+
 def test_a_warning_is_printed_once_and_by_the_command_alone(steinkit, write_csv):
     name = write_csv("a,b,c,d,e", np.random.default_rng(0).standard_normal((40, 5)))
     with warnings.catch_warnings(record=True) as caught:

@@ -67,7 +67,7 @@ def test_a_folder_of_before_there_were_units_is_read_and_is_not_run_again_in_sil
     swept(times=(0.9,), directory=tmp_path, units="raw")
     old = [json.loads(line) for line in (tmp_path / RECORDS).read_text().splitlines()]
     for record in old:
-        del record["measure_settings"]["units"]
+        del record["measure_settings"]["units"], record["measure_settings"]["kernel_scale"]
         record["cell"] = f"old{record['cell'][3:]}"
     (tmp_path / RECORDS).write_text("".join(json.dumps(record) + "\n" for record in old))
     result = json.loads((tmp_path / RESULT).read_text())
@@ -78,6 +78,7 @@ def test_a_folder_of_before_there_were_units_is_read_and_is_not_run_again_in_sil
     again = swept(times=(0.9,), directory=tmp_path)
     assert again.reused == 0
     assert f"2 records in {tmp_path} were made in other units, and are not reused" in again.warnings
+    assert not any("not reused" in said for said in swept(times=(0.9,), directory=tmp_path).warnings)
 
 
 def test_raw_ones_are_not_taken_in_silence_where_no_chain_moves():

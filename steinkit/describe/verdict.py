@@ -81,21 +81,20 @@ def fault(each: Fault) -> str:
 
 
 def _head(document: Document) -> str:
+    p, late = probability(document["p"]), document["burn_in"]
+    start = (
+        ""
+        if late is None
+        else f" But the first draws are off: leave out the first tenth of every chain ({probability(late)} then)."
+    )
     if not document["enough_draws"]:
         return (
             f"{UNDECIDED}: {document['effective_draws']:.0f} of {count(document['draws'], 'draw')}, where {_WANTED} "
-            "are wanted. That they are right is not said, nor that they are wrong."
+            f"are wanted. That they are right is not said, nor that they are wrong.{start}"
         )
-    p = probability(document["p"])
-    late = document["burn_in"]
     if not is_accused(document):
         ess = f" with ESS {document['ess']:.0f}" if document["ess"] is not None else ""
-        head = f"{UNSUSPECTED} that {count(document['draws'], 'draw')}{ess} could show ({p})."
-        if late is None:
-            return head
-        return (
-            f"{head} But the first draws are off: leave out the first tenth of every chain ({probability(late)} then)."
-        )
+        return f"{UNSUSPECTED} that {count(document['draws'], 'draw')}{ess} could show ({p}).{start}"
     if late is not None:
         return (
             f"{ACCUSED} ({p}), but only the first draws are to blame: without the first tenth of every chain no bias "

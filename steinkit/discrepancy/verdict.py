@@ -251,7 +251,7 @@ def verdict(
         blame=blamed(moments, _correlation(standardised), standardised if prepared.bounds is None else None)
         if is_biased
         else (),
-        burn_in=_without_burn_in(scored, standardised, prepared.bounds, level) if enough else None,
+        burn_in=_without_burn_in(scored, standardised, prepared.bounds, level),
         matters=matters,
         p_matters=None if matters is None else p_value_beyond(moments, matters),
         level=level,
@@ -324,16 +324,20 @@ def _independent_draws_as_far_off(standard: Sample, bounds: Floats | None) -> fl
 
 
 def _without_burn_in(scored: Sample, draws: Draws, bounds: Floats | None, level: float) -> float | None:
-    """The p-value of moments and slices without the first tenth of every chain, where only that tenth is to blame."""
+    """The p-value of moments and slices without the first tenth of every chain, where only that tenth is to blame.
+
+    None as well if the rest are too few to judge: a start far off takes effective draws from all the others.
+    """
     if bounds is not None or draws.is_weighted or burn_in_p_value(draws) > level:
         return None
     rest = draws.rows[early_rows(draws)[1]]
     try:
         late = scored[np.sort(rest)]
-        p = _bonferroni(moment_stein_discrepancy(late).p_value, sliced_stein_test(late).p_value)
+        moments, sliced = moment_stein_discrepancy(late), sliced_stein_test(late)
     except InputError:
         return None
-    return p if p > level else None
+    p = _bonferroni(moments.p_value, sliced.p_value)
+    return p if p > level and min(moments.n_effective, sliced.n_effective) >= _FEW_EFFECTIVE else None
 
 
 def _outlying(points: DistinctSample, units: Units) -> tuple[str, ...]:

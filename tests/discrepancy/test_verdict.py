@@ -1,9 +1,11 @@
 """The verdict on samples whose truth is known: right, slow, narrow, shifted, without dependence, weighted."""
 
 import json
+import math
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 import steinkit as sk
 
@@ -101,6 +103,20 @@ def test_a_start_far_off_is_told_from_bias():
     assert sk.verdict(normal(5, (4, 1000, 2)), scores=-normal(5, (4, 1000, 2))).burn_in is None
     everywhere = normal(6, (4, 1000, 2)) + 0.5
     assert sk.verdict(everywhere, scores=-everywhere).burn_in is None
+
+
+def test_a_start_that_takes_all_effective_draws_is_told():
+    x = normal(1, (1000, 2))
+    x[:100] += np.linspace(4.0, 0.0, 100)[:, None]
+    found = sk.verdict(x, scores=-x)
+    assert not found.enough_draws
+    assert not found.is_biased
+    assert found.burn_in is not None
+    assert "But the first draws are off: leave out the first tenth of every chain" in found.sentence
+    slow = lfilter([math.sqrt(1.0 - 0.97**2)], [1.0, -0.97], normal(2, (1500, 2)), axis=0)[500:]  # and right
+    judged = sk.verdict(slow, scores=-slow)
+    assert not judged.enough_draws
+    assert judged.burn_in is None
 
 
 def test_weighted_draws_are_judged_without_the_kernel_test():

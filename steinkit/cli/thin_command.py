@@ -26,7 +26,8 @@ steinkit thin draws.csv --target normal -p mean=0,0 --draws 50 -o thinned.csv
 steinkit thin draws_with_scores.csv --draws 50 -o thinned.csv
 
 Stein thinning (Riabiz et al. 2022): draw after draw, repeats allowed, the one that makes the kernel Stein discrepancy
-smallest. It takes out burn-in, and bias as far as the draws allow; the shares of modes far apart it cannot see.
+smallest, with moments that keep location and spread of every coordinate. It takes out burn-in, and bias as far as the
+draws allow; the shares of modes far apart it cannot see.
 """
 
 
@@ -39,6 +40,14 @@ smallest. It takes out burn-in, and bias as far as the draws allow; the shares o
 @setting_option("units", names_measures=False)
 @setting_option("kernel", names_measures=False)
 @setting_option("kernel_scale", names_measures=False)
+@click.option(
+    "--moment-weight",
+    type=click.FloatRange(min=0.0),
+    default=0.3,
+    show_default=True,
+    metavar="R",
+    help="How much location and spread of every coordinate count beside the kernel; 0 is the paper's algorithm.",
+)
 @click.option(
     "-o",
     "--output",
@@ -65,7 +74,7 @@ def thin(file: str, draws: int, **settings: Any) -> None:
         kernel = scaled_kernel(settings["kernel"], settings["kernel_scale"])
         before = kernel_stein_discrepancy(sample, target, bounds=bounds, units=units, kernel=kernel)
         same: dict[str, Any] = {"bounds": bounds, "units": before.units, "kernel": before.kernel}
-        chosen = thin_sample(sample, target, m=draws, **same)
+        chosen = thin_sample(sample, target, m=draws, moment_weight=settings["moment_weight"], **same)
         after = kernel_stein_discrepancy(chosen, target, **same)
     deliver_sample(chosen, output, form)
     notes = (*doubts, *renamed, *why, *before.warnings)
@@ -74,6 +83,7 @@ def thin(file: str, draws: int, **settings: Any) -> None:
         "draws": draws,
         "distinct": len(after.sample),
         "units": before.units.document,
+        "moment_weight": settings["moment_weight"],
         "ksd": {"before": before.value, "after": after.value, "kernel": repr(before.kernel)},
         "warnings": list(notes),
         "file": None if output == "-" else output,

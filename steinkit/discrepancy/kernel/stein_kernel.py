@@ -77,6 +77,13 @@ class SteinKernel:
             drift = np.ascontiguousarray(self.drift.T)
             return np.asarray(-2.0 * first * self.squared_covariance() + self.base.height() * (drift**2).sum(axis=1))
 
+    def covariance_diagonal(self) -> Floats:
+        """a_jj at each point, shape (d, n)."""
+        dim = len(self.points)
+        if len(self.covariance) in (0, dim):
+            return self.covariance if len(self.covariance) else np.ones_like(self.points)
+        return self.covariance[:: dim + 1]
+
     def squared_covariance(self) -> Floats:
         """Squared Frobenius norm of a at each point, shape (n,)."""
         if not len(self.covariance):

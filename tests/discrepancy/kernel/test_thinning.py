@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import steinkit as sk
+from steinkit.discrepancy.kernel.stein_kernel import stein_kernel_at
+from steinkit.errors import UsageError
 
 KERNELS = ["imq", sk.IMQ(0.5, -0.3), sk.GaussianKernel(0.8), "matern"]
 
@@ -26,7 +28,7 @@ def by_brute_force(points, m, kernel):
 @pytest.mark.parametrize("dim", [1, 3])
 def test_each_choice_is_the_best(kernel, dim):
     points = np.random.default_rng(dim).standard_normal((15, dim)) + 0.5
-    thinned = sk.thin(points, m=20, scores=-points, units="raw", kernel=kernel)
+    thinned = sk.thin(points, m=20, scores=-points, units="raw", kernel=kernel, moment_weight=0.0)
     np.testing.assert_array_equal(thinned.points, by_brute_force(points, 20, kernel))
 
 
@@ -38,9 +40,50 @@ def test_the_draws_are_thinned_in_their_own_units():
     hand_scored = sk.thin(by_hand, m=30, scores=scores * narrow.std(axis=0), units="raw")
     np.testing.assert_array_equal(own.draw, hand_scored.draw)
     np.testing.assert_array_equal(own.draw, sk.thin(points, m=30, scores=-points).draw)
-    raw = sk.thin(narrow, m=30, scores=scores, units="raw")
+    own, raw = (sk.thin(narrow, m=30, scores=scores, units=units, moment_weight=0.0) for units in ("own", "raw"))
     kept, lost = (thinned.points[:, 0].std() / narrow[:, 0].std() for thinned in (own, raw))
     assert lost < 0.6 < 0.8 < kept
+
+
+@pytest.mark.parametrize("weight", [0.3, 5.0])
+def test_moments_are_chosen_by_with_the_kernel(weight):
+    """The same choice from the whole matrix of k0 and the features written out."""
+    points = np.random.default_rng(3).gamma(2.0, size=(40, 2)) - 1.0
+    scores = 1.0 / (points + 1.0) - 1.0
+    stein = stein_kernel_at(sk.IMQ(), points, scores, None, None, names=("a", "b")).rows(range(40))
+    features = np.column_stack([scores, 1.0 + (points - points.mean(axis=0)) * scores])
+    features /= np.sqrt((features**2).mean(axis=0))
+    whole = stein + weight * np.trace(stein) / 40 * features @ features.T / 4
+    chosen: list[int] = []
+    for _ in range(12):
+        chosen.append(int(np.argmin(whole.diagonal() / 2 + whole[:, chosen].sum(axis=1))))
+    thinned = sk.thin(points, m=12, scores=scores, units="raw", moment_weight=weight)
+    assert thinned.draw.tolist() == chosen
+    assert chosen != sk.thin(points, m=12, scores=scores, units="raw", moment_weight=0.0).draw.tolist()
+
+
+def test_moments_respect_bounds_and_operators():
+    """On a support with bounds, and of any operator, the features are T e_j and T (x_j - m_j) e_j of that operator."""
+    points = np.random.default_rng(4).uniform(size=(60, 2))
+    bounds = [(0.0, 1.0), (0.0, 1.0)]
+    stein = stein_kernel_at(sk.IMQ(), points, np.zeros((60, 2)), np.array(bounds), None, names=("a", "b"))
+    w, slope = points * (1 - points) / ((1 + points) * (2 - points)), stein.drift.T  # b = w' where the score is zero
+    np.testing.assert_allclose(stein.covariance_diagonal().T, w, rtol=1e-12)
+    whole = stein.rows(range(60))
+    features = np.column_stack([slope, slope * (points - points.mean(axis=0)) + w])
+    features /= np.sqrt((features**2).mean(axis=0))
+    whole = whole + 0.3 * np.trace(whole) / 60 * features @ features.T / 4
+    chosen: list[int] = []
+    for _ in range(12):
+        chosen.append(int(np.argmin(whole.diagonal() / 2 + whole[:, chosen].sum(axis=1))))
+    thinned = sk.thin(points, m=12, scores=np.zeros((60, 2)), bounds=bounds, units="raw")
+    assert thinned.draw.tolist() == chosen
+
+
+@pytest.mark.parametrize("weight", [-0.1, np.nan, np.inf])
+def test_weights_of_moments_that_make_no_sense(weight):
+    with pytest.raises(UsageError, match="moment_weight must be a finite number"):
+        sk.thin(np.eye(3), m=1, scores=np.eye(3), moment_weight=weight)
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)

@@ -96,6 +96,7 @@ class Units:
         if kind == "raw":
             return cls.of("raw", sample)
         if isinstance(scale, Mapping):
+            scale = {str(name): value for name, value in scale.items()}
             _require_names(tuple(scale), sample.names)
             scale = [scale[name] for name in sample.names]
         return replace(cls.of(scale, sample), kind=kind)

@@ -250,6 +250,13 @@ def test_what_are_no_units_is_refused(units, error, said):
     assert said in str(caught.value)
 
 
+def test_names_that_are_no_words_are_refused_with_both_lists():
+    x = np.random.default_rng(0).standard_normal((20, 2))
+    for names in ({1: 1.0, 2: 1.0}, {1: 1.0, "x2": 1.0}):
+        with pytest.raises(sk.InputError, match="the units are those of 1, "):
+            sk.graph_stein_discrepancy(x, scores=-x, units={"scale": names})
+
+
 def test_a_coordinate_that_never_changes_has_no_unit_of_its_own():
     x = np.column_stack([normal(0, 20), np.full(20, 0.1)])
     with pytest.raises(sk.InputError, match="x2 is the same in all draws"):

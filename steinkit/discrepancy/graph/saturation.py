@@ -33,6 +33,7 @@ _EXPECTED_ON_A_LINE = 0.4  # where sd .9 still scores more than sd 1 on average
 _EITHER_FROM_FIVE = 0.1  # in ten dimensions sd .9 scores .88 times sd 1 at .15
 _FACTORS_HELP_BELOW = 5  # dimensions: from five on narrow samples score lower at any Stein factors
 _MOST_DRAWS = 20_000  # worth advising
+_SMALLEST_FACTOR = 1e-300
 
 
 def spacing(graph: Graph, stein_factors: tuple[float, float, float]) -> float:
@@ -52,7 +53,8 @@ def relative_width(weights: Floats, points: Floats, scores: Floats, bounds: Floa
     Bounded coordinates, and those along which the scores lead away from the mean, count as right.
     """
     centred = points - weights @ points
-    ratios = -(weights @ (centred * scores))
+    with np.errstate(over="ignore", invalid="ignore"):
+        ratios = -(weights @ (centred * scores))
     if bounds is not None:
         ratios = np.where(np.isfinite(bounds).any(axis=1), 1.0, ratios)
     ratios = np.where(np.isfinite(ratios) & (ratios > 0.0), ratios, 1.0)
@@ -78,18 +80,20 @@ def advice(right_spacing: float, n: int, dim: int, stein_factors: tuple[float, f
     Returns
     -------
     list of str
-        Such as "Stein factors 1,0.48,0.23" and "about 9000 draws"; empty in many dimensions, where neither helps.
+        Such as "Stein factors 1,0.48,0.23" and "about 9000 draws", or "larger units" where factors would underflow;
+        empty in many dimensions, where neither helps.
     """
     if dim >= _FACTORS_HELP_BELOW:
         return []
     near = (_REACHED / _AT_UNIT_SPACING[0]) ** 2 if dim == 1 else _REACHED / _AT_UNIT_SPACING[1]
     value, gradient, smoothness = stein_factors
     ratio = near / right_spacing
+    if min(ratio, gradient * ratio, smoothness * ratio**2) < _SMALLEST_FACTOR:
+        return ["larger units"]
     smaller = (_two_digits(factor, math.floor) for factor in (gradient * ratio, smoothness * ratio**2))
     found = [f"Stein factors {','.join(f'{factor:g}' for factor in (value, *smaller))}"]
-    draws = n * ratio**-dim
-    if draws <= _MOST_DRAWS:
-        found.append(f"about {_two_digits(draws, math.ceil):g} draws")
+    if math.log(n) - dim * math.log(ratio) <= math.log(_MOST_DRAWS):  # the power itself may overflow
+        found.append(f"about {_two_digits(n * ratio**-dim, math.ceil):g} draws")
     return found
 
 

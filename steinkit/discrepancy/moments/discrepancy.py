@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.kernel.boundary import boundary_factor
 from steinkit.discrepancy.modes import far_apart
-from steinkit.discrepancy.moments.features import GROUPS, Feature, Kind, Moments, features_of
+from steinkit.discrepancy.moments.features import GROUPS, OVERFLOW, Feature, Kind, Moments, features_of
 from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import InputError, cautious, reservations
@@ -317,7 +317,7 @@ def _statistics(moments: Moments, draws: Draws) -> tuple[Floats, Floats, Floats,
             skewness.append(_skewness(values, draws, variance) if len(mean) == 1 else np.zeros(len(centre)))
     found = np.concatenate(mean), np.concatenate(error), np.concatenate(skewness), np.concatenate(times)
     if not all(np.isfinite(values).all() for values in found):
-        raise InputError("the moments overflow: draws or scores are too large; rescale or repair them")
+        raise InputError(OVERFLOW)
     return found
 
 

@@ -38,11 +38,13 @@ from typing import Literal
 import numpy as np
 
 from steinkit.discrepancy.cross_fitting import Draws
+from steinkit.errors import InputError
 from steinkit.sample import Floats
 
 Group = Literal["whole", "own", "pairs"]
 Kind = Literal["total spread", "tails", "location", "spread", "axis spread", "dependence"]
 GROUPS: tuple[Group, ...] = ("whole", "own", "pairs")
+OVERFLOW = "the moments overflow: draws or scores are too large; rescale or repair them"
 
 _SMALLEST_AXIS = 1e-12  # variance of a principal axis, relative to the largest, below which rounding decides
 _ROWS = 64  # features computed at a time, at most
@@ -118,6 +120,11 @@ class Moments:
             In standard units. The points are centred in place.
         draws : Draws
             What they come from.
+
+        Raises
+        ------
+        InputError
+            If the squares of the points overflow.
         """
         pieces = tuple(_pieces(draws))
         loadings, variances = np.empty((2, len(points), len(points))), np.empty((2, len(points)))
@@ -132,6 +139,8 @@ class Moments:
             for place in taken:  # few at a time, so that nothing as large as the draws is made
                 deviations = points[:, place] - centre[:, None]
                 covariance += (deviations * (draws.shares[place] / total)) @ deviations.T
+            if not np.isfinite(covariance).all():
+                raise InputError(OVERFLOW)
             values, loadings[learn] = np.linalg.eigh(covariance)
             variances[learn] = np.maximum(values, _SMALLEST_AXIS * max(values[-1], np.finfo(float).tiny))
             centres.append(centre)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.discrepancy.bracket import Bracketed
+from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 from steinkit.discrepancy.modes import far_apart
 from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.sliced.slices import Slice, solve_slice
@@ -167,6 +168,7 @@ def sliced_stein_discrepancy(
     True
     """
     began = time.perf_counter()
+    SteinFactors.of(stein_factors)
     prepared = prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
     sample = prepared.points
     chosen = Units.of(units, sample).from_bounds(prepared.bounds)
@@ -222,11 +224,18 @@ def _directions(directions: str | ArrayLike, names: tuple[str, ...]) -> tuple[Fl
         if directions != "coordinates":
             raise UsageError(f"directions must be 'coordinates' or rows of numbers; received {directions!r}")
         return np.eye(len(names)), names
-    vectors = np.asarray(directions, dtype=np.float64)
+    try:
+        vectors = np.asarray(directions, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise UsageError(f"directions must be 'coordinates' or rows of numbers; received {directions!r}") from None
     if vectors.ndim != 2 or vectors.shape[1] != len(names) or not len(vectors):
         raise UsageError(f"directions must have shape (k, {len(names)}), one a row; received {np.shape(directions)}")
+    with np.errstate(over="ignore", under="ignore"):
+        lengths = (vectors**2).sum(axis=1)
     if not np.isfinite(vectors).all() or not (vectors != 0.0).any(axis=1).all():
         raise UsageError("directions must be finite, and none of them zero")
+    if not (np.isfinite(lengths) & (lengths >= np.finfo(np.float64).tiny)).all():
+        raise UsageError("directions must not be so long or short that the squares of their parts over- or underflow")
     return vectors, tuple(f"direction {k + 1}" for k in range(len(vectors)))
 
 

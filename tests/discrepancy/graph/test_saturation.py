@@ -72,6 +72,14 @@ def test_from_five_dimensions_on_neither_factors_nor_draws_are_advised():
     assert advice(1.0, 1000, 5, (1.0, 1.0, 1.0)) == []
 
 
+def test_draws_further_apart_than_factors_can_say_are_answered():
+    x = 1e170 * np.random.default_rng(0).standard_normal((30, 2))
+    found = sk.graph_stein_discrepancy(x, scores=-x)
+    assert found.upper > 1e170
+    assert advice(1e170, 30, 2, (1.0, 1.0, 1.0)) == ["larger units"]
+    assert advice(1e110, 30, 3, (1.0, 1.0, 1.0)) == ["Stein factors 1,1.4e-111,2e-222"]
+
+
 def test_spacing_is_the_median_distance_to_the_nearest_neighbour_over_the_length():
     graph = complete_graph([[0.0, 0.0], [0.0, 1.0], [3.0, 0.0], [9.0, 0.0]])  # nearest 1, 1, 3, 6
     assert spacing(graph, (1.0, 1.0, 1.0)) == 2.0

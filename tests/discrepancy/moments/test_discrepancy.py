@@ -164,6 +164,12 @@ def test_what_cannot_be_judged_is_refused(draws, message):
         moment_stein_discrepancy(draws, scores=-draws)
 
 
+def test_squares_that_overflow_in_raw_units_are_refused():
+    draws = 1e200 * np.random.default_rng(0).standard_normal((20, 2))
+    with pytest.raises(sk.InputError, match="overflow"):
+        moment_stein_discrepancy(draws, scores=-1e-200 * draws, units="raw")
+
+
 def test_few_effective_draws_are_told():
     x = np.random.default_rng(0).standard_normal((60, 2))
     assert "too few effective draws" in " ".join(moment_stein_discrepancy(x, scores=-x).warnings)

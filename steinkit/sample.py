@@ -256,7 +256,15 @@ def as_sample(draws: Sample | ArrayLike) -> Sample:
         return draws
     columns = list(getattr(draws, "columns", ()))
     names = tuple(columns) if columns and all(isinstance(name, str) for name in columns) else ()
-    return Sample(points=np.asarray(draws), names=names)
+    return Sample(points=_layered(draws), names=names)
+
+
+def _layered(draws: ArrayLike) -> NDArray[Any]:
+    """The draws as an array, of whatever it holds."""
+    try:
+        return np.asarray(draws)
+    except ValueError:
+        raise InputError("draws must all have the same number of coordinates; received rows that differ") from None
 
 
 def default_names(dim: int) -> tuple[str, ...]:

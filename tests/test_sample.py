@@ -156,3 +156,8 @@ def test_other_columns_share_the_points_and_are_checked():
     for wrong, said in (({"scores": [[1.0, 2.0]]}, "shape of the points"), ({"names": ("a", "a")}, "different names")):
         with pytest.raises(sk.InputError, match=said):
             sample.with_columns(**wrong)
+
+
+def test_rows_of_different_lengths_are_no_draws():
+    with pytest.raises(sk.InputError, match="same number of coordinates"):
+        as_sample([[1.0, 2.0], [3.0]])

@@ -150,7 +150,7 @@ def grounds(document: Document, find: FindMeasure) -> list[Statement]:
                     which.append(each)
                 elif each not in good:  # it is the same for every measure
                     good.append(each)
-    if not any(document["reference"].values()):
+    if not any(document["reference"].values()) and not any(each.get("verdict") for each in document["samples"]):
         unknown = (
             "No independent samples from the target were measured beside them: the order says which is better, not "
             "whether any is good."

@@ -93,8 +93,9 @@ def _head(document: Document) -> str:
             f"are wanted. That they are right is not said, nor that they are wrong.{start}"
         )
     if not is_accused(document):
+        hidden = " The warnings say what may hide one." if document.get("hiding") else ""
         ess = f" with ESS {document['ess']:.0f}" if document["ess"] is not None else ""
-        return f"{UNSUSPECTED} that {count(document['draws'], 'draw')}{ess} could show ({p}).{start}"
+        return f"{UNSUSPECTED} that {count(document['draws'], 'draw')}{ess} could show ({p}).{hidden}{start}"
     if late is not None:
         return (
             f"{ACCUSED} ({p}), but only the first draws are to blame: without the first tenth of every chain no bias "
@@ -160,7 +161,10 @@ def _size(document: Document) -> str:
         return f"{said}."
     if n_eff < _WEIGHS_LESS * ess:
         return f"{said}; their ESS is {ess:.0f}, so this is bias, not slow mixing."
-    return f"{said}; their ESS is {ess:.0f}, so by this size the bias weighs no more than chance."
+    return (
+        f"{said}; their ESS is {ess:.0f}, so over everything together the bias weighs no more than chance; in what is "
+        "named here it weighs more."
+    )
 
 
 def _matters(document: Document) -> str:

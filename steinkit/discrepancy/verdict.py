@@ -85,6 +85,8 @@ class Verdict:
     sliced : SlicedSteinTest
     names : tuple of str
     draws : int
+    hiding : tuple of str
+        Those of the warnings that say what may hide a bias.
     warnings : tuple of str
     """
 
@@ -105,6 +107,7 @@ class Verdict:
     sliced: SlicedSteinTest
     names: tuple[str, ...]
     draws: int
+    hiding: tuple[str, ...]
     warnings: tuple[str, ...]
 
     @property
@@ -158,6 +161,7 @@ class Verdict:
                 for each in self.blame
             ],
             "not_tested": list(_UNTESTED),
+            "hiding": list(self.hiding),
         }
 
     def __repr__(self) -> str:
@@ -239,6 +243,11 @@ def verdict(
     enough = n_effective >= _FEW_EFFECTIVE
     standardised = replace(laid_out, points=units.points(laid_out.points), scores=units.scores(laid_out.scores))
     is_biased = enough and p <= level
+    hiding = (
+        *standard.cautions,
+        *(_outlying(prepared.points, units) if enough else ()),
+        *_spanned(prepared.points),
+    )
     return Verdict(
         p=p,
         p_moments=moments.p_value,
@@ -259,12 +268,9 @@ def verdict(
         sliced=sliced,
         names=prepared.points.names,
         draws=len(prepared.given),
-        warnings=(
-            *standard.notes,
-            *laid_out.warnings(n_effective),
-            *(_outlying(prepared.points, units) if enough else ()),
-            *_spanned(prepared.points),
-            *_thinned(len(scored)),
+        hiding=hiding,
+        warnings=tuple(
+            dict.fromkeys((*standard.notes, *laid_out.warnings(n_effective), *hiding, *_thinned(len(scored))))
         ),
     )
 

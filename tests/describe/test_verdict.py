@@ -46,6 +46,12 @@ def test_right_draws_are_praised_no_more_than_they_can_show():
     assert verdict_label(RIGHT) == "no bias seen"
 
 
+def test_what_may_hide_a_bias_is_said_beside_that_none_was_found():
+    hiding = {**RIGHT, "hiding": ["one draw makes up all of the variance of mu"]}
+    assert verdict_sentence(hiding).endswith("could show (p = 0.4). The warnings say what may hide one.")
+    assert "hide" not in verdict_sentence({**hiding, **WRONG})
+
+
 @pytest.mark.parametrize(
     ("z", "errors"), [(9.04, "9.0"), (-42.4, "42"), (1063.2, "1060"), (9999.0, "10000"), (-1e12, "more than 10000")]
 )
@@ -75,7 +81,8 @@ def test_too_few_effective_draws_accuse_nobody(p):
 
 def test_a_bias_that_is_small_beside_chance_is_said_to_be():
     assert verdict_sentence({**WRONG, "n_eff": 800.0}).endswith(
-        "as about 800 independent draws; their ESS is 850, so by this size the bias weighs no more than chance."
+        "as about 800 independent draws; their ESS is 850, so over everything together the bias weighs no more than "
+        "chance; in what is named here it weighs more."
     )
     assert "independent draws" not in verdict_sentence({**WRONG, "n_eff": None})
 

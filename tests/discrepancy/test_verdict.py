@@ -141,7 +141,7 @@ def test_the_document_is_json_and_keeps_the_contracts_keys():
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert list(document) == [
         "p", "p_moments", "p_sliced", "p_ksd", "level", "n_eff", "ess", "draws", "effective_draws", "enough_draws",
-        "burn_in", "matters", "p_matters", "blame", "not_tested", "sentence",
+        "burn_in", "matters", "p_matters", "blame", "not_tested", "hiding", "sentence",
     ]  # fmt: skip
     assert list(document["blame"][0]) == ["kind", "coordinates", "z", "size", "direction"]
 
@@ -228,7 +228,11 @@ def test_one_draw_far_from_all_others_is_told():
     x = normal(2, (500, 2))
     assert sk.verdict(x, scores=-x).warnings == ()
     x[400, 1] = 1e9
-    assert "draw 401 makes up 100% of the variance of x2" in " ".join(sk.verdict(x, scores=-x).warnings)
+    found = sk.verdict(x, scores=-x)
+    assert "draw 401 makes up 100% of the variance of x2" in " ".join(found.warnings)
+    assert not found.is_biased
+    assert found.sentence.endswith("The warnings say what may hide one.")
+    assert found.document["hiding"] == [each for each in found.warnings if "makes up" in each]
 
 
 def test_draws_that_only_their_units_make_equal_are_no_contradiction():

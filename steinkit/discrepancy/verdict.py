@@ -60,7 +60,7 @@ class Verdict:
         Probability that the tests find as much in a right sample.
     p_moments, p_sliced : float
     p_ksd : float or None
-        None for weighted draws, which the kernel test does not take.
+        None for weighted draws, which the kernel test does not take, or where a warning says so.
     n_eff : float
         Independent draws that would be as far off; of more than 20,000 draws, as 20,000 of them evenly spread are.
     ess : float
@@ -236,7 +236,7 @@ def verdict(
     sliced = sliced_stein_test(scored, bounds=prepared.bounds)
     units = Units.of("own", prepared.points)
     standard = prepared.in_units(units)
-    p_ksd, n_eff = _kernel_test(scored, laid_out, standard, rng)
+    p_ksd, n_eff, untested = _kernel_test(scored, laid_out, standard, rng)
     p = _bonferroni(moments.p_value, sliced.p_value, p_ksd)
     n_effective = min(moments.n_effective, sliced.n_effective)
     diagnosed = chain_diagnostics(prepared.weighted(weights))
@@ -270,7 +270,9 @@ def verdict(
         draws=len(prepared.given),
         hiding=hiding,
         warnings=tuple(
-            dict.fromkeys((*standard.notes, *laid_out.warnings(n_effective), *hiding, *_thinned(len(scored))))
+            dict.fromkeys(
+                (*standard.notes, *laid_out.warnings(n_effective), *hiding, *_thinned(len(scored)), *untested)
+            )
         ),
     )
 
@@ -301,18 +303,20 @@ def _bonferroni(*p_values: float | None) -> float:
     return min(1.0, len(taken) * min(taken))
 
 
-def _kernel_test(scored: Sample, draws: Draws, standard: Prepared, rng: Seed) -> tuple[float | None, float]:
-    """The p-value of the kernel test in standard units, and the independent draws that are as far off."""
+def _kernel_test(
+    scored: Sample, draws: Draws, standard: Prepared, rng: Seed
+) -> tuple[float | None, float, tuple[str, ...]]:
+    """The p-value of the kernel test in standard units, independent draws that are as far off, and why it has none."""
     rows = standard.points.inverse[standard.points.inverse >= 0]
     standardised = replace(scored, points=standard.points.points[rows], scores=standard.scores[rows])
     n_eff = _independent_draws_as_far_off(standardised[_spread(draws.rows, _MOST_SUMMED)], standard.bounds)
     if draws.is_weighted:
-        return None, n_eff
+        return None, n_eff, ()
     paired = replace(standardised, weights=None)[_spread(draws.rows, _MOST_PAIRED)]
     try:
-        return kernel_stein_test(paired, bounds=standard.bounds, kernel=IMQ(), rng=rng).p_value, n_eff
-    except InputError:
-        return None, n_eff
+        return kernel_stein_test(paired, bounds=standard.bounds, kernel=IMQ(), rng=rng).p_value, n_eff, ()
+    except InputError as error:  # as where draws evenly spread over a chain that stands still are one point
+        return None, n_eff, (f"the kernel test was left out: {error}",)
 
 
 def _spread(rows: Integers, most: int) -> Integers:

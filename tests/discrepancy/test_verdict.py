@@ -260,3 +260,12 @@ def test_draws_that_are_fewer_than_coordinates_are_told(draws, dim, spans):
     x = normal(13, (draws, dim))
     told = " ".join(sk.verdict(np.repeat(x, 2, axis=0), scores=-np.repeat(x, 2, axis=0)).warnings)
     assert (f"{draws} different draws of {dim} coordinates do not span their space" in told) is not spans
+
+
+def test_a_kernel_test_that_cannot_be_had_is_left_out_aloud():
+    """Of 9001 draws it takes 4000, evenly spread: none of the two that differ from the others."""
+    x = np.zeros((9001, 1))
+    x[1], x[8999] = 1.0, -1.0
+    found = sk.verdict(x, scores=-x)
+    assert found.p_ksd is None
+    assert "the kernel test was left out: " in " ".join(found.warnings)

@@ -119,10 +119,10 @@ def sliced_stein_discrepancy(
 ) -> SlicedSteinDiscrepancy:
     """Measure how far a sample is from its target by functions of one variable at a time, with proof, in any dimension.
 
-    The functions g(x) = v phi(v.x) / |v|^2 are some of those whose supremum is the Stein discrepancy of Gorham and
-    Mackey, so that what they find is there. Unlike the full graph's, the value does not saturate as draws lie further
-    apart in many dimensions: it falls like one over the root of the number of draws in all of them. Time is linear in
-    draws and directions.
+    Along coordinates the functions g(x) = v phi(v.x) / |v|^2 are some of those whose supremum is the Stein discrepancy
+    of Gorham and Mackey, so that what they find is there; along others they have bounds of their own. Unlike the full
+    graph's, the value does not saturate as draws lie further apart in many dimensions: it falls like one over the root
+    of the number of draws in all of them. Time is linear in draws and directions.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from steinkit.cli.options import bounds_for, is_user_code, target_for, units_for
 from steinkit.cli.outputs import on_terminal, require_places
 from steinkit.cli.shared_options import flag_of
 from steinkit.describe.numbers import listed
-from steinkit.errors import UsageError
+from steinkit.errors import InputError, UsageError
 from steinkit.files import read_sample
 from steinkit.measures import Measure, default_measure, find_measure
 from steinkit.measures.judging import LEVEL, Judging
@@ -185,6 +185,8 @@ class Request:
         from steinkit.discrepancy.reference import LongRun
 
         run, named = LongRun(read_sample(file), file), self.named_as(target, sample)[0]
+        if target is None and sample.scores is not None and run.draws.scores is None:
+            raise InputError(f"{file} stores no scores (columns score:NAME), as the sample does; add them, or --target")
         if set(named.names) <= set(run.draws.names):
             return run.like(named)
         run = run.like(sample)

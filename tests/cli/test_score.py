@@ -298,6 +298,10 @@ class TestReference:
         assert "--reference 3 draws samples to compare with, and --reference-draws brings them" in error
         other = write_csv("a,c", np.zeros((5, 2)), "other.csv")
         assert "other.csv holds a, c, and the sample a, b" in steinkit(*arguments[:-1], other).err
+        scored = write_csv("a,b,score:a,score:b", np.random.default_rng(6).standard_normal((60, 4)), "scored.csv")
+        unscored = steinkit("score", scored, "--reference-draws", long)
+        assert unscored.code == 3
+        assert "long.csv stores no scores" in unscored.err
 
     def test_a_slow_chain_stands_beside_samples_of_its_effective_size(self, steinkit, write_csv, draws):
         name = write_csv("a,b", np.repeat(draws, 5, axis=0), "slow.csv")

@@ -19,7 +19,7 @@ from steinkit.sample import Floats, Integers
 
 _FEWEST = 4  # draws of a chain that is split: two in each half
 _EFFECTIVE_PER_FREEDOM = 5.0  # effective draws that count as one degree of freedom; 10 is cautious, 3 too bold
-_FEW_EFFECTIVE = 100.0  # effective draws below which right samples are accused too often
+FEW_EFFECTIVE = 100.0  # effective draws below which right samples are accused too often
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +133,7 @@ class Draws:
         found = tuple(map(Caution, self.disorder))
         if self.is_weighted:
             found += (Caution("the draws are weighted: their autocorrelation is not corrected for"),)
-        if n_effective < _FEW_EFFECTIVE:
+        if n_effective < FEW_EFFECTIVE:
             few = f"too few effective draws ({n_effective:.0f}) to judge by this test; 100 or more are wanted"
             found += (Caution(few),)
         return found

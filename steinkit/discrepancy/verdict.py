@@ -26,10 +26,10 @@ from numpy.typing import ArrayLike
 from steinkit.chains import chain_diagnostics
 from steinkit.describe.render import running_text
 from steinkit.describe.statement import cautioned
-from steinkit.describe.verdict import verdict_sentence, verdict_statements
+from steinkit.describe.verdict import is_accused, verdict_sentence, verdict_statements
 from steinkit.discrepancy.blame import Blame, blamed
 from steinkit.discrepancy.burn_in import burn_in_p_value, early_rows
-from steinkit.discrepancy.cross_fitting import Draws
+from steinkit.discrepancy.cross_fitting import FEW_EFFECTIVE, Draws
 from steinkit.discrepancy.kernel.base_kernels import IMQ
 from steinkit.discrepancy.kernel.goodness_of_fit import kernel_stein_test
 from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy
@@ -46,7 +46,6 @@ from steinkit.target import Seed, Target
 _MOST_PAIRED = 4000  # draws that enter the kernel test's bootstrap, whose time grows with their square
 _MOST_SUMMED = 20_000  # draws that enter n_eff: a subset is no further off than as many independent draws
 _OUTLYING = 0.5  # of a coordinate's variance, above which one point alone makes its unit
-_FEW_EFFECTIVE = 100.0
 _UNTESTED = ("shares of modes that lie apart", "modes that no draw has visited")
 
 
@@ -118,7 +117,7 @@ class Verdict:
     @property
     def is_biased(self) -> bool:
         """Whether the draws are said not to come from the target."""
-        return self.enough_draws and self.p <= self.level
+        return is_accused(self._facts)
 
     @property
     def sentence(self) -> str:
@@ -240,7 +239,7 @@ def verdict(
     p = _bonferroni(moments.p_value, sliced.p_value, p_ksd)
     n_effective = min(moments.n_effective, sliced.n_effective)
     diagnosed = chain_diagnostics(prepared.weighted(weights))
-    enough = n_effective >= _FEW_EFFECTIVE
+    enough = n_effective >= FEW_EFFECTIVE
     standardised = replace(laid_out, points=units.points(laid_out.points), scores=units.scores(laid_out.scores))
     is_biased = enough and p <= level
     hiding = (
@@ -347,7 +346,7 @@ def _without_burn_in(scored: Sample, draws: Draws, bounds: Floats | None, level:
     except InputError:
         return None
     p = _bonferroni(moments.p_value, sliced.p_value)
-    return p if p > level and min(moments.n_effective, sliced.n_effective) >= _FEW_EFFECTIVE else None
+    return p if p > level and min(moments.n_effective, sliced.n_effective) >= FEW_EFFECTIVE else None
 
 
 def _outlying(points: DistinctSample, units: Units) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.chains import chain_diagnostics
+from steinkit.describe.numbers import probability
 from steinkit.describe.render import running_text
 from steinkit.describe.statement import cautioned
 from steinkit.describe.verdict import is_accused, verdict_sentence, verdict_statements
@@ -46,7 +47,7 @@ from steinkit.target import Seed, Target
 _MOST_PAIRED = 4000  # draws that enter the kernel test's bootstrap, whose time grows with their square
 _MOST_SUMMED = 20_000  # draws that enter n_eff: a subset is no further off than as many independent draws
 _OUTLYING = 0.5  # of a coordinate's variance, above which one point alone makes its unit
-_UNTESTED = ("shares of modes that lie apart", "modes that no draw has visited")
+_UNTESTED = ("shares of modes that lie apart", "modes or regions that no draw has visited")
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +167,7 @@ class Verdict:
     def __repr__(self) -> str:
         found = "biased" if self.is_biased else "no bias found" if self.enough_draws else "too few effective draws"
         return (
-            f"<Verdict on {self.draws} draws: {found}, p = {self.p:.2g}, n_eff {self.n_eff:.3g}, "
+            f"<Verdict on {self.draws} draws: {found}, {probability(self.p)}, n_eff {self.n_eff:.3g}, "
             f"ESS {self.ess:.3g}{reservations(self.warnings)}>"
         )
 
@@ -217,7 +218,8 @@ def verdict(
 
     Notes
     -----
-    Not tested: the shares of modes that lie apart, which the score does not know, and modes that no draw has visited.
+    Not tested: the shares of modes that lie apart, which the score does not know, and modes or regions that no draw
+    has visited.
 
     Examples
     --------

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from steinkit.errors import SteinkitError, SteinkitWarning
+from steinkit.errors import Caution, SteinkitError, SteinkitWarning
 from steinkit.sample import Sample
 from steinkit.target import Seed, Target
 
@@ -63,5 +63,5 @@ class Judging:
                     sample, target, bounds=settings.get("bounds"), level=self.level, matters=self.matters, rng=rng
                 )
         except SteinkitError as error:
-            return None, (f"there is no verdict: {error}",)
+            return None, (Caution(f"there is no verdict: {error}"),)
         return found, found.warnings if found.enough_draws else ()

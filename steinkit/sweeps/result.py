@@ -12,7 +12,7 @@ from typing import Any
 from steinkit import __version__
 from steinkit.describe.settings import setting_key
 from steinkit.describe.sweep import text
-from steinkit.errors import InputError, about, reservations
+from steinkit.errors import Caution, InputError, about, reservations
 from steinkit.measures import find_measure
 from steinkit.sweeps.choice import Choice, UnrankedError, choose
 from steinkit.sweeps.store import CONFIGURATION, RECORDS, RESULT, parse_records
@@ -127,7 +127,7 @@ def make_result(
             criteria[name] = choose(records, name, settings, eligible=running if name == measures[0] else None)
         except UnrankedError as error:
             refused[name] = str(error)
-            warnings.append(refused[name])
+            warnings.append(Caution(refused[name]))
             continue
         warnings += [about(name, note) for note in criteria[name].warnings]
     return SweepResult(

@@ -114,7 +114,12 @@ def _judged(p, blame=(), **more):
     return {
         **{"p": p, "p_moments": p, "p_sliced": 1.0, "p_ksd": None, "level": 0.01, "n_eff": 40.4, "ess": None},
         **{"draws": 50, "effective_draws": 120.0, "enough_draws": True, "burn_in": None, "matters": None},
-        **{"p_matters": None, "blame": list(blame), "not_tested": ["modes that no draw has visited"], **more},
+        **{
+            "p_matters": None,
+            "blame": list(blame),
+            "not_tested": ["modes or regions that no draw has visited"],
+            **more,
+        },
     }
 
 
@@ -133,7 +138,7 @@ def test_verdicts_stand_at_the_head():
         "b none - - -",
         "c no bias seen 0.4 40 -",
     ]
-    assert "Not tested: modes that no draw has visited." in " ".join(lines)
+    assert "Not tested: modes or regions that no draw has visited." in " ".join(lines)
     assert headline(document, find_measure("graph")).endswith("by graph Stein discrepancy, but a is biased")
     document["samples"][0]["verdict"] = _judged(0.4)
     assert headline(document, find_measure("graph")).endswith("by graph Stein discrepancy; no bias is seen in it")

@@ -101,7 +101,7 @@ def test_what_measures_find_in_draws_that_are_not_accused_may_be_chance(p, cauti
     verdict = {
         **{"p": p, "p_moments": p, "p_sliced": p, "p_ksd": p, "level": 0.01, "n_eff": 40.0, "ess": 90.0, "draws": 100},
         **{"effective_draws": 100.0, "enough_draws": True, "burn_in": None, "matters": None, "p_matters": None},
-        **{"blame": [], "not_tested": ["modes that no draw has visited"]},
+        **{"blame": [], "not_tested": ["modes or regions that no draw has visited"]},
     }
     text = " ".join(score_text("a.csv", {**document("new"), "verdict": verdict}, MEASURES.__getitem__).split())
     assert ("that may be chance, and proves no fault" in text) == cautioned

@@ -23,7 +23,7 @@ RIGHT = {
     "matters": None,
     "p_matters": None,
     "blame": [],
-    "not_tested": ["shares of modes that lie apart", "modes that no draw has visited"],
+    "not_tested": ["shares of modes that lie apart", "modes or regions that no draw has visited"],
 }
 WRONG = {**RIGHT, "p": 2.34e-9, "n_eff": 40.2, "ess": 850.3, "blame": [LOCATION]}
 
@@ -140,7 +140,7 @@ def test_a_shape_that_no_moment_explains_names_the_test_that_sees_it():
 
 @pytest.mark.parametrize("document", [RIGHT, WRONG, {**RIGHT, "enough_draws": False}])
 def test_what_was_not_tested_is_always_said(document):
-    assert "Not tested: shares of modes that lie apart and modes that no draw has visited." in said(document)
+    assert "Not tested: shares of modes that lie apart and modes or regions that no draw has visited." in said(document)
 
 
 def test_a_kernel_test_that_was_not_taken_is_not_said():

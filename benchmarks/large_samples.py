@@ -24,7 +24,7 @@ AIMS = [
     ("sliced", 10_000, 10, 0.6, None),
     ("sliced", 100_000, 10, 10.0, None),
 ]
-QUICK = [("moments", 20_000, 26, None, None), ("sliced", 2000, 10, None, None)]
+QUICK = [("moments", 20_000, 26, None, None), ("sliced", 2000, 10, None, None), ("sliced", 4000, 3, None, None)]
 
 
 def cost(measure: str, n: int, dim: int) -> tuple[float, float, float]:

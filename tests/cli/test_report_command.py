@@ -11,7 +11,7 @@ import pytest
 @pytest.fixture
 def scored(steinkit, folder, sample_file):
     """What ``steinkit score --json`` prints, in a file."""
-    outcome = steinkit("score", sample_file, "--target", "normal", "--measure", "ess", "--no-verdict", "--json")
+    outcome = steinkit("score", sample_file, "--target", "normal", "--measure", "ess", "--json")
     (folder / "score.json").write_text(outcome.out)
     return "score.json"
 

@@ -10,7 +10,7 @@ from steinkit.describe.numbers import compact, listed
 _SOURCES = {
     "own": "the draws' own standard deviations",
     "reference": "standard deviations of independent draws from the target",
-    "pilot": "standard deviations of a pilot sample",
+    "pilot": "standard deviations of one sample, for all alike",
     "given": "the units given",
 }
 _NAMED = 6  # coordinates

@@ -116,6 +116,11 @@ class Verdict:
         return self.moments.units
 
     @property
+    def measurements(self) -> dict[str, MomentSteinDiscrepancy | SlicedSteinTest]:
+        """What moments and slices found, all of it, by the names of their measures."""
+        return {"moments": self.moments, "sliced": self.sliced}
+
+    @property
     def is_biased(self) -> bool:
         """Whether the draws are said not to come from the target."""
         return is_accused(self._facts)

@@ -13,7 +13,8 @@ from steinkit.describe.units import units_sentence
         ({"kind": "own", "scale": {"a": 0.25}}, "Measured in the draws' own standard deviations: a 0.25."),
         (
             {"kind": "pilot", "scale": {f"x{k}": float(k) for k in range(1, 10)}},
-            "Measured in standard deviations of a pilot sample: x1 1, x2 2, x3 3, x4 4, x5 5, x6 6 and 3 others.",
+            "Measured in standard deviations of one sample, for all alike: x1 1, x2 2, x3 3, x4 4, x5 5, x6 6 and 3 "
+            "others.",
         ),
     ],
 )

@@ -130,13 +130,14 @@ def racing_table(folder: str, size: int, seeds: int, draws: int, repetitions: in
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="short chains, few seeds")
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--jobs", type=int, help="2, but 1 with --quick: workers take longer to start than to score")
     parser.add_argument("--pool", metavar="FOLDER", help="where to keep the scores that races are drawn from")
     options = parser.parse_args()
     seeds, draws, size, repetitions = (6, 40, 12, 3) if options.quick else (50, 1000, 150, 40)
-    full_sweep(seeds, draws, options.jobs)
+    jobs = options.jobs or (1 if options.quick else 2)
+    full_sweep(seeds, draws, jobs)
     with tempfile.TemporaryDirectory() as folder:
-        racing_table(options.pool or folder, size, seeds, draws, repetitions, options.jobs)
+        racing_table(options.pool or folder, size, seeds, draws, repetitions, jobs)
 
 
 if __name__ == "__main__":

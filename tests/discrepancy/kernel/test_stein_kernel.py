@@ -147,7 +147,7 @@ def test_compiled_rows_and_sums_equal_their_twin(base, form, n, dim):
     }[form]
     compact = {
         "identity": np.empty((0, n)),
-        "diagonal": np.ascontiguousarray(np.diagonal(full, axis1=1, axis2=2).T),
+        "diagonal": np.array(np.diagonal(full, axis1=1, axis2=2).T, order="C"),
         "matrix": np.ascontiguousarray(full.reshape(n, -1).T),
     }[form]
     across, upright = np.ascontiguousarray(points.T), np.ascontiguousarray(drift.T)

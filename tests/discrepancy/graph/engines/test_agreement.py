@@ -12,8 +12,15 @@ from steinkit.discrepancy.graph.spanner.geometry import complete_graph, sorted_g
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["block", "highs", "cvxpy"])
-@pytest.mark.parametrize("name", REFERENCE)
+@pytest.mark.parametrize(
+    ("name", "engine"),
+    [
+        (name, engine)
+        for name in REFERENCE
+        for engine in ("block", "highs", "cvxpy")
+        if (name, engine) != ("narrow normal 200x7", "cvxpy")  # twenty seconds of HiGHS, which has had it
+    ],
+)
 def test_reference_values(name, engine):
     edges, values = REFERENCE[name]
     points, scores = instance(name)

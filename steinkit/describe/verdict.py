@@ -15,6 +15,7 @@ from steinkit.describe.statement import Statement
 Document = Mapping[str, Any]
 Fault = Mapping[str, Any]
 
+NOTHING_STANDS_OUT = "no location, spread or correlation stands out"
 _MAY_BE_USED = "May these draws be used?"
 _TIED = 0.9  # of the worst fault's |z|, from which another is as bad
 _WEIGHS_LESS = 0.5  # of ESS: 1/n_eff = 1/ESS + bias, so that above it the bias is at most what chance makes
@@ -109,7 +110,7 @@ def _worst(document: Document) -> str:
     faults = document["blame"]
     if not faults:
         seen = min((key for key in _TESTS if document[key] is not None), key=lambda key: document[key])
-        return f"no location, spread or correlation stands out; it is the shape that is off, as {_SEEN_BY[seen]}"
+        return f"{NOTHING_STANDS_OUT}; it is the shape that is off, as {_SEEN_BY[seen]}"
     worst = _ties(faults)[0]
     if len(worst) == 1:
         return _measured(worst[0])
@@ -161,10 +162,8 @@ def _size(document: Document) -> str:
         return f"{said}."
     if n_eff < _WEIGHS_LESS * ess:
         return f"{said}; their ESS is {ess:.0f}, so this is bias, not slow mixing."
-    return (
-        f"{said}; their ESS is {ess:.0f}, so over everything together the bias weighs no more than chance; in what is "
-        "named here it weighs more."
-    )
+    more = "; in what is named here it weighs more" if document["blame"] else ""
+    return f"{said}; their ESS is {ess:.0f}, so over everything together the bias weighs no more than chance{more}."
 
 
 def _matters(document: Document) -> str:

@@ -201,11 +201,16 @@ def common_units(units: UnitsLike | None, pilot: DistinctSample, target: Target 
         if target is None:
             raise UsageError("units of a reference need a target that can be drawn from; stored scores have none")
         return Units.reference(target, pilot.names, rng)
-    if units is not None and not (isinstance(units, str) and units == "own"):
+    if units is not None and not is_open(units):
         return Units.of(units, pilot)
     if target is not None and target.can_sample:
         return Units.reference(target, pilot.names, rng)
     return replace(Units.of("own", pilot), kind="pilot")
+
+
+def is_open(units: UnitsLike | None) -> bool:
+    """Whether every sample would have a scale of its own, so that the one of several is still to be fixed."""
+    return units is None or (isinstance(units, str) and units == "own")
 
 
 def _checked(scale: ArrayLike, dim: int) -> Floats:

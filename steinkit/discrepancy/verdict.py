@@ -248,13 +248,12 @@ def verdict(
     diagnosed = chain_diagnostics(prepared.weighted(weights))
     enough = n_effective >= FEW_EFFECTIVE
     standardised = replace(laid_out, points=units.points(laid_out.points), scores=units.scores(laid_out.scores))
-    is_biased = enough and p <= level
     hiding = (
         *standard.cautions,
         *(_outlying(prepared.points, units) if enough else ()),
         *_spanned(prepared.points),
     )
-    return Verdict(
+    found = Verdict(
         p=p,
         p_moments=moments.p_value,
         p_sliced=sliced.p_value,
@@ -263,9 +262,7 @@ def verdict(
         ess=min(diagnosed.min_ess, diagnosed.weight_ess) if laid_out.is_weighted else diagnosed.min_ess,
         effective_draws=n_effective,
         enough_draws=enough,
-        blame=blamed(moments, _correlation(standardised), standardised if prepared.bounds is None else None)
-        if is_biased
-        else (),
+        blame=(),
         burn_in=_without_burn_in(scored, standardised, prepared.bounds, level),
         matters=matters,
         p_matters=None if matters is None else p_value_beyond(moments, matters),
@@ -281,6 +278,10 @@ def verdict(
             )
         ),
     )
+    if not found.is_biased:
+        return found
+    unbounded = standardised if prepared.bounds is None else None
+    return replace(found, blame=blamed(moments, _correlation(standardised), unbounded))
 
 
 def require_sensible(level: float, matters: float | None) -> None:

@@ -58,7 +58,7 @@ def units_of_several(
     UsageError, InputError
         As `steinkit.discrepancy.units.common_units` does.
     """
-    from steinkit.discrepancy.units import Units
+    from steinkit.discrepancy.units import Units, is_open
 
     dim = None if target is None else target.dim
     pilots = [sample for sample in samples if dim in (None, sample.dim)]  # of the others their measures will complain
@@ -69,7 +69,7 @@ def units_of_several(
         return Units.of("raw", _named(pilots[0], target).distinct()), ()
     has_own_bounds = settings.get("bounds") is not None and (target is None or target.bounds is None)
     source = None if has_own_bounds else target  # cut off by bounds it is not what is drawn from
-    asked = units is not None and not (isinstance(units, str) and units == "own")
+    asked = not is_open(units)
     if asked or (source is not None and source.can_sample):
         return _common(units, pilots[0], target if asked else source), ()
     moving = next((sample for sample in pilots if not _is_still(sample)), None)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from steinkit.describe.numbers import probability, shortened
-from steinkit.describe.verdict import fault, is_accused, verdict_label
+from steinkit.describe.verdict import NOTHING_STANDS_OUT, fault, is_accused, verdict_label
 from steinkit.discrepancy.verdict import Verdict
 from steinkit.plots.axes import axes_or_new, document_of
 
@@ -23,7 +23,7 @@ def verdict(found: Verdict | Mapping[str, Any], ax: Axes | None = None) -> Axes:
     """Plot the faults of a sample, worst on top, in standard errors with their 95 % intervals.
 
     The title holds the verdict, and beside the effective sample size the number of independent draws that are as far
-    off. The grey band is what chance makes of a moment that is right. Where nothing is blamed the Axes hold no faults.
+    off. The grey band is what chance makes of a moment that is right. Where nothing is blamed the Axes say so.
 
     Parameters
     ----------
@@ -38,6 +38,8 @@ def verdict(found: Verdict | Mapping[str, Any], ax: Axes | None = None) -> Axes:
     ax.axvspan(0.0, _CHANCE, color="0.88", linewidth=0.0)
     ax.errorbar(sizes, places, xerr=_CHANCE, fmt="o", color="#b2182b", capsize=3.0)
     ax.set_yticks(places, [textwrap.fill(shortened(fault(each), _LONGEST), _WIDTH) for each in blame], parse_math=False)
+    if not blame:
+        ax.text(0.5, 0.5, NOTHING_STANDS_OUT, transform=ax.transAxes, ha="center", va="center", fontsize=10)
     ax.set_ylim(len(blame) - 0.5 if blame else 0.5, -0.5)
     ax.set_xlim(left=0.0)
     ax.set_xlabel("standard errors from what the target asks for")

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from steinkit.discrepancy.units import is_open
 from steinkit.errors import Caution
 from steinkit.measures import find_measure
 from steinkit.measures.units import units_of_several
@@ -44,11 +45,8 @@ def in_fixed_units(plan: Plan, store: Store) -> tuple[Plan, tuple[str, ...]]:
     """
     if not any("units" in find_measure(name).options for name in plan.measures):
         return plan, ()
-    asked = plan.measure_settings.get("units")
     notes: tuple[str, ...] = ()
-    units: Any = None
-    if asked is None or (isinstance(asked, str) and asked == "own"):
-        units = _kept(plan, store)
+    units: Any = _kept(plan, store) if is_open(plan.measure_settings.get("units")) else None
     if units is None:
         sample = _named_like(plan) if _needs_no_pilot(plan) else _pilot(plan)
         found, notes = units_of_several([] if sample is None else [sample], plan.target, plan.measure_settings)
@@ -71,8 +69,7 @@ def _kept(plan: Plan, store: Store) -> Mapping[str, Any] | None:
 def _needs_no_pilot(plan: Plan) -> bool:
     """Whether nothing of the chains is needed but the number of their coordinates, and that is known."""
     settings, target = plan.measure_settings, plan.target
-    asked = settings.get("units")
-    given = asked is not None and not (isinstance(asked, str) and asked == "own")
+    given = not is_open(settings.get("units"))
     cut = settings.get("bounds") is not None and target.bounds is None
     drawn = target.can_sample and not cut
     return (given or drawn or settings.get("operator") is not None) and (target.can_sample or target.dim is not None)

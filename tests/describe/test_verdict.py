@@ -84,6 +84,7 @@ def test_a_bias_that_is_small_beside_chance_is_said_to_be():
         "as about 800 independent draws; their ESS is 850, so over everything together the bias weighs no more than "
         "chance; in what is named here it weighs more."
     )
+    assert verdict_sentence({**WRONG, "n_eff": 800.0, "blame": []}).endswith("the bias weighs no more than chance.")
     assert "independent draws" not in verdict_sentence({**WRONG, "n_eff": None})
 
 

@@ -18,10 +18,11 @@ PACKAGES = {
     "steinkit.samplers": Path(steinkit.samplers.__file__).resolve().parent,
 }
 
-# errors, describe < runtime, sample < target, posterior < files, datasets, chains < targets < discrepancy < measures
+# errors, describe < runtime, sample < containers, target, posterior < files, datasets, chains, adapters < targets
+# < discrepancy < measures
 # < samplers < comparison, curves, sweeps < plots < report < cli. What describes results knows their documents only, so
 # that it stands at the bottom and every result can say what it means.
-BASE = {"errors", "repeats", "sample", "user_functions", "target", "finite_differences", "posterior"}
+BASE = {"errors", "repeats", "sample", "containers", "user_functions", "target", "finite_differences", "posterior"}
 ALL_MEASURED = BASE | {
     "discrepancy",
     "chains",
@@ -40,14 +41,16 @@ MAY_IMPORT = {
     "runtime": {"errors"},
     "repeats": set(),
     "sample": {"errors", "repeats"},
+    "containers": {"errors", "sample"},
     "finite_differences": {"errors", "sample"},
     "user_functions": {"errors", "sample"},
     "target": {"errors", "sample", "user_functions", "finite_differences"},
     "posterior": {"errors", "sample", "target"},
     "files": BASE,
     "datasets": BASE | {"files"},
-    "targets": BASE | {"files", "datasets", "runtime"},
-    "chains": {"errors", "sample"},
+    "adapters": BASE | {"files"},
+    "targets": BASE | {"files", "datasets", "runtime", "adapters"},
+    "chains": {"errors", "sample", "containers"},
     "discrepancy": BASE | {"runtime", "chains", "describe"},
     "measures": BASE | {"discrepancy", "chains", "describe"},
     "samplers": BASE | {"targets", "datasets", "runtime"},
@@ -56,7 +59,7 @@ MAY_IMPORT = {
     "sweeps": BASE | {"discrepancy", "chains", "measures", "files", "targets", "samplers", "describe", "runtime"},
     "plots": ALL_MEASURED,
     "report": ALL_MEASURED | {"plots", "files"},
-    "cli": ALL_MEASURED | {"plots", "report", "files", "datasets"},
+    "cli": ALL_MEASURED | {"plots", "report", "files", "datasets", "adapters"},
     "__main__": {"cli"},
 }
 

@@ -1,0 +1,128 @@
+"""What the scripts of this folder share: the models' data, their scores in closed form, and a table of verdicts.
+
+Every script writes the same models in its own package, samples them with it, and hands model and draws to steinkit in
+one line. The draws must pass; draws made under another prior, HalfNormal(1) instead of HalfCauchy(5) for tau, must not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+import steinkit as sk
+
+# D. B. Rubin (1981), "Estimation in parallel randomized experiments"
+SCHOOLS = ("Choate", "Deerfield", "Andover", "Exeter", "Hotchkiss", "Lawrenceville", "St. Paul's", "Mt. Hermon")
+EFFECTS = np.array([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0])
+ERRORS = np.array([15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0])
+
+COUNTS = np.array(
+    [12, 30, 8]
+)  # of three kinds; with a uniform prior their shares have the posterior Dirichlet(13, 31, 9)
+
+LEVEL = 0.01  # below which draws are said not to come from the target
+
+
+def centred_score(mu: np.ndarray, log_tau: np.ndarray, theta: np.ndarray) -> dict[str, np.ndarray]:
+    """Score of eight schools, written by hand.
+
+    mu ~ N(0, 5^2), tau ~ HalfCauchy(5), theta ~ N(mu, tau^2), y ~ N(theta, sigma^2).
+
+    Parameters
+    ----------
+    mu, log_tau : ndarray, shape (n,)
+    theta : ndarray, shape (n, 8)
+
+    Returns
+    -------
+    dict of str to ndarray
+        Of "mu" and "log_tau", shape (n,), and "theta", shape (n, 8); log |J| = log tau included.
+    """
+    tau2 = np.exp(2.0 * log_tau)
+    off = theta - mu[:, None]
+    return {
+        "mu": -mu / 25.0 + off.sum(axis=1) / tau2,
+        "log_tau": -2.0 * tau2 / (25.0 + tau2) + 1.0 - len(EFFECTS) + (off**2).sum(axis=1) / tau2,
+        "theta": -off / tau2[:, None] + (EFFECTS - theta) / ERRORS**2,
+    }
+
+
+def non_centred_score(mu: np.ndarray, log_tau: np.ndarray, z: np.ndarray) -> dict[str, np.ndarray]:
+    """The same for theta = mu + tau z, z ~ N(0, 1): of "mu", "log_tau" and "z"."""
+    tau = np.exp(log_tau)
+    pull = (EFFECTS - mu[:, None] - tau[:, None] * z) / ERRORS**2
+    return {
+        "mu": -mu / 25.0 + pull.sum(axis=1),
+        "log_tau": -2.0 * tau**2 / (25.0 + tau**2) + 1.0 + tau * (pull * z).sum(axis=1),
+        "z": -z + tau[:, None] * pull,
+    }
+
+
+def logistic_data(n: int = 200, seed: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    """Two covariates and a binary response, shapes (n, 2) and (n,), drawn from a logistic regression."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 2))
+    return X, (rng.random(n) < 1.0 / (1.0 + np.exp(-(0.5 + X @ [1.0, -1.5])))).astype(np.int64)
+
+
+def logistic_score(X: np.ndarray, y: np.ndarray, intercept: np.ndarray, beta: np.ndarray) -> dict[str, np.ndarray]:
+    """Score of logistic regression with N(0, 2.5^2) priors: of "intercept", shape (n,), and "beta", shape (n, 2)."""
+    rest = y - 1.0 / (1.0 + np.exp(-(intercept[:, None] + beta @ X.T)))
+    return {"intercept": -intercept / 6.25 + rest.sum(axis=1), "beta": -beta / 6.25 + rest @ X}
+
+
+@dataclass
+class Table:
+    """The verdicts of a script, printed line by line; `close` ends the program with 1 if one is not as it must be."""
+
+    package: str
+    wrong: list[str] = field(default_factory=list)
+
+    def judge(self, case: str, target: sk.Target, sample: sk.Sample, *, right: bool = True) -> sk.Verdict:
+        """Say what the verdict is on draws that are right, or on draws that are not, and whether it is so."""
+        verdict = sk.verdict(sample, target)
+        good = (verdict.p >= LEVEL) == right
+        if not good:
+            self.wrong.append(case)
+        draws = "right draws" if right else "wrong draws"
+        remark = "" if good else "  NOT AS IT MUST BE"
+        print(f"{case}, {draws} ({len(sample)} x {sample.dim}): p = {verdict.p:.2g}{remark}")
+        print(f"    {verdict.sentence}")
+        return verdict
+
+    def agree(self, case: str, found: np.ndarray, by_hand: Mapping[str, np.ndarray], order: tuple[str, ...]) -> None:
+        """Compare scores with those written by hand, relative to the largest of each coordinate."""
+        wanted = np.column_stack([by_hand[name] for name in order])
+        error = float((np.abs(found - wanted).max(axis=0) / np.abs(wanted).max(axis=0)).max())
+        if not error < 1e-8:
+            self.wrong.append(f"{case}: scores")
+        print(f"{case}: the score is that written by hand to {error:.1e}")
+
+    def cost(self, case: str, target: sk.Target, points: np.ndarray) -> None:
+        """Time 1000 scores, the first call and the second."""
+        points = np.resize(points, (1000, points.shape[1]))
+        times = []
+        for _ in range(2):
+            begin = time.perf_counter()
+            target.score(points)
+            times.append(time.perf_counter() - begin)
+        print(f"{case}: 1000 scores take {times[1]:.2g} s (the first time {times[0]:.2g} s)")
+
+    def close(self) -> None:
+        """Print the memory used; exit with 1 if a verdict was not as it must be."""
+        print(f"{self.package}: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB at most")
+        if self.wrong:
+            sys.exit(f"{self.package}: not as it must be: {'; '.join(self.wrong)}")
+
+
+def settings(description: str) -> argparse.Namespace:
+    """Read the options that all scripts have: ``--small`` for fewer draws."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--small", action="store_true", help="fewer draws")
+    return parser.parse_args()

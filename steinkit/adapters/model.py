@@ -1,0 +1,205 @@
+"""A model of another package as a target in unconstrained space, and the way there from draws of its parameters.
+
+The density in unconstrained space is that of the parameters times |J|, the Jacobian of the inverse of the model's
+own transforms: where x = f(theta) and theta has density p, log q(x) = log p(f^-1(x)) + log |det d f^-1 / dx|.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steinkit.containers.reading import read_variables
+from steinkit.containers.variables import Labels, Variable, indexed, positions
+from steinkit.errors import InputError, MissingDependencyError, did_you_mean
+from steinkit.sample import Floats, Sample
+from steinkit.target import Target
+
+_CHECKED = 5  # draws at which the score is compared with finite differences
+
+# What an unconstrained coordinate is called, by the space that it comes from; coordinates of others keep their name.
+_PREFIXES = {
+    "real": "",
+    "positive": "log ",
+    "interval": "logit ",
+    "circular": "angle of ",
+    "ordered": "ordered ",
+    "simplex": "simplex ",
+    "cholesky": "cholesky ",
+    "correlation": "correlation ",
+    "other": "unconstrained ",
+}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A free parameter of a model.
+
+    Attributes
+    ----------
+    name : str
+        As its draws are named.
+    shape : tuple of int
+        Of one draw, as the user sees it.
+    space : str
+        Where it lives: "real", "positive", "interval", "circular", "ordered", "simplex", "cholesky", "correlation", or
+        "other".
+    free_shape : tuple of int
+        Of one draw in unconstrained space.
+    labels : tuple of tuple of str, optional
+        Along each axis of `shape`; those of the draws where the model has none.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    space: str
+    free_shape: tuple[int, ...]
+    labels: Labels | None = None
+
+    def free_names(self, labels: Labels) -> tuple[str, ...]:
+        """Names of its unconstrained coordinates in C order: ``log tau``, ``theta[Choate]``, ``simplex w[0]``.
+
+        An axis that the transform shortens is counted from 0; the others keep their labels.
+        """
+        if len(self.free_shape) == len(self.shape):
+            kept = zip(labels, self.shape, self.free_shape, strict=True)
+            along = tuple(own if n == m else positions([m])[0] for own, n, m in kept)
+        else:
+            along = positions(self.free_shape)
+        return tuple(_PREFIXES[self.space] + name for name in indexed(self.name, along))
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """What a model of another package says of its posterior.
+
+    Attributes
+    ----------
+    label : str
+        How reports call the target.
+    parameters : tuple of Parameter
+        In the order in which their coordinates follow one another.
+    make_target : callable, (names, label) -> Target
+        The posterior in unconstrained space.
+    unconstrain : callable, {name: (n, *shape)} -> (n, d)
+        The model's own transforms of all parameters, ravelled in their order.
+    """
+
+    label: str
+    parameters: tuple[Parameter, ...]
+    make_target: Callable[[tuple[str, ...], str], Target]
+    unconstrain: Callable[[dict[str, Floats]], Floats]
+
+    @property
+    def target(self) -> Target:
+        """The posterior in unconstrained space, its coordinates numbered where the model has no labels for them."""
+        return self._target(self._names({}))
+
+    def bind(self, draws: Any) -> tuple[Target, Sample]:
+        """The target, and draws of the model's parameters as a sample of it.
+
+        Parameters
+        ----------
+        draws : object with draws of every free parameter, by name
+            As `as_sample` takes them. What else it holds (deterministic quantities, predictions) is left out.
+
+        Returns
+        -------
+        Target, Sample
+
+        Raises
+        ------
+        InputError
+            If a parameter has no draws, or draws of another shape or with other labels than the model's; if a draw
+            lies outside of the model's support; or if the score is not the gradient of the log density.
+        """
+        variables = read_variables(draws, shapes={each.name: each.shape for each in self.parameters})
+        found = {each.name: self._draws_of(each, variables) for each in self.parameters}
+        names = self._names({name: variable.labels for name, variable in found.items()})
+        points = self.unconstrain({name: variable.rows.astype(np.float64) for name, variable in found.items()})
+        self._require_inside(points, names, found)
+        chains, length = next(iter(found.values())).values.shape[:2]
+        sample = Sample(points=points.reshape(chains, length, -1), names=names)
+        target = self._target(names)
+        check(target, sample)
+        return target, sample
+
+    def _target(self, names: tuple[str, ...]) -> Target:
+        return self.make_target(names, self.label)
+
+    def _names(self, labels: Mapping[str, Labels]) -> tuple[str, ...]:
+        """Names of all unconstrained coordinates, the labels of the model's own first."""
+        every: list[str] = []
+        for each in self.parameters:
+            own = each.labels or labels.get(each.name) or positions(each.shape)
+            every += each.free_names(own)
+        return tuple(every)
+
+    def _draws_of(self, parameter: Parameter, variables: Mapping[str, Variable]) -> Variable:
+        name = parameter.name
+        if name not in variables:
+            hint = did_you_mean(name, variables) or f"; they are of {', '.join(variables)}"
+            raise InputError(f"the draws have no parameter {name!r} of {self.label}{hint}")
+        variable = variables[name]
+        if variable.shape != parameter.shape:
+            raise InputError(
+                f"{name} has shape {parameter.shape} in {self.label}; its draws have shape {variable.shape}: were they "
+                "made by another model, or with other data?"
+            )
+        if parameter.labels is None or variable.labels == positions(variable.shape):
+            return variable
+        return variable.in_order(parameter.labels)
+
+    def _require_inside(self, points: Floats, names: tuple[str, ...], found: Mapping[str, Variable]) -> None:
+        bad = np.argwhere(~np.isfinite(points))
+        if not bad.size:
+            return
+        row, column = bad[0]
+        sizes = np.cumsum([int(np.prod(each.free_shape)) for each in self.parameters])
+        parameter = self.parameters[int(np.searchsorted(sizes, column, side="right"))]
+        value = found[parameter.name].rows[row].tolist()
+        raise InputError(
+            f"draw {row + 1} of {parameter.name} is {value}, where {names[column]!r} is {points[row, column]} "
+            f"({len(np.unique(bad[:, 0]))} such draws): it lies outside of the model's support ({parameter.space}), or "
+            "on its edge; drop it"
+        )
+
+
+def check(target: Target, sample: Sample) -> None:
+    """Hold a target's score to finite differences of its log density at some of a sample's draws.
+
+    Raises
+    ------
+    InputError
+        If the score is not the gradient of the log density there.
+    """
+    places = np.unique(np.linspace(0, len(sample) - 1, _CHECKED).astype(int))
+    target.check(sample.points[places])
+
+
+def imported(module: str, package: str, extra: str) -> Any:
+    """A module of another package; MissingDependencyError with the command that installs it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        reason = "is not installed" if isinstance(error, ModuleNotFoundError) else f"cannot be imported ({error})"
+        raise MissingDependencyError(f"{package} {reason}; pip install 'steinkit[{extra}]'") from None
+
+
+def refuse_discrete(names: Sequence[str], label: str) -> None:
+    """Refuse a model with discrete variables, which have no score."""
+    if names:
+        raise InputError(
+            f"{label} has discrete variables ({', '.join(names)}): a score needs a density that is smooth in all of "
+            "them; sum them out of the model, or score the continuous ones given fixed values of these"
+        )
+
+
+def as_floats(array: Any) -> NDArray[np.float64]:
+    """An array of any package as NumPy's, in double precision."""
+    return np.asarray(array, dtype=np.float64)

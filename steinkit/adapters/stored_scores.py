@@ -1,0 +1,131 @@
+"""Gradients of the log density that a sampler stored beside its draws: a target known at these draws, and a check.
+
+The check needs no model. By Stein's identity E (x_j - E x_j) s_j = -1 for the score s of the distribution that the
+draws come from, in any coordinate and any units; so stored gradients of the wrong sign give about 1 everywhere. Where
+log densities were stored too, they must rise along the gradients: for draws x, y near each other
+log p(y) - log p(x) = (s(x) + s(y)) / 2 . (y - x), exactly for a Gaussian, whatever distribution the draws have.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from steinkit.errors import Caution, InputError, caution
+from steinkit.sample import Floats, Sample
+from steinkit.target import Target
+
+_FACTOR = 1.5  # from which on a scale is said to be wrong; a spread that is off by a fifth gives 1.44
+_FEWEST = 20  # draws from which the check can tell anything
+
+
+def target_at_draws(sample: Sample, label: str, log_density: Floats | None = None) -> Target:
+    """A target whose score is known at the draws of a sample only, where a sampler stored it.
+
+    Parameters
+    ----------
+    sample : Sample
+        With scores.
+    label : str
+    log_density : ndarray, shape (n,), optional
+        Stored too.
+
+    Returns
+    -------
+    Target
+        Asked elsewhere it raises InputError.
+    """
+    assert sample.scores is not None
+    places = {point.tobytes(): k for k, point in enumerate(sample.points)}
+
+    def rows(points: Floats) -> list[int]:
+        try:
+            return [places[point.tobytes()] for point in np.ascontiguousarray(points)]
+        except KeyError:
+            raise InputError(
+                f"{label}: the score is known at the {len(sample)} stored draws only; for others give the model"
+            ) from None
+
+    scores = sample.scores
+    return Target(
+        score=lambda points: scores[rows(points)],
+        log_density=None if log_density is None else lambda points: log_density[rows(points)],
+        names=sample.names,
+        label=label,
+    )
+
+
+def check_stored(sample: Sample, log_density: Floats | None = None) -> None:
+    """Hold stored scores to Stein's identity, and to the stored log densities where there are some.
+
+    Raises
+    ------
+    InputError
+        If the scores have the wrong sign, or another scale than the log densities.
+
+    Warns
+    -----
+    SteinkitWarning
+        If by the moments alone they seem to have another scale: draws that are too wide or too narrow in every
+        coordinate alike look the same.
+    """
+    if sample.scores is None or len(sample) < _FEWEST:
+        return
+    if log_density is not None:
+        _against_log_density(sample.points, sample.scores, log_density)
+        return
+    moments = _stein_moments(sample)
+    middle = float(np.median(moments))
+    if middle < 0.0:
+        raise InputError(
+            f"the stored gradients have the wrong sign: the median over coordinates of E (x - E x) s is {-middle:.3g}, "
+            "and -1 for draws from the target; were gradients of the potential energy, -log p, stored? Negate them"
+        )
+    if not 1.0 / _FACTOR < middle < _FACTOR:
+        caution(
+            [
+                Caution(
+                    f"the stored gradients look {middle:.3g} times what they should be (the median over coordinates of "
+                    "E (x - E x) s, which is -1 for draws from the target): either they belong to another scale of the "
+                    "parameters, or the draws are that much too wide or too narrow in most coordinates"
+                )
+            ]
+        )
+
+
+def _stein_moments(sample: Sample) -> Floats:
+    """-E (x_j - E x_j) s_j of every coordinate that varies: 1 for draws from the target."""
+    assert sample.scores is not None
+    weights = sample.probabilities[:, None]
+    spread = sample.points - (weights * sample.points).sum(axis=0)
+    moments = -(weights * spread * sample.scores).sum(axis=0)
+    return moments[np.ptp(sample.points, axis=0) > 0.0] if np.ptp(sample.points) > 0.0 else np.ones(1)
+
+
+def _against_log_density(points: Floats, scores: Floats, log_density: Floats) -> None:
+    """Compare differences of log densities with those that gradients predict, from each draw to a near one."""
+    from scipy.spatial import cKDTree
+
+    scale = points.std(axis=0)
+    moving = scale > 0.0
+    if not moving.any():
+        return
+    first = np.unique(points, axis=0, return_index=True)[1]  # repeats of a point say nothing
+    if len(first) < _FEWEST:
+        return
+    places = points[first][:, moving] / scale[moving]
+    near = np.asarray(cKDTree(places).query(places, k=2)[1])[:, 1]
+    step = points[first[near]] - points[first]
+    predicted = 0.5 * ((scores[first] + scores[first[near]]) * step).sum(axis=1)
+    found = log_density[first[near]] - log_density[first]
+    if not predicted.any():
+        return
+    # the median of ratios, weighted by how much is predicted: a few long steps through a curved density do not count
+    order = np.argsort(found / np.where(predicted == 0.0, np.nan, predicted))
+    mass = np.cumsum(np.abs(predicted[order]))
+    ratio = float((found[order] / predicted[order])[np.searchsorted(mass, 0.5 * mass[-1])])
+    if not 1.0 / _FACTOR < ratio < _FACTOR:
+        remedy = "negate them" if -_FACTOR < ratio < -1.0 / _FACTOR else "were they stored for other parameters?"
+        raise InputError(
+            f"the stored gradients are not those of the stored log densities, which change {ratio:.3g} times as much "
+            f"between near draws as the gradients say; {remedy}"
+        )

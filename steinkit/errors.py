@@ -104,7 +104,12 @@ def caution(said: Iterable[str]) -> None:
         return
     for each in dict.fromkeys(said):
         if isinstance(each, Caution):
-            warnings.warn(str(each), SteinkitWarning, stacklevel=_levels_to_user())
+            warn_user(str(each))
+
+
+def warn_user(said: str) -> None:
+    """A Python warning at the line of the user, whichever function of ours is at work."""
+    warnings.warn(said, SteinkitWarning, stacklevel=_levels_to_user())
 
 
 def about(what: str, said: str) -> str:

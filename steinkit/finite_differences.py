@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from steinkit.errors import warn_user
 from steinkit.sample import Floats
 
 # First steps, in units of a coordinate's length scale: a stencil that leaves the support or spans several
@@ -21,6 +22,7 @@ _CONVERGED = 1e-6
 # Noise of the order-8 stencil, in units of (rounding error of the log density) / (largest step): at most 16.
 _STENCIL_NOISE = 16.0
 _BLOCK_FLOATS = 1 << 22
+_ROUGH = 1e-2  # relative error of a score from which on it is said each time
 
 
 def numerical_gradient(
@@ -60,6 +62,60 @@ def numerical_gradient(
         uncertainty[at] = np.where(better, error, uncertainty[at])
         unsettled[at] = ~converged
     return gradient, uncertainty
+
+
+class DifferenceScore:
+    """A score made from a log density by central differences, where nobody gave one.
+
+    Said once, as a warning: how many evaluations it takes, and how accurate it is. Said whenever it is so: that some
+    entries are not accurate to a hundredth.
+
+    Parameters
+    ----------
+    log_density : callable, (m, d) -> (m,)
+    bounds : ndarray, shape (d, 2), or None
+    label : str
+        What the warning calls the target.
+
+    Attributes
+    ----------
+    remark : str
+        What was last said; empty before the first call.
+    """
+
+    def __init__(self, log_density: Callable[[Floats], Floats], bounds: Floats | None, label: str) -> None:
+        self._log_density, self._bounds, self._label = log_density, bounds, label
+        self.remark = ""
+
+    def __call__(self, points: Floats) -> Floats:
+        """The score at points, (n, d) -> (n, d); NaN where nothing could be computed."""
+        evaluations = 0
+
+        def counted(places: Floats) -> Floats:
+            nonlocal evaluations
+            evaluations += len(places)
+            return self._log_density(places)
+
+        gradient, uncertainty = numerical_gradient(counted, points, self._bounds)
+        size = np.maximum(np.abs(gradient), np.nanmedian(np.abs(gradient), axis=0)) if len(points) else gradient
+        with np.errstate(divide="ignore", invalid="ignore"):
+            error = np.where(size > 0.0, uncertainty / size, 0.0)
+        self._say(evaluations, error)
+        return gradient
+
+    def _say(self, evaluations: int, error: Floats) -> None:
+        if not error.size:
+            return
+        first, rough = not self.remark, int((error > _ROUGH).sum())
+        poor = f", {rough} of {error.size} entries worse than a hundredth" if rough else ""
+        self.remark = (
+            f"{self._label} has no score; finite differences of its log density take its place: {evaluations:,} "
+            f"evaluations for {len(error):,} draws ({evaluations / error.size:.3g} a draw and coordinate), accurate to "
+            f"{np.median(error):.0e} of the score's size (worst {error.max():.0e}{poor}); pass score=, or use "
+            "Target.from_jax or from_torch, for an exact one"
+        )
+        if first or rough:
+            warn_user(self.remark)
 
 
 def length_scales(points: Floats) -> Floats:

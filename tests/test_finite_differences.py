@@ -1,9 +1,12 @@
 """Numerical gradients: right where they claim to be, and honest where they are not."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import stats
 
+import steinkit as sk
 from steinkit.finite_differences import length_scales, numerical_gradient
 from steinkit.targets import Beta, Gamma, GaussianMixture, Normal, StudentT
 
@@ -103,3 +106,63 @@ def test_blocks_do_not_change_the_answer(monkeypatch):
     monkeypatch.setattr("steinkit.finite_differences._BLOCK_FLOATS", 40)
     blocks = numerical_gradient(target.log_density, points, None)
     np.testing.assert_array_equal(whole, blocks)
+
+
+class TestScoreWithoutAScoreFunction:
+    """`Target(log_density=...)` alone."""
+
+    @pytest.mark.parametrize("exact", FAMILIES, ids=repr)
+    @pytest.mark.filterwarnings("ignore::steinkit.SteinkitWarning")
+    def test_is_that_of_the_family(self, exact):
+        points = exact.sample(40, 6)
+        made = sk.Target(log_density=exact.log_density, bounds=exact.bounds, dim=exact.dim)
+        by_hand = exact.score(points)
+        size = np.maximum(np.abs(by_hand), np.median(np.abs(by_hand), axis=0))
+        assert np.median(np.abs(made.score(points) - by_hand) / size) < 1e-8
+        assert (np.abs(made.score(points) - by_hand) / size).max() < 1e-3
+
+    def test_says_once_what_it_costs_and_how_accurate_it_is(self):
+        evaluations = []
+
+        def log_density(x):
+            evaluations.append(len(x))
+            return -0.5 * (x**2).sum(axis=1)
+
+        target = sk.Target(log_density=log_density, dim=3, label="mine")
+        points = np.random.default_rng(0).normal(size=(50, 3))
+        with pytest.warns(sk.SteinkitWarning, match="mine has no score; finite differences") as said:
+            target.score(points)
+        assert f"{sum(evaluations):,} evaluations for 50 draws" in str(said[0].message)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            target.score(points)
+
+    def test_says_each_time_that_it_is_rough(self):
+        rng = np.random.default_rng(1)
+
+        def noisy(x):
+            return -0.5 * (x**2).sum(axis=1) + 1e-3 * rng.normal(size=len(x))
+
+        target = sk.Target(log_density=noisy, dim=2)
+        for _ in range(2):
+            with pytest.warns(sk.SteinkitWarning, match="of 100 entries worse than a hundredth"):
+                target.score(np.random.default_rng(2).normal(size=(50, 2)))
+
+    @pytest.mark.filterwarnings("ignore::steinkit.SteinkitWarning")
+    def test_stands_in_the_notes_of_a_result(self):
+        target = sk.Target(log_density=lambda x: -0.5 * (x**2).sum(axis=1), dim=1)
+        result = sk.kernel_stein_discrepancy(np.random.default_rng(3).normal(size=40), target)
+        assert any("finite differences of its log density take its place" in note for note in result.warnings)
+
+    def test_cannot_be_checked_against_itself(self):
+        target = sk.Target(log_density=lambda x: -0.5 * (x**2).sum(axis=1), dim=1)
+        assert target.has_log_density
+        assert not target.can_be_checked
+        with pytest.raises(sk.UsageError, match="there is nothing to check"):
+            target.check([[0.0]])
+
+    @pytest.mark.filterwarnings("ignore::steinkit.SteinkitWarning")
+    def test_a_draw_where_it_cannot_be_had_is_named(self):
+        target = sk.Target(log_density=lambda x: np.where(np.abs(x[:, 0]) < 1.0, 0.0, -np.inf), dim=1)
+        with pytest.raises(sk.InputError, match="the score at draw 2 is nan"):
+            target.score([[0.5], [3.0]])

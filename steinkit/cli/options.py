@@ -47,7 +47,7 @@ def target_for(name: str, pairs: Sequence[str], sample: Sample, check: bool) -> 
     if options:
         raise UsageError("-p options are for built-in targets; set them inside your Python file instead")
     target = load_target(name)
-    return target, _check(target, sample) if check and target.has_log_density else ()
+    return target, _check(target, sample) if check and target.can_be_checked else ()
 
 
 def _check(target: Target, sample: Sample) -> tuple[str, ...]:

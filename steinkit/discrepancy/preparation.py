@@ -124,7 +124,8 @@ def prepare(
     notes = _notes_on(given, points, target)
     values = points.scores if target is None else target.score(points.points, draws=points.first, names=points.names)
     assert values is not None  # _with_columns saw to it
-    return Prepared(points, values, limits, notes, given, Units.of("raw", points))
+    remarks = () if target is None else target.remarks
+    return Prepared(points, values, limits, (*notes, *remarks), given, Units.of("raw", points))
 
 
 def _in_rows(values: ArrayLike | None, layout: tuple[int, ...]) -> ArrayLike | None:

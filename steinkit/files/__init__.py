@@ -1,7 +1,7 @@
 """Samples in files: CSV, NPZ, NPY, Stan CSV and NetCDF.
 
-The layers, lowest first: `messages`, `labels` and `columns` know nothing of files; one module a format turns
-bytes into a `Sample` and back; `streams` moves bytes in and out; `dispatch` picks the format.
+The layers, lowest first: one module a format turns bytes into a `Sample` and back; `streams` moves bytes in and out;
+`dispatch` picks the format. What columns mean is said in `containers`, for a table in memory means the same.
 """
 
 from steinkit.files.dispatch import read_sample, write_sample

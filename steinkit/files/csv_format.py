@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from steinkit.containers.columns import Columns, columns_of, require_distinct, sample_from_table, sort_columns
+from steinkit.containers.messages import listed, shortened
 from steinkit.errors import InputError, UsageError
-from steinkit.files.columns import Columns, columns_of, require_distinct, sample_from_table, sort_columns
-from steinkit.files.messages import listed, shortened
 from steinkit.files.streams import read_bytes
 from steinkit.sample import Floats, Sample, default_names
 

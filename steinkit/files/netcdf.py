@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steinkit.containers.chain_labels import rectangle
+from steinkit.containers.columns import columns_of, sample_from_table, sort_columns
+from steinkit.containers.messages import listed
 from steinkit.errors import InputError, MissingDependencyError, UsageError
-from steinkit.files.columns import columns_of, sample_from_table, sort_columns
-from steinkit.files.labels import rectangle
-from steinkit.files.messages import listed
 from steinkit.sample import Floats, Integers, Sample
 
 _GROUP = "posterior"

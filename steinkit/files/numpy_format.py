@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steinkit.containers.chain_labels import array_layout
+from steinkit.containers.columns import choose, make_sample
+from steinkit.containers.messages import listed
 from steinkit.errors import InputError, UsageError, did_you_mean
-from steinkit.files.columns import choose, make_sample
-from steinkit.files.labels import array_layout
-from steinkit.files.messages import listed
 from steinkit.sample import Sample, default_names
 
 _ENTRIES = ("points", "weights", "scores", "cost", "names", "chain", "draw")

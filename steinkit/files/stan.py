@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from steinkit.containers.columns import Columns, choose, sample_from_table
+from steinkit.containers.messages import listed
 from steinkit.errors import InputError, MissingDependencyError
-from steinkit.files.columns import Columns, choose, sample_from_table
 from steinkit.files.csv_format import Table, read_cells
-from steinkit.files.messages import listed
 from steinkit.sample import Sample
 
 _LEADING_COMMENTS = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s*#[^\n]*\n)+")

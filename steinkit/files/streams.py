@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import IO, Any
 
+from steinkit.containers.messages import listed
 from steinkit.errors import InputError, OutputError, UsageError, did_you_mean
-from steinkit.files.messages import listed
 
 Place = str | os.PathLike[str] | IO[str] | IO[bytes]
 

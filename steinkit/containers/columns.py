@@ -1,4 +1,4 @@
-"""A sample as a table with named columns, the form that CSV and NetCDF files share.
+"""A sample as a table with named columns, the form that CSV files, NetCDF files and data frames share.
 
 ``weight``, ``cost``, ``chain`` and ``draw`` are reserved, ``score:NAME`` holds the score of the coordinate
 NAME, and every other column is a coordinate, in the order of the file.
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steinkit.containers.messages import listed
 from steinkit.errors import InputError, UsageError, did_you_mean
-from steinkit.files.messages import listed
 from steinkit.sample import Floats, Integers, Sample
 
 RESERVED = ("chain", "draw", "weight", "cost")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.errors import InputError, MissingDependencyError, SteinkitError, UsageError
+from steinkit.errors import InputError, SteinkitError, UsageError
 from steinkit.finite_differences import DifferenceScore, length_scales, numerical_gradient
 from steinkit.sample import Floats, Integers, default_names
 from steinkit.user_functions import Vectorised, call_checked, described
@@ -279,6 +279,7 @@ class Target:
         log_density: Callable[[Any], Any],
         dim: int | None = None,
         *,
+        like: Any = None,
         bounds: ArrayLike | None = None,
         names: Sequence[str] | None = None,
         label: str = "JAX log density",
@@ -287,11 +288,14 @@ class Target:
 
         Parameters
         ----------
-        log_density : callable, (d,) -> scalar
+        log_density : callable, (d,) -> scalar, or pytree -> scalar
             Log density of one point, in `jax.numpy`. It is differentiated, vectorised, compiled, and run in
-            double precision.
+            double precision, whatever `jax_enable_x64` says.
         dim : int, optional
             Number of coordinates; any if not given.
+        like : pytree of arrays or of `jax.ShapeDtypeStruct`, optional
+            A point as `log_density` takes it: dicts, sequences, NamedTuples of arrays. Coordinates are the entries of
+            its arrays in JAX's order, **a dict's by sorted keys**, and bear their names: ``mu``, ``theta[0]``.
         bounds, names, label
             As for `Target`.
 
@@ -299,31 +303,30 @@ class Target:
         ------
         MissingDependencyError
             If JAX is not installed (``pip install 'steinkit[jax]'``).
+        UsageError
+            If ``dim`` or ``names`` contradict ``like``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import steinkit as sk
+        >>> def log_density(x):
+        ...     return -0.5 * x["mu"] ** 2 - 0.5 * ((x["theta"] - x["mu"]) ** 2).sum()
+        >>> target = sk.Target.from_jax(log_density, like={"mu": 0.0, "theta": np.zeros(2)})
+        >>> target.names
+        ('mu', 'theta[0]', 'theta[1]')
         """
-        try:
-            import jax
-            import jax.experimental
-        except ImportError:
-            raise MissingDependencyError("JAX is not installed; pip install 'steinkit[jax]'") from None
+        from steinkit.jax_functions import TreeCoordinates, jax_module, vectorised
 
-        # a public context manager only since JAX 0.8; it was experimental before
-        double_precision = (jax if hasattr(jax, "enable_x64") else jax.experimental).enable_x64
-
-        def in_double_precision(function: Callable[[Any], Any]) -> Vectorised:
-            compiled = jax.jit(jax.vmap(function))
-
-            def evaluate(points: Floats) -> Floats:
-                n = len(points)
-                padded = 1 << (n - 1).bit_length()  # powers of two: few shapes, hence few compilations
-                with double_precision(True):
-                    values = compiled(points[np.minimum(np.arange(padded), n - 1)])
-                return np.asarray(values, dtype=np.float64)[:n]
-
-            return evaluate
-
+        gradient = jax_module().grad
+        if like is not None:
+            tree = TreeCoordinates.of(like)
+            if dim not in (None, tree.dim):
+                raise UsageError(f"like= has {tree.dim} coordinates, dim= says {dim}; leave dim out")
+            dim, names, log_density = tree.dim, names or tree.names, tree.of_vector(log_density)
         return cls(
-            score=in_double_precision(jax.grad(log_density)),
-            log_density=in_double_precision(log_density),
+            score=vectorised(gradient(log_density)),
+            log_density=vectorised(log_density),
             bounds=bounds,
             names=names,
             dim=dim,

@@ -22,7 +22,17 @@ PACKAGES = {
 # < discrepancy < measures
 # < samplers < comparison, curves, sweeps < plots < report < cli. What describes results knows their documents only, so
 # that it stands at the bottom and every result can say what it means.
-BASE = {"errors", "repeats", "sample", "containers", "user_functions", "target", "finite_differences", "posterior"}
+BASE = {
+    "errors",
+    "repeats",
+    "sample",
+    "containers",
+    "user_functions",
+    "jax_functions",
+    "target",
+    "finite_differences",
+    "posterior",
+}
 ALL_MEASURED = BASE | {
     "discrepancy",
     "chains",
@@ -44,7 +54,8 @@ MAY_IMPORT = {
     "containers": {"errors", "sample"},
     "finite_differences": {"errors", "sample"},
     "user_functions": {"errors", "sample"},
-    "target": {"errors", "sample", "user_functions", "finite_differences"},
+    "jax_functions": {"errors", "sample", "containers", "user_functions"},
+    "target": {"errors", "sample", "user_functions", "jax_functions", "finite_differences"},
     "posterior": {"errors", "sample", "target"},
     "files": BASE,
     "datasets": BASE | {"files"},

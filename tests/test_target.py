@@ -201,36 +201,3 @@ def test_sampling_depends_on_the_seed_only():
     target = Normal(dim=2)
     np.testing.assert_array_equal(target.sample(5, 3), target.sample(5, np.random.default_rng(3)))
     assert (target.sample(5, 3) != target.sample(5, 4)).all()
-
-
-def test_from_jax_in_double_precision_without_touching_the_configuration():
-    jax = pytest.importorskip("jax")
-    jnp = jax.numpy
-    target = sk.Target.from_jax(lambda x: -0.5 * jnp.sum(x**2) - jnp.log1p(jnp.sum(x**4)), dim=3, names=["a", "b", "c"])
-    quartic = (POINTS**4).sum(axis=1)
-    expected = -POINTS - 4.0 * POINTS**3 / (1.0 + quartic[:, None])
-    np.testing.assert_allclose(target.score(POINTS), expected, rtol=0.0, atol=1e-12)
-    density = -0.5 * (POINTS**2).sum(axis=1) - np.log1p(quartic)
-    np.testing.assert_allclose(target.log_density(POINTS), density, rtol=0.0, atol=1e-12)
-    assert target.check(POINTS[:5]).compared == 15
-    assert jnp.ones(2).dtype == jnp.float32
-
-
-def test_from_jax_takes_any_dimension_unless_told():
-    jnp = pytest.importorskip("jax.numpy")
-    target = sk.Target.from_jax(lambda x: -0.5 * jnp.sum(x**2))
-    for dim in (1, 4):
-        points = np.arange(2.0 * dim).reshape(2, dim)
-        np.testing.assert_array_equal(target.score(points), -points)
-
-
-def test_from_jax_reports_a_log_density_that_is_no_scalar():
-    pytest.importorskip("jax")
-    with pytest.raises(sk.InputError, match="score raised TypeError"):
-        sk.Target.from_jax(lambda x: -x, dim=2).score([[0.0, 1.0]])
-
-
-def test_from_jax_without_jax_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "jax", None)
-    with pytest.raises(sk.MissingDependencyError, match=r"steinkit\[jax\]"):
-        sk.Target.from_jax(lambda x: 0.0, dim=1)

@@ -1,0 +1,156 @@
+"""Functions written in JAX, of a vector or of a pytree, as functions of an (n, d) array in double precision.
+
+A pytree of arrays is a vector: its leaves one after the other in JAX's own order (a dict's by sorted keys), each
+ravelled in C order. JAX is imported when a function is first made.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from steinkit.containers.variables import indexed, positions
+from steinkit.errors import InputError, MissingDependencyError
+from steinkit.sample import Floats
+from steinkit.user_functions import Vectorised
+
+_SIZES = (16, 128, 1024)  # numbers of points to evaluate at once: few, for each is compiled anew
+
+
+def jax_module() -> Any:
+    """JAX itself; MissingDependencyError with the command that installs it."""
+    try:
+        import jax
+    except ImportError:
+        raise MissingDependencyError("JAX is not installed; pip install 'steinkit[jax]'") from None
+    return jax
+
+
+def double_precision() -> Any:
+    """A context in which JAX computes in double precision, whatever its configuration says."""
+    jax = jax_module()
+    if not hasattr(jax, "enable_x64"):  # a public context manager only since JAX 0.8; it was experimental before
+        jax = importlib.import_module("jax.experimental")
+    return jax.enable_x64(True)
+
+
+def vectorised(function: Callable[[Any], Any]) -> Vectorised:
+    """A function of one point, (d,) -> any array, for n points at once: vectorised, compiled, in double precision.
+
+    Points are padded to one of a few sizes, and taken 1024 at a time, which bounds the memory.
+    """
+    compiled = jax_module().jit(jax_module().vmap(function))
+
+    def evaluate(points: Floats) -> Floats:
+        blocks = [points[begin : begin + _SIZES[-1]] for begin in range(0, max(1, len(points)), _SIZES[-1])]
+        with double_precision():
+            values = [np.asarray(compiled(_padded(block)), dtype=np.float64)[: len(block)] for block in blocks]
+        return values[0] if len(values) == 1 else np.concatenate(values)
+
+    return evaluate
+
+
+def _padded(block: Floats) -> Floats:
+    """The points, the last one repeated up to the next of the sizes; zeros where there is none."""
+    if not len(block):
+        return np.zeros((_SIZES[0], *block.shape[1:]))
+    size = next(size for size in _SIZES if size >= len(block))
+    return block[np.minimum(np.arange(size), len(block) - 1)]
+
+
+@dataclass(frozen=True, eq=False)
+class TreeCoordinates:
+    """The arrays of a pytree as coordinates of one vector.
+
+    Attributes
+    ----------
+    structure : jax.tree_util.PyTreeDef
+    leaves : tuple of str
+        What each array is called, from the way to it: ``mu`` for ``{"mu": ...}`` or a field ``mu``, ``layers.0.bias``
+        for ``{"layers": [{"bias": ...}]}``, ``x`` and ``x.0`` where the pytree is an array or a sequence of them.
+    shapes : tuple of tuple of int
+        Of each array.
+    """
+
+    structure: Any
+    leaves: tuple[str, ...]
+    shapes: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, tree: Any, lead: int = 0) -> TreeCoordinates:
+        """The coordinates of a pytree like this one, without the first ``lead`` axes of each array.
+
+        Raises
+        ------
+        InputError
+            If it holds no arrays, or one with fewer axes than that.
+        """
+        found, structure = jax_module().tree_util.tree_flatten_with_path(tree)
+        if not found:
+            raise InputError(f"a pytree of arrays is wanted; received {type(tree).__name__} without any array")
+        names = tuple(_name(path) for path, _ in found)
+        shapes = tuple(_shape(name, leaf) for name, (_, leaf) in zip(names, found, strict=True))
+        for name, shape in zip(names, shapes, strict=True):
+            if len(shape) < lead:
+                raise InputError(f"{name} has shape {shape}; {lead} axes of draws are wanted before its own")
+        return cls(structure, names, tuple(shape[lead:] for shape in shapes))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the coordinates: ``mu``, ``theta[0]``, ``layers.0.bias[2]``."""
+        pairs = zip(self.leaves, self.shapes, strict=True)
+        return tuple(name for leaf, shape in pairs for name in indexed(leaf, positions(shape)))
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates d."""
+        return sum(int(np.prod(shape)) for shape in self.shapes)
+
+    def unravel(self, vector: Any) -> Any:
+        """The pytree of a vector, shape (d,), of NumPy or JAX."""
+        ends = np.cumsum([0, *(int(np.prod(shape)) for shape in self.shapes)])
+        parts = [vector[begin:end].reshape(s) for (begin, end), s in zip(pairwise(ends), self.shapes, strict=True)]
+        return jax_module().tree_util.tree_unflatten(self.structure, parts)
+
+    def of_vector(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """A function of the pytree as a function of the vector."""
+        return lambda vector: function(self.unravel(vector))
+
+    def ravel(self, tree: Any, lead: Sequence[int] = ()) -> Floats:
+        """The vectors of draws stacked along leading axes of each array, shape (*lead, d).
+
+        Raises
+        ------
+        InputError
+            If the pytree has another structure, or an array has another shape.
+        """
+        found, structure = jax_module().tree_util.tree_flatten(tree)
+        if structure != self.structure:
+            raise InputError(f"a pytree {self.structure} is wanted; received {structure}")
+        columns = []
+        for name, shape, leaf in zip(self.leaves, self.shapes, found, strict=True):
+            array = np.asarray(leaf, dtype=np.float64)
+            if array.shape != (*lead, *shape):
+                raise InputError(f"{name} has shape {array.shape}; {(*lead, *shape)} is wanted")
+            columns.append(array.reshape(*lead, -1))
+        return np.concatenate(columns, axis=-1)
+
+
+def _name(path: Sequence[Any]) -> str:
+    """What the way to a leaf is called."""
+    steps = [str(next(getattr(key, kind) for kind in ("key", "name", "idx") if hasattr(key, kind))) for key in path]
+    anonymous = not path or hasattr(path[0], "idx")
+    return ".".join(["x", *steps] if anonymous else steps)
+
+
+def _shape(name: str, leaf: Any) -> tuple[int, ...]:
+    """Shape of a leaf: an array, a number, or a `jax.ShapeDtypeStruct`."""
+    try:
+        return tuple(leaf.shape) if hasattr(leaf, "shape") else np.asarray(leaf, dtype=np.float64).shape
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is {type(leaf).__name__}; arrays of numbers are wanted in the pytree") from None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -98,39 +98,55 @@ class Model:
     @property
     def target(self) -> Target:
         """The posterior in unconstrained space, its coordinates numbered where the model has no labels for them."""
-        return self._target(self._names({}))
+        return self.target_named(self._names({}))
 
-    def bind(self, draws: Any) -> tuple[Target, Sample]:
-        """The target, and draws of the model's parameters as a sample of it.
+    def target_named(self, names: tuple[str, ...]) -> Target:
+        """The same with the names that a sample of it bears, whose labels may be the draws' own."""
+        return self.make_target(names, self.label)
+
+    def sample(self, draws: Any) -> Sample:
+        """Draws of the model's parameters as a sample in unconstrained space.
 
         Parameters
         ----------
         draws : object with draws of every free parameter, by name
-            As `as_sample` takes them. What else it holds (deterministic quantities, predictions) is left out.
+            As `as_sample` takes them. What else it holds (deterministic quantities, predictions) is left out. Of a
+            `Sample` chains, weights and costs are kept.
 
         Returns
         -------
-        Target, Sample
+        Sample
 
         Raises
         ------
         InputError
-            If a parameter has no draws, or draws of another shape or with other labels than the model's; if a draw
-            lies outside of the model's support; or if the score is not the gradient of the log density.
+            If a parameter has no draws, or draws of another shape or with other labels than the model's, or if a draw
+            lies outside of the model's support.
         """
-        variables = read_variables(draws, shapes={each.name: each.shape for each in self.parameters})
+        rows = replace(draws, chain=None, draw=None) if isinstance(draws, Sample) else draws
+        variables = read_variables(rows, shapes={each.name: each.shape for each in self.parameters})
         found = {each.name: self._draws_of(each, variables) for each in self.parameters}
         names = self._names({name: variable.labels for name, variable in found.items()})
         points = self.unconstrain({name: variable.rows.astype(np.float64) for name, variable in found.items()})
         self._require_inside(points, names, found)
+        if isinstance(draws, Sample):
+            kept = {name: getattr(draws, name) for name in ("weights", "cost", "chain", "draw")}
+            return Sample(points=points, names=names, **kept)
         chains, length = next(iter(found.values())).values.shape[:2]
-        sample = Sample(points=points.reshape(chains, length, -1), names=names)
-        target = self._target(names)
+        return Sample(points=points.reshape(chains, length, -1), names=names)
+
+    def bind(self, draws: Any) -> tuple[Target, Sample]:
+        """The target, and draws of the model's parameters as a sample of it: `sample`, and the score checked.
+
+        Raises
+        ------
+        InputError
+            As `sample` does, or if the score is not the gradient of the log density.
+        """
+        sample = self.sample(draws)
+        target = self.target_named(sample.names)
         check(target, sample)
         return target, sample
-
-    def _target(self, names: tuple[str, ...]) -> Target:
-        return self.make_target(names, self.label)
 
     def _names(self, labels: Mapping[str, Labels]) -> tuple[str, ...]:
         """Names of all unconstrained coordinates, the labels of the model's own first."""

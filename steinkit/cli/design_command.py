@@ -9,16 +9,14 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import click
-import numpy as np
 
 from steinkit import __version__
 from steinkit.cli.documents import as_json
-from steinkit.cli.options import target_for
+from steinkit.cli.named_target import NamedTarget
 from steinkit.cli.outputs import say
 from steinkit.cli.sample_options import as_flag, sampler_options
 from steinkit.errors import UsageError
 from steinkit.posterior import Posterior
-from steinkit.sample import Sample
 from steinkit.samplers import (
     RandomWalk,
     SequentialDesign,
@@ -136,7 +134,7 @@ def _average(given: dict[str, Any]) -> tuple[dict[str, Any], str]:
     scale = given["proposal_scale"]
     dim = len(scale) if isinstance(scale, list) else 1
     with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no result
-        posterior = target_for(given["target"], given.get("pairs", ()), Sample(points=np.zeros((1, dim))), False)[0]
+        posterior = NamedTarget({"target": given["target"], "options": given.get("pairs", ())}).target(dim)
         if not isinstance(posterior, Posterior):
             raise UsageError(f"a trial run needs a posterior, with data; {posterior.label!r} has none")
         trial = trial_run(

@@ -1,4 +1,4 @@
-"""Parts of the command line that commands share: how a target, its options and its bounds are written."""
+"""Parts of the command line that commands share: how options and bounds are written."""
 
 from __future__ import annotations
 
@@ -9,13 +9,9 @@ from typing import Any
 import click
 import numpy as np
 
-from steinkit.errors import InputError, UsageError
+from steinkit.errors import UsageError
 from steinkit.measures.options import UNITS
 from steinkit.sample import Floats, Sample
-from steinkit.target import Target
-from steinkit.targets import load_target, make_target
-
-_CHECKED_DRAWS = 10
 
 
 def key_values(pairs: Sequence[str]) -> dict[str, str]:
@@ -29,39 +25,6 @@ def key_values(pairs: Sequence[str]) -> dict[str, str]:
             raise UsageError(f"-p {key.strip()} is given twice")
         values[key.strip()] = value.strip()
     return values
-
-
-def is_user_code(name: str) -> bool:
-    """Whether a target is meant as ``path.py:attribute``; no built-in target has such a name."""
-    return ":" in name or name.endswith(".py")
-
-
-def target_for(name: str, pairs: Sequence[str], sample: Sample, check: bool) -> tuple[Target, tuple[str, ...]]:
-    """The target a user names, for a sample, and what its user should know of it.
-
-    A target from the user's own code that has a log density has its score checked against it at a few draws.
-    """
-    options = key_values(pairs)
-    if not is_user_code(name):
-        return make_target(name, options, sample.dim), ()
-    if options:
-        raise UsageError("-p options are for built-in targets; set them inside your Python file instead")
-    target = load_target(name)
-    return target, _check(target, sample) if check and target.can_be_checked else ()
-
-
-def _check(target: Target, sample: Sample) -> tuple[str, ...]:
-    """Compare the score with the log density at draws that carry weight."""
-    carried = np.flatnonzero(sample.probabilities > 0.0)
-    rows = np.unique(np.linspace(0, len(carried) - 1, _CHECKED_DRAWS).round().astype(int))
-    points = sample.points[carried[rows]]
-    try:
-        target.score(points)
-    except InputError:
-        return ()  # scoring fails likewise, and names the draw by its place in the sample, not among these few
-    if target.check(points).compared:
-        return ()
-    return ("finite differences were too inaccurate to check the target's score against its log density",)
 
 
 def bounds_for(texts: Sequence[str], sample: Sample) -> Floats | None:

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from steinkit.cli.options import bounds_for, is_user_code, target_for, units_for
+from steinkit.cli.named_target import NamedTarget
+from steinkit.cli.options import bounds_for, units_for
 from steinkit.cli.outputs import on_terminal, require_places
 from steinkit.cli.shared_options import flag_of
 from steinkit.describe.numbers import listed
@@ -64,6 +65,7 @@ class Request:
     files: tuple[str, ...]
     measures: tuple[Measure, ...]
     options: Mapping[str, Any]
+    named_target: NamedTarget
 
     @classmethod
     def of(cls, files: tuple[str, ...], options: Mapping[str, Any], why_once: str = "") -> Request:
@@ -73,7 +75,8 @@ class Request:
             raise UsageError(f"{doubled[0]} is named twice; {why_once}")
         for file in files:
             require_places(file, options["output"], options["plot"])
-        request = cls(files, tuple(map(find_measure, dict.fromkeys(options["measures"]))), options)
+        measures = tuple(map(find_measure, dict.fromkeys(options["measures"])))
+        request = cls(files, measures, options, NamedTarget(options))
         request._require_takers()
         return request
 
@@ -120,11 +123,11 @@ class Request:
 
     def read(self, file: str) -> Sample:
         """A sample as the options say."""
-        return read_sample(file, format=self.options["file_format"], columns=self.options["columns"])
+        return self.named_target.read(file)
 
     def task(self, file: str, sample: Sample) -> Task:
         """Target and settings for a sample, and for others like it."""
-        target, doubts = target_of(file, sample, self.options, needs_scores=self.needs_scores)
+        target, doubts = self.named_target.of_sample(file, sample, needs_scores=self.needs_scores)
         repeats = self._repeats(target) if "reference" in self.options else 0
         return Task(target, self._settings(sample), repeats, doubts, self._long_run(target, sample))
 
@@ -172,7 +175,7 @@ class Request:
             return 0
         obstacle = self._obstacle(target)
         if asked is None:
-            return 0 if obstacle or is_user_code(self.options["target"]) else _REFERENCE_BY_DEFAULT
+            return 0 if obstacle or self.named_target.is_user_code else _REFERENCE_BY_DEFAULT
         if asked and obstacle:
             raise UsageError(f"--reference {asked}: {obstacle}")
         return asked
@@ -184,7 +187,10 @@ class Request:
             return None
         from steinkit.discrepancy.reference import LongRun
 
-        run, named = LongRun(read_sample(file), file), self.named_as(target, sample)[0]
+        run, named = (
+            LongRun(self.named_target.in_coordinates(read_sample(file), file), file),
+            self.named_as(target, sample)[0],
+        )
         if target is None and sample.scores is not None and run.draws.scores is None:
             raise InputError(f"{file} stores no scores (columns score:NAME), as the sample does; add them, or --target")
         if set(named.names) <= set(run.draws.names):
@@ -212,23 +218,6 @@ def named_as(target: Target | None, sample: Sample, columns: Any) -> tuple[Sampl
     given, wanted = ", ".join(sample.names), ", ".join(known)
     note = f"the columns {given} were taken, in this order, for the target's coordinates {wanted}"
     return replace(sample, names=known), (note,)
-
-
-def target_of(
-    source: str, sample: Sample, options: Mapping[str, Any], *, needs_scores: bool
-) -> tuple[Target | None, tuple[str, ...]]:
-    """The target that options name, with doubts about it; None where the file's scores serve, or none are needed."""
-    if options["target"] is not None:
-        return target_for(options["target"], options["options"], sample, options["check"])
-    if options["options"]:
-        raise UsageError("-p options need the --target that they belong to")
-    if sample.scores is None and needs_scores:
-        where = "standard input" if source == "-" else source
-        raise UsageError(
-            f"{where} stores no scores (columns score:NAME) and no --target was given; name a built-in target "
-            "('steinkit targets' lists them), or your own as path.py:attribute"
-        )
-    return None, ()
 
 
 def _decides(option: Option) -> bool:

@@ -12,7 +12,8 @@ import click
 import numpy as np
 
 from steinkit.cli.documents import as_json
-from steinkit.cli.options import key_values, target_for
+from steinkit.cli.named_target import NamedTarget
+from steinkit.cli.options import key_values
 from steinkit.cli.outputs import say
 from steinkit.cli.sample_files import SAMPLE_FORMATS, deliver_sample, format_of, require_sample_place
 from steinkit.cli.sample_options import options_given, sampler_options
@@ -82,7 +83,7 @@ def _target(name: str, pairs: tuple[str, ...], options: dict[str, Any]) -> Targe
     """The target; where nothing else fixes its dimension, the length of --start or --proposal-scale does."""
     start, scale = options.get("start"), options.get("proposal_scale")
     dim = np.shape(start)[-1] if start is not None else len(scale) if isinstance(scale, list) else 1
-    return target_for(name, pairs, Sample(points=np.zeros((1, dim))), check=False)[0]
+    return NamedTarget({"target": name, "options": pairs}).target(dim)
 
 
 def _require_ready(sampler: Sampler, target: Target, options: dict[str, Any], file_format: str) -> None:

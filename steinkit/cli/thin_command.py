@@ -10,12 +10,12 @@ import click
 
 from steinkit import __version__
 from steinkit.cli.documents import as_json, sample_document
+from steinkit.cli.named_target import NamedTarget
 from steinkit.cli.options import bounds_for, units_for
 from steinkit.cli.outputs import say, warn
-from steinkit.cli.request import named_as, target_of
+from steinkit.cli.request import named_as
 from steinkit.cli.sample_files import SAMPLE_FORMATS, deliver_sample, format_of, require_sample_place
 from steinkit.cli.shared_options import file_options, setting_option, target_options
-from steinkit.files import read_sample
 from steinkit.measures.ksd import scaled_kernel
 from steinkit.measures.units import units_of_one
 
@@ -66,8 +66,9 @@ def thin(file: str, draws: int, **settings: Any) -> None:
     output, form = settings["output"], format_of(settings["output"], settings["output_format"], "--output-format")
     require_sample_place(output, settings["json_output"], file)
     with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no draw
-        sample = read_sample(file, format=settings["file_format"], columns=settings["columns"])
-        target, doubts = target_of(file, sample, settings, needs_scores=True)
+        named = NamedTarget(settings)
+        sample = named.read(file)
+        target, doubts = named.of_sample(file, sample, needs_scores=True)
         bounds = bounds_for(settings["bounds"], sample)
         sample, renamed = named_as(target, sample, settings["columns"])
         units, why = units_of_one(sample, target, {"units": units_for(settings["units"])})

@@ -12,25 +12,35 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from steinkit.adapters.model import Model
+from steinkit.adapters.recognition import as_model
 from steinkit.errors import InputError, UsageError, did_you_mean
 from steinkit.target import Target
 
 _MODULE_NAME = "steinkit_user_code"
+_MODELS = "a model of PyMC, NumPyro or Stan"
 _A = {"target": "a target", "operator": "an operator", "sampler": "a sampler"}
 
 
 def load_target(reference: str) -> Target:
-    """Run a file and make a target of one of its attributes.
+    """Run a file and make a target of one of its attributes: `load_target_or_model`, a model's target in its place."""
+    found = load_target_or_model(reference)
+    return found.target if isinstance(found, Model) else found
+
+
+def load_target_or_model(reference: str) -> Target | Model:
+    """Run a file and make a target, or a model that draws must be bound to, of one of its attributes.
 
     Parameters
     ----------
     reference : str
-        ``path.py:attribute``. The attribute is a `Target`; or a function without parameters that returns one;
-        or a score function of one parameter, (n, d) -> (n, d).
+        ``path.py:attribute``. The attribute is a `Target`; a model of PyMC, a NumPyro model that needs no arguments, or
+        a Stan model with the methods of BridgeStan's; a function without parameters that returns one of these; or a
+        score function of one parameter, (n, d) -> (n, d).
 
     Returns
     -------
-    Target
+    Target or Model
 
     Raises
     ------
@@ -62,7 +72,7 @@ def load_attribute(reference: str, what: str, kind: type | None = None, folder: 
     Raises
     ------
     UsageError, InputError
-        As in `load_target`; also if it is of another kind.
+        As in `load_target_or_model`; also if it is of another kind.
     """
     path, attribute = _split(str(folder / reference), what)
     module = _run(path)
@@ -123,21 +133,26 @@ def _explained(path: Path) -> Iterator[None]:
         raise InputError(f"{path}{line} raised {type(error).__name__}: {error}") from None
 
 
-def _as_target(found: Any, path: Path, reference: str) -> Target:
+def _as_target(found: Any, path: Path, reference: str) -> Target | Model:
     if isinstance(found, Target):
         return found
+    with _explained(path):
+        model = as_model(found)
+    if model is not None:
+        return model
     required = _required_parameters(found)
     if required == 0:
         with _explained(path):
             made = found()
-        if isinstance(made, Target):
-            return made
-        raise UsageError(f"{reference} must return a steinkit.Target; it returned {type(made).__name__}")
+            returned = made if isinstance(made, Target) else as_model(made)
+        if returned is not None:
+            return returned
+        raise UsageError(f"{reference} must return a steinkit.Target, or {_MODELS}; it returned {type(made).__name__}")
     if required == 1:
         return Target(score=found, label=reference)
     what = type(found).__name__ if required is None else f"a function of {required} parameters"
     raise UsageError(
-        f"{reference} must be a steinkit.Target, a function without parameters that returns one, or a score "
+        f"{reference} must be a steinkit.Target, {_MODELS}, a function without parameters that returns one, or a score "
         f"function (n, d) -> (n, d); it is {what}"
     )
 

@@ -89,7 +89,7 @@ def test_two_files_do_not_share_a_module(tmp_path):
         ("zzz", sk.UsageError, "no attribute 'zzz'; it defines .*make"),
         ("number", sk.UsageError, "it is int"),
         ("two", sk.UsageError, "it is a function of 2 parameters"),
-        ("make_number", sk.UsageError, "must return a steinkit.Target; it returned int"),
+        ("make_number", sk.UsageError, "must return a steinkit.Target, or a model of .*; it returned int"),
         ("make_nothing", sk.InputError, r"model\.py, line 25 raised ZeroDivisionError: division by zero"),
     ],
 )

@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+import steinkit as sk
+
+SCHOOLS = ("Choate", "Deerfield", "Andover")
+EFFECTS = np.array([28.0, 8.0, -3.0])
+ERRORS = np.array([15.0, 10.0, 16.0])
+
+
+def test_without_pytorch_the_command_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(sk.MissingDependencyError, match=r"PyTorch .*pip install 'steinkit\[torch\]'"):
+        sk.from_torch(lambda x: x, np.zeros((3, 2)))
+
+
+@pytest.fixture(name="torch")
+def pytorch():
+    return pytest.importorskip("torch")
+
+
+def correlated(torch, n=200):
+    """Draws of a Gaussian, its precision matrix, and their score in closed form."""
+    precision = np.array([[2.0, 0.6], [0.6, 1.0]])
+    points = np.random.default_rng(1).multivariate_normal([1.0, -2.0], np.linalg.inv(precision), n)
+    return torch.tensor(points), torch.tensor(precision), -(points - [1.0, -2.0]) @ precision
+
+
+def test_score_of_a_function_of_one_point(torch):
+    draws, precision, wanted = correlated(torch)
+    mean = torch.tensor([1.0, -2.0])  # single precision: it is the argument that counts
+    target, sample = sk.from_torch(lambda x: -0.5 * (x - mean) @ precision @ (x - mean), draws, names=["a", "b"])
+    np.testing.assert_allclose(target.score(sample.points), wanted, rtol=1e-12, atol=1e-12)
+    assert sample.names == target.names == ("a", "b")
+    np.testing.assert_array_equal(sample.points, draws.numpy())
+
+
+def test_function_of_a_batch_distribution_and_branches(torch):
+    draws, precision, wanted = correlated(torch, n=30)
+    mean = torch.tensor([1.0, -2.0], dtype=torch.float64)
+
+    def of_a_batch(x):
+        assert x.ndim == 2
+        return -0.5 * torch.einsum("ni,ij,nj->n", x - mean, precision, x - mean)
+
+    def with_a_branch(x):
+        if x[0].item() > 100.0:
+            return x.sum()
+        return -0.5 * (x - mean) @ precision @ (x - mean)
+
+    distribution = torch.distributions.MultivariateNormal(mean, precision_matrix=precision)
+    for form in (of_a_batch, with_a_branch, distribution):
+        target, sample = sk.from_torch(form, draws)
+        np.testing.assert_allclose(target.score(sample.points), wanted, rtol=1e-10, atol=1e-10)
+
+
+def test_more_points_than_one_block_holds(torch):
+    draws, precision, wanted = correlated(torch, n=2500)
+    shift = torch.tensor([1.0, -2.0]).double()
+    target, sample = sk.from_torch(lambda x: -0.5 * (x - shift) @ precision @ (x - shift), draws)
+    np.testing.assert_allclose(target.score(sample.points), wanted, rtol=1e-12, atol=1e-12)
+
+
+def test_shapes_of_one_tensor(torch):
+    flat = torch.randn(40, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    target, sample = sk.from_torch(lambda x: -0.5 * x**2, flat)
+    np.testing.assert_allclose(target.score(sample.points)[:, 0], -flat.numpy())
+    target, sample = sk.from_torch(lambda x: -0.5 * (x**2).sum(), flat.reshape(2, 10, 2))
+    assert sample.chain.tolist() == [0] * 10 + [1] * 10
+    np.testing.assert_allclose(target.score(sample.points), -flat.numpy().reshape(20, 2))
+
+
+def test_draws_with_a_history_in_single_precision(torch):
+    draws = torch.randn(20, 2, generator=torch.Generator().manual_seed(1), requires_grad=True)
+    target, sample = sk.from_torch(lambda x: -0.5 * (x**2).sum(), draws)
+    np.testing.assert_array_equal(sample.points, draws.detach().double().numpy())
+    assert draws.grad is None
+    with torch.no_grad():
+        np.testing.assert_array_equal(target.score(sample.points), -sample.points)
+
+
+def schools(torch):
+    """Three schools in constrained parameters, and draws of them that any model could have made."""
+    y, sigma = torch.tensor(EFFECTS), torch.tensor(ERRORS)
+
+    def log_density(draw):
+        normal = torch.distributions.Normal
+        prior = normal(0.0, 5.0).log_prob(draw["mu"]) - torch.log1p((draw["tau"] / 5.0) ** 2)
+        given = normal(draw["mu"], draw["tau"]).log_prob(draw["theta"]).sum()
+        return prior + given + normal(draw["theta"], sigma).log_prob(y).sum()
+
+    make = np.random.default_rng(2)
+    draws = {"mu": make.normal(0, 5, 50), "tau": np.exp(make.normal(1, 1, 50)), "theta": make.normal(3, 5, (50, 3))}
+    return log_density, {name: torch.tensor(values) for name, values in draws.items()}
+
+
+def test_parameters_by_name_with_constraints(torch):
+    log_density, draws = schools(torch)
+    positive = torch.distributions.constraints.positive
+    target, sample = sk.from_torch(log_density, draws, constraints={"tau": positive}, names={"theta": SCHOOLS})
+    assert sample.names == ("mu", "log tau", "theta[Choate]", "theta[Deerfield]", "theta[Andover]")
+    mu, tau, theta = (draws[name].numpy() for name in ("mu", "tau", "theta"))
+    np.testing.assert_allclose(sample.points, np.column_stack([mu, np.log(tau), theta]), rtol=1e-12)
+    off = theta - mu[:, None]
+    by_hand = np.column_stack(
+        [
+            -mu / 25.0 + off.sum(axis=1) / tau**2,
+            -2.0 * tau**2 / (25.0 + tau**2) + 1.0 - 3.0 + (off**2).sum(axis=1) / tau**2,
+            -off / tau[:, None] ** 2 + (EFFECTS - theta) / ERRORS**2,
+        ]
+    )
+    np.testing.assert_allclose(target.score(sample.points), by_hand, rtol=1e-10, atol=1e-12)
+
+
+def test_simplex_in_one_dimension_less(torch):
+    """The Dirichlet's log density in free coordinates, by finite differences of SciPy's density and Jacobian."""
+    alpha = np.array([13.0, 31.0, 9.0])
+    shares = np.random.default_rng(3).dirichlet(alpha, 60)
+    target, sample = sk.from_torch(
+        lambda draw: ((torch.tensor(alpha) - 1.0) * draw["w"].log()).sum(),
+        {"w": torch.tensor(shares)},
+        constraints={"w": torch.distributions.constraints.simplex},
+    )
+    assert sample.names == ("simplex w[0]", "simplex w[1]")
+
+    def broken(x):  # sticks broken one after the other: the first takes expit(x1 - log 2) of the whole
+        first = special.expit(x[0] - np.log(2.0))
+        return np.array([first, (1.0 - first) * special.expit(x[1])])
+
+    def log_density(x):
+        w, h = broken(x), 1e-5
+        jacobian = np.column_stack([(broken(x + h * e) - broken(x - h * e)) / (2 * h) for e in np.eye(2)])
+        return stats.dirichlet.logpdf(w, alpha) + np.log(abs(np.linalg.det(jacobian)))
+
+    for k in (0, 7):
+        x = sample.points[k]
+        np.testing.assert_allclose(broken(x), shares[k, :2], rtol=1e-12)
+        slope = [(log_density(x + 1e-4 * e) - log_density(x - 1e-4 * e)) / 2e-4 for e in np.eye(2)]
+        np.testing.assert_allclose(target.score(x[None])[0], slope, rtol=1e-4)
+
+
+def test_chains_are_chains_only_if_it_is_said(torch):
+    values = torch.randn(4, 25, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    _, sample = sk.from_torch(lambda draw: -0.5 * (draw["x"] ** 2).sum(), {"x": values}, by_chain=True)
+    assert (len(sample), sample.dim, sample.chain.max()) == (100, 3, 3)
+    _, sample = sk.from_torch(lambda draw: -0.5 * (draw["x"] ** 2).sum(), {"x": values})
+    assert (len(sample), sample.dim, sample.names[3]) == (4, 75, "x[1,0]")
+
+
+def normal(x):
+    return -0.5 * (x**2).sum()
+
+
+@pytest.mark.parametrize(
+    ("log_density", "said"),
+    [
+        (lambda x: -0.5 * x**2, r"returned shape \(2,\), for the first 2 together it returned shape \(2, 2\); sum"),
+        (lambda x: 1.0, "returned float, no tensor"),
+        (lambda x: -0.5 * (x.detach() ** 2).sum(), r"differentiate; compute it with PyTorch alone, without \.detach"),
+        (lambda x: -0.5 * (x[0] ** 2 + x[1].detach() ** 2), "the score is not the gradient"),
+        (lambda x: x.no_such_thing(), r"raised AttributeError at .*test_torch\.py"),
+        (lambda x: (x / x.shape[0] ** 0.5).sum(dim=1), "alone and .* beside another"),
+        (3.0, "must be a function or a distribution with log_prob; received float"),
+    ],
+)
+def test_functions_that_are_no_log_density(torch, log_density, said):
+    draws = torch.randn(20, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    with pytest.raises(sk.SteinkitError, match=said):
+        sk.from_torch(log_density, draws)
+
+
+def test_data_in_single_precision_are_told_apart(torch):
+    X = torch.ones(5, 2)
+    with pytest.raises(sk.InputError, match=r"double precision: convert what it closes over with \.double\(\)"):
+        sk.from_torch(lambda x: -((X @ x) ** 2).sum(), torch.ones(4, 2))
+
+
+def test_draws_that_are_not_finite_or_outside(torch):
+    draws = torch.zeros(10, 2)
+    draws[3, 1] = torch.nan
+    with pytest.raises(sk.InputError, match="row 4, column 'x2' is nan"):
+        sk.from_torch(normal, draws)
+    constraints = torch.distributions.constraints
+    with pytest.raises(sk.InputError, match=r"draw 2 of tau is -1.0, which is outside of its constraint"):
+        sk.from_torch(
+            lambda draw: -draw["tau"], {"tau": torch.tensor([1.0, -1.0])}, constraints={"tau": constraints.positive}
+        )
+    with pytest.raises(sk.InputError, match=r"discrete variables \(k\)"):
+        sk.from_torch(lambda draw: -(draw["x"] ** 2), {"x": torch.zeros(4), "k": torch.zeros(4, dtype=torch.int64)})
+    with pytest.raises(sk.InputError, match="PyTorch has no bijection onto"):
+        sk.from_torch(
+            lambda draw: draw["S"].sum(),
+            {"S": torch.eye(2).repeat(3, 1, 1)},
+            constraints={"S": constraints.positive_definite},
+        )
+    with pytest.raises(sk.UsageError, match=r"no draws of 'tua'; did you mean \"?'?tau"):
+        sk.from_torch(lambda draw: -draw["tau"], {"tau": torch.ones(3)}, constraints={"tua": constraints.positive})

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steinkit.describe.display import Displayed, named
 from steinkit.errors import InputError
-from steinkit.sample import Floats, Integers, Sample
+from steinkit.sample import Floats, Integers, Sample, default_names
 
 
 @dataclass(frozen=True, eq=False)
-class Draws:
+class Draws(Displayed):
     """Draws of several chains of one sampler.
 
     Parameters
@@ -76,6 +77,12 @@ class Draws:
                 f"lengths must hold a number of draws for each chain, at most {self.points.shape[1]}; "
                 f"received {self.lengths}"
             )
+
+    def __repr__(self) -> str:
+        chains, most, dim = self.points.shape
+        each = f"{most} draws" if self.lengths is None else f"{self.lengths.min()} to {self.lengths.max()} draws"
+        how = ", ".join(f"{name}={value!r}" for name, value in self.settings.items() if np.ndim(value) == 0)
+        return f"<Draws of {chains} chains of {each}, d = {dim}: {named(self.names or default_names(dim))}; {how}>"
 
     @property
     def chains(self) -> int:

@@ -6,6 +6,10 @@ modules they live in stand in ``__init__.pyi``.
 
 import lazy_loader
 
+from steinkit.describe.display import display_with
+
 __version__ = "0.1.0"
+
+display_with("steinkit.report.notebook", "as_html")
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

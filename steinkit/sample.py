@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from steinkit.describe.display import Displayed, named
 from steinkit.errors import InputError
 from steinkit.repeats import first_occurrences
 
@@ -22,7 +23,7 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class Sample(Displayed):
     """Draws that claim to represent a target distribution.
 
     Parameters
@@ -67,6 +68,13 @@ class Sample:
         values["draw"] = _integers(_column(draw, "draw", n, layout), "draw")
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        chains = 1 if self.chain is None else len(np.unique(self.chain))
+        labelled = f" in {chains} chains" if chains > 1 else ""
+        stored = [name for name in ("weights", "scores", "cost") if getattr(self, name) is not None]
+        also = f"; with {', '.join(stored)}" if stored else ""
+        return f"<Sample of {len(self)} draws{labelled}, d = {self.dim}: {named(self.names)}{also}>"
 
     def __len__(self) -> int:
         return len(self.points)
@@ -207,6 +215,9 @@ class DistinctSample:
     first: Integers
     inverse: Integers
     names: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"<DistinctSample of {len(self)} points, d = {self.dim}: {named(self.names)}>"
 
     def __len__(self) -> int:
         return len(self.points)

@@ -37,6 +37,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from steinkit.describe.display import Brief
 from steinkit.errors import SolverError, UsageError
 from steinkit.sample import Floats
 
@@ -55,8 +56,8 @@ _TOLERANCE = 1e-10  # of the linear program; the smallest HiGHS takes
 _MASS_PENALTY = 1e3  # weight of the row "the masses sum to one" in the least squares problem
 
 
-@dataclass(frozen=True, eq=False)
-class Correction:
+@dataclass(frozen=True, eq=False, repr=False)
+class Correction(Brief):
     """A discrete law that, added to N(0, sigma^2), is nearly the standard logistic.
 
     Attributes

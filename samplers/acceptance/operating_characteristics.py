@@ -33,6 +33,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.describe.display import Brief
 from steinkit.errors import UsageError
 from steinkit.sample import Floats
 from steinkit.samplers.arguments import number, share
@@ -51,8 +52,8 @@ _MOST_LOOKS = 10_000
 _LARGEST_MEAN = 1e100
 
 
-@dataclass(frozen=True, eq=False)
-class OperatingCharacteristics:
+@dataclass(frozen=True, eq=False, repr=False)
+class OperatingCharacteristics(Brief):
     """What a sequential test does at each of the given means.
 
     Attributes

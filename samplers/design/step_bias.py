@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from steinkit.describe.display import Brief
 from steinkit.sample import Floats
 from steinkit.samplers.acceptance.operating_characteristics import interim_looks, operating_characteristics
 from steinkit.samplers.arguments import number
@@ -36,8 +37,8 @@ _TABLE = 240
 _GROWTH = 7.5
 
 
-@dataclass(frozen=True, eq=False)
-class AcceptanceBias:
+@dataclass(frozen=True, eq=False, repr=False)
+class AcceptanceBias(Brief):
     """Effect of a sequential test on each of n moves.
 
     Attributes

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.describe.display import Brief
 from steinkit.errors import InputError
 from steinkit.posterior import Posterior
 from steinkit.sample import Floats
@@ -30,8 +31,8 @@ from steinkit.samplers.chains.proposals import Proposal
 from steinkit.samplers.chains.run import run_chains
 
 
-@dataclass(frozen=True, eq=False)
-class TrialRun:
+@dataclass(frozen=True, eq=False, repr=False)
+class TrialRun(Brief):
     """Moves that a chain proposed, for designing the tests of longer ones.
 
     Parameters

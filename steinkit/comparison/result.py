@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from steinkit import __version__
 from steinkit.describe.comparison import text
+from steinkit.describe.display import Displayed
 from steinkit.errors import SteinkitError, reservations
 from steinkit.measures import Measurement, find_measure
 from steinkit.sample import Sample
@@ -46,7 +47,7 @@ class ComparedSample:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Displayed):
     """Samples measured alike, and their order.
 
     Attributes

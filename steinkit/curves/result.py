@@ -12,6 +12,7 @@ import numpy as np
 from steinkit import __version__
 from steinkit.curves.rates import Flags
 from steinkit.describe.curve import text
+from steinkit.describe.display import Displayed
 from steinkit.errors import reservations
 from steinkit.measures import find_measure
 from steinkit.sample import Floats
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class Curve(Displayed):
     """A measure against the number of draws.
 
     Attributes

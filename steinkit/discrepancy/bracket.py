@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from steinkit.describe.display import Brief, Displayed
 from steinkit.describe.numbers import rounded_outwards
 from steinkit.sample import Floats
 
 
-class Bracketed:
+class Bracketed(Displayed):
     """A number that is known to lie in [lower, upper]."""
 
     lower: float
@@ -34,8 +35,8 @@ class Bracketed:
         return "[{}, {}]".format(*rounded_outwards(self.lower, self.upper))
 
 
-@dataclass(frozen=True, eq=False)
-class Reference:
+@dataclass(frozen=True, eq=False, repr=False)
+class Reference(Brief):
     """Discrepancies of right samples: of independent draws from the target, or of blocks of a long run.
 
     Attributes

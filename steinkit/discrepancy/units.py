@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.describe.display import Brief
 from steinkit.errors import InputError, UsageError, did_you_mean
 from steinkit.sample import DistinctSample, Floats, as_sample, default_names
 from steinkit.target import Seed, Target
@@ -28,8 +29,8 @@ _KINDS = ("own", "reference", "pilot", "given", "raw")
 _WANTED = "'own', 'raw', or a scale for each coordinate"
 
 
-@dataclass(frozen=True, eq=False)
-class Units:
+@dataclass(frozen=True, eq=False, repr=False)
+class Units(Brief):
     """Centre and scale of every coordinate.
 
     Attributes

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.chains import chain_diagnostics
+from steinkit.describe.display import Displayed
 from steinkit.describe.numbers import probability
 from steinkit.describe.render import running_text
 from steinkit.describe.statement import cautioned
@@ -51,7 +52,7 @@ _UNTESTED = ("shares of modes that lie apart", "modes or regions that no draw ha
 
 
 @dataclass(frozen=True, eq=False)
-class Verdict:
+class Verdict(Displayed):
     """What the tests say of a sample.
 
     Attributes

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from steinkit import __version__
+from steinkit.describe.display import Displayed
 from steinkit.describe.settings import setting_key
 from steinkit.describe.sweep import text
 from steinkit.errors import Caution, InputError, about, reservations
@@ -21,7 +22,7 @@ Record = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
-class SweepResult:
+class SweepResult(Displayed):
     """A sweep's cells and the settings chosen from them.
 
     Attributes

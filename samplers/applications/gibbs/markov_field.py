@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from steinkit.describe.display import Brief
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats
 from steinkit.samplers.arguments import positive, whole
@@ -45,8 +46,8 @@ class FieldTerms(NamedTuple):
     pairs: NDArray[np.uint16]
 
 
-@dataclass(frozen=True, eq=False)
-class MarkovField:
+@dataclass(frozen=True, eq=False, repr=False)
+class MarkovField(Brief):
     """Dense three-way Markov random field.
 
     Parameters

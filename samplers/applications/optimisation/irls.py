@@ -26,6 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.describe.display import Brief
 from steinkit.errors import InputError, UsageError, did_you_mean
 from steinkit.sample import Floats, Integers
 from steinkit.samplers.applications.optimisation.direction_test import wrong_direction_probability
@@ -40,8 +41,8 @@ _CARRIED = ("data", "size", "nothing")
 _BLOCK = 65536
 
 
-@dataclass(frozen=True, eq=False)
-class IRLSResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class IRLSResult(Brief):
     """Where IRLS went, and what it read.
 
     Attributes

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.describe.display import Brief
 from steinkit.errors import InputError
 from steinkit.sample import Floats
 from steinkit.samplers.applications.optimisation.losses import loss_named
@@ -24,8 +25,8 @@ from steinkit.samplers.applications.optimisation.regression_data import regressi
 from steinkit.samplers.arguments import number, positive, whole
 
 
-@dataclass(frozen=True, eq=False)
-class StochasticGradientResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class StochasticGradientResult(Brief):
     """Where stochastic gradient descent went.
 
     Attributes

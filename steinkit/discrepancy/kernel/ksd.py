@@ -26,6 +26,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.describe.display import Displayed
 from steinkit.discrepancy.kernel.base_kernels import BaseKernel, kernel_of
 from steinkit.discrepancy.kernel.rounding import pair_sum_rounding
 from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, run_pieces, stein_kernel_at, stein_kernel_for
@@ -42,7 +43,7 @@ _ROWS_AT_ONCE = 64
 
 
 @dataclass(frozen=True, eq=False)
-class KernelSteinDiscrepancy:
+class KernelSteinDiscrepancy(Displayed):
     """A kernel Stein discrepancy. The n points are the sample's distinct points in order of first appearance.
 
     Attributes

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
+from steinkit.describe.display import Displayed
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.kernel.boundary import boundary_factor
 from steinkit.discrepancy.modes import far_apart
@@ -43,7 +44,7 @@ class ChainMoments:
 
 
 @dataclass(frozen=True, eq=False)
-class MomentSteinDiscrepancy:
+class MomentSteinDiscrepancy(Displayed):
     """Means of features that are zero under the target, in standard units, and what they prove against it.
 
     Attributes

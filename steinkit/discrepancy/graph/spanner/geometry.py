@@ -68,6 +68,9 @@ class Graph:
         object.__setattr__(self, "edges", edges)
         object.__setattr__(self, "lengths", lengths)
 
+    def __repr__(self) -> str:
+        return f"<Graph of {self.n_points} points, {len(self.edges)} edges>"
+
     def __len__(self) -> int:
         return len(self.edges)
 

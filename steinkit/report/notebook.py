@@ -1,0 +1,93 @@
+"""What a notebook shows of a sample or a result: the words of the terminal, and one small picture beside them."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from steinkit import plots
+from steinkit.comparison import Comparison
+from steinkit.curves import Curve
+from steinkit.describe.numbers import number
+from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
+from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy
+from steinkit.discrepancy.sliced.discrepancy import SlicedSteinDiscrepancy
+from steinkit.discrepancy.verdict import Verdict
+from steinkit.report.elements import Drawing
+from steinkit.report.pictures import drawing, on_axes
+from steinkit.sample import Sample
+from steinkit.samplers.draws import Draws
+from steinkit.sweeps.result import SweepResult
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+_WIDTH = 6.0  # inches
+_MOST_ROWS = 12  # coordinates in the table of a sample
+_MOST_MOMENTS = 12  # coordinates of a matrix of moments that can still be read
+
+
+def as_html(shown: Any) -> str:
+    """HTML for a notebook.
+
+    Parameters
+    ----------
+    shown : Sample, Draws or result
+    """
+    sample = shown.to_sample() if isinstance(shown, Draws) else shown if isinstance(shown, Sample) else None
+    rows = [] if sample is None else _rows(sample)
+    return _template().render(
+        paragraphs=_words(shown).split("\n\n"),
+        listing=_listing(shown),
+        picture=_picture(shown),
+        rows=rows,
+        left_out=0 if sample is None else sample.dim - len(rows),
+    )
+
+
+def _words(shown: Any) -> str:
+    """What the terminal says."""
+    if isinstance(shown, Verdict | GraphSteinDiscrepancy | Curve):
+        return shown.summary()
+    return repr(shown).strip("<>")
+
+
+def _listing(shown: Any) -> str:
+    """Tables of the terminal, whose columns must stay below each other."""
+    if isinstance(shown, Comparison):
+        return shown.table()
+    return shown.summary() if isinstance(shown, SweepResult) else ""
+
+
+def _picture(shown: Any) -> Drawing | None:
+    if isinstance(shown, Verdict):
+        height = 1.6 + 0.4 * len(shown.blame)
+        return on_axes(lambda ax: plots.verdict(shown, ax), _WIDTH, height) if shown.blame else None
+    if isinstance(shown, Comparison):
+        return on_axes(lambda ax: plots.comparison(shown, ax), _WIDTH, 1.6 + 0.45 * len(shown.samples))
+    if isinstance(shown, Curve):
+        return on_axes(lambda ax: plots.curve(shown, ax), _WIDTH, 4.0)
+    if isinstance(shown, MomentSteinDiscrepancy) and len(shown.names) > _MOST_MOMENTS:
+        return None
+    if isinstance(shown, GraphSteinDiscrepancy | SlicedSteinDiscrepancy | MomentSteinDiscrepancy):
+        return drawing(plots.picture(shown))
+    return None
+
+
+def _rows(sample: Sample) -> list[tuple[str, str, str]]:
+    """Name, weighted mean and standard deviation of the first coordinates."""
+    p = sample.probabilities
+    points = sample.points[:, :_MOST_ROWS]
+    mean = p @ points
+    spread = (p @ (points - mean) ** 2) ** 0.5
+    return [(name, number(a), number(b)) for name, a, b in zip(sample.names, mean, spread, strict=False)]
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("steinkit.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    return environment.get_template("notebook.html")

@@ -1,0 +1,78 @@
+"""What a notebook shows: the words of the terminal beside a picture, and names that cannot become markup."""
+
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit.samplers import rwmh
+
+TARGET = sk.targets.Normal(0.0, dim=2)
+DRAWS = np.random.default_rng(0).normal(size=(400, 2)) * [1.0, 1.5]
+
+
+def parsed(shown):
+    """The HTML as a tree, which no unescaped name survives."""
+    return ElementTree.fromstring(
+        shown._repr_html_().replace(" alt=", " data-alt=").replace('">\n</div>', '"/>\n</div>')
+    )
+
+
+def words(shown):
+    return " ".join("".join(parsed(shown).itertext()).split())
+
+
+def pictures(shown):
+    return [image.get("src")[:26] for image in parsed(shown).iter("img")]
+
+
+def test_a_verdict_says_what_the_terminal_says_beside_its_picture():
+    found = sk.verdict(DRAWS, TARGET)
+    assert words(found) == " ".join(found.summary().split())
+    assert pictures(found) == ["data:image/svg+xml;base64,"]
+
+
+def test_a_verdict_without_a_fault_has_no_empty_picture():
+    assert pictures(sk.verdict(DRAWS / [1.0, 1.5], TARGET)) == []
+
+
+@pytest.mark.parametrize(
+    ("measure", "has_picture"),
+    [
+        (sk.graph_stein_discrepancy, True),
+        (sk.sliced_stein_discrepancy, True),
+        (sk.moment_stein_discrepancy, True),
+        (sk.kernel_stein_discrepancy, False),
+    ],
+)
+def test_results_show_their_number(measure, has_picture):
+    found = measure(DRAWS[:60], TARGET)
+    assert str(found.value)[:4] in words(found) or f"{found.value:.3g}"[:4] in words(found)
+    assert bool(pictures(found)) == has_picture
+
+
+def test_a_comparison_shows_the_table_of_the_terminal():
+    found = sk.compare({"wide": DRAWS, "right": DRAWS / [1.0, 1.5]}, TARGET)
+    assert parsed(found).find("pre").text.strip() == found.table().strip()
+    assert len(pictures(found)) == 1
+
+
+def test_a_sample_shows_moments_of_its_first_coordinates():
+    names = tuple(f"<b>{k}" for k in range(15))
+    shown = parsed(sk.Sample(np.random.default_rng(1).normal(size=(50, 15)) + 7.0, names=names))
+    rows = [[cell.text for cell in row] for row in shown.iter("tr")][1:]
+    assert [row[0] for row in rows] == list(names[:12])
+    assert all(6.0 < float(row[1]) < 8.0 and 0.5 < float(row[2]) < 1.5 for row in rows)
+    assert "and 3 more" in "".join(shown.itertext())
+
+
+def test_draws_of_a_sampler_are_shown_as_a_sample():
+    draws = rwmh(TARGET, draws=30, chains=2, proposal_scale=1.0)
+    assert len(list(parsed(draws).iter("tr"))) == 3
+    assert repr(draws).startswith("<Draws of 2 chains of 30 draws, d = 2: x1, x2; sampler='rwmh'")
+
+
+def test_a_sweep_and_a_curve_are_shown(tmp_path):
+    found = sk.curve(DRAWS[:, :1], sk.targets.Normal(), n=[10, 20, 40, 80], measure="graph")
+    assert len(pictures(found)) == 1

@@ -6,6 +6,7 @@ from .chains import ChainDiagnostics as ChainDiagnostics
 from .chains import chain_diagnostics as chain_diagnostics
 from .comparison import Comparison as Comparison
 from .comparison import compare as compare
+from .containers.reading import as_sample as as_sample
 from .curves import Curve as Curve
 from .curves import curve as curve
 from .discrepancy.classical.discrepancy import ClassicalSteinDiscrepancy as ClassicalSteinDiscrepancy

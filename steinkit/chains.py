@@ -28,8 +28,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.containers.reading import as_sample
 from steinkit.errors import Caution, cautious, reservations
-from steinkit.sample import Floats, Integers, Sample, as_sample
+from steinkit.sample import Floats, Integers, Sample
 
 _FEWEST = 4  # draws of a chain below which arviz-stats gives no number
 _TAILS = (0.05, 0.95)

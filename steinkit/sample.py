@@ -258,26 +258,6 @@ class DistinctSample:
         return int((self.inverse < 0).sum())
 
 
-def as_sample(draws: Sample | ArrayLike) -> Sample:
-    """Return ``draws`` as a `Sample`.
-
-    Arrays of shape (n,), (n, d) or (chains, draws, d) are wrapped; a data frame's columns name the coordinates.
-    """
-    if isinstance(draws, Sample):
-        return draws
-    columns = list(getattr(draws, "columns", ()))
-    names = tuple(columns) if columns and all(isinstance(name, str) for name in columns) else ()
-    return Sample(points=_layered(draws), names=names)
-
-
-def _layered(draws: ArrayLike) -> NDArray[Any]:
-    """The draws as an array, of whatever it holds."""
-    try:
-        return np.asarray(draws)
-    except ValueError:
-        raise InputError("draws must all have the same number of coordinates; received rows that differ") from None
-
-
 def default_names(dim: int) -> tuple[str, ...]:
     """``x1, x2, ...``: the names of coordinates that nobody named."""
     return tuple(f"x{k + 1}" for k in range(dim))
@@ -316,6 +296,8 @@ def _floats(values: ArrayLike, what: str) -> Floats:
         array = np.asarray(values)
         if array.dtype.kind not in "fiub":
             raise TypeError(f"numbers of type {array.dtype}")
+        if np.ma.is_masked(values):
+            raise TypeError(f"an array with {np.ma.count_masked(values)} masked entries, which are no draws")
         return np.array(array, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{what} must be an array of real numbers; received {error}") from None

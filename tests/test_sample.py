@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import steinkit as sk
-from steinkit.sample import as_sample
+from steinkit.containers.reading import as_sample
 
 
 def test_shapes_accepted():

@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike
 
 from steinkit.comparison.ranking import rank_groups
 from steinkit.comparison.result import ComparedSample, Comparison
+from steinkit.containers.reading import as_sample
+from steinkit.containers.xarray_objects import is_xarray
 from steinkit.errors import Caution, InputError, SolverError, SteinkitError, UsageError, about, cautious
 from steinkit.measures import Measurement, default_measure, find_measure, take_measure
 from steinkit.measures.judging import Judging
@@ -19,7 +21,7 @@ from steinkit.measures.registry import require_taken
 from steinkit.measures.scoring import measured_reference
 from steinkit.measures.units import units_of_several
 from steinkit.runtime.progress import progress_bar
-from steinkit.sample import Sample, as_sample
+from steinkit.sample import Sample
 from steinkit.target import Seed, Target
 
 if TYPE_CHECKING:
@@ -145,8 +147,11 @@ def _units(
 
 
 def _require_sensible(samples: Mapping[str, Any], measures: tuple[str, ...]) -> None:
-    if not isinstance(samples, Mapping):
-        raise UsageError(f"samples must be a mapping of names to samples; received {type(samples).__name__}")
+    if not isinstance(samples, Mapping) or is_xarray(samples):
+        raise UsageError(
+            "samples must be a mapping of names to samples, such as {'nuts': draws}; received "
+            f"{type(samples).__name__}"
+        )
     if not samples:
         raise UsageError("there is no sample to compare; give one or more, each with a name")
     if not measures:

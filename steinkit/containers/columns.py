@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steinkit.containers.column_names import entries_of
 from steinkit.containers.messages import listed
 from steinkit.errors import InputError, UsageError, did_you_mean
 from steinkit.sample import Floats, Integers, Sample
@@ -62,7 +63,7 @@ class Columns:
         )
 
 
-def sort_columns(header: Sequence[str], source: str) -> Columns:
+def sort_columns(header: Sequence[str], source: str, reserved: Sequence[str] = RESERVED) -> Columns:
     """Tell coordinates, scores and reserved columns apart.
 
     Parameters
@@ -71,6 +72,8 @@ def sort_columns(header: Sequence[str], source: str) -> Columns:
         Column names in the order of the file.
     source : str
         Name of the file, for messages.
+    reserved : sequence of str
+        Names that are not coordinates here.
 
     Raises
     ------
@@ -80,7 +83,7 @@ def sort_columns(header: Sequence[str], source: str) -> Columns:
     """
     require_distinct(header, source)
     position = {name: k for k, name in enumerate(header)}
-    names = tuple(name for name in header if name not in RESERVED and not name.startswith(SCORE))
+    names = tuple(name for name in header if name not in reserved and not name.startswith(SCORE))
     if not names:
         raise InputError(
             f"{source} has no coordinate: its columns are {listed(header)}, all of them reserved names; "
@@ -91,24 +94,31 @@ def sort_columns(header: Sequence[str], source: str) -> Columns:
         names=names,
         coordinates=tuple(position[name] for name in names),
         scores=_score_columns(header, names, source),
-        reserved={name: position[name] for name in RESERVED if name in position},
+        reserved={name: position[name] for name in reserved if name in position},
     )
 
 
 def choose(names: Sequence[str], columns: Sequence[str] | None, source: str) -> list[int]:
-    """Positions among ``names`` of the coordinates asked for; of all of them if ``columns`` is None."""
+    """Positions among ``names`` of the coordinates asked for; of all of them if ``columns`` is None.
+
+    The name of a parameter stands for all its entries, ``theta`` for ``theta[0]``, ``theta[1]``, ....
+    """
     if columns is None:
         return list(range(len(names)))
     if isinstance(columns, str) or not columns:
         raise UsageError(f'columns must be a list of coordinate names such as ["{names[0]}"]; received {columns!r}')
+    chosen: list[str] = []
     for name in columns:
-        if name not in names:
+        meant = [name] if name in names else entries_of(name, names)
+        if not meant:
             hint = did_you_mean(name, names) or f"; it has {listed(names)}"
             raise InputError(f'{source} has no coordinate named "{name}"{hint}')
-    twice = [name for name, count in Counter(columns).items() if count > 1]
+        chosen += meant
+    twice = [name for name, count in Counter(chosen).items() if count > 1]
     if twice:
         raise UsageError(f'columns names "{twice[0]}" twice; name each coordinate once')
-    return [list(names).index(name) for name in columns]
+    position = {name: k for k, name in enumerate(names)}
+    return [position[name] for name in chosen]
 
 
 def sample_from_table(
@@ -138,7 +148,7 @@ def sample_from_table(
     found: dict[str, Any] = {name: values[:, k] for name, k in columns.reserved.items()}
     return make_sample(
         source,
-        points=values[:, columns.coordinates],
+        points=values if columns.coordinates == tuple(range(values.shape[1])) else values[:, columns.coordinates],
         scores=values[:, columns.scores] if columns.scores else None,
         weights=found.get("weight"),
         cost=found.get("cost"),
@@ -156,15 +166,19 @@ def make_sample(source: str, **fields: Any) -> Sample:
         raise InputError(f"{source}: {error}") from None
 
 
-def columns_of(sample: Sample) -> dict[str, Floats | Integers]:
+def columns_of(sample: Sample, reserved: Sequence[str] = RESERVED) -> dict[str, Floats | Integers]:
     """Return the columns that hold the whole of a sample: labels, coordinates, scores, weight and cost.
+
+    A coordinate may bear a name that is not among the reserved ones, unless the sample has such a column besides.
 
     Raises
     ------
     UsageError
         If a coordinate bears a reserved name, so that the columns would be read back as something else.
     """
-    taken = [name for name in sample.names if name in RESERVED or name.startswith(SCORE)]
+    beside = {"weight": sample.weights, "cost": sample.cost}
+    forbidden = {*reserved, *(name for name, column in beside.items() if column is not None)}
+    taken = [name for name in sample.names if name in forbidden or name.startswith(SCORE)]
     if taken:
         raise UsageError(
             f'a coordinate named "{taken[0]}" cannot be a column, the name is reserved; rename it or use .npz'
@@ -173,7 +187,7 @@ def columns_of(sample: Sample) -> dict[str, Floats | Integers]:
     columns |= {name: sample.points[:, k] for k, name in enumerate(sample.names)}
     if sample.scores is not None:
         columns |= {SCORE + name: sample.scores[:, k] for k, name in enumerate(sample.names)}
-    columns |= {"weight": sample.weights, "cost": sample.cost}
+    columns |= {name: column for name, column in beside.items() if name not in columns}
     return {name: column for name, column in columns.items() if column is not None}
 
 
@@ -209,25 +223,30 @@ def _score_columns(header: Sequence[str], names: Sequence[str], source: str) -> 
 def _refuse_faults(values: Floats, columns: Columns, source: str, where: Callable[[int], str]) -> None:
     """Raise InputError for the first cell, row by row, that no sample can hold."""
     used = columns.used
+    meaning = {k: name for name, k in columns.reserved.items()}
     faulty = np.zeros((len(values), len(used)), dtype=bool)
     for position, k in enumerate(used):
         column = values[:, k]
         faulty[:, position] = ~np.isfinite(column)
-        if columns.header[k] == "weight":
+        if meaning.get(k) == "weight":
             faulty[:, position] |= column < 0.0
-        elif columns.header[k] in ("chain", "draw"):
+        elif meaning.get(k) in ("chain", "draw"):
             faulty[:, position] |= (column != np.rint(column)) | (np.abs(column) > _LARGEST_WHOLE)
     if not faulty.any():
         return
     row, position = divmod(int(faulty.argmax()), len(used))
-    name, value = columns.header[used[position]], float(values[row, used[position]])
+    k = used[position]
+    value = float(values[row, k])
     others = f" ({faulty.sum()} such values in all)" if faulty.sum() > 1 else ""
-    raise InputError(f'{source}, {where(row)}, column "{name}" is {value:.10g}{others}; {_remedy(name, value)}')
+    raise InputError(
+        f'{source}, {where(row)}, column "{columns.header[k]}" is {value:.10g}{others}; '
+        f"{_remedy(meaning.get(k, ''), value)}"
+    )
 
 
-def _remedy(name: str, value: float) -> str:
-    if np.isfinite(value) and name == "weight":
+def _remedy(meaning: str, value: float) -> str:
+    if np.isfinite(value) and meaning == "weight":
         return "a weight must not be negative: correct it or drop that draw"
     if np.isfinite(value):
-        return f"a {name} label is a whole number of at most 2**53: correct it"
+        return f"a {meaning} label is a whole number of at most 2**53: correct it"
     return "drop or repair that draw"

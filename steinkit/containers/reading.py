@@ -2,59 +2,189 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
+from numpy.typing import NDArray
 
-from steinkit.containers.variables import Variable, positions
-from steinkit.errors import InputError
+from steinkit.containers.arrays import from_array, from_mapping, require_dims
+from steinkit.containers.chain_labels import rectangle
+from steinkit.containers.column_names import Entries, gather
+from steinkit.containers.columns import choose
+from steinkit.containers.frames import from_frame, is_frame, is_series
+from steinkit.containers.named_draws import NamedDraws
+from steinkit.containers.samplers import from_ensemble, from_stan_fit, is_ensemble, is_stan_fit
+from steinkit.containers.variables import Variable
+from steinkit.containers.xarray_objects import from_xarray, is_xarray
+from steinkit.errors import UsageError
+from steinkit.sample import Sample
 
 
-def read_variables(
-    draws: Any, *, group: str = "posterior", shapes: Mapping[str, tuple[int, ...]] | None = None
-) -> dict[str, Variable]:
+def as_sample(
+    draws: Any,
+    *,
+    group: str = "posterior",
+    dims: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+) -> Sample:
+    """Draws in whatever holds them as a `Sample`; every function that takes draws takes all of these.
+
+    Parameters
+    ----------
+    draws : Sample, array_like, dict of array_like, data frame, or object of xarray, ArviZ, emcee or PyStan
+        - An array has shape (n,), (n, d) or (chains, draws, d).
+        - A dict has an array for each parameter, whose leading axis counts the draws.
+        - A data frame has a row for each draw. Its columns ``chain``, ``draw``, ``weight`` and ``cost`` are reserved,
+          and ``score:NAME`` is the score of NAME, as in files.
+        - Of an InferenceData, DataTree, Dataset or DataArray everything with the dimensions ``chain`` and ``draw`` is
+          read, or ``draw`` alone, wherever these stand; further dimensions become names by their labels,
+          ``theta[Choate]``, or by position.
+        - Of emcee's EnsembleSampler, or a backend of it, the walkers are the chains.
+    group : str
+        Which group of an InferenceData or DataTree.
+    dims : {("draw",), ("chain", "draw"), ("draw", "chain")}, optional
+        What the leading axes of an array, or of all arrays of a dict, count: ("draw", "chain") for emcee's arrays
+        (steps, walkers, d).
+    columns : sequence of str, optional
+        Coordinates to keep, in this order; ``"theta"`` stands for all entries of theta.
+
+    Returns
+    -------
+    Sample
+        What was given, where that is a sample and all its columns are kept.
+
+    Raises
+    ------
+    InputError
+        If there are no draws in it, or they cannot be told from something else: an array with more chains than draws,
+        no dimension draw, values that are masked or no real numbers.
+    UsageError
+        If an option is given that the container has no use for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import steinkit as sk
+    >>> sk.as_sample({"mu": np.zeros(100), "theta": np.ones((100, 2))}).names
+    ('mu', 'theta[0]', 'theta[1]')
+    """
+    named = _named(draws, group, dims, None)
+    if named is not None:
+        return named.sample(columns)
+    if is_series(draws):
+        draws = draws.to_frame()
+    if is_frame(draws):
+        return from_frame(draws, columns)
+    sample = _unnamed(draws, dims)
+    return sample if columns is None else _selected(sample, columns)
+
+
+def read_draws(
+    draws: Any,
+    *,
+    group: str = "posterior",
+    dims: Sequence[str] | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+) -> NamedDraws:
     """Draws by the names of their parameters.
 
     Parameters
     ----------
-    draws : InferenceData, DataTree, Dataset, dict of arrays, data frame, or Sample
-        A sample's or data frame's columns ``theta[a]``, ``theta[b]`` are one parameter.
-    group : str
-        Which group of an InferenceData or DataTree.
+    draws : object
+        As `as_sample` takes them; of a sample or data frame the columns ``theta[a]``, ``theta[b]`` are one parameter,
+        and so are Stan's ``theta.1``, ``theta.2``.
+    group, dims : optional
+        As for `as_sample`.
     shapes : dict of str to tuple of int, optional
         Shape of one draw of the parameters that a model has: what tells in a dict of arrays whether (100, 4, 8) are
         draws of one chain or of 100.
 
     Returns
     -------
-    dict of str to Variable
-        In the container's order, all with the same chains and draws.
+    NamedDraws
 
     Raises
     ------
     InputError
-        If it holds no draws, or cannot be read by name.
+        If it holds no draws.
     """
-    if hasattr(draws, "groups") and group in draws:
-        draws = draws[group]
-    if hasattr(draws, "to_dataset"):
-        draws = draws.to_dataset()
-    if hasattr(draws, "data_vars"):
-        found = {}
-        for name, array in draws.data_vars.items():
-            if {"chain", "draw"} <= set(array.dims):
-                array = array.transpose("chain", "draw", ...)
-                labels = tuple(tuple(map(str, array[dim].values)) for dim in array.dims[2:])
-                found[str(name)] = Variable(str(name), array.values, labels)
-        return found
-    if isinstance(draws, Mapping):
-        found = {}
-        for name, values in draws.items():
-            array = np.asarray(values)
-            own = (shapes or {}).get(name)
-            if own is None or array.ndim != len(own) + 2:
-                array = array[None]
-            found[name] = Variable(name, array, positions(array.shape[2:]))
-        return found
-    raise InputError(f"draws by name are wanted; received {type(draws).__name__}")
+    named = _named(draws, group, dims, shapes)
+    return _by_columns(as_sample(draws, dims=dims), shapes or {}) if named is None else named
+
+
+def read_variables(
+    draws: Any,
+    *,
+    group: str = "posterior",
+    dims: Sequence[str] | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+) -> dict[str, Variable]:
+    """All that `read_draws` finds, in the container's order."""
+    found = read_draws(draws, group=group, dims=dims, shapes=shapes)
+    return {name: found.variable(name) for name in found.labels}
+
+
+def _named(
+    draws: Any, group: str, dims: Sequence[str] | None, shapes: Mapping[str, tuple[int, ...]] | None
+) -> NamedDraws | None:
+    """The draws of a container that keeps them by parameter; None for others."""
+    dims = require_dims(dims)
+    if is_xarray(draws):
+        _refuse_dims(draws, dims)
+        return from_xarray(draws, group)
+    if group != "posterior":
+        raise UsageError(
+            f"group= names a group of an InferenceData or DataTree; received {group!r} and a {type(draws).__name__}"
+        )
+    if is_stan_fit(draws):
+        _refuse_dims(draws, dims)
+        return from_stan_fit(draws)
+    return from_mapping(draws, dims, shapes) if isinstance(draws, Mapping) else None
+
+
+def _unnamed(draws: Any, dims: Sequence[str] | None) -> Sample:
+    """The draws of a container that keeps them in one array."""
+    if callable(getattr(draws, "to_sample", None)):
+        draws = draws.to_sample()
+    if isinstance(draws, Sample):
+        _refuse_dims(draws, dims)
+        return draws
+    if is_ensemble(draws):
+        _refuse_dims(draws, dims)
+        return from_ensemble(draws)
+    return from_array(draws, require_dims(dims))
+
+
+def _refuse_dims(draws: Any, dims: Sequence[str] | None) -> None:
+    if dims is not None:
+        raise UsageError(
+            f"dims says what the axes of an array, or of the arrays of a dict, count, and {type(draws).__name__} tells "
+            "it itself: leave it out"
+        )
+
+
+def _selected(sample: Sample, columns: Sequence[str]) -> Sample:
+    return sample.select([sample.names[k] for k in choose(sample.names, columns, "the sample")])
+
+
+def _by_columns(sample: Sample, shapes: Mapping[str, tuple[int, ...]]) -> NamedDraws:
+    """The columns of a sample by parameter."""
+    found = {each.name: each for each in gather(sample.names, shapes)}
+    axes = None if sample.chain is None or sample.draw is None else rectangle(sample.chain, sample.draw)
+    lead = (1, len(sample)) if axes is None else (len(axes[0]), len(axes[1]))
+
+    def read(name: str) -> NDArray[Any]:
+        entries: Entries = found[name]
+        values = sample.points[:, list(entries.columns)]
+        return values.reshape(*lead, *map(len, entries.labels))
+
+    return NamedDraws(
+        source="the sample",
+        labels={name: each.labels for name, each in found.items()},
+        lead=lead,
+        read=read,
+        chain=sample.chain,
+        draw=sample.draw,
+        weights=sample.weights,
+        cost=sample.cost,
+    )

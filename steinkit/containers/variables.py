@@ -46,6 +46,12 @@ class Variable:
         """Names of the entries of one draw, in C order: ``theta[Choate]``, ``Sigma[0,1]``."""
         return indexed(self.name, self.labels)
 
+    @property
+    def is_numbered(self) -> bool:
+        """Whether nobody labelled its axes: each is counted from 0, or each from 1 as Stan counts."""
+        counted = (tuple(tuple(str(k + first) for k in range(n)) for n in self.shape) for first in (0, 1))
+        return self.labels in counted
+
     def in_order(self, labels: Labels) -> Variable:
         """The same draws with the entries along every axis in the order of other labels.
 

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.chains import split_chains
+from steinkit.containers.reading import as_sample
 from steinkit.curves.prefixes import first_draws, total_cost, within_budget
 from steinkit.curves.rates import FEWEST_POINTS, fit_rate, medians
 from steinkit.curves.result import Curve
@@ -39,7 +40,7 @@ from steinkit.measures import default_measure, find_measure, take_measure
 from steinkit.measures.registry import require_taken
 from steinkit.measures.units import units_of_several
 from steinkit.runtime.progress import progress_bar
-from steinkit.sample import Floats, Sample, as_sample
+from steinkit.sample import Floats, Sample
 from steinkit.target import Seed, Target
 
 if TYPE_CHECKING:

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.containers.chain_labels import array_layout
+from steinkit.containers.reading import as_sample
 from steinkit.discrepancy.modes import far_apart
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import Caution, InputError, UsageError
 from steinkit.repeats import first_occurrences
-from steinkit.sample import DistinctSample, Floats, Integers, Sample, as_sample
+from steinkit.sample import DistinctSample, Floats, Integers, Sample
 from steinkit.target import Target, as_bounds, require_inside
 
 
@@ -116,8 +118,9 @@ def prepare(
     The one place where what a discrepancy is given is checked: behind it travels what this returns.
     """
     given = as_sample(draws)
-    if np.ndim(draws) == 3:
-        scores, weights = _in_rows(scores, np.shape(draws)), _in_rows(weights, np.shape(draws)[:2])
+    layout = array_layout(given)
+    if layout is not None:
+        scores, weights = _in_rows(scores, (*layout, given.dim)), _in_rows(weights, layout)
     sample = _with_columns(given, weights, scores, target)
     points = sample.distinct()
     limits = _support(points, target, bounds)

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from steinkit.chains import chain_diagnostics, split_chains
+from steinkit.containers.reading import as_sample
 from steinkit.discrepancy.bracket import Reference
 from steinkit.discrepancy.graph.discrepancy import graph_stein_discrepancy
 from steinkit.errors import InputError, UsageError, cautious
 from steinkit.runtime.progress import progress_bar
-from steinkit.sample import Sample, as_sample
+from steinkit.sample import Sample
 from steinkit.target import Seed, Target
 
 __all__ = ["LongRun", "Reference", "effective_size", "reference_discrepancy"]

@@ -17,9 +17,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.containers.reading import as_sample
 from steinkit.describe.display import Brief
 from steinkit.errors import InputError, UsageError, did_you_mean
-from steinkit.sample import DistinctSample, Floats, as_sample, default_names
+from steinkit.sample import DistinctSample, Floats, default_names
 from steinkit.target import Seed, Target
 
 Kind = Literal["own", "reference", "pilot", "given", "raw"]

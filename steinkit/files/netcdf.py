@@ -1,10 +1,10 @@
 """Samples as NetCDF, the files that ArviZ and PyMC write as InferenceData.
 
-The draws stand in the group ``posterior``, or in the root of a file without one. Every variable with the
-dimensions ``chain`` and ``draw`` is read; further dimensions are flattened into names by position, counted
-from zero whatever labels they carry: ``theta[0]``, ``Sigma[0,1]``. The names ``weight``, ``cost`` and
-``score:NAME`` mean what they mean in CSV. Variables without these two dimensions are no draws and are left
-alone.
+The draws stand in the group ``posterior``, unless another one is named, or in the root of a file without one. What is
+read of a group is what `as_sample` reads of it in memory: every variable with the dimensions ``chain`` and ``draw``,
+others left alone; further dimensions are flattened into names by their labels, ``theta[Choate]``, or by position,
+``Sigma[0,1]``, where these do not tell entries apart. ``score:NAME`` is the score of NAME; ``weight`` and ``cost`` are
+parameters like any other, except in files that steinkit wrote, whose attributes say so.
 """
 
 from __future__ import annotations
@@ -19,22 +19,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steinkit.containers.chain_labels import rectangle
-from steinkit.containers.columns import columns_of, sample_from_table, sort_columns
+from steinkit.containers.columns import columns_of
 from steinkit.containers.messages import listed
-from steinkit.errors import InputError, MissingDependencyError, UsageError
-from steinkit.sample import Floats, Integers, Sample
+from steinkit.containers.xarray_objects import LABELS, RESERVED, from_dataset
+from steinkit.errors import InputError, MissingDependencyError, SteinkitError, UsageError, did_you_mean
+from steinkit.sample import Integers, Sample
 
 _GROUP = "posterior"
-_LABELS = "steinkit_labels"  # attribute: which of chain and draw the sample itself had
 # NetCDF forbids control characters, slashes and blanks at the end, HDF5 also "." alone and half characters.
 _UNFIT = re.compile(r"[\x00-\x1f\x7f/\ud800-\udfff]|\s\Z|\A\.*\Z")
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 
 
-def read_netcdf(data: bytes, source: str, columns: Sequence[str] | None = None) -> Sample:
+def read_netcdf(data: bytes, source: str, columns: Sequence[str] | None = None, group: str | None = None) -> Sample:
     """Read a sample from the bytes of a NetCDF 4 file.
 
     Parameters
@@ -44,6 +43,8 @@ def read_netcdf(data: bytes, source: str, columns: Sequence[str] | None = None) 
         Name of the file, for messages.
     columns : sequence of str, optional
         Coordinates to keep; variables without any of them are not read.
+    group : str, optional
+        Where the draws stand; the posterior, or the root of a file without one, if not given.
 
     Raises
     ------
@@ -52,26 +53,8 @@ def read_netcdf(data: bytes, source: str, columns: Sequence[str] | None = None) 
     MissingDependencyError
         If xarray or h5netcdf is not installed (``pip install 'steinkit[netcdf]'``).
     """
-    with _opened(data, source) as dataset:
-        spans, header = _flatten(dataset, source)
-        layout = sort_columns(header, source).select(columns, source)
-        labels = {dim: np.asarray(dataset[dim].values) for dim in ("chain", "draw")}
-        shape = len(labels["chain"]), len(labels["draw"])
-        values = np.full((shape[0] * shape[1], len(header)), np.nan)
-        for name, span in spans.items():
-            if any(k in span for k in layout.used):
-                values[:, span.start : span.stop] = _numbers(dataset[name], name, source).reshape(len(values), -1)
-        kept = dataset.attrs.get(_LABELS, "chain draw").split()
-    _require_equal_chains(values[:, layout.coordinates].reshape(*shape, -1), source)
-    chain, draw = np.repeat(labels["chain"], shape[1]), np.tile(labels["draw"], shape[0])
-    return sample_from_table(
-        values,
-        layout,
-        source,
-        where=lambda row: f"chain {chain[row]}, draw {draw[row]}",
-        chain=chain if "chain" in kept else None,
-        draw=draw if "draw" in kept else None,
-    )
+    with _opened(data, source, group) as dataset, damage_reported(source, "NetCDF file"):
+        return from_dataset(dataset, source).sample(columns)
 
 
 def write_netcdf(sample: Sample, target: str) -> bytes:
@@ -86,7 +69,7 @@ def write_netcdf(sample: Sample, target: str) -> bytes:
     """
     xarray, _ = _packages()
     chains, draws = _axes(sample, target)
-    columns = columns_of(sample)
+    columns = columns_of(sample, reserved=("chain", "draw"))
     unfit = [name for name in columns if _UNFIT.search(name)]
     if unfit:
         raise UsageError(f"{target}: {unfit[0]!r} cannot name a NetCDF variable; rename it, or write .npz")
@@ -97,7 +80,10 @@ def write_netcdf(sample: Sample, target: str) -> bytes:
             if name not in ("chain", "draw")
         },
         coords={"chain": chains, "draw": draws},
-        attrs={_LABELS: " ".join(name for name in ("chain", "draw") if name in columns)},
+        attrs={
+            LABELS: " ".join(name for name in ("chain", "draw") if name in columns),
+            RESERVED: " ".join(name for name in ("weight", "cost") if name in columns and name not in sample.names),
+        },
     )
     with tempfile.TemporaryDirectory(prefix="steinkit-") as folder:
         path = Path(folder, "sample.nc")
@@ -120,7 +106,7 @@ def _axes(sample: Sample, target: str) -> tuple[Integers, Integers]:
 
 
 @contextmanager
-def _opened(data: bytes, source: str) -> Iterator[Any]:
+def _opened(data: bytes, source: str, group: str | None) -> Iterator[Any]:
     xarray, h5py = _packages()
     if not data.startswith(_HDF5):
         kind = (
@@ -129,67 +115,36 @@ def _opened(data: bytes, source: str) -> Iterator[Any]:
             else ("no NetCDF 4 (HDF5) file; say with format= (--format) what it is")
         )
         raise InputError(f"{source} is {kind}")
-    with _damage_reported(source):
+    with damage_reported(source, "NetCDF file"):
         with h5py.File(io.BytesIO(data), "r") as file:
-            group = _GROUP if _GROUP in file else None
+            found = group_to_read(group, [name for name, each in file.items() if isinstance(each, h5py.Group)], source)
         # decode_times=False: a parameter with the attribute units="seconds" stays a number.
         dataset = xarray.open_dataset(
-            io.BytesIO(data), group=group, engine="h5netcdf", decode_times=False, decode_timedelta=False
+            io.BytesIO(data), group=found, engine="h5netcdf", decode_times=False, decode_timedelta=False
         )
     with dataset:
         yield dataset
 
 
+def group_to_read(asked: str | None, groups: Sequence[str], source: str) -> str | None:
+    """The group of a file that holds the draws; None for its root, where it has no posterior and none was asked for."""
+    if asked is None:
+        return _GROUP if _GROUP in groups else None
+    if asked.split("/")[0] not in groups:
+        hint = did_you_mean(asked, groups) or f"; it has {listed(groups) or 'none'}"
+        raise InputError(f'{source} has no group "{asked}"{hint}')
+    return asked
+
+
 @contextmanager
-def _damage_reported(source: str) -> Iterator[None]:
+def damage_reported(source: str, kind: str) -> Iterator[None]:
+    """What a library says of a file that it cannot read, as an error of the user's file."""
     try:
         yield
+    except SteinkitError:
+        raise
     except (OSError, ValueError, KeyError, RuntimeError) as error:
-        raise InputError(f"{source} is damaged or no NetCDF file ({error}); write it again") from None
-
-
-def _flatten(dataset: Any, source: str) -> tuple[dict[str, range], list[str]]:
-    """Columns that each variable fills, and the names of all columns."""
-    spans: dict[str, range] = {}
-    header: list[str] = []
-    for name, variable in dataset.data_vars.items():
-        if {"chain", "draw"} <= set(variable.dims):
-            shape = [variable.sizes[dim] for dim in variable.dims if dim not in ("chain", "draw")]
-            names = [name + (f"[{','.join(map(str, index))}]" if index else "") for index in np.ndindex(*shape)]
-            spans[name] = range(len(header), len(header) + len(names))
-            header += names
-    if not header:
-        found = [f"{name}({', '.join(map(str, each.dims))})" for name, each in dataset.data_vars.items()]
-        raise InputError(
-            f"{source} holds no variable with the dimensions chain and draw; it holds "
-            f"{listed(found) or 'nothing'}: rename the dimensions"
-        )
-    return spans, header
-
-
-def _numbers(variable: Any, name: str, source: str) -> Floats:
-    with _damage_reported(source):
-        array: NDArray[Any] = variable.transpose("chain", "draw", ...).values
-    if array.dtype.kind not in "fiub":
-        raise InputError(
-            f'{source}: variable "{name}" holds {array.dtype} where real numbers are wanted; '
-            "leave it out with columns= (--columns)"
-        )
-    return array.astype(np.float64)
-
-
-def _require_equal_chains(points: Floats, source: str) -> None:
-    """Refuse shorter chains that were filled up with NaN to make a rectangle."""
-    missing = np.isnan(points).all(axis=2)
-    lengths = (~missing).sum(axis=1)
-    draws = missing.shape[1]
-    padded = missing == (np.arange(draws) >= lengths[:, None])
-    if padded.all() and 0 < lengths.min() < lengths.max():
-        short = int(lengths.argmin())
-        raise InputError(
-            f"{source}: chain number {short + 1} ends after {lengths[short]} of {draws} draws; cut all "
-            f"chains to {lengths[short]} draws, or store chains of unequal length as .npz or .csv"
-        )
+        raise InputError(f"{source} is damaged or no {kind} ({error}); write it again") from None
 
 
 def _packages() -> tuple[Any, Any]:

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from steinkit.containers.reading import as_sample
 from steinkit.errors import InputError, UsageError, did_you_mean
-from steinkit.sample import Floats, Sample, as_sample
+from steinkit.sample import Floats, Sample
 from steinkit.samplers.draws import Draws
 from steinkit.samplers.registry import Option, Sampler, find_sampler, sampler_names
 from steinkit.sweeps.identity import source_hash

@@ -17,11 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from steinkit.containers.reading import as_sample
 from steinkit.discrepancy.units import is_open
 from steinkit.errors import Caution
 from steinkit.measures import find_measure
 from steinkit.measures.units import units_of_several
-from steinkit.sample import Sample, as_sample, default_names
+from steinkit.sample import Sample, default_names
 from steinkit.sweeps.plan import Plan
 from steinkit.sweeps.store import Store
 from steinkit.sweeps.tasks import run_chains_of_setting

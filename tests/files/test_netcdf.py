@@ -36,19 +36,24 @@ def read(data: bytes, columns: list[str] | None = None) -> Sample:
     return read_netcdf(data, "fit.nc", columns)
 
 
-def test_variables_are_flattened_by_position(netcdf: Any) -> None:
+def test_variables_are_flattened_by_label_or_position(netcdf: Any) -> None:
     data = netcdf(
         {"mu": (BOTH, THETA[..., 0]), "Sigma": ((*BOTH, "i", "j"), THETA.reshape(2, 3, 2, 2))},
         coords={"i": ["p", "q"], "chain": [3, 5], "draw": [10, 11, 12]},
     )
     sample = read(data)
-    assert sample.names == ("mu", "Sigma[0,0]", "Sigma[0,1]", "Sigma[1,0]", "Sigma[1,1]")
+    assert sample.names == ("mu", "Sigma[p,0]", "Sigma[p,1]", "Sigma[q,0]", "Sigma[q,1]")
     assert (sample.points[:, 1:] == THETA.reshape(6, 4)).all()
     assert (sample.points[:, 0] == THETA[..., 0].ravel()).all()
     assert sample.chain is not None
     assert sample.chain.tolist() == [3, 3, 3, 5, 5, 5]
     assert sample.draw is not None
     assert sample.draw.tolist() == [10, 11, 12] * 2
+
+
+def test_labels_that_are_not_unique_give_way_to_positions(netcdf: Any) -> None:
+    data = netcdf({"theta": ((*BOTH, "k"), THETA)}, coords={"k": ["a", "b", "a", "c"]})
+    assert read(data).names == ("theta[0]", "theta[1]", "theta[2]", "theta[3]")
 
 
 def test_dimensions_in_another_order(netcdf: Any) -> None:
@@ -65,25 +70,75 @@ def test_the_root_group_serves_without_a_posterior(netcdf: Any) -> None:
     assert read(netcdf({"mu": (BOTH, THETA[..., 0])}, group=None)).names == ("mu",)
 
 
-def test_reserved_names_scores_and_other_variables(netcdf: Any) -> None:
+def test_scores_other_variables_and_parameters_of_reserved_names(netcdf: Any) -> None:
     sample = read(
         netcdf(
             {
                 "theta": ((*BOTH, "k"), THETA),
                 "score:theta": ((*BOTH, "k"), -THETA),
-                "weight": (BOTH, THETA[..., 1]),
-                "cost": (BOTH, THETA[..., 2]),
+                "weight": (BOTH, -THETA[..., 1]),
+                "score:weight": (BOTH, THETA[..., 1]),
                 "data": (("row",), np.ones(7)),
             }
         )
     )
-    assert sample.names == ("theta[0]", "theta[1]", "theta[2]", "theta[3]")
+    assert sample.names == ("theta[0]", "theta[1]", "theta[2]", "theta[3]", "weight")
     assert sample.scores is not None
     assert (sample.scores == -sample.points).all()
+    assert sample.weights is None
+    assert (sample.points[:, 4] == -sample.points[:, 1]).all()
+
+
+def test_files_that_steinkit_wrote_before_keep_their_weights(netcdf: Any) -> None:
+    data = netcdf(
+        {"mu": (BOTH, THETA[..., 0]), "weight": (BOTH, THETA[..., 1]), "cost": (BOTH, THETA[..., 2])},
+        attrs={"steinkit_labels": "chain draw"},
+    )
+    sample = read(data)
+    assert sample.names == ("mu",)
     assert sample.weights is not None
-    assert (sample.weights == sample.points[:, 1]).all()
+    assert (sample.weights == THETA[..., 1].ravel()).all()
     assert sample.cost is not None
-    assert (sample.cost == sample.points[:, 2]).all()
+    assert (sample.cost == THETA[..., 2].ravel()).all()
+    with pytest.raises(InputError, match=r'fit\.nc, chain 0, draw 0, column "weight" is -1 .*must not be negative'):
+        read(
+            netcdf(
+                {"mu": (BOTH, THETA[..., 0]), "weight": (BOTH, -THETA[..., 1])}, attrs={"steinkit_labels": "chain draw"}
+            )
+        )
+
+
+def test_a_coordinate_named_weight_and_weights_are_told_apart(assert_same: Any) -> None:
+    points = np.array([[1.0, 2.0], [3.0, -4.0]])
+    for sample in (
+        Sample(points, names=("a", "weight")),
+        Sample(points, names=("a", "weight"), cost=[1.0, 2.0]),
+        Sample(points, names=("a", "cost"), weights=[1.0, 2.0]),
+    ):
+        assert_same(read(write_netcdf(sample, "out.nc")), sample)
+    with pytest.raises(UsageError, match=r'a coordinate named "weight" cannot be a column'):
+        write_netcdf(Sample(points, names=("a", "weight"), weights=[1.0, 2.0]), "out.nc")
+
+
+def test_another_group_is_read_when_it_is_named(netcdf: Any, tmp_path: Path) -> None:
+    netcdf({"mu": (BOTH, THETA[..., 0])})
+    path = tmp_path / "made.nc"
+    for group, values in (("prior", THETA[..., 1]), ("sample_stats", THETA[..., 2])):
+        xarray.Dataset({"mu": (BOTH, values)}).to_netcdf(path, group=group, mode="a", engine="h5netcdf")
+    data = path.read_bytes()
+    assert (read(data).points[:, 0] == THETA[..., 0].ravel()).all()
+    assert (read_netcdf(data, "fit.nc", None, "prior").points[:, 0] == THETA[..., 1].ravel()).all()
+    with pytest.raises(InputError, match=r'fit\.nc has no group "pior"; did you mean "prior"'):
+        read_netcdf(data, "fit.nc", None, "pior")
+    with pytest.raises(InputError, match=r'has no group "x"; it has "posterior", "prior", "sample_stats"'):
+        read_netcdf(data, "fit.nc", None, "x")
+
+
+def test_the_name_of_a_parameter_stands_for_its_entries(netcdf: Any) -> None:
+    data = netcdf({"theta": ((*BOTH, "k"), THETA), "mu": (BOTH, THETA[..., 0]), "tau": (BOTH, THETA[..., 1])})
+    assert read(data, ["mu", "theta"]).names == ("mu", "theta[0]", "theta[1]", "theta[2]", "theta[3]")
+    with pytest.raises(UsageError, match=r'names "theta\[1\]" twice'):
+        read(data, ["theta", "theta[1]"])
 
 
 def test_narrow_types_and_units(netcdf: Any) -> None:
@@ -112,9 +167,7 @@ def test_narrow_types_and_units(netcdf: Any) -> None:
         ({"mu": (BOTH, [[0.0, 1.0], [2.0, np.nan]])}, ["chain number 2 ends after 1 of 2 draws", ".npz"]),
         ({"mu": (BOTH, [[0.0, 1.0], [np.nan, 3.0]])}, ['chain 1, draw 0, column "mu" is nan', "drop or repair"]),
         ({"mu": (BOTH, np.full((2, 2), np.nan))}, ['chain 0, draw 0, column "mu" is nan', "4 such values"]),
-        ({"mu": (BOTH, THETA[..., 0]), "weight": (BOTH, -THETA[..., 1])}, ['"weight" is -1', "negative"]),
         ({"mu": (BOTH, THETA[..., 0]), "score:nu": (BOTH, THETA[..., 1])}, ['"score:nu" belongs to no coordinate']),
-        ({"weight": (BOTH, THETA[..., 1])}, ["has no coordinate"]),
         ({"mu": (BOTH, THETA[..., 0]), "chain": (("chain",), ["a", "b"])}, ["chain must be an array of real numbers"]),
         (
             {"a": ((*BOTH, "k"), THETA), "a[1]": (BOTH, THETA[..., 0])},

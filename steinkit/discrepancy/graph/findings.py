@@ -26,9 +26,10 @@ from typing import Any
 
 import numpy as np
 
+from steinkit.containers.reading import as_sample
 from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy, moment_stein_discrepancy
 from steinkit.errors import InputError
-from steinkit.sample import DistinctSample, Floats, Integers, as_sample
+from steinkit.sample import DistinctSample, Floats, Integers
 
 _LEADING_DRAWS = 3
 _CLEAR = 0.4  # share of a coordinate's discrepancy from which a shift or a stretch explains it

@@ -26,6 +26,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.containers.reading import as_sample
 from steinkit.describe.display import Displayed
 from steinkit.discrepancy.kernel.base_kernels import BaseKernel, kernel_of
 from steinkit.discrepancy.kernel.rounding import pair_sum_rounding
@@ -36,7 +37,7 @@ from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
 from steinkit.runtime.compilation import announced_compilation
 from steinkit.runtime.threads import thread_count
-from steinkit.sample import DistinctSample, Floats, Sample, as_sample
+from steinkit.sample import DistinctSample, Floats, Sample
 from steinkit.target import Target, require_inside
 
 _ROWS_AT_ONCE = 64

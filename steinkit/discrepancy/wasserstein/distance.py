@@ -20,12 +20,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.containers.reading import as_sample
 from steinkit.discrepancy.bracket import Bracketed
 from steinkit.discrepancy.preparation import require_names
 from steinkit.discrepancy.tolerance import accepted
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import InputError, UsageError, cautious, reservations
-from steinkit.sample import DistinctSample, Floats, Sample, as_sample
+from steinkit.sample import DistinctSample, Floats, Sample
 from steinkit.target import Target
 
 _ROUNDING = 1e-12  # of the largest distance between two points, of the transport problem

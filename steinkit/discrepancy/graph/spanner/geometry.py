@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.containers.reading import as_sample
 from steinkit.errors import InputError, UsageError
-from steinkit.sample import Floats, Integers, Sample, as_sample
+from steinkit.sample import Floats, Integers, Sample
 
 if TYPE_CHECKING:
     import networkx

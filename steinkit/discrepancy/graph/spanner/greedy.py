@@ -10,6 +10,7 @@ import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from steinkit.containers.reading import as_sample
 from steinkit.discrepancy.graph.spanner.bounded_search_kernels import Adjacency
 from steinkit.discrepancy.graph.spanner.geometry import Graph, checked_dilation, edge_lengths
 from steinkit.discrepancy.graph.spanner.greedy_kernels import Problem, filter_block, insert_in_order
@@ -17,7 +18,7 @@ from steinkit.errors import InputError
 from steinkit.runtime.compilation import announced_compilation
 from steinkit.runtime.progress import progress_bar
 from steinkit.runtime.threads import interruptible, thread_count
-from steinkit.sample import Floats, Integers, Sample, as_sample
+from steinkit.sample import Floats, Integers, Sample
 
 NEAREST = 6.0  # pairs at a point, on average, in the first bucket: enough to connect most points
 GROWTH = 4.0  # of the number of pairs from one bucket to the next

@@ -1,0 +1,78 @@
+"""Draws in the objects of samplers that keep them in an order of their own: emcee's ensembles, PyStan's fits."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steinkit.containers.named_draws import NamedDraws, row_labels
+from steinkit.containers.variables import positions
+from steinkit.errors import InputError
+from steinkit.sample import Sample
+
+
+def is_ensemble(draws: Any) -> bool:
+    """Whether an object is emcee's EnsembleSampler or one of its backends."""
+    return callable(getattr(draws, "get_chain", None))
+
+
+def from_ensemble(sampler: Any) -> Sample:
+    """The walkers of an ensemble as chains: emcee keeps them in an array (steps, walkers, d).
+
+    Raises
+    ------
+    InputError
+        If nothing was sampled.
+    """
+    try:
+        chain = np.asarray(sampler.get_chain())
+    except AttributeError as error:
+        raise InputError(f"the {type(sampler).__name__} holds no draws: {error}") from None
+    if chain.ndim != 3:
+        raise InputError(
+            f"get_chain() of {type(sampler).__name__} gave shape {chain.shape}; (steps, walkers, d) is wanted"
+        )
+    return Sample(points=chain.swapaxes(0, 1), names=_names(getattr(sampler, "parameter_names", None), chain.shape[2]))
+
+
+def _names(given: Any, dim: int) -> tuple[str, ...]:
+    """Names by the columns that each stands for; none unless every column has one."""
+    found: dict[int, str] = {}
+    for name, places in given.items() if isinstance(given, dict) else ():
+        if np.ndim(places):
+            found |= {int(place): f"{name}[{k}]" for k, place in enumerate(places)}
+        else:
+            found[int(places)] = name
+    return tuple(found[k] for k in range(dim)) if sorted(found) == list(range(dim)) else ()
+
+
+def is_stan_fit(draws: Any) -> bool:
+    """Whether an object is PyStan's fit, a mapping of arrays whose last axis holds the chains' draws in turns."""
+    return all(hasattr(draws, name) for name in ("param_names", "constrained_param_names", "num_chains", "num_warmup"))
+
+
+def from_stan_fit(fit: Any) -> NamedDraws:
+    """The draws of PyStan's fit, warm-up left out; its axes are labelled from 1, as Stan counts."""
+    warmup = ceil(fit.num_warmup / fit.num_thin) if fit.save_warmup else 0
+    shapes = {name: tuple(shape) for name, shape in zip(fit.param_names, fit.dims, strict=True)}
+    draws = ceil(fit.num_samples / fit.num_thin)
+
+    def read(name: str) -> NDArray[Any]:
+        values = np.asarray(fit[name]).reshape(*shapes[name], -1, fit.num_chains)[..., warmup:, :]
+        return np.moveaxis(values, (-1, -2), (0, 1))
+
+    chain, draw = row_labels(range(fit.num_chains), range(draws))
+    return NamedDraws(
+        source="PyStan's fit",
+        labels={
+            name: tuple(tuple(str(int(label) + 1) for label in axis) for axis in positions(shape))
+            for name, shape in shapes.items()
+        },
+        lead=(fit.num_chains, draws),
+        read=read,
+        chain=chain,
+        draw=draw,
+    )

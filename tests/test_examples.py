@@ -1,12 +1,11 @@
-"""Every example runs as a user would run it, says what its docstring promises, and leaves a picture."""
+"""Every example runs at small size, says what its docstring promises, and leaves a picture."""
 
 import re
 import runpy
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from support.scripts import output_of
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 EXPLAINED = [
@@ -27,14 +26,11 @@ EXPLAINED = [
 
 def run(name, folder):
     """What an example prints, at small size, and its picture; warnings of ours would be a fault of the example."""
-    command = [sys.executable, str(EXAMPLES / f"{name}.py"), "--small", "--output", str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=300)
-    assert done.returncode == 0, done.stderr
-    assert "Warning" not in done.stderr
+    printed = output_of(EXAMPLES / f"{name}.py", "--small", "--output", str(folder), folder=folder)
     picture = (folder / f"{name}.png").read_bytes()
     assert picture.startswith(b"\x89PNG")
     assert len(picture) > 20_000
-    return done.stdout
+    return printed
 
 
 def table(text):

@@ -20,7 +20,7 @@ from steinkit.errors import InputError, MissingDependencyError, did_you_mean
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 
-_CHECKED = 5  # draws at which the score is compared with finite differences
+_CHECKED = 5  # draws at which what a model says is compared with something else
 
 # What an unconstrained coordinate is called, by the space that it comes from; coordinates of others keep their name.
 _PREFIXES = {
@@ -194,8 +194,12 @@ def check(target: Target, sample: Sample) -> None:
     InputError
         If the score is not the gradient of the log density there.
     """
-    places = np.unique(np.linspace(0, len(sample) - 1, _CHECKED).astype(int))
-    target.check(sample.points[places])
+    target.check(sample.points[some_of(len(sample))])
+
+
+def some_of(n: int) -> NDArray[np.intp]:
+    """Positions of a few of n draws, spread over all of them: where what a model says is compared with something."""
+    return np.unique(np.linspace(0, n - 1, _CHECKED).astype(np.intp))
 
 
 def imported(module: str, package: str, extra: str) -> Any:

@@ -1,0 +1,167 @@
+"""A stand-in lays its chain out as emcee's documentation says; with emcee installed the same is held to the package."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+
+PRECISION = np.array([[2.0, 0.6], [0.6, 1.0]])
+
+pytestmark = pytest.mark.filterwarnings("ignore:emcee log density has no score")
+
+
+def gaussian(x, shift=0.0, *, scale=1.0):
+    return -0.5 * (x - shift) @ PRECISION @ (x - shift) * scale
+
+
+class StandIn:
+    """The part of an EnsembleSampler that is read, with draws from the target itself."""
+
+    def __init__(self, function, chain, *, vectorize=False, parameter_names=None):
+        self._chain, self.vectorize = chain, vectorize
+        self.log_prob_fn, self.ndim = function, chain.shape[2]
+        self.iteration = len(chain)
+        self.params_are_named = parameter_names is not None
+        if parameter_names is not None:
+            self.parameter_names = parameter_names
+        given = chain.reshape(-1, self.ndim)
+        if self.params_are_named:
+            given = [{name: point[where] for name, where in parameter_names.items()} for point in given]
+        values = function(given) if vectorize else [function(point) for point in given]
+        values = [np.atleast_1d(np.asarray(value, dtype=object))[0] for value in values]
+        self._log_prob = np.array(values, dtype=float).reshape(chain.shape[:2])
+
+    def get_chain(self, discard=0, thin=1):
+        return self._chain[discard + thin - 1 :: thin]
+
+    def get_log_prob(self, discard=0, thin=1):
+        return self._log_prob[discard + thin - 1 :: thin]
+
+
+def gaussian_chain(steps=30, walkers=8, seed=1):
+    draws = np.random.default_rng(seed).multivariate_normal([0.0, 0.0], np.linalg.inv(PRECISION), steps * walkers)
+    return draws.reshape(steps, walkers, 2)
+
+
+def test_walkers_are_chains():
+    chain = gaussian_chain()
+    target, sample = sk.from_emcee(StandIn(gaussian, chain), discard=3, thin=2)
+    assert sample.chain.max() == 7
+    for walker in range(8):
+        np.testing.assert_array_equal(sample.points[sample.chain == walker], chain[4::2, walker])
+    np.testing.assert_allclose(target.score(sample.points), -sample.points @ PRECISION, rtol=1e-6, atol=1e-8)
+
+
+def test_autocorrelated_walkers_are_counted_as_what_they_are_worth():
+    """Steps of an autoregression of autocorrelation time 39, which read the other way round are independent draws."""
+    make, chain = np.random.default_rng(1), np.empty((600, 8, 1))
+    chain[0] = make.standard_normal((8, 1))
+    for k in range(1, len(chain)):
+        chain[k] = 0.95 * chain[k - 1] + np.sqrt(1.0 - 0.95**2) * make.standard_normal((8, 1))
+    _, sample = sk.from_emcee(StandIn(lambda x: -0.5 * x[0] ** 2, chain))
+    found = sk.chain_diagnostics(sample).bulk_ess[0]
+    assert 0.5 * 8 * 600 / 39 < found < 2.0 * 8 * 600 / 39
+    by_shape = sk.chain_diagnostics(sk.Sample(points=chain)).bulk_ess[0]
+    assert by_shape > 10.0 * found
+
+
+def test_named_parameters_blobs_and_vectorised_functions():
+    chain = gaussian_chain()
+
+    def by_name(given):
+        return gaussian(np.array([given["a"], *given["b"]])), "a blob", 3
+
+    target, sample = sk.from_emcee(StandIn(by_name, chain, parameter_names={"a": 0, "b": [1]}))
+    assert sample.names == ("a", "b[0]")
+    np.testing.assert_allclose(target.score(sample.points), -sample.points @ PRECISION, rtol=1e-6, atol=1e-8)
+
+    def of_many(points):
+        return np.column_stack([-0.5 * np.einsum("ni,ij,nj->n", points, PRECISION, points), np.ones(len(points))])
+
+    target, again = sk.from_emcee(StandIn(of_many, chain, vectorize=True), names=["u", "v"])
+    assert again.names == ("u", "v")
+    np.testing.assert_allclose(target.log_density(again.points), [gaussian(x) for x in again.points])
+
+
+def test_a_given_score_is_used_and_checked():
+    sampler = StandIn(gaussian, gaussian_chain())
+    target, sample = sk.from_emcee(sampler, score=lambda x: -x @ PRECISION)
+    np.testing.assert_array_equal(target.score(sample.points), -sample.points @ PRECISION)
+    with pytest.raises(sk.InputError, match="the score is not the gradient"):
+        sk.from_emcee(sampler, score=lambda x: x @ PRECISION)
+
+
+def box_chain(upper):
+    """Exponential in the first coordinate, uniform up to `upper` in the second."""
+    make = np.random.default_rng(4)
+    return np.stack([make.exponential(2.0, (40, 10)), make.uniform(-1.0, upper, (40, 10))], axis=2)
+
+
+def in_a_box(x):
+    return -x[0] / 2.0 if x[0] > 0.0 and -1.0 < x[1] < 3.0 else -np.inf
+
+
+def test_edges_of_the_support_are_found_and_asked_for():
+    sampler = StandIn(in_a_box, box_chain(3.0))
+    with pytest.raises(sk.InputError, match=r"for x1 below .*; x2 below -1 .*; x2 above 3 .*Give bounds=\[\(") as error:
+        sk.from_emcee(sampler)
+    asked = eval(str(error.value).split("bounds=")[1].split(", or better")[0], {"np": np})
+    np.testing.assert_allclose(asked, [(0.0, np.inf), (-1.0, 3.0)], atol=1e-5)
+    bounds = [(0.0, np.inf), (-1.0, 3.0)]
+    target, sample = sk.from_emcee(sampler, bounds=bounds)
+    wanted = np.tile([-0.5, 0.0], (len(sample), 1))
+    np.testing.assert_allclose(target.score(sample.points), wanted, atol=1e-6)
+    np.testing.assert_array_equal(target.bounds, bounds)
+
+
+def test_an_edge_that_draws_never_come_near_is_none():
+    sampler = StandIn(lambda x: gaussian(x) if np.abs(x).max() < 50.0 else -np.inf, gaussian_chain())
+    target, sample = sk.from_emcee(sampler)
+    assert target.bounds is None
+    np.testing.assert_allclose(target.score(sample.points), -sample.points @ PRECISION, rtol=1e-6, atol=1e-8)
+
+
+def test_what_cannot_be_read():
+    sampler = StandIn(gaussian, gaussian_chain())
+    with pytest.raises(sk.UsageError, match=r"an emcee\.EnsembleSampler is wanted; received ndarray"):
+        sk.from_emcee(gaussian_chain())
+    with pytest.raises(sk.InputError, match="no step is left of 30 after discard=30"):
+        sk.from_emcee(sampler, discard=30)
+    sampler.log_prob_fn = lambda x: gaussian(x, shift=0.1)
+    with pytest.raises(sk.InputError, match=r"was stored with it: the chain was made by another function"):
+        sk.from_emcee(sampler)
+
+
+def test_a_sampler_of_the_package_itself():
+    emcee = pytest.importorskip("emcee")
+    sampler = emcee.EnsembleSampler(8, 2, gaussian, args=[0.5], kwargs={"scale": 2.0})
+    with pytest.raises(sk.InputError, match="the sampler holds no draws"):
+        sk.from_emcee(sampler)
+    sampler._random.seed(1)
+    sampler.run_mcmc(gaussian_chain(1)[0], 50)
+    target, sample = sk.from_emcee(sampler, discard=10)
+    np.testing.assert_array_equal(sample.points[40:80], sampler.get_chain(discard=10)[:, 1])
+    np.testing.assert_allclose(target.score(sample.points), -2.0 * (sample.points - 0.5) @ PRECISION, rtol=1e-6)
+
+
+def test_a_sampler_of_the_package_with_names_and_blobs():
+    emcee = pytest.importorskip("emcee")
+
+    def by_name(given):
+        return gaussian(np.array([given["a"], given["b"]])), given["a"]
+
+    sampler = emcee.EnsembleSampler(8, 2, by_name, parameter_names=["a", "b"])
+    sampler.run_mcmc(gaussian_chain(1)[0], 20)
+    target, sample = sk.from_emcee(sampler)
+    assert sample.names == ("a", "b")
+    np.testing.assert_allclose(target.score(sample.points), -sample.points @ PRECISION, rtol=1e-6, atol=1e-8)
+
+    def of_many(points):
+        return np.column_stack([-0.5 * (points**2).sum(axis=1), points[:, 0]])
+
+    sampler = emcee.EnsembleSampler(8, 2, of_many, vectorize=True)
+    sampler.run_mcmc(gaussian_chain(1)[0], 20)
+    target, sample = sk.from_emcee(sampler)
+    np.testing.assert_allclose(target.score(sample.points), -sample.points, rtol=1e-6, atol=1e-8)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.containers.reading import read_variables
+from steinkit.containers.named_draws import NamedDraws
+from steinkit.containers.reading import read_draws
 from steinkit.containers.variables import Labels, Variable, indexed, positions
 from steinkit.errors import InputError, MissingDependencyError, did_you_mean
 from steinkit.sample import Floats, Sample
@@ -110,8 +111,8 @@ class Model:
         Parameters
         ----------
         draws : object with draws of every free parameter, by name
-            As `as_sample` takes them. What else it holds (deterministic quantities, predictions) is left out. Of a
-            `Sample` chains, weights and costs are kept.
+            As `as_sample` takes them. What else it holds (deterministic quantities, predictions) is left out; labels of
+            chains and draws, weights and costs are kept.
 
         Returns
         -------
@@ -123,17 +124,13 @@ class Model:
             If a parameter has no draws, or draws of another shape or with other labels than the model's, or if a draw
             lies outside of the model's support.
         """
-        rows = replace(draws, chain=None, draw=None) if isinstance(draws, Sample) else draws
-        variables = read_variables(rows, shapes={each.name: each.shape for each in self.parameters})
-        found = {each.name: self._draws_of(each, variables) for each in self.parameters}
+        given = read_draws(draws, shapes={each.name: each.shape for each in self.parameters})
+        found = {each.name: self._draws_of(each, given) for each in self.parameters}
         names = self._names({name: variable.labels for name, variable in found.items()})
         points = self.unconstrain({name: variable.rows.astype(np.float64) for name, variable in found.items()})
         self._require_inside(points, names, found)
-        if isinstance(draws, Sample):
-            kept = {name: getattr(draws, name) for name in ("weights", "cost", "chain", "draw")}
-            return Sample(points=points, names=names, **kept)
-        chains, length = next(iter(found.values())).values.shape[:2]
-        return Sample(points=points.reshape(chains, length, -1), names=names)
+        kept = {name: getattr(given, name) for name in ("weights", "cost", "chain", "draw")}
+        return Sample(points=points, names=names, **kept)
 
     def bind(self, draws: Any) -> tuple[Target, Sample]:
         """The target, and draws of the model's parameters as a sample of it: `sample`, and the score checked.
@@ -156,19 +153,19 @@ class Model:
             every += each.free_names(own)
         return tuple(every)
 
-    def _draws_of(self, parameter: Parameter, variables: Mapping[str, Variable]) -> Variable:
+    def _draws_of(self, parameter: Parameter, given: NamedDraws) -> Variable:
         name = parameter.name
-        if name not in variables:
-            hint = did_you_mean(name, variables) or f"; they are of {', '.join(variables)}"
+        if name not in given.labels:
+            hint = did_you_mean(name, given.labels) or f"; they are of {', '.join(given.labels)}"
             raise InputError(f"the draws have no parameter {name!r} of {self.label}{hint}")
-        variable = variables[name]
+        variable = given.variable(name)
         if variable.shape != parameter.shape:
             raise InputError(
                 f"{name} has shape {parameter.shape} in {self.label}; its draws have shape {variable.shape}: were they "
                 "made by another model, or with other data?"
             )
-        if parameter.labels is None or variable.labels == positions(variable.shape):
-            return variable
+        if parameter.labels is None or (variable.is_numbered and not variable.has_labels(parameter.labels)):
+            return variable  # which nobody labelled: it goes by position
         return variable.in_order(parameter.labels)
 
     def _require_inside(self, points: Floats, names: tuple[str, ...], found: Mapping[str, Variable]) -> None:

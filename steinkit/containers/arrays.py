@@ -33,7 +33,7 @@ def as_array(draws: Any, what: str) -> NDArray[Any]:
     if isinstance(draws, str | bytes | PurePath):
         raise InputError(f"{what} were given as the text {str(draws)!r}; read a file with read_sample")
     try:
-        array = np.asanyarray(draws)
+        array: NDArray[Any] = np.asanyarray(draws)
     except ValueError:
         raise InputError(f"{what} must all have the same number of coordinates; received rows that differ") from None
     except (TypeError, RuntimeError) as error:  # a tensor that needs its gradient, or lies on another device

@@ -27,6 +27,12 @@ def rectangle(chain: Integers, draw: Integers) -> tuple[Integers, Integers] | No
     return None if (draw != np.tile(draws, len(chains))).any() else (chains, draws)
 
 
+def rectangle_of(sample: Sample) -> tuple[int, int] | None:
+    """(chains, draws) if the sample's labels form a rectangle of chains by draws, whatever the labels are."""
+    labels = None if sample.chain is None or sample.draw is None else rectangle(sample.chain, sample.draw)
+    return None if labels is None else (len(labels[0]), len(labels[1]))
+
+
 def array_layout(sample: Sample) -> tuple[int, int] | None:
     """(chains, draws) if the labels are those that an array (chains, draws, d) stands for, else None."""
     if sample.chain is None or sample.draw is None:

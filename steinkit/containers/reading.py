@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from steinkit.containers.arrays import from_array, from_mapping, require_dims
-from steinkit.containers.chain_labels import rectangle
+from steinkit.containers.chain_labels import rectangle_of
 from steinkit.containers.column_names import Entries, gather
 from steinkit.containers.columns import choose
 from steinkit.containers.frames import from_frame, is_frame, is_series
@@ -170,8 +170,7 @@ def _selected(sample: Sample, columns: Sequence[str]) -> Sample:
 def _by_columns(sample: Sample, shapes: Mapping[str, tuple[int, ...]]) -> NamedDraws:
     """The columns of a sample by parameter."""
     found = {each.name: each for each in gather(sample.names, shapes)}
-    axes = None if sample.chain is None or sample.draw is None else rectangle(sample.chain, sample.draw)
-    lead = (1, len(sample)) if axes is None else (len(axes[0]), len(axes[1]))
+    lead = rectangle_of(sample) or (1, len(sample))
 
     def read(name: str) -> NDArray[Any]:
         entries: Entries = found[name]

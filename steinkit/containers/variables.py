@@ -52,6 +52,10 @@ class Variable:
         counted = (tuple(tuple(str(k + first) for k in range(n)) for n in self.shape) for first in (0, 1))
         return self.labels in counted
 
+    def has_labels(self, labels: Labels) -> bool:
+        """Whether its entries bear these labels along every axis, in whatever order."""
+        return [sorted(own) for own in self.labels] == [sorted(others) for others in labels]
+
     def in_order(self, labels: Labels) -> Variable:
         """The same draws with the entries along every axis in the order of other labels.
 

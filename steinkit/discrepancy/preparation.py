@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.containers.chain_labels import array_layout
+from steinkit.containers.chain_labels import rectangle_of
 from steinkit.containers.reading import as_sample
 from steinkit.discrepancy.modes import far_apart
 from steinkit.discrepancy.units import Units, UnitsLike
@@ -118,7 +118,7 @@ def prepare(
     The one place where what a discrepancy is given is checked: behind it travels what this returns.
     """
     given = as_sample(draws)
-    layout = array_layout(given)
+    layout = rectangle_of(given)
     if layout is not None:
         scores, weights = _in_rows(scores, (*layout, given.dim)), _in_rows(weights, layout)
     sample = _with_columns(given, weights, scores, target)

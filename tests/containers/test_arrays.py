@@ -1,0 +1,133 @@
+"""Draws in plain arrays and dicts of arrays: what the axes count, and what is refused."""
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit.containers.reading import read_draws, read_variables
+
+STEPS, WALKERS, RHO = 300, 16, 0.9
+
+
+@pytest.fixture(scope="module")
+def walks():
+    """Stationary AR(1) walkers as emcee stores them, (steps, walkers, 1), a draw worth (1 - rho) / (1 + rho)."""
+    rng = np.random.default_rng(0)
+    x = np.empty((STEPS, WALKERS))
+    x[0] = rng.standard_normal(WALKERS)
+    for t in range(1, STEPS):
+        x[t] = RHO * x[t - 1] + np.sqrt(1.0 - RHO**2) * rng.standard_normal(WALKERS)
+    return x[..., None]
+
+
+def test_walkers_taken_for_draws_would_be_worth_almost_all_of_them(walks):
+    worth = STEPS * WALKERS * (1.0 - RHO) / (1.0 + RHO)
+    right = sk.chain_diagnostics(sk.as_sample(walks, dims=("draw", "chain"))).bulk_ess[0]
+    wrong = sk.chain_diagnostics(sk.Sample(walks)).bulk_ess[0]
+    assert 0.7 * worth < right < 1.4 * worth
+    assert wrong > 0.8 * STEPS * WALKERS
+
+
+def test_more_chains_than_draws_are_refused_until_someone_says_so(walks):
+    with pytest.raises(sk.InputError, match=r'300 chains of 16 draws.*emcee.*dims=\("draw", "chain"\).*dims=\("chain"'):
+        sk.chain_diagnostics(walks)
+    with pytest.raises(sk.InputError, match="more chains than draws"):
+        sk.moment_stein_discrepancy(walks, sk.targets.Normal([0.0]))
+    told = sk.as_sample(walks, dims=("chain", "draw"))
+    np.testing.assert_array_equal(told.points, sk.Sample(walks).points)
+    assert sk.as_sample(walks.swapaxes(0, 1)).chain.max() == WALKERS - 1  # more draws than chains: nothing to ask
+
+
+def test_the_axes_that_dims_names():
+    array = np.arange(24.0).reshape(2, 4, 3)
+    as_steps = sk.as_sample(array, dims=("draw", "chain"))
+    np.testing.assert_array_equal(as_steps.points[as_steps.chain == 3], array[:, 3])
+    np.testing.assert_array_equal(as_steps.draw, np.tile([0, 1], 4))
+    flat = sk.as_sample(array[..., 0], dims=("chain", "draw"))
+    assert flat.points.shape == (8, 1)
+    np.testing.assert_array_equal(flat.chain, np.repeat([0, 1], 4))
+    assert sk.as_sample(array[..., 0], dims=("draw",)).points.shape == (2, 4)
+    with pytest.raises(sk.UsageError, match=r"dims names the leading axes.*received \('step',\)"):
+        sk.as_sample(array, dims=("step",))
+    with pytest.raises(sk.InputError, match=r"have 1 axes, and one more.*\(2, 4, 3\)"):
+        sk.as_sample(array, dims=("draw",))
+    with pytest.raises(sk.UsageError, match=r"Sample tells it itself"):
+        sk.as_sample(sk.Sample(array), dims=("draw",))
+
+
+@pytest.mark.parametrize(
+    ("draws", "message"),
+    [
+        (np.ma.masked_greater(np.arange(5.0), 2.0), "2 masked entries, which are no draws"),
+        (np.zeros(3, complex), "complex128 where real numbers"),
+        (np.array([1.0, None]), "object where real numbers"),
+        (np.array(["2020-01-01"], "M8[D]"), "datetime64"),
+        (np.array([1, 2], "m8[s]"), "timedelta64"),
+        (["a", "b"], "<U1 where real numbers"),
+        ("draws.csv", "read a file with read_sample"),
+        (object(), "received object"),
+        (None, "received NoneType"),
+        ([[1.0, 2.0], [3.0]], "same number of coordinates"),
+        ({}, "is empty"),
+        ({"mu": 3.0}, '"mu" is a single number'),
+        ({"mu": {"a": np.zeros(3)}}, '"mu" is a dict, not an array'),
+        ({"mu": np.zeros(5), "theta": np.zeros((6, 2))}, r'"theta" has shape \(6, 2\) and "mu" \(5,\); the first axis'),
+        ({"mu": np.zeros(5), "theta": ["a"] * 5}, 'variable "theta" holds <U1'),
+        ({"mu": np.ma.masked_less(np.arange(3.0), 1.0)}, 'variable "mu" has 1 masked'),
+        ({"mu": np.array([0.0, np.inf])}, 'draw 2, column "mu" is inf'),
+        ({"mu": np.zeros((4, 50)), "x": np.zeros((4, 50, 2))}, "4 draws of 50 entries each, or 4 chains of 50 draws"),
+    ],
+)
+def test_what_is_no_draws_is_refused(draws, message):
+    with pytest.raises(sk.InputError, match=message):
+        sk.as_sample(draws)
+
+
+def test_masked_entries_are_refused_in_a_sample_too():
+    masked = np.ma.masked_greater(np.arange(5.0), 2.0)
+    with pytest.raises(sk.InputError, match="2 masked entries"):
+        sk.Sample(masked)
+    with pytest.raises(sk.InputError, match=r"weights must be an array of real numbers; received.*masked"):
+        sk.Sample(np.zeros(5), weights=masked)
+    whole = np.ma.masked_greater(np.arange(5.0), 10.0)
+    np.testing.assert_array_equal(sk.as_sample(whole).points[:, 0], np.arange(5.0))
+
+
+def test_a_dict_of_arrays_is_read_by_name():
+    theta = np.arange(30.0).reshape(5, 3, 2)
+    sample = sk.as_sample({"theta": theta, "weight": -np.arange(5.0)})  # a parameter like any other
+    assert sample.names == (
+        "theta[0,0]",
+        "theta[0,1]",
+        "theta[1,0]",
+        "theta[1,1]",
+        "theta[2,0]",
+        "theta[2,1]",
+        "weight",
+    )
+    np.testing.assert_array_equal(sample.points, np.column_stack([theta.reshape(5, 6), -np.arange(5.0)]))
+    assert sample.chain is None
+    chains = sk.as_sample({"theta": theta[:4].reshape(2, 2, 6)}, dims=("draw", "chain"))
+    np.testing.assert_array_equal(chains.points, theta[:4].reshape(2, 2, 6).swapaxes(0, 1).reshape(4, 6))
+    np.testing.assert_array_equal(chains.chain, [0, 0, 1, 1])
+
+
+def test_a_square_matrix_in_a_dict_is_no_riddle():
+    sample = sk.as_sample({"beta": np.zeros((100, 3)), "Sigma": np.zeros((100, 3, 3))})
+    assert sample.points.shape == (100, 12)
+
+
+def test_the_shapes_of_a_model_tell_chains_from_a_parameters_own_axes():
+    array = np.arange(48.0).reshape(2, 6, 4)
+    one = read_variables({"theta": array}, shapes={"theta": (6, 4)})["theta"]
+    assert one.values.shape == (1, 2, 6, 4)
+    two = read_draws({"theta": array, "lp": np.zeros(3)}, shapes={"theta": (4,)})
+    assert two.variable("theta").values.shape == (2, 6, 4)
+    assert list(two.labels) == ["theta"]
+    np.testing.assert_array_equal(two.chain, np.repeat([0, 1], 6))
+    with pytest.raises(
+        sk.InputError, match=r'"theta" has shape \(2, 6, 4\) where one draw of it has shape \(2, 6, 4\)'
+    ):
+        read_draws({"theta": array}, shapes={"theta": (2, 6, 4)})
+    with pytest.raises(sk.InputError, match="more chains than draws"):
+        read_draws({"theta": array.reshape(6, 2, 4)}, shapes={"theta": (4,)})

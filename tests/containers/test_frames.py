@@ -1,0 +1,88 @@
+"""Draws in data frames, whose columns mean what they mean in files."""
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+
+pandas = pytest.importorskip("pandas")
+
+
+def test_columns_mean_what_they_mean_in_a_file(tmp_path):
+    frame = pandas.DataFrame(
+        {
+            "b": [1.0, 2.0, 4.0],
+            "chain": [0, 0, 1],
+            "score:a": [7.0, 8.0, 9.0],
+            "draw": [3, 4, 3],
+            "a": [3, 4, 5],
+            "weight": [1.0, 0.5, 2.0],
+            "cost": [1, 2, 1],
+            "score:b": [0.0, 1.0, 2.0],
+        }
+    )
+    path = tmp_path / "draws.csv"
+    frame.to_csv(path, index=False)
+    found, wanted = sk.as_sample(frame), sk.read_sample(path)
+    assert found.names == wanted.names == ("b", "a")
+    for part in ("points", "scores", "weights", "cost", "chain", "draw"):
+        np.testing.assert_array_equal(getattr(found, part), getattr(wanted, part))
+
+
+def test_numbers_of_every_kind_and_names_that_nobody_gave():
+    frame = pandas.DataFrame(
+        {"i": pandas.array([1, 2], dtype="Int64"), "f": np.float32([0.5, 2.0]), "b": [True, False]}
+    )
+    np.testing.assert_array_equal(sk.as_sample(frame).points, [[1.0, 0.5, 1.0], [2.0, 2.0, 0.0]])
+    assert sk.as_sample(pandas.DataFrame(np.zeros((2, 3)))).has_default_names
+    assert sk.as_sample(pandas.Series([1.0, 2.0], name="tau")).names == ("tau",)
+
+
+def test_the_index_of_xarrays_frames_labels_the_draws():
+    index = pandas.MultiIndex.from_product([[3, 5], [10, 11]], names=["chain", "draw"])
+    sample = sk.as_sample(pandas.DataFrame({"mu": np.arange(4.0)}, index=index))
+    np.testing.assert_array_equal(sample.chain, [3, 3, 5, 5])
+    np.testing.assert_array_equal(sample.draw, [10, 11, 10, 11])
+    long = pandas.MultiIndex.from_product([[0], [0, 1], ["p", "q"]], names=["chain", "draw", "school"])
+    with pytest.raises(sk.InputError, match=r'several rows a draw, told apart by "school".*frame\.unstack\("school"\)'):
+        sk.as_sample(pandas.DataFrame({"theta": np.arange(4.0)}, index=long))
+
+
+def test_diagnostics_of_stan_are_no_coordinates():
+    frame = pandas.DataFrame({"chain__": [1, 2], "draw__": [1, 1], "lp__": [0.0, 1.0], "theta[1]": [2.0, 3.0]})
+    sample = sk.as_sample(frame)
+    assert sample.names == ("theta[1]",)
+    np.testing.assert_array_equal(sample.chain, [1, 2])
+    assert sk.as_sample(frame.drop(columns="lp__")).names == ("chain__", "draw__", "theta[1]")
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"a": [1.0, 2.0], "b": ["x", "y"]}, 'column "b" holds .* where real numbers are wanted; leave it out'),
+        ({"a": [1.0, None]}, 'the DataFrame, row 2, column "a" is nan'),
+        ({"a": pandas.array([1, None], dtype="Int64")}, 'row 2, column "a" is nan'),
+        ({"a": [1.0, 2.0], "when": pandas.date_range("2020", periods=2)}, 'column "when" holds datetime64'),
+        ({"a": [1j, 2.0]}, 'column "a" holds complex128'),
+        ({"a": ["1.5", "2.5"]}, 'column "a" holds'),
+        ({"a": [1.0, 2.0], "weight": [1.0, -1.0]}, 'row 2, column "weight" is -1; a weight must not be negative'),
+        ({"a": [1.0, 2.0], "chain": [0.0, 0.5]}, 'column "chain" is 0.5; a chain label is a whole number'),
+        ({"a": [1.0, 2.0], "score:c": [1.0, 1.0]}, '"score:c" belongs to no coordinate'),
+        ({"weight": [1.0, 2.0]}, "has no coordinate"),
+        ({("posterior", "mu"): [1.0]}, r"a column is named \('posterior', 'mu'\); its name must be a text"),
+        ({"a": []}, "the DataFrame is empty"),
+    ],
+)
+def test_faults_name_the_column(columns, message):
+    with pytest.raises(sk.InputError, match=message):
+        sk.as_sample(pandas.DataFrame(columns))
+
+
+def test_columns_that_are_left_out_are_not_looked_at():
+    frame = pandas.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"], "theta[1]": [3.0, 4.0], "theta[0]": [5.0, 6.0]})
+    assert sk.as_sample(frame, columns=["theta", "a"]).names == ("theta[1]", "theta[0]", "a")
+    with pytest.raises(sk.InputError, match='DataFrame has no coordinate named "thta"; did you mean'):
+        sk.as_sample(frame, columns=["thta"])
+    twice = pandas.DataFrame(np.zeros((2, 2)), columns=["a", "a"])
+    with pytest.raises(sk.InputError, match='two columns are named "a"'):
+        sk.as_sample(twice)

@@ -1,0 +1,79 @@
+"""Draws in samplers' own objects: the order of their axes is theirs, and is known."""
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit.containers.reading import read_draws
+
+
+class Ensemble:
+    """What emcee's EnsembleSampler has: a chain of shape (steps, walkers, d)."""
+
+    def __init__(self, chain, parameter_names=None):
+        self.chain, self.parameter_names = chain, parameter_names
+
+    def get_chain(self):
+        if self.chain is None:
+            raise AttributeError("you must run the sampler with 'store == True' before accessing the results")
+        return self.chain
+
+
+STEPS = np.arange(30.0).reshape(5, 3, 2)
+
+
+def test_walkers_are_chains():
+    sample = sk.as_sample(Ensemble(STEPS))
+    for walker in range(3):
+        np.testing.assert_array_equal(sample.points[sample.chain == walker], STEPS[:, walker])
+    assert sample.has_default_names
+    assert sk.as_sample(Ensemble(STEPS, {"a": 1, "b": 0})).names == ("b", "a")
+    assert sk.as_sample(Ensemble(STEPS, {"a": [0, 1]})).names == ("a[0]", "a[1]")
+    few = Ensemble(STEPS[:2])  # fewer steps than walkers: the object says which is which
+    assert sk.as_sample(few).points.shape == (6, 2)
+
+
+def test_an_ensemble_without_draws_is_refused():
+    with pytest.raises(sk.InputError, match="Ensemble holds no draws: you must run the sampler"):
+        sk.as_sample(Ensemble(None))
+    with pytest.raises(sk.InputError, match=r"gave shape \(15, 2\); \(steps, walkers, d\) is wanted"):
+        sk.as_sample(Ensemble(STEPS.reshape(15, 2)))
+    with pytest.raises(sk.UsageError, match="leave it out"):
+        sk.as_sample(Ensemble(STEPS), dims=("draw", "chain"))
+
+
+def test_the_sampler_of_emcee_itself():
+    emcee = pytest.importorskip("emcee")
+    sampler = emcee.EnsembleSampler(6, 2, lambda x: -0.5 * x @ x, parameter_names=None)
+    with pytest.raises(sk.InputError, match="holds no draws"):
+        sk.as_sample(sampler)
+    sampler.run_mcmc(np.random.default_rng(0).standard_normal((6, 2)), 10)
+    for holder in (sampler, sampler.backend):
+        sample = sk.as_sample(holder)
+        np.testing.assert_array_equal(sample.points[sample.chain == 4], sampler.get_chain()[:, 4])
+
+
+class StanFit(dict):
+    """What PyStan's fit has: arrays (*shape, draws x chains), the chains' draws in turns, warm-up first if saved."""
+
+    param_names = ("mu", "theta")
+    constrained_param_names = ("mu", "theta.1", "theta.2")
+    dims = ([], [2])
+    num_chains, num_samples, num_warmup, num_thin, save_warmup = 2, 6, 4, 2, True
+
+
+def test_the_chains_of_a_stan_fit_are_told_apart_and_warm_up_is_left_out():
+    draws = np.arange(5 * 2 * 3.0).reshape(5, 2, 3)  # 2 of warm-up and 3 kept, of 2 chains, of 3 columns
+    fit = StanFit(mu=draws[..., 0].reshape(1, -1), theta=np.moveaxis(draws[..., 1:], 2, 0).reshape(2, -1))
+    sample = sk.as_sample(fit)
+    assert sample.names == ("mu", "theta[1]", "theta[2]")
+    for chain in range(2):
+        np.testing.assert_array_equal(sample.points[sample.chain == chain], draws[2:, chain])
+    assert read_draws(fit).variable("theta").is_numbered
+
+
+def test_draws_of_steinkits_own_samplers():
+    from steinkit.samplers import iid
+
+    drawn = iid(sk.targets.Normal([0.0, 1.0]), draws=5, seed=1)
+    np.testing.assert_array_equal(sk.as_sample(drawn).points, drawn.to_sample().points)

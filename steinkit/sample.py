@@ -297,7 +297,7 @@ def _floats(values: ArrayLike, what: str) -> Floats:
         if array.dtype.kind not in "fiub":
             raise TypeError(f"numbers of type {array.dtype}")
         if np.ma.is_masked(values):
-            raise TypeError(f"an array with {np.ma.count_masked(values)} masked entries, which are no draws")
+            raise TypeError(f"an array with {int(np.ma.getmaskarray(values).sum())} masked entries, which are no draws")
         return np.array(array, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{what} must be an array of real numbers; received {error}") from None

@@ -120,7 +120,7 @@ def require_numbers(values: NDArray[Any], what: str, source: str, remedy: str) -
         raise InputError(f"{source}: {what} holds {values.dtype} where real numbers are wanted; {remedy}")
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise InputError(
-            f"{source}: {what} has {np.ma.count_masked(values)} masked entries, which are no draws; drop them first"
+            f"{source}: {what} has {int(np.ma.getmaskarray(values).sum())} masked entries, which are no draws; drop them first"
         )
 
 

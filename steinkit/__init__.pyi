@@ -1,6 +1,7 @@
 from . import plots as plots
 from . import samplers as samplers
 from . import targets as targets
+from .adapters.bridgestan import from_bridgestan as from_bridgestan
 from .adapters.emcee import from_emcee as from_emcee
 from .adapters.torch import from_torch as from_torch
 from .chains import ChainDiagnostics as ChainDiagnostics

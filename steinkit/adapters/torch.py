@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.adapters.model import Model, Parameter, as_floats, check, imported, refuse_discrete
+from steinkit.containers.arrays import require_dims
+from steinkit.containers.reading import as_sample
 from steinkit.errors import InputError, SteinkitError, UsageError, did_you_mean
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
@@ -29,7 +31,7 @@ def from_torch(
     *,
     constraints: Mapping[str, Any] | None = None,
     names: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
-    by_chain: bool = False,
+    dims: Sequence[str] | None = None,
     bounds: ArrayLike | None = None,
     label: str = "PyTorch log density",
 ) -> tuple[Target, Sample]:
@@ -49,8 +51,8 @@ def from_torch(
         log density gets log |J| added.
     names : sequence of str, or dict of str to sequence of str, optional
         Names of the d coordinates of a tensor; or labels along the first axis of parameters of a dict.
-    by_chain : bool
-        Whether the tensors of a dict have shape (chains, n, *shape).
+    dims : {("draw",), ("chain", "draw"), ("draw", "chain")}, optional
+        What the leading axes of the tensor, or of all tensors of a dict, count; of a dict ("draw",) if not given.
     bounds : array_like, shape (d, 2), optional
         Of the support, for the coordinates of a tensor.
     label : str
@@ -85,17 +87,25 @@ def from_torch(
     if isinstance(draws, Mapping):
         if bounds is not None:
             raise UsageError("bounds are for draws in one tensor; say constraints= of the parameters of a dict")
-        model, values = _named(torch, function, draws, constraints or {}, names, by_chain, label)
+        model, values = _named(torch, function, draws, constraints or {}, names, dims, label)
         return model.bind(values)
     if constraints or isinstance(names, Mapping):
         raise UsageError("constraints= and a dict of labels are for draws in a dict of tensors; received one tensor")
-    return _unnamed(torch, function, _tensor(torch, draws, "draws"), names, bounds, label)
+    return _unnamed(torch, function, _tensor(torch, draws, "draws"), names, dims, bounds, label)
 
 
 def _unnamed(
-    torch: Any, function: Any, draws: Any, names: Sequence[str] | None, bounds: ArrayLike | None, label: str
+    torch: Any,
+    function: Any,
+    draws: Any,
+    names: Sequence[str] | None,
+    dims: Sequence[str] | None,
+    bounds: ArrayLike | None,
+    label: str,
 ) -> tuple[Target, Sample]:
-    sample = Sample(points=as_floats(draws.cpu()), names=() if names is None else tuple(names))
+    sample = as_sample(as_floats(draws.cpu()), dims=dims)
+    if names is not None:
+        sample = sample.with_columns(names=tuple(names))
     shape = () if draws.ndim == 1 else (sample.dim,)
     of_rows = _over_rows(torch, function, draws.reshape(-1, *shape))
     target = _target(
@@ -116,7 +126,7 @@ def _named(
     draws: Mapping[str, Any],
     constraints: Mapping[str, Any],
     names: Sequence[str] | Mapping[str, Sequence[str]] | None,
-    by_chain: bool,
+    dims: Sequence[str] | None,
     label: str,
 ) -> tuple[Model, dict[str, Floats]]:
     """The model that draws by name speak of, and these draws, (chains, n, *shape) each."""
@@ -134,7 +144,10 @@ def _named(
             )
     tensors = {name: _tensor(torch, values, name) for name, values in draws.items()}
     refuse_discrete([name for name, values in tensors.items() if not values.is_floating_point()], label)
-    lead = 2 if by_chain else 1
+    axes = require_dims(dims) or ("draw",)
+    if axes == ("draw", "chain"):
+        tensors = {name: values.transpose(0, 1) if values.ndim > 1 else values for name, values in tensors.items()}
+    lead = len(axes)
     _require_common(tensors, lead)
     rows = {name: values.double().reshape(-1, *values.shape[lead:]) for name, values in tensors.items()}
     transforms = {name: _transform(torch, name, constraints.get(name), values) for name, values in rows.items()}

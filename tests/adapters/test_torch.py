@@ -146,8 +146,11 @@ def test_simplex_in_one_dimension_less(torch):
 
 def test_chains_are_chains_only_if_it_is_said(torch):
     values = torch.randn(4, 25, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    _, sample = sk.from_torch(lambda draw: -0.5 * (draw["x"] ** 2).sum(), {"x": values}, by_chain=True)
+    _, sample = sk.from_torch(lambda draw: -0.5 * (draw["x"] ** 2).sum(), {"x": values}, dims=("chain", "draw"))
     assert (len(sample), sample.dim, sample.chain.max()) == (100, 3, 3)
+    turned = {"x": values.transpose(0, 1)}
+    _, again = sk.from_torch(lambda draw: -0.5 * (draw["x"] ** 2).sum(), turned, dims=("draw", "chain"))
+    np.testing.assert_array_equal(again.points, sample.points)
     _, sample = sk.from_torch(lambda draw: -0.5 * (draw["x"] ** 2).sum(), {"x": values})
     assert (len(sample), sample.dim, sample.names[3]) == (4, 75, "x[1,0]")
 

@@ -1,0 +1,187 @@
+"""A stand-in with BridgeStan's methods, its transforms and densities written from Stan's reference manual.
+
+BridgeStan itself compiles Stan from sources that it downloads; where it is there, scripts of one's own can be held to
+it. The order of unconstrained coordinates is that of a compiled Stan program: array after array, matrices by columns.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import special
+
+import steinkit as sk
+from steinkit.adapters.stan_parameters import parameter_of
+
+COUNTS = np.array([12.0, 30.0, 8.0])
+
+
+class StandIn:
+    """tau > 0, an array of two vectors of three positive numbers, a 2 x 2 matrix, a simplex, ordered, 0 < p < 1.
+
+    log p = -tau - sum(x) - sum(A^2) / 2 + sum(counts log w) - sum(c^2) / 2 + log p + 2 log(1 - p)
+    """
+
+    def name(self):
+        return "stand_in_model"
+
+    def param_names(self):
+        x = [f"x.{i}.{j}" for j in (1, 2, 3) for i in (1, 2)]
+        A = [f"A.{i}.{j}" for j in (1, 2) for i in (1, 2)]
+        return ["tau", *x, *A, "w.1", "w.2", "w.3", "c.1", "c.2", "p"]
+
+    def param_unc_names(self):
+        return [name for name in self.param_names() if name != "w.3"]
+
+    def _values(self, u):
+        """Parameters by name, and log |J|, from Stan's vector of 16 unconstrained coordinates."""
+        tau, x = np.exp(u[0]), np.exp(u[1:7]).reshape(2, 3)  # vector after vector, whatever the names say
+        A = u[7:11].reshape(2, 2, order="F")
+        z = special.expit(u[11:13] - np.log([2.0, 1.0]))
+        w = np.array([z[0], (1 - z[0]) * z[1], (1 - z[0]) * (1 - z[1])])
+        c = np.array([u[13], u[13] + np.exp(u[14])])
+        p = special.expit(u[15])
+        log_j = u[0] + u[1:7].sum() + np.log(z * (1 - z) * [1.0, 1 - z[0]]).sum() + u[14] + np.log(p * (1 - p))
+        return {"tau": tau, "x": x, "A": A, "w": w, "c": c, "p": p}, log_j
+
+    def param_constrain(self, u):
+        by_name, _ = self._values(np.asarray(u))
+        return np.concatenate([np.ravel(values, order="F") for values in by_name.values()])
+
+    def param_unconstrain(self, theta):
+        tau, x, A, w, c, p = np.split(np.asarray(theta), np.cumsum([1, 6, 4, 3, 2]))
+        if abs(w.sum() - 1) > 1e-8:
+            raise RuntimeError(f"stan::math::simplex_free: Simplex variable is not a valid simplex. sum = {w.sum()}")
+        if tau[0] < 0:
+            raise RuntimeError("lb_free: Lower bounded variable is less than 0")
+        sticks = special.logit([w[0], w[1] / (1 - w[0])]) + np.log([2.0, 1.0])
+        x = x.reshape(2, 3, order="F").ravel()
+        return np.concatenate([np.log(tau), np.log(x), A, sticks, [c[0], np.log(c[1] - c[0])], special.logit(p)])
+
+    def log_density(self, u):
+        by_name, log_j = self._values(u)
+        tau, x, A, w, c, p = by_name.values()
+        squares = (A**2).sum() + (c**2).sum()
+        return -tau - x.sum() - squares / 2 + COUNTS @ np.log(w) + np.log(p) + 2 * np.log(1 - p) + log_j
+
+    def log_density_gradient(self, u, *, propto=True, jacobian=True, out=None):
+        assert jacobian
+        steps = 1e-20j * np.eye(len(u))  # complex steps: exact to rounding
+        slope = [self._complex(u + step).imag / 1e-20 for step in steps]
+        return self.log_density(u), np.array(slope)
+
+    def _complex(self, u):
+        z = 1 / (1 + np.exp(-(u[11:13] - np.log([2.0, 1.0]))))
+        w = np.array([z[0], (1 - z[0]) * z[1], (1 - z[0]) * (1 - z[1])])
+        c = np.array([u[13], u[13] + np.exp(u[14])])
+        p = 1 / (1 + np.exp(-u[15]))
+        log_j = u[:7].sum() + np.log(z * (1 - z) * np.array([1.0, 1 - z[0]])).sum() + u[14] + np.log(p * (1 - p))
+        squares = (u[7:11] ** 2).sum() + (c**2).sum()
+        return -np.exp(u[:7]).sum() - squares / 2 + COUNTS @ np.log(w) + np.log(p) + 2 * np.log(1 - p) + log_j
+
+
+def draws(n=40):
+    make = np.random.default_rng(5)
+    return {
+        "p": make.beta(2, 3, n),
+        "tau": make.exponential(1, n),
+        "x": make.exponential(1, (n, 2, 3)),
+        "A": make.normal(size=(n, 2, 2)),
+        "w": make.dirichlet(COUNTS + 1, n),
+        "c": np.sort(make.normal(size=(n, 2)), axis=1),
+        "twice": make.normal(size=n),
+    }
+
+
+def by_hand(given):
+    """The score, by name; of the simplex in sticks, alpha_k - (alpha_k + ... + alpha_K) z_k for alpha = counts + 1."""
+    tau, x, A, w, c, p = (given[name] for name in ("tau", "x", "A", "w", "c", "p"))
+    z = np.column_stack([w[:, 0], w[:, 1] / (1 - w[:, 0])])
+    rest = np.cumsum((COUNTS + 1)[::-1])[::-1][:2]
+    n = len(tau)
+    simplex = (COUNTS + 1)[:2] - rest * z
+    ordered = np.column_stack([-c.sum(axis=1), -c[:, 1] * (c[:, 1] - c[:, 0]) + 1])
+    return np.column_stack(
+        [1 - tau, (1 - x).reshape(n, 6), -A.reshape(n, 4), simplex, ordered, (2 * (1 - p) - 3 * p)[:, None]]
+    )
+
+
+NAMES = (
+    *("log tau", *(f"log x[{i},{j}]" for i in (0, 1) for j in (0, 1, 2))),
+    *(f"A[{i},{j}]" for i in (0, 1) for j in (0, 1)),
+    *("simplex w[0]", "simplex w[1]", "ordered c[0]", "ordered c[1]", "logit p"),
+)
+
+
+def test_parameters_are_transformed_ordered_and_named_by_what_they_are():
+    given = draws()
+    target, sample = sk.from_bridgestan(StandIn(), given)
+    assert sample.names == target.names == NAMES
+    np.testing.assert_allclose(sample.points[:, 0], np.log(given["tau"]))
+    np.testing.assert_allclose(sample.points[:, 1:7], np.log(given["x"]).reshape(-1, 6))
+    np.testing.assert_array_equal(sample.points[:, 7:11], given["A"].reshape(-1, 4))
+    np.testing.assert_allclose(target.score(sample.points), by_hand(given), rtol=1e-9, atol=1e-12)
+
+
+def in_brackets(entry):
+    name, *index = entry.split(".")
+    return name + (f"[{','.join(index)}]" if index else "")
+
+
+def test_draws_of_the_command_line_are_matched_by_name():
+    given = draws(10)
+    names = ["lp", *map(in_brackets, StandIn().param_names())]
+    flat = [given[name].reshape(10, -1, order="F") for name in ("tau", "x", "A", "w", "c", "p")]
+    flat = np.column_stack([np.zeros(10), *flat])
+    reverse = np.arange(len(names))[::-1]
+    read = sk.Sample(points=flat[:, reverse], names=[names[k] for k in reverse])
+    target, sample = sk.from_bridgestan(StandIn(), read)
+    assert sample.names[1:3] == ("log x[1,1]", "log x[1,2]")
+    np.testing.assert_allclose(target.score(sample.points), by_hand(given), rtol=1e-9, atol=1e-12)
+
+
+def test_without_param_constrain_the_spaces_stay_open():
+    class Bare:
+        def __init__(self):
+            whole = StandIn()
+            for name in ("log_density_gradient", "param_unconstrain", "param_unc_names", "param_names"):
+                setattr(self, name, getattr(whole, name))
+
+    given = draws()
+    target, sample = sk.from_bridgestan(Bare(), given)
+    assert sample.names[0] == "unconstrained tau"
+    assert sample.names[1:3] == ("unconstrained x[0]", "unconstrained x[1]")
+    assert sorted(target.score(sample.points)[3]) == pytest.approx(sorted(by_hand(given)[3]), rel=1e-9)
+
+
+def test_draws_that_stan_refuses():
+    given = draws()
+    given["w"] = given["w"].round(6)
+    with pytest.raises(sk.InputError, match=r"Stan refuses draw \d+: .*not a valid simplex.* sig_figs=18"):
+        sk.from_bridgestan(StandIn(), given)
+    given = draws()
+    del given["tau"]
+    with pytest.raises(sk.InputError, match="no parameter 'tau' of Stan model stand_in_model"):
+        sk.from_bridgestan(StandIn(), given)
+    with pytest.raises(sk.InputError, match=r"x has shape \(2, 3\) in .*; its draws have shape \(3, 2\)"):
+        sk.from_bridgestan(StandIn(), {**draws(), "x": draws()["x"].swapaxes(1, 2)})
+
+
+def test_objects_without_the_methods():
+    with pytest.raises(sk.UsageError, match="dict lacks log_density_gradient, param_unconstrain"):
+        sk.from_bridgestan({}, draws())
+
+
+@pytest.mark.parametrize(
+    ("entry", "parameter", "index"),
+    [
+        ("tau", "tau", ()),
+        ("Sigma.1.2", "Sigma", ("1", "2")),
+        ("pair:1", "pair.1", ()),
+        ("pair:2.3", "pair.2", ("3",)),
+        ("pairs.1:2.3", "pairs[1].2", ("3",)),
+        ("z.real", "z", ("real",)),
+    ],
+)
+def test_names_of_entries(entry, parameter, index):
+    assert parameter_of(entry) == (parameter, index)

@@ -154,3 +154,17 @@ def test_the_most_of_one_variable_in_a_gap(size):
         np.testing.assert_allclose(_gap_maximum(nothing[0], amounts, nothing), size, rtol=1e-14)
         for cut in (np.diag([size, size]), np.diag([size, size])[::-1]):
             np.testing.assert_allclose(_gap_maximum(nothing[0], nothing[0], cut), size / np.sqrt(2.0), rtol=1e-14)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_bound_s_tension_is_that_of_its_own_component(seed, side):
+    """Two components, the one at the bound in balance with it whatever the other weighs."""
+    rng = np.random.default_rng(seed)
+    points = np.concatenate([np.cumsum(rng.uniform(0.1, 0.5, 4)), 100.0 + np.cumsum(rng.uniform(0.1, 0.5, 4))])
+    bounds = (float(points[0]) - 0.3, np.inf) if side == "left" else (-np.inf, float(points[-1]) + 0.3)
+    weights, scores = rng.dirichlet(np.ones(8)), rng.uniform(1.0, 3.0, 8)
+    program = ClassicalProgram(points, weights, scores, SteinFactors(1.0, 1.0, 1.0), bounds)
+    assert len(program.starts) == 3
+    lower, upper, _, _ = prove(program, solve_cone(program))
+    assert 0.0 < lower <= upper <= lower * (1.0 + 1e-6)

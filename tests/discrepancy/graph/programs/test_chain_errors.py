@@ -264,3 +264,73 @@ def test_what_the_last_shift_costs_is_taken_from_the_bound(monkeypatch):
     monkeypatch.setattr(ChainProgram, "_mend", lambda *_: (y, found, 0.5, 0.25))
     expected = (4.0 - found.allowance - 0.25) / (max(1.0, found.worst) + 0.5)
     assert expected * (1.0 - 1e-12) <= form.lower_bound(y)[0] <= expected
+
+
+@pytest.mark.parametrize(
+    ("factors", "step", "leading"),
+    [((2.0, 4.0, 1.0), 0.25, "residuals"), ((0.25, 1.0, 1.0), 3.0, "values"), ((64.0, 2.0, 1.0), 10.0, "chords")],
+)
+def test_a_last_shift_costs_what_it_adds_to_residuals_values_and_chords(monkeypatch, factors, step, leading):
+    """kappa of every residual adds kappa c3 sum h^2/2 to the last gamma, and kappa c3 h/2 to a chord."""
+    points, c = step * np.arange(3.0)[:, None], SteinFactors.of(factors)
+    scores, bounds = np.array([[1.0], [-3.0], [2.0]]), np.array([[-0.125, 2.0 * step + 0.25]])
+    form = ChainProgram(SteinProgram(points, scores, np.array([0.25, 0.5, 0.25]), sorted_graph(points), c, bounds))
+    assert form.chain.far == 0.25
+    monkeypatch.setattr(ChainProgram, "_far_excess", lambda *_: np.inf)
+    monkeypatch.setattr(ChainProgram, "_far_shift", lambda *_: (-(2.0**-8), 2.0**-10))
+    y, values, slopes = np.zeros(6), np.empty(3), np.empty(3)
+    _, _, slack, loss = form._mend(y, trace(form.chain, y, values, slopes), values, slopes)
+    gains = 0.5 * c.smoothness * step**2 * np.arange(3.0)
+    kappa = (2.0**-8 + 2.0**-10) / gains[-1]
+    parts = {"residuals": 1.0, "values": gains[-1] / c.value, "chords": 0.5 * c.smoothness * step / c.gradient}
+    assert max(parts, key=parts.get) == leading
+    assert 1.0 <= slack / (kappa * parts[leading]) < 1.0 + 1e-12
+    assert 1.0 <= loss / (kappa * (gains @ np.abs(form.chain.value))) < 1.0 + 1e-12
+
+
+def cancelled(seed, edges=4):
+    """A chain, and residuals each of which takes away what the recursion has left of gamma and Gamma, as computed."""
+    rng = np.random.default_rng(seed)
+    chain = chain_of(rng, [FREE] + [EDGE] * edges, rng.uniform(0.5, 1.0, edges + 1))
+    y = np.concatenate([rng.uniform(0.5, 1.0, 2), np.zeros(2 * edges)])
+    for k in range(1, edges + 1):
+        part = chain._replace(**{name: getattr(chain, name)[:k] for name in chain._fields[:5]})
+        found = trace(part, y[: 2 * k], np.empty(k), np.empty(k))
+        value, slope = (sum(map(Fraction, each)) for each in (found.end_value, found.end_slope))
+        h, half = Fraction(chain.step[k]), Fraction(chain.c3) / 2 * Fraction(chain.step[k])
+        y[2 * k] = float(-(value / h + slope) / half)
+        y[2 * k + 1] = float((slope + half * Fraction(float(y[2 * k]))) / half)
+    return chain, y
+
+
+def test_what_cancels_to_nothing_is_known_up_to_what_it_carries():
+    """Nothing is left of gamma and Gamma but the errors that they carry: their sizes allow for none."""
+    told = 0
+    for seed in range(40):
+        chain, y = cancelled(seed)
+        n = chain.kind.size
+        values, slopes, _ = followed(chain, y)
+        last = np.arange(n) == n - 1
+        box = np.where(last, max(abs(float(values[-1])) / 8.0, 1e-300), chain.box)
+        chain = chain._replace(box=box, value=1.0 * last, slope=0.0 * last)
+        found = trace(chain, y, np.empty(n), np.empty(n))
+        assert abs(values[-1] - Fraction(found.objective)) <= Fraction(found.allowance)
+        assert abs(values[-1]) <= Fraction(found.worst) * Fraction(float(box[-1])) * (1 + Fraction(1, 2**52))
+        chain = chain._replace(value=0.0 * last, slope=1.0 * last)
+        found = trace(chain, y, np.empty(n), np.empty(n))
+        assert abs(slopes[-1] - Fraction(found.objective)) <= Fraction(found.allowance)
+        told += abs(slopes[-1] - Fraction(found.objective)) > Fraction(1, 2**50) * abs(Fraction(found.objective))
+    assert told > 10
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_what_is_left_behind_a_free_segment_costs_its_last_node_s_box(n, turned):
+    """Boxes that grow, or shrink, towards the end, as they do between two bounds that are far off."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        chain = chain_of(rng, [FREE] + [EDGE] * (n - 1), rng.uniform(0.5, 1.0, n))
+        chain = chain._replace(box=np.linspace(1.0, 2.0, n)[:: -1 if turned else 1].copy())
+        form, p = form_of(chain), rng.standard_normal(ROWS * n)
+        cost, bound = exact_cost(form, p), Fraction(float(costate_bound(chain, p)))
+        assert cost <= bound <= cost * (1 + Fraction(1, 10**12))

@@ -18,7 +18,7 @@ from support.exact_programs import (
 )
 
 from steinkit.discrepancy.graph.programs import relative_form
-from steinkit.discrepancy.graph.programs.relative_form import RelativeForm, find_forest, suitable_forms
+from steinkit.discrepancy.graph.programs.relative_form import Forest, RelativeForm, find_forest, suitable_forms
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.spanner.geometry import complete_graph
 
@@ -204,3 +204,37 @@ def test_forests_are_the_same_in_any_unit():
         found.append([form.forest.parent.tolist() for form in suitable_forms(scaled)])
     assert max(map(max, found[0])) >= 0
     assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("dim", [1, 2])
+@pytest.mark.parametrize("seed", range(6))
+def test_coefficients_of_the_edges_rows_are_rounded_once(seed, dim):
+    """Points 1e-9 apart at 1e-4 from their common ancestor: differences of two steps to it would be off by 1e-11."""
+    rng = np.random.default_rng(seed)
+    near = 1e-4 * rng.uniform(1.0, 2.0, dim)
+    points = np.stack([1e-6 * rng.standard_normal(dim), near, near + 1e-9 * rng.standard_normal(dim)])
+    program = SteinProgram(points, np.zeros((3, dim)), np.full(3, 1.0 / 3.0), complete_graph(points))
+    forest = Forest(np.array([-1, 0, 0]), np.array([0.0, 1e-3, 1e-3]), points)
+    maps, edges = in_relative_variables(program, forest), program.graph.edges.tolist()
+    rows = [{i: Fraction(1), k: Fraction(-1)} for i, k in edges]
+    rows += [{3 * c + i: Fraction(1), 3 * c + k: Fraction(-1)} for c in range(1, dim + 1) for i, k in edges]
+    for end in (0, 1):
+        for i, k in edges:
+            slopes = {3 * (c + 1) + (k, i)[end]: Fraction(points[k, c]) - Fraction(points[i, c]) for c in range(dim)}
+            rows.append({i: Fraction(1), k: Fraction(-1), **slopes})
+    matrix, radii = RelativeForm(program, forest).edge_rows
+    assert len(radii) >= len(rows)
+    for row, meant in zip(matrix.toarray(), rows, strict=False):
+        exact = substitute(meant, maps)
+        for column, found in enumerate(row):
+            coefficient = exact.get(column, Fraction(0))
+            assert abs(Fraction(found) - coefficient) <= Fraction(1, 2**52) * abs(coefficient)
+
+
+def test_two_points_close_together_are_held_relative_to_the_first():
+    """One parent only, and its number is 0."""
+    points = np.array([[0.0], [1e-5], [5.0]])
+    program = SteinProgram(points, np.zeros((3, 1)), np.full(3, 1.0 / 3.0), complete_graph(points))
+    (form,) = suitable_forms(program)
+    assert isinstance(form, RelativeForm)
+    np.testing.assert_array_equal(form.forest.parent, [-1, 0, -1])

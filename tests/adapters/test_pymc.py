@@ -1,0 +1,415 @@
+"""PyMC models against closed forms and JAX's automatic differentiation of the inverse transforms, written anew here."""
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit.adapters.pymc import pymc_model
+from steinkit.errors import InputError, UsageError
+
+pm = pytest.importorskip("pymc")
+jax = pytest.importorskip("jax")
+
+pt = pytest.importorskip("pytensor.tensor")
+jnp = jax.numpy
+
+pytestmark = pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS:UserWarning")
+
+RNG = np.random.default_rng(5)
+EFFECTS = np.array([28.0, 8.0, -3.0, 7.0])
+ERRORS = np.array([15.0, 10.0, 16.0, 11.0])
+NAMES = ("Choate", "Deerfield", "Andover", "St. Paul's")
+
+
+def schools():
+    with pm.Model(coords={"school": NAMES}) as model:
+        mu = pm.Normal("mu", 0.0, 5.0)
+        tau = pm.HalfCauchy("tau", 5.0)
+        theta = pm.Normal("theta", mu, tau, dims="school")
+        pm.Deterministic("shrinkage", 1.0 / (1.0 + tau))
+        pm.Normal("y", theta, ERRORS, observed=EFFECTS, dims="school")
+    return model
+
+
+def schools_draws(n=30):
+    rng = np.random.default_rng(1)
+    return {
+        "theta": rng.normal(5.0, 4.0, (2, n, 4)),
+        "tau": rng.gamma(2.0, 3.0, (2, n)),
+        "mu": rng.normal(4.0, 3.0, (2, n)),
+        "shrinkage": np.zeros((2, n)),
+    }
+
+
+def schools_score(mu, log_tau, theta):
+    tau2 = np.exp(2.0 * log_tau)
+    off = theta - mu[:, None]
+    return np.column_stack(
+        [
+            -mu / 25.0 + off.sum(axis=1) / tau2,
+            -2.0 * tau2 / (25.0 + tau2) + 1.0 - 4.0 + (off**2).sum(axis=1) / tau2,
+            -off / tau2[:, None] + (EFFECTS - theta) / ERRORS**2,
+        ]
+    )
+
+
+def gradient(log_density, points):
+    """JAX's gradient at each point, in double precision."""
+    return np.asarray(sk.Target.from_jax(log_density).score(points))
+
+
+def assert_scores(target, log_density, points):
+    expected = gradient(log_density, points)
+    np.testing.assert_allclose(target.score(points), expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+
+
+def test_score_names_and_draws_of_eight_schools():
+    draws = schools_draws()
+    target, sample = sk.from_pymc(schools(), draws)
+    assert sample.names == ("mu", "log tau", *(f"theta[{name}]" for name in NAMES))
+    np.testing.assert_array_equal(sample.points[:, 0], draws["mu"].ravel())
+    np.testing.assert_allclose(sample.points[:, 1], np.log(draws["tau"].ravel()), rtol=1e-15)
+    np.testing.assert_array_equal(sample.points[:, 2:], draws["theta"].reshape(-1, 4))
+    np.testing.assert_array_equal(np.unique(sample.chain), [0, 1])
+    expected = schools_score(sample.points[:, 0], sample.points[:, 1], sample.points[:, 2:])
+    np.testing.assert_allclose(target.score(sample.points), expected, rtol=1e-10, atol=1e-12)
+    assert target.names == sample.names
+
+
+def test_draws_labelled_in_another_order_are_matched_by_label():
+    xarray = pytest.importorskip("xarray")
+    draws = schools_draws()
+    order = [2, 0, 3, 1]
+    dataset = xarray.Dataset(
+        {
+            "mu": (("chain", "draw"), draws["mu"]),
+            "tau": (("draw", "chain"), draws["tau"].T),
+            "theta": (("chain", "draw", "school"), draws["theta"][..., order]),
+        },
+        coords={"school": [NAMES[k] for k in order]},
+    )
+    expected = sk.from_pymc(schools(), draws)[1]
+    found = sk.from_pymc(schools(), dataset)[1]
+    assert found.names == expected.names
+    np.testing.assert_array_equal(found.points, expected.points)
+
+
+def test_coordinates_that_are_dates_are_labelled_as_the_draws_are():
+    pandas = pytest.importorskip("pandas")
+    xarray = pytest.importorskip("xarray")
+    days = pandas.date_range("2026-11-20", periods=3)
+    with pm.Model(coords={"day": days}) as model:
+        pm.Normal("x", dims="day")
+    draws = RNG.standard_normal((1, 20, 3))
+    dataset = xarray.Dataset({"x": (("chain", "draw", "day"), draws)}, coords={"day": days})
+    sample = sk.from_pymc(model, dataset)[1]
+    np.testing.assert_array_equal(sample.points, draws[0])
+    assert sample.names[0].startswith("x[2026-11-20")
+
+
+# The unconstrained point of each distribution's draws, its inverse with log |J| written in JAX, and the log density of
+# the constrained value: (PyMC's variable, names, inverse(u) -> (value, log |J|), log density of the value)
+
+
+def _sorted(u):
+    return jnp.cumsum(jnp.concatenate([u[:1], jnp.exp(u[1:])])), u[1:].sum()
+
+
+def _shares(u):
+    """PyMC's simplex transform: u are logs of all but the last share less the mean of all logs."""
+    logits = jnp.concatenate([u, -u.sum(keepdims=True)])
+    return jax.nn.softmax(logits), None
+
+
+def _by_determinant(inverse):
+    """An inverse's log |J| where its image has as many free entries as u: the determinant of the first of them."""
+
+    def with_jacobian(u):
+        jacobian = jax.jacfwd(lambda v: inverse(v)[0][: len(v)])(u)
+        return inverse(u)[0], jnp.linalg.slogdet(jacobian)[1]
+
+    return with_jacobian
+
+
+TRANSFORMS = {
+    "log": (
+        lambda: pm.Gamma("x", 2.0, 4.0),  # PyMC takes 1 / 3 in single precision
+        ("log x",),
+        lambda u: (jnp.exp(u), u[0]),
+        lambda x: jnp.log(x[0]) - 4.0 * x[0],
+    ),
+    "logodds": (
+        lambda: pm.Beta("x", 2.0, 3.0, shape=2),
+        ("logit x[0]", "logit x[1]"),
+        lambda u: (jax.nn.sigmoid(u), (jax.nn.log_sigmoid(u) + jax.nn.log_sigmoid(-u)).sum()),
+        lambda x: (jnp.log(x) + 2.0 * jnp.log1p(-x)).sum(),
+    ),
+    "interval": (
+        lambda: pm.TruncatedNormal("x", 1.0, 2.0, lower=-1.0, upper=4.0),
+        ("logit x",),
+        lambda u: (-1.0 + 5.0 * jax.nn.sigmoid(u), (jax.nn.log_sigmoid(u) + jax.nn.log_sigmoid(-u))[0]),
+        lambda x: -0.125 * (x[0] - 1.0) ** 2,
+    ),
+    "one-sided interval": (
+        lambda: pm.TruncatedNormal("x", 1.0, 2.0, lower=-1.0),
+        ("unconstrained x",),
+        lambda u: (-1.0 + jnp.exp(u), u[0]),
+        lambda x: -0.125 * (x[0] - 1.0) ** 2,
+    ),
+    "circular": (
+        lambda: pm.VonMises("x", 0.5, 2.0),
+        ("angle of x",),
+        lambda u: (u, 0.0),
+        lambda x: 2.0 * jnp.cos(x[0] - 0.5),
+    ),
+    "ordered": (
+        lambda: pm.Normal("x", [-1.0, 0.0, 2.0], 1.5, transform=pm.distributions.transforms.ordered),
+        ("ordered x[0]", "ordered x[1]", "ordered x[2]"),
+        _sorted,
+        lambda x: -0.5 * (((x - jnp.array([-1.0, 0.0, 2.0])) / 1.5) ** 2).sum(),
+    ),
+    "simplex": (
+        lambda: pm.Dirichlet("x", [2.0, 3.0, 5.0]),
+        ("simplex x[0]", "simplex x[1]"),
+        _by_determinant(_shares),
+        lambda x: (jnp.array([1.0, 2.0, 4.0]) * jnp.log(x)).sum(),
+    ),
+    "chained": (
+        lambda: pm.Gamma("x", 2.0, 1.0, shape=3, transform=pm.distributions.transforms.ordered),  # after the log
+        tuple(f"unconstrained x[{k}]" for k in range(3)),
+        lambda u: (jnp.exp(_sorted(u)[0]), _sorted(u)[0].sum() + _sorted(u)[1]),
+        lambda x: (jnp.log(x) - x).sum(),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TRANSFORMS)
+def test_transforms_and_their_jacobians(case):
+    make, names, inverse, log_density = TRANSFORMS[case]
+    with pm.Model() as model:
+        make()
+    points = np.random.default_rng(2).normal(0.0, 0.7, (40, len(names)))
+    with jax.enable_x64(True):
+        values = np.asarray(jax.vmap(lambda u: inverse(u)[0])(points))
+    draws = {"x": values[None] if model.free_RVs[0].ndim else values[None, :, 0]}
+    target, sample = sk.from_pymc(model, draws)
+    assert sample.names == names
+    np.testing.assert_allclose(sample.points, points, rtol=1e-10, atol=1e-10)
+
+    def unconstrained(u):
+        value, log_jacobian = inverse(u)
+        return log_density(value) + log_jacobian
+
+    assert_scores(target, unconstrained, points)
+
+
+def test_interval_whose_bounds_are_other_parameters():
+    with pm.Model() as model:
+        low = pm.Normal("low")
+        pm.Uniform("x", low, low + pm.math.exp(low))
+    rng = np.random.default_rng(3)
+    low = rng.standard_normal(30)
+    u = rng.standard_normal(30)
+    draws = {"x": (low + np.exp(low) / (1.0 + np.exp(-u)))[None], "low": low[None]}
+    target, sample = sk.from_pymc(model, draws)
+    assert sample.names == ("low", "logit x")
+    np.testing.assert_allclose(sample.points, np.column_stack([low, u]), rtol=1e-9, atol=1e-9)
+    # p(x | low) |dx / du| = sigmoid(u) sigmoid(-u): the width cancels
+    expected = np.column_stack([-low, 1.0 - 2.0 / (1.0 + np.exp(-u))])
+    np.testing.assert_allclose(target.score(sample.points), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_cholesky_factor_of_a_covariance():
+    """LKJ's density of Omega with its sds, and data, as a function of L packed by rows: from its definition."""
+    values = np.random.default_rng(4).normal(size=(12, 2)) @ np.array([[1.0, 0.0], [0.6, 0.8]])
+    with pm.Model() as model:
+        chol, _, _ = pm.LKJCholeskyCov("chol", n=2, eta=2.0, sd_dist=pm.Exponential.dist(0.5))
+        pm.MvNormal("y", np.zeros(2), chol=chol, observed=values)
+    rng = np.random.default_rng(5)
+    u = rng.normal(0.0, 0.4, (40, 3))
+    packed = np.column_stack([np.exp(u[:, 0]), u[:, 1], np.exp(u[:, 2])])
+    target, sample = sk.from_pymc(model, {"chol": packed[None]})
+    assert sample.names == ("cholesky chol[0]", "cholesky chol[1]", "cholesky chol[2]")
+    np.testing.assert_allclose(sample.points, u, rtol=1e-12, atol=1e-12)
+
+    def log_density(v):
+        a, b, c = jnp.exp(v[0]), v[1], jnp.exp(v[2])
+        sd = jnp.sqrt(b**2 + c**2)
+        correlation = b / sd
+        # p(a, b, c) = p(a) p(sd) p(r) |d(sd, r) / d(b, c)|, and r = b / sd: the determinant is c / sd^2
+        lkj = jnp.log1p(-(correlation**2))  # (1 - r^2)^(eta - 1)
+        prior = -0.5 * a - 0.5 * sd + lkj + v[2] - 2.0 * jnp.log(sd)
+        factor = jnp.array([[1.0, 0.0], [0.0, 1.0]]) * jnp.array([[a, 0.0], [0.0, c]]) + b * jnp.eye(2, k=-1)
+        white = jax.scipy.linalg.solve_triangular(factor, values.T, lower=True)
+        return prior + v[0] + v[2] - 0.5 * (white**2).sum() - len(values) * (v[0] + v[2])
+
+    assert_scores(target, log_density, u)
+
+
+def test_zero_sum_vector_loses_a_dimension():
+    with pm.Model() as model:
+        pm.ZeroSumNormal("x", sigma=2.0, shape=4)
+    x = np.random.default_rng(6).normal(size=(30, 4))
+    x -= x.mean(axis=1, keepdims=True)
+    target, sample = sk.from_pymc(model, {"x": x[None]})
+    assert sample.names == tuple(f"unconstrained x[{k}]" for k in range(3))
+    # an isometry of the plane on which the sum is zero
+    np.testing.assert_allclose((sample.points**2).sum(axis=1), (x**2).sum(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(target.score(sample.points), -sample.points / 4.0, rtol=1e-10, atol=1e-12)
+
+
+def test_missing_data_are_parameters():
+    observed = np.ma.masked_invalid([1.0, np.nan, 3.0, np.nan])
+    with pm.Model() as model:
+        mu = pm.Normal("mu", 0.0, 2.0)
+        with pytest.warns(Warning, match="missing values"):
+            pm.Normal("y", mu, 1.0, observed=observed)
+    rng = np.random.default_rng(7)
+    mu, lost = rng.normal(size=30), rng.normal(size=(30, 2))
+    target, sample = sk.from_pymc(model, {"mu": mu[None], "y_unobserved": lost[None], "y": np.zeros((1, 30, 4))})
+    assert sample.names == ("mu", "y_unobserved[0]", "y_unobserved[1]")
+    expected = np.column_stack([-mu / 4.0 + 4.0 - 2.0 * mu + (lost - mu[:, None]).sum(axis=1), mu[:, None] - lost])
+    np.testing.assert_allclose(target.score(sample.points), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_data_as_they_are_now_potentials_and_custom_densities():
+    with pm.Model() as model:
+        y = pm.Data("y", [1.0, 2.0])
+        mu = pm.Flat("mu")
+        pm.Potential("penalty", -(mu**4))
+        pm.CustomDist("x", mu, logp=lambda value, mu: -0.5 * (value - mu) ** 2)
+        pm.Normal("likelihood", mu, 2.0, observed=y)
+    model_of_two = pymc_model(model).target
+    with model:
+        pm.set_data({"y": [1.0, 2.0, 6.0]})
+    rng = np.random.default_rng(8)
+    mu, x = rng.normal(size=(2, 30))
+    target, sample = sk.from_pymc(model, {"x": x[None], "mu": mu[None]})
+    both = np.column_stack([x - mu - 4.0 * mu**3, mu - x])
+    for each, total, n in ((target, 9.0, 3), (model_of_two, 3.0, 2)):
+        expected = both + np.column_stack([0.25 * (total - n * mu), np.zeros(30)])
+        np.testing.assert_allclose(each.score(sample.points), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_likelihood_of_batches_is_told_from_the_prior():
+    rng = np.random.default_rng(9)
+    first, second = rng.normal(size=(5, 2)), rng.normal(size=5)
+    with pm.Model() as model:
+        mu = pm.Normal("mu", 0.0, 2.0)
+        sigma = pm.Exponential("sigma", 1.0)
+        pm.Normal("first", mu, sigma, observed=first)
+        pm.Normal("second", 2.0 * mu, 1.0, observed=second)
+        pm.Potential("penalty", -mu)
+    target = pymc_model(model).target
+    assert isinstance(target, sk.Posterior)
+    assert target.size == 5
+    points = rng.normal(size=(6, 2))
+    mu, sigma = points[:, 0], np.exp(points[:, 1])
+    of_first = -0.5 * ((first[None] - mu[:, None, None]) / sigma[:, None, None]) ** 2 - np.log(
+        sigma[:, None, None] * np.sqrt(2.0 * np.pi)
+    )
+    of_second = -0.5 * (second - 2.0 * mu[:, None]) ** 2 - 0.5 * np.log(2.0 * np.pi)
+    terms = of_first.sum(axis=2) + of_second
+    rows = np.array([3, 0, 3])
+    np.testing.assert_allclose(target.log_likelihood(points[0], rows), terms[0, rows], rtol=1e-10)
+    many = rng.integers(0, 5, (6, 3))
+    np.testing.assert_allclose(
+        target.log_likelihood_many(points, many), np.take_along_axis(terms, many, axis=1), rtol=1e-10
+    )
+    np.testing.assert_allclose(
+        target.grad_log_prior(points), np.column_stack([-mu / 4.0 - 1.0, 1.0 - sigma]), rtol=1e-10, atol=1e-12
+    )
+    by_mu = ((first[None] - mu[:, None, None]) / sigma[:, None, None] ** 2).sum(axis=2) + 2.0 * (
+        second - 2.0 * mu[:, None]
+    )
+    by_log_sigma = (((first[None] - mu[:, None, None]) / sigma[:, None, None]) ** 2 - 1.0).sum(axis=2)
+    gradients = np.stack([by_mu, by_log_sigma], axis=2)
+    np.testing.assert_allclose(
+        target.grad_log_likelihood(points[0], rows), gradients[0, rows].sum(axis=0), rtol=1e-10, atol=1e-12
+    )
+    expected = np.stack([gradients[k, batch].sum(axis=0) for k, batch in enumerate(many)])
+    np.testing.assert_allclose(target.grad_log_likelihood_many(points, many), expected, rtol=1e-10, atol=1e-12)
+    target.check_shapes(points[0])
+    expected = target.grad_log_prior(points) + gradients.sum(axis=1)
+    np.testing.assert_allclose(target.score(points), expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(
+        target.log_density(points), target.log_prior(points) + terms.sum(axis=1), rtol=1e-10, atol=1e-12
+    )
+
+
+def test_observed_variables_of_two_lengths_are_no_data_of_one():
+    with pm.Model() as model:
+        mu = pm.Normal("mu")
+        pm.Normal("a", mu, observed=[1.0, 2.0])
+        pm.Normal("b", mu, observed=[1.0, 2.0, 3.0])
+    target = pymc_model(model).target
+    assert type(target) is sk.Target
+    np.testing.assert_allclose(target.score([[0.5]]), [[-0.5 + 9.0 - 2.5]], rtol=1e-12)
+
+
+def test_variable_left_untransformed_keeps_its_bounds():
+    with pm.Model() as model:
+        pm.Exponential("rate", 2.0, default_transform=None)
+        pm.Uniform("x", -1.0, 3.0, shape=2, default_transform=None)
+        pm.Beta("share", 2.0, 2.0)
+    target = pymc_model(model).target
+    assert target.names == ("rate", "x[0]", "x[1]", "logit share")
+    np.testing.assert_array_equal(target.bounds, [[0.0, np.inf], [-1.0, 3.0], [-1.0, 3.0], [-np.inf, np.inf]])
+    np.testing.assert_allclose(target.score([[1.0, 0.0, 1.0, 0.0]]), [[-2.0, 0.0, 0.0, 0.0]], atol=1e-12)
+    with pytest.raises(InputError, match="outside"):
+        target.score([[1.0, 4.0, 1.0, 0.0]])
+
+
+def discrete():
+    pm.Poisson("count", 3.0)
+    pm.Normal("x")
+
+
+def minibatched():
+    mu = pm.Normal("mu")
+    batch = pm.Minibatch(np.arange(100.0), batch_size=10)
+    pm.Normal("y", mu, observed=batch, total_size=100)
+
+
+def raw_simplex():
+    pm.Dirichlet("shares", np.ones(3), default_transform=None)
+
+
+def raw_between_parameters():
+    low = pm.Normal("low")
+    pm.Uniform("x", low, 10.0, default_transform=None)
+
+
+def single_precision():
+    pm.Normal("x", dtype="float32")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (discrete, "discrete variables .count."),
+        (minibatched, "drawn at random .*hand over the model with all of its data"),
+        (raw_simplex, "shares is left untransformed .*no box: leave PyMC its default transform"),
+        (raw_between_parameters, "x is left untransformed, and its support depends on low"),
+        (single_precision, "single precision .x.*floatX = 'float64'"),
+        (lambda: None, "no free variables"),
+    ],
+)
+def test_models_without_a_score_are_refused(make, message):
+    with pm.Model() as model:
+        make()
+    with pytest.raises(InputError, match=message):
+        pymc_model(model)
+
+
+def test_what_is_no_model_is_refused():
+    with pytest.raises(UsageError, match=r"takes a pymc\.Model; received dict"):
+        sk.from_pymc({}, {})
+
+
+def test_draws_of_another_model_are_refused():
+    draws = schools_draws()
+    with pytest.raises(InputError, match="no parameter 'tau'"):
+        sk.from_pymc(schools(), {name: draws[name] for name in ("mu", "theta")})
+    with pytest.raises(InputError, match="outside of the model's support"):
+        sk.from_pymc(schools(), draws | {"tau": -draws["tau"]})

@@ -296,8 +296,8 @@ def _floats(values: ArrayLike, what: str) -> Floats:
         array = np.asarray(values)
         if array.dtype.kind not in "fiub":
             raise TypeError(f"numbers of type {array.dtype}")
-        if np.ma.is_masked(values):
-            raise TypeError(f"an array with {int(np.ma.getmaskarray(values).sum())} masked entries, which are no draws")
+        if isinstance(values, np.ma.MaskedArray) and np.any(values.mask):
+            raise TypeError(f"an array with {int(np.sum(values.mask))} masked entries, which are no draws")
         return np.array(array, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{what} must be an array of real numbers; received {error}") from None

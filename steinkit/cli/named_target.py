@@ -30,8 +30,8 @@ class NamedTarget:
     Parameters
     ----------
     options : mapping
-        "target", "options" (``-p``), "check", "columns" and "file_format" of the command line; what a command does not
-        have may be missing.
+        "target", "options" (``-p``), "check", "columns", "group" and "file_format" of the command line; what a command
+        does not have may be missing.
     """
 
     def __init__(self, options: Mapping[str, Any]) -> None:
@@ -39,17 +39,19 @@ class NamedTarget:
         self._pairs = tuple(options.get("options", ()))
         self._check = bool(options.get("check", False))
         self._columns, self._format = options.get("columns"), options.get("file_format")
+        self._group = options.get("group")
 
     @property
     def is_user_code(self) -> bool:
         """Whether the target is meant as ``path.py:attribute``; no built-in target has such a name."""
         return self.name is not None and (":" in self.name or self.name.endswith(".py"))
 
-    def read(self, file: str) -> Sample:
-        """A sample, in the coordinates of the model if one was named."""
+    def read(self, *files: str) -> Sample:
+        """A sample of one file, or of several with its chains, in the coordinates of the model if one was named."""
         if isinstance(self._own, Model) and self._columns is not None:
             raise UsageError(f"{self.name} is a model, which says what its parameters are; leave out --columns")
-        return self.in_coordinates(read_sample(file, format=self._format, columns=self._columns), file)
+        draws = read_sample(files, format=self._format, columns=self._columns, group=self._group)
+        return self.in_coordinates(draws, title_of(files))
 
     def in_coordinates(self, draws: Sample, file: str) -> Sample:
         """Draws in the coordinates of the model; as they are where none was named."""
@@ -58,7 +60,7 @@ class NamedTarget:
         try:
             return self._own.sample(draws)
         except InputError as error:
-            raise InputError(f"{'standard input' if file == '-' else file}: {error}") from None
+            raise InputError(f"{title_of((file,))}: {error}") from None
 
     def target_for(self, sample: Sample) -> tuple[Target, tuple[str, ...]]:
         """The target for a sample that was read, and what its user should know of it.
@@ -87,7 +89,7 @@ class NamedTarget:
         if self._pairs:
             raise UsageError("-p options need the --target that they belong to")
         if sample.scores is None and needs_scores:
-            where = "standard input" if source == "-" else source
+            where = title_of((source,))
             raise UsageError(
                 f"{where} stores no scores (columns score:NAME) and no --target was given; name a built-in target "
                 "('steinkit targets' lists them), or your own as path.py:attribute"
@@ -103,6 +105,13 @@ class NamedTarget:
             raise UsageError("-p options are for built-in targets; set them inside your Python file instead")
         assert self.name is not None
         return load_target_or_model(self.name)
+
+
+def title_of(files: tuple[str, ...]) -> str:
+    """What a sample is called after the files that hold it."""
+    if len(files) > 1:
+        return f"{files[0]} and {len(files) - 1} more as its chains"
+    return "standard input" if files[0] == "-" else files[0]
 
 
 def _checked(target: Target, sample: Sample) -> tuple[str, ...]:

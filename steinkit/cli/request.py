@@ -121,9 +121,9 @@ class Request:
         options = ", ".join(self.options["options"])
         return f"target {self.options['target']}" + (f" ({options})" if options else "")
 
-    def read(self, file: str) -> Sample:
+    def read(self, *files: str) -> Sample:
         """A sample as the options say."""
-        return self.named_target.read(file)
+        return self.named_target.read(*files)
 
     def task(self, file: str, sample: Sample) -> Task:
         """Target and settings for a sample, and for others like it."""

@@ -18,7 +18,7 @@ def format_of(file: str, asked: str | None, option: str = "--format") -> str:
     """The format asked for by an option of that name, or that of the file's ending."""
     if asked is not None:
         return asked
-    ending = "csv" if file == "-" else Path(file).suffix.lower().removeprefix(".")
+    ending = "csv" if file == "-" else Path(file.lower().removesuffix(".gz")).suffix.removeprefix(".")
     if ending not in SAMPLE_FORMATS:
         raise UsageError(f"-o {file}: the ending must be .csv or .npz; rename the file, or pass {option} csv or npz")
     return ending

@@ -12,6 +12,7 @@ import click
 
 from steinkit.cli.delivery import deliver
 from steinkit.cli.documents import as_document
+from steinkit.cli.named_target import title_of
 from steinkit.cli.options import as_threshold
 from steinkit.cli.request import Request
 from steinkit.cli.shared_options import (
@@ -33,18 +34,19 @@ if TYPE_CHECKING:
 
     from steinkit.discrepancy.verdict import Verdict
 
-_HELP = """Score the draws in FILE ('-' for standard input) against a target.
+_HELP = """Score the draws in FILE ('-' for standard input) against a target. Several FILEs are chains of one sample.
 
 \b
 steinkit score draws.csv --target normal -p mean=0,0
 steinkit score draws.csv --target model.py:target --plot where.png
+steinkit score fit-1.csv fit-2.csv fit-3.csv fit-4.csv --target model.py:target
 steinkit score draws.csv --target normal --measure graph --measure ksd --measure ess
 steinkit score draws_with_scores.csv --fail-if-biased 0.01
 """
 
 
 @click.command(help=_HELP)
-@click.argument("file")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @target_options
 @file_options
 @measure_options
@@ -67,14 +69,14 @@ steinkit score draws_with_scores.csv --fail-if-biased 0.01
     help="Exit with code 1 if the draws are not from the target at level ALPHA, and with --matters only if a moment is "
     "off by more than DELTA at that level, too. Too few effective draws neither pass nor fail: a warning, and code 0.",
 )
-def score(file: str, **options: Any) -> int:
+def score(files: tuple[str, ...], **options: Any) -> int:
     """Score a sample; the exit code says whether it passed."""
-    request = Request.of((file,), options)
+    request, title = Request.of(files, options, "chains are different files"), title_of(files)
     drawn, threshold, judging = _drawn(request), _threshold(request), request.judging
     with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no result
-        sample = request.read(file)
+        sample = request.read(*files)
         request = request.in_dimension(sample.dim)
-        task = request.task(file, sample)
+        task = request.task(title, sample)
         sample, renamed = request.named_as(task.target, sample)
         scores = score_sample(
             sample,
@@ -93,14 +95,12 @@ def score(file: str, **options: Any) -> int:
     code, doubts = _judged(scores.verdict) if options["fail_if_biased"] is not None else (0, ())
     notes += doubts
     document = as_document(scores, notes)
-    heading = (
-        f"{'standard input' if file == '-' else file} against {request.against(judged=scores.verdict is not None)}"
-    )
+    heading = f"{title} against {request.against(judged=scores.verdict is not None)}"
     deliver(
         options,
         document,
         lambda: score_text(heading, {**document, "results": scores.entries_with_findings}, find_measure),
-        lambda: _figure(scores.measurements[drawn].result, "" if file == "-" else Path(file).name),
+        lambda: _figure(scores.measurements[drawn].result, "" if files == ("-",) else Path(title).name),
         notes,
     )
     return code or int(lower > threshold)

@@ -40,15 +40,21 @@ def target_options(command: Command) -> Command:
 
 
 def file_options(command: Command) -> Command:
-    """``--columns`` and ``--format``, for `read_sample`: "columns" and "file_format"."""
+    """``--columns``, ``--group`` and ``--format``, for `read_sample`: "columns", "group" and "file_format"."""
     return _all(
         command,
-        click.option("--columns", callback=name_list, metavar="NAME,NAME...", help="Coordinates to read, in order."),
+        click.option(
+            "--columns",
+            callback=name_list,
+            metavar="NAME,NAME...",
+            help="Coordinates to read, in order; the name of a parameter stands for all its entries.",
+        ),
+        click.option("--group", metavar="NAME", help="Group of a NetCDF or Zarr file; by default the posterior."),
         click.option(
             "--format",
             "file_format",
             metavar="FORMAT",
-            help="csv, npz, npy, stan or netcdf; by default the file's ending.",
+            help="csv, npz, npy, stan, netcdf or zarr; by default the file's ending.",
         ),
     )
 

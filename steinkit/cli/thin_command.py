@@ -10,7 +10,7 @@ import click
 
 from steinkit import __version__
 from steinkit.cli.documents import as_json, sample_document
-from steinkit.cli.named_target import NamedTarget
+from steinkit.cli.named_target import NamedTarget, title_of
 from steinkit.cli.options import bounds_for, units_for
 from steinkit.cli.outputs import say, warn
 from steinkit.cli.request import named_as
@@ -19,7 +19,8 @@ from steinkit.cli.shared_options import file_options, setting_option, target_opt
 from steinkit.measures.ksd import scaled_kernel
 from steinkit.measures.units import units_of_one
 
-_HELP = """Choose the draws of FILE ('-' for standard input) that together represent a target best.
+_HELP = """Choose the draws of FILE ('-' for standard input) that together represent a target best. Several FILEs are
+chains of one sample.
 
 \b
 steinkit thin draws.csv --target normal -p mean=0,0 --draws 50 -o thinned.csv
@@ -32,7 +33,7 @@ draws allow; the shares of modes far apart it cannot see.
 
 
 @click.command(help=_HELP)
-@click.argument("file")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--draws", type=click.IntRange(min=1), required=True, metavar="M", help="How many draws to choose.")
 @target_options
 @file_options
@@ -58,17 +59,18 @@ draws allow; the shares of modes far apart it cannot see.
 )
 @click.option("--output-format", type=click.Choice(SAMPLE_FORMATS), help="By default by the output's ending.")
 @click.option("--json", "json_output", is_flag=True, help="Print what was chosen and what it scores as JSON.")
-def thin(file: str, draws: int, **settings: Any) -> None:
+def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
     """Thin a sample, write what was chosen, and say on standard error what it scores."""
     from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy
     from steinkit.discrepancy.kernel.thinning import thin as thin_sample
 
     output, form = settings["output"], format_of(settings["output"], settings["output_format"], "--output-format")
-    require_sample_place(output, settings["json_output"], file)
+    for file in files:
+        require_sample_place(output, settings["json_output"], file)
     with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no draw
         named = NamedTarget(settings)
-        sample = named.read(file)
-        target, doubts = named.of_sample(file, sample, needs_scores=True)
+        sample = named.read(*files)
+        target, doubts = named.of_sample(title_of(files), sample, needs_scores=True)
         bounds = bounds_for(settings["bounds"], sample)
         sample, renamed = named_as(target, sample, settings["columns"])
         units, why = units_of_one(sample, target, {"units": units_for(settings["units"])})

@@ -118,10 +118,9 @@ def require_numbers(values: NDArray[Any], what: str, source: str, remedy: str) -
     """Raise InputError unless an array holds real numbers, none of them masked."""
     if values.dtype.kind not in "fiub":
         raise InputError(f"{source}: {what} holds {values.dtype} where real numbers are wanted; {remedy}")
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        raise InputError(
-            f"{source}: {what} has {int(np.ma.getmaskarray(values).sum())} masked entries, which are no draws; drop them first"
-        )
+    masked = int(np.sum(values.mask)) if isinstance(values, np.ma.MaskedArray) else 0
+    if masked:
+        raise InputError(f"{source}: {what} has {masked} masked entries, which are no draws; drop them first")
 
 
 def row_labels(chain: Any, draw: Any) -> tuple[NDArray[Any], NDArray[Any]]:

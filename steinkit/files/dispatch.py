@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import gzip
 import os
+import re
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import IO
+from pathlib import Path
+from typing import IO, Any
 
 from steinkit.errors import InputError, OutputError, UsageError
+from steinkit.files.chain_files import join_chains, matching_files
 from steinkit.files.csv_format import read_csv, write_csv
 from steinkit.files.netcdf import read_netcdf, write_netcdf
 from steinkit.files.numpy_format import read_npy, read_npz, write_npy, write_npz
 from steinkit.files.stan import is_stan, read_stan
 from steinkit.files.streams import Place, is_standard, name_of, read_bytes, write_bytes
+from steinkit.files.zarr_format import is_zarr, read_zarr
 from steinkit.sample import Sample
 
 
 @dataclass(frozen=True)
 class _Format:
-    read: Callable[[bytes, str, Sequence[str] | None], Sample]
+    read: Callable[[bytes, str, Sequence[str] | None], Sample] | None
     write: Callable[[Sample, str], bytes] | None
     endings: tuple[str, ...]
     binary: bool = True
+    # one that keeps draws in groups: read from bytes, or from a folder
+    read_group: Callable[[bytes, str, Sequence[str] | None, str | None], Sample] | None = None
+    read_folder: Callable[[Path, str, Sequence[str] | None, str | None], Sample] | None = None
 
 
 _FORMATS = {
@@ -29,28 +38,35 @@ _FORMATS = {
     "npz": _Format(read_npz, write_npz, (".npz",)),
     "npy": _Format(read_npy, write_npy, (".npy",)),
     "stan": _Format(read_stan, None, (), binary=False),
-    "netcdf": _Format(read_netcdf, write_netcdf, (".nc", ".netcdf", ".h5")),
+    "netcdf": _Format(None, write_netcdf, (".nc", ".netcdf", ".h5"), read_group=read_netcdf),
+    "zarr": _Format(None, None, (".zarr",), read_folder=read_zarr),
 }
+_GZIP = b"\x1f\x8b"
 
 
 def read_sample(
-    source: str | os.PathLike[str] | IO[str] | IO[bytes],
+    source: Place | Sequence[Place],
     *,
     format: str | None = None,
     columns: Sequence[str] | None = None,
+    group: str | None = None,
 ) -> Sample:
-    """Read a sample from a file.
+    """Read a sample from a file, or from several that hold its chains.
 
     Parameters
     ----------
-    source : path, "-" or open file
-        ``"-"`` is standard input.
-    format : {"csv", "npz", "npy", "stan", "netcdf"}, optional
-        Found from the file's ending if not given: .csv, .npz, .npy, or .nc, .netcdf and .h5. A .csv that says
+    source : path, "-" or open file, or a sequence of these
+        ``"-"`` is standard input. The files of a sequence, or that a pattern such as ``"fit-*.csv"`` matches, are
+        chains of one sample, as Stan writes them; they keep their chain labels where no two files share one, and are
+        numbered from 0 else. Files that end in .gz are unpacked.
+    format : {"csv", "npz", "npy", "stan", "netcdf", "zarr"}, optional
+        Found from the file's ending if not given: .csv, .npz, .npy, .zarr, or .nc, .netcdf and .h5. A .csv that says
         in its leading comments that Stan wrote it is read as Stan's. A stream without such an ending is read
         as CSV.
     columns : sequence of str, optional
-        Coordinates to keep, in this order; all of them if not given.
+        Coordinates to keep, in this order; ``"theta"`` stands for all entries of theta. All of them if not given.
+    group : str, optional
+        Which group of a NetCDF file or Zarr folder; the posterior if not given.
 
     Returns
     -------
@@ -60,21 +76,63 @@ def read_sample(
     Raises
     ------
     UsageError
-        If the format is not one of those above, or not told by the file's ending.
+        If the format is not one of those above, or not told by the file's ending, or has no groups and one is named.
     InputError
         If the file cannot be read or what it holds is no sample. The message names file, line and column, as
         far as the format has them.
     MissingDependencyError
         If the format needs a package that is not installed.
     """
+    sources = _sources(source)
+    samples = [_read_one(each, format, columns, group) for each in sources]
+    return samples[0] if len(samples) == 1 else join_chains(samples, [name_of(each, "input") for each in sources])
+
+
+def _sources(source: Place | Sequence[Place]) -> list[Place]:
+    """The files that are meant, each once."""
+    given: list[Any] = list(source) if isinstance(source, list | tuple) else [source]
+    if not given:
+        raise UsageError("no file was named; name one, or several that hold the chains of one sample")
+    found: list[Place] = []
+    for each in given:
+        matches = matching_files(each) if isinstance(each, str | os.PathLike) else []
+        found += matches or [each]
+    names = [os.fspath(each) for each in found if isinstance(each, str | os.PathLike)]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f"{twice} is named twice; chains are different files")
+    return found
+
+
+def _read_one(source: Place, format: str | None, columns: Sequence[str] | None, group: str | None) -> Sample:
     chosen = _format_of(source, format, "input")
-    name = name_of(source, "input")
-    data = read_bytes(source, binary=_FORMATS[chosen].binary)
+    form, name = _FORMATS[chosen], name_of(source, "input")
+    if group is not None and form.read_group is None and form.read_folder is None:
+        raise UsageError(f"{name}: {chosen} has no groups; leave out group= (--group), or name a NetCDF or Zarr file")
+    if form.read_folder is not None:
+        if is_standard(source) or not isinstance(source, str | os.PathLike):
+            raise UsageError(f"{name}: Zarr is a folder, which no stream carries; name its path")
+        return form.read_folder(Path(source), name, columns, group)
+    data = _unpacked(read_bytes(source, binary=form.binary), name)
     if not data:
         raise InputError(f"{name} is empty; a sample of at least one draw is wanted")
-    if format is None and chosen == "csv" and is_stan(data):
-        chosen = "stan"
-    return _FORMATS[chosen].read(data, name, columns)
+    if form.read_group is not None:
+        return form.read_group(data, name, columns, group)
+    read = read_stan if format is None and chosen == "csv" and is_stan(data) else form.read
+    assert read is not None
+    return read(data, name, columns)
+
+
+def _unpacked(data: bytes, name: str) -> bytes:
+    """What gzip packed; no format begins as it does."""
+    if not data.startswith(_GZIP):
+        if data and name.lower().endswith(".gz"):
+            raise InputError(f"{name} ends in .gz and is not packed by gzip; rename it")
+        return data
+    try:
+        return gzip.decompress(data)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{name} is packed by gzip and damaged ({error}); write it again") from None
 
 
 def write_sample(
@@ -93,7 +151,8 @@ def write_sample(
     destination : path, "-" or open file
         ``"-"`` is standard output.
     format : {"csv", "npz", "npy", "netcdf"}, optional
-        Found from the file's ending if not given, as in `read_sample`; CSV for a stream without one.
+        Found from the file's ending if not given, as in `read_sample`; CSV for a stream without one. A name that ends
+        in .gz has the file packed by gzip.
 
     Raises
     ------
@@ -118,7 +177,13 @@ def write_sample(
         if isinstance(error, OutputError):
             raise
         raise OutputError(f"{name} cannot be written: {error}; free space for temporary files") from error
-    write_bytes(destination, data, binary=_FORMATS[chosen].binary)
+    packed = name.lower().endswith(".gz")
+    # without the time, so that the same sample makes the same file
+    write_bytes(
+        destination,
+        gzip.compress(data, mtime=0) if packed else data,
+        binary=packed or _FORMATS[chosen].binary,
+    )
 
 
 def _format_of(place: Place, format: str | None, standard: str) -> str:
@@ -127,12 +192,14 @@ def _format_of(place: Place, format: str | None, standard: str) -> str:
             raise UsageError(f"format {format!r} is unknown; it must be one of {', '.join(_FORMATS)}")
         return format
     name = name_of(place, standard)
-    ending = os.path.splitext(name)[1].lower()
+    ending = os.path.splitext(re.sub(r"\.gz\Z", "", name.rstrip("/"), flags=re.IGNORECASE))[1].lower()
     for known, form in _FORMATS.items():
         if ending in form.endings:
             return known
     if is_standard(place) or not isinstance(place, (str, os.PathLike)):
         return "csv"
+    if is_zarr(Path(place)):
+        return "zarr"
     endings = ", ".join(
         f"{known} ({' '.join(form.endings) or 'a .csv that Stan wrote'})" for known, form in _FORMATS.items()
     )

@@ -1,0 +1,80 @@
+"""Samples in Zarr folders, as xarray and ArviZ write them."""
+
+import shutil
+import sys
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit.files.zarr_format import is_zarr
+
+BOTH = ("chain", "draw")
+THETA = np.arange(24.0).reshape(2, 4, 3)
+
+
+def test_without_the_package(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "zarr", None)
+    with pytest.raises(sk.MissingDependencyError, match=r"zarr.*pip install 'steinkit\[zarr\]'"):
+        sk.read_sample(tmp_path / "fit.zarr")
+
+
+def test_no_stream_carries_a_folder():
+    with pytest.raises(sk.UsageError, match="standard input: Zarr is a folder, which no stream carries"):
+        sk.read_sample("-", format="zarr")
+    with pytest.raises(sk.UsageError, match=r'format "zarr" is read only; write csv, npz, npy, netcdf'):
+        sk.write_sample(sk.Sample([1.0]), "fit.zarr")
+
+
+@pytest.fixture(params=[2, 3], ids=["version 2", "version 3"])
+def folder(request, tmp_path):
+    """A folder with a posterior and a prior, in both of Zarr's formats."""
+    pytest.importorskip("zarr", minversion="3")
+    xarray = pytest.importorskip("xarray")
+    path = tmp_path / "fit.zarr"
+    for group, shift in (("posterior", 0.0), ("prior", 1.0)):
+        xarray.Dataset(
+            {"mu": (BOTH, THETA[..., 0] + shift), "theta": ((*BOTH, "school"), THETA + shift)},
+            coords={"school": [1990, 1991, 1992], "chain": [3, 5]},
+        ).to_zarr(path, group=group, mode="a", zarr_format=request.param, consolidated=False)
+    return path
+
+
+def test_the_posterior_or_another_group(folder):
+    for path in (folder, f"{folder}/"):
+        sample = sk.read_sample(path)
+        assert sample.names == ("mu", "theta[1990]", "theta[1991]", "theta[1992]")
+        np.testing.assert_array_equal(sample.points[:, 1:], THETA.reshape(8, 3))
+        np.testing.assert_array_equal(sample.chain, np.repeat([3, 5], 4))
+    np.testing.assert_array_equal(sk.read_sample(folder, group="prior", columns=["mu"]).points[0], [1.0])
+    with pytest.raises(sk.InputError, match=r'fit\.zarr has no group "pior"; did you mean "prior"'):
+        sk.read_sample(folder, group="pior")
+
+
+def test_another_ending(folder, tmp_path):
+    other = folder.rename(tmp_path / "fit")
+    assert is_zarr(other)
+    assert sk.read_sample(other).dim == 4
+
+
+def test_folders_that_are_not_zarrs(folder, tmp_path):
+    (tmp_path / "empty.zarr").mkdir()
+    with pytest.raises(sk.InputError, match=r"empty\.zarr is no Zarr folder"):
+        sk.read_sample(tmp_path / "empty.zarr")
+    with pytest.raises(sk.InputError, match=r"none\.zarr does not exist"):
+        sk.read_sample(tmp_path / "none.zarr")
+    for file in folder.rglob("c" if (folder / "zarr.json").exists() else "0*"):
+        shutil.rmtree(file) if file.is_dir() else file.write_bytes(b"\1")
+    with pytest.raises(sk.InputError, match=r"fit\.zarr"):
+        sk.read_sample(folder)
+
+
+def test_inference_data_written_by_arviz(tmp_path):
+    pytest.importorskip("zarr")
+    arviz = pytest.importorskip("arviz")
+    data = arviz.from_dict(posterior={"theta": THETA}, coords={"s": ["b", "a", "c"]}, dims={"theta": ["s"]})
+    try:
+        data.to_zarr(str(tmp_path / "fit.zarr"))
+    except (ImportError, ValueError) as error:
+        pytest.skip(f"this ArviZ does not write with this Zarr: {error}")
+    assert sk.read_sample(tmp_path / "fit.zarr").names == ("theta[b]", "theta[a]", "theta[c]")

@@ -49,7 +49,7 @@ def test_a_u_statistic_comes_squared(tmp_path):
     file = str(tmp_path / "draws.csv")
     arguments = [file, "--target", "normal", "--statistic", "u", "--p-value", "--seed", "7", "--measure", "ksd"]
     options = commands.commands["score"].make_context("score", arguments).params
-    options.pop("file")
+    options.pop("files")
     settings = Request.of((file,), options).task(file, Sample(points=[[0.0], [1.0]])).settings
     assert (settings["squared"], settings["bootstrap"], settings["seed"]) == (True, 1000, 7)
 

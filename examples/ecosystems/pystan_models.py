@@ -1,0 +1,111 @@
+"""Models and fits of PyStan: eight schools in both forms, and a logistic regression beside a simplex.
+
+Stan compiles the two programs the first time, which takes some minutes; PyStan keeps them.
+"""
+
+import numpy as np
+import stan
+from cases import (
+    COUNTS,
+    EFFECTS,
+    ERRORS,
+    Table,
+    centred_score,
+    logistic_data,
+    logistic_score,
+    non_centred_score,
+    settings,
+)
+
+import steinkit as sk
+
+SCHOOLS = """
+data {
+  int<lower=0> J;
+  vector[J] y;
+  vector<lower=0>[J] sigma;
+  int<lower=0, upper=1> centred;   // whether z is theta itself
+  int<lower=0, upper=1> cauchy;    // whether tau has the right prior
+}
+parameters {
+  real mu;
+  real<lower=0> tau;
+  vector[J] z;
+}
+transformed parameters {
+  vector[J] theta = centred ? z : mu + tau * z;
+}
+model {
+  mu ~ normal(0, 5);
+  if (cauchy) tau ~ cauchy(0, 5);
+  else tau ~ normal(0, 1);
+  z ~ normal(centred ? mu : 0, centred ? tau : 1);
+  y ~ normal(theta, sigma);
+}
+"""
+
+REGRESSION_AND_SHARES = """
+data {
+  int<lower=0> N;
+  matrix[N, 2] X;
+  array[N] int<lower=0, upper=1> y;
+  array[3] int counts;
+}
+parameters {
+  real intercept;
+  vector[2] beta;
+  simplex[3] w;
+}
+model {
+  intercept ~ normal(0, 2.5);
+  beta ~ normal(0, 2.5);
+  y ~ bernoulli_logit(intercept + X * beta);
+  counts ~ multinomial(w);
+}
+"""
+
+
+def schools(*, centred, cauchy):
+    data = {"J": len(EFFECTS), "y": EFFECTS, "sigma": ERRORS, "centred": int(centred), "cauchy": int(cauchy)}
+    return stan.build(SCHOOLS, data=data, random_seed=1)
+
+
+def shares_score(w):
+    """Score of w ~ Dirichlet(counts + 1) in Stan's coordinates: sticks z broken one after the other, in logits."""
+    alpha = COUNTS + 1.0
+    z = np.column_stack([w[:, 0], w[:, 1] / (1.0 - w[:, 0])])
+    return alpha[:2] - z * [alpha.sum(), alpha[1:].sum()]
+
+
+def main():
+    small = settings(__doc__).small
+    table = Table("pystan")
+    draws = {"num_chains": 2, "num_samples": 1000 if small else 4000, "delta": 0.99}
+
+    for centred, score_of in ((False, non_centred_score), (True, centred_score)):
+        case = f"eight schools, {'centred' if centred else 'non-centred'}"
+        model = schools(centred=centred, cauchy=True)
+        fit = model.sample(**draws)
+        target, sample = sk.from_pystan(fit)
+        table.judge(case, target, sample)
+        by_hand = score_of(sample.points[:, 0], sample.points[:, 1], sample.points[:, 2:])
+        table.agree(case, target.score(sample.points), by_hand, tuple(by_hand))
+        anywhere, _ = sk.from_pystan(fit, model)
+        table.cost(case, anywhere, sample.points)
+        _, wrong = sk.from_pystan(schools(centred=centred, cauchy=False).sample(**draws))
+        table.judge(case, anywhere, wrong, right=False)
+
+    X, y = logistic_data()
+    model = stan.build(REGRESSION_AND_SHARES, data={"N": len(y), "X": X, "y": y, "counts": COUNTS}, random_seed=1)
+    fit = model.sample(**draws)
+    target, sample = sk.from_pystan(fit)
+    table.judge("logistic regression and shares", target, sample)
+    by_hand = logistic_score(X, y, sample.points[:, 0], sample.points[:, 1:3])
+    w = fit["w"].T
+    by_hand["w"] = shares_score(w.reshape(-1, 2, 3).swapaxes(0, 1).reshape(-1, 3))
+    table.agree("logistic regression and shares", target.score(sample.points), by_hand, ("intercept", "beta", "w"))
+    table.close()
+
+
+if __name__ == "__main__":
+    main()

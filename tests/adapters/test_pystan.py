@@ -1,0 +1,125 @@
+"""A stand-in holds what PyStan 3 keeps of Stan's output, line by line, of a model whose score is known.
+
+The lines follow httpstan's writers; tau > 0 and an array of two vectors of two positive numbers, tau and all entries
+exponential, so that the score in logarithms is 1 - exp(x).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+
+NAMES = ["tau", "x.1.1", "x.2.1", "x.1.2", "x.2.2"]  # in this order for both spaces, as Stan names them
+
+
+def line(topic, values):
+    return json.dumps({"version": 1, "topic": topic, "values": values}).encode()
+
+
+def output(free, *, sign=1.0, shift=0.0, header=NAMES):
+    """One chain's messages: free, (n, 5), in the order in which Stan stores them, vector after vector."""
+    lines = [line("logger", ["info:"]), line("initialization", [0.0] * 5), line("sample", ["Adaptation terminated"])]
+    lines.append(line("diagnostic", ["Step size = 0.8"]))
+    for u in free:
+        entries = np.exp(u[[0, 1, 3, 2, 4]])
+        lp = {"lp__": float((u - np.exp(u)).sum()) + shift, "accept_stat__": 0.9}
+        lines.append(line("sample", {**lp, **dict(zip(NAMES, entries, strict=True)), "twice": 2 * entries[0]}))
+        potential = sign * (np.exp(u) - 1.0)
+        latent = [*zip(header, u, strict=True), *((f"p_{name}", 0.1) for name in header)]
+        latent += [(f"g_{name}", slope) for name, slope in zip(header, potential, strict=True)]
+        lines.append(line("diagnostic", {**lp, **dict(latent)}))
+    return b"\n".join(lines) + b"\n"
+
+
+def fit(free, **changes):
+    """A fit of chains, (chains, n, 5), of which the first three draws are warm-up."""
+    fields = {"num_warmup": 3, "num_samples": len(free[0]) - 3, "num_thin": 1, "save_warmup": True}
+    return SimpleNamespace(stan_outputs=tuple(output(chain, **changes) for chain in free), **fields)
+
+
+@pytest.fixture(name="free")
+def log_exponential():
+    return np.log(np.random.default_rng(6).exponential(1.0, (2, 60, 5)))
+
+
+def test_stored_draws_and_gradients_are_the_sample_and_its_scores(free):
+    target, sample = sk.from_pystan(fit(free))
+    assert sample.names == ("log tau", "log x[1,1]", "log x[1,2]", "log x[2,1]", "log x[2,2]")
+    np.testing.assert_array_equal(sample.points, free[:, 3:].reshape(-1, 5))  # vector after vector is C order
+    np.testing.assert_allclose(sample.scores, 1.0 - np.exp(sample.points), rtol=1e-12)
+    assert sample.chain.tolist() == [0] * 57 + [1] * 57
+    np.testing.assert_array_equal(target.score(sample.points[5:7]), sample.scores[5:7])
+    with pytest.raises(sk.InputError, match="known at the 114 stored draws only; for others give the model"):
+        target.score(sample.points[:2] + 0.1)
+
+
+def test_gradients_of_the_wrong_sign_are_recognised(free):
+    with pytest.raises(sk.InputError, match=r"stored gradients are not those of the stored log densities.*negate them"):
+        sk.from_pystan(fit(free, sign=-1.0))
+
+
+def test_fits_without_gradients(free):
+    made = fit(free)
+    made.stan_outputs = tuple(
+        b"\n".join(x for x in o.splitlines() if b"diagnostic" not in x) for o in made.stan_outputs
+    )
+    with pytest.raises(sk.InputError, match="the fit holds no gradients"):
+        sk.from_pystan(made)
+    with pytest.raises(sk.UsageError, match=r"a fit of PyStan 3 is wanted, .*; received dict"):
+        sk.from_pystan({})
+    short = fit(free)
+    short.num_samples += 1
+    with pytest.raises(sk.InputError, match="57 gradients of a chain of 58 draws"):
+        sk.from_pystan(short)
+
+
+@pytest.fixture(name="compiled")
+def compiled_module(monkeypatch):
+    """The functions of a compiled program, in the place where PyStan keeps them."""
+
+    def log_prob_grad(data, u, adjust_transform):
+        assert adjust_transform
+        return (data["scale"] * (1.0 - np.exp(u))).tolist()
+
+    def log_prob(data, u, adjust_transform):
+        return float(data["scale"] * (np.array(u) - np.exp(u)).sum())
+
+    module = SimpleNamespace(log_prob=log_prob, log_prob_grad=log_prob_grad)
+    models = ModuleType("httpstan.models")
+
+    def find(name):
+        return {"models/known": module}[name]
+
+    models.import_services_extension_module = find
+    monkeypatch.setitem(sys.modules, "httpstan", ModuleType("httpstan"))
+    monkeypatch.setitem(sys.modules, "httpstan.models", models)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_a_model_is_known_everywhere(free):
+    model = SimpleNamespace(model_name="models/known", data={"scale": 1.0})
+    target, sample = sk.from_pystan(fit(free), model)
+    points = sample.points[:4] + 0.1
+    np.testing.assert_allclose(target.score(points), 1.0 - np.exp(points), rtol=1e-12)
+    assert target.log_density(points).shape == (4,)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_a_model_that_did_not_make_the_fit(free):
+    with pytest.raises(sk.InputError, match="was stored with the fit, which another model made, or other data"):
+        sk.from_pystan(fit(free), SimpleNamespace(model_name="models/known", data={"scale": 1.1}))
+    with pytest.raises(sk.InputError, match="the compiled models/gone is not in PyStan's cache"):
+        sk.from_pystan(fit(free), SimpleNamespace(model_name="models/gone", data={}))
+
+
+def test_without_pystan_a_model_cannot_be_called(free, monkeypatch):
+    monkeypatch.setitem(sys.modules, "httpstan", None)
+    monkeypatch.setitem(sys.modules, "httpstan.models", None)
+    with pytest.raises(sk.MissingDependencyError, match=r"PyStan .*pip install 'steinkit\[pystan\]'"):
+        sk.from_pystan(fit(free), SimpleNamespace(model_name="models/known", data={}))

@@ -127,9 +127,7 @@ def _target(model: Any, found: StanParameters) -> Target:
     try:
         module = models.import_services_extension_module(model.model_name)
     except KeyError:
-        raise InputError(
-            f"the compiled {model.model_name} is no longer in PyStan's cache; run stan.build again"
-        ) from None
+        raise InputError(f"the compiled {model.model_name} is not in PyStan's cache; run stan.build again") from None
     back = np.argsort(found.order)
 
     def rows(points: Floats) -> list[list[float]]:

@@ -5,6 +5,9 @@ into ``Sigma[1,2]``, ``pair:1.2`` into ``pair.1[2]``. Columns that end in ``__``
 are the sampler's diagnostics and are left out. Everything else is a coordinate, transformed parameters and
 generated quantities too; choose among them with ``columns``.
 
+A sampler's diagnostic file holds unconstrained draws with the gradients that the sampler used; it gives a sample with
+scores, whose coordinates are called ``unconstrained tau``, for nothing in it says how they were transformed.
+
 What is not a draw of the posterior is not returned: warm-up draws, which a file written with ``save_warmup``
 holds before the others, and the first row of variational inference, which is the mean of the approximation.
 """
@@ -14,6 +17,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +27,8 @@ from steinkit.containers.columns import Columns, choose, sample_from_table
 from steinkit.containers.messages import listed
 from steinkit.errors import InputError, MissingDependencyError
 from steinkit.files.csv_format import Table, read_cells
-from steinkit.sample import Sample
+from steinkit.files.stan_gradients import is_log_prob, latent_columns
+from steinkit.sample import Floats, Sample
 
 _LEADING_COMMENTS = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s*#[^\n]*\n)+")
 _SETTING = re.compile(r"#\s*(\w+)\s*=\s*(\S+)")
@@ -53,33 +58,91 @@ def read_stan(data: bytes, source: str, columns: Sequence[str] | None = None) ->
     MissingDependencyError
         If stanio is not installed (``pip install 'steinkit[stan]'``).
     """
+    found = _content(data, source)
+    if found.settings.get("method") == "optimize":
+        raise InputError(f"{source} holds a mode found by optimisation, not draws; run Stan with method=sample")
+    layout = _lay_out(found.header, source, columns)
+    table = _read_numbers(found, layout, source)
+    skipped = _rows_before_draws(found.settings)
+    if skipped >= len(table.lines):
+        raise InputError(f"{source}: all of its {len(table.lines)} rows are warm-up draws; let Stan run to its end")
+    sample = sample_from_table(
+        table.values[skipped:], layout, source, where=lambda row: f"line {table.lines[skipped + row]}"
+    )
+    # the gradients are those of the potential energy, -log p
+    return sample if sample.scores is None else sample.with_columns(scores=-sample.scores)
+
+
+def read_stan_columns(data: bytes, source: str, names: Sequence[str]) -> Floats:
+    """Columns of a Stan CSV file by their names in it, (n, len(names)), warm-up left out."""
+    found = _content(data, source)
+    missing = [name for name in names if name not in found.header]
+    if missing:
+        raise InputError(f'{source} has no column "{missing[0]}"; it has {listed(found.header)}')
+    layout = Columns(
+        header=tuple(found.header),
+        names=tuple(names),
+        coordinates=tuple(found.header.index(name) for name in names),
+        scores=(),
+        reserved={},
+    )
+    table = _read_numbers(found, layout, source)
+    skipped = _rows_before_draws(found.settings)
+    return sample_from_table(
+        table.values[skipped:], layout, source, where=lambda row: f"line {table.lines[skipped + row]}"
+    ).points
+
+
+def stan_header(data: bytes, source: str) -> list[str]:
+    """Names of the columns of a Stan CSV file, as Stan writes them."""
+    return _content(data, source).header
+
+
+@dataclass(frozen=True)
+class _Content:
+    """A file taken apart: its text, settings from its comments, header, and the other lines, numbered."""
+
+    text: str
+    settings: dict[str, str]
+    header: list[str]
+    rows: list[tuple[int, str]]
+
+
+def _content(data: bytes, source: str) -> _Content:
     text = data.decode("utf-8-sig", errors="replace")
     numbered = [(line, content) for line, content in enumerate(text.splitlines(), start=1) if content.strip()]
     content = [(line, row) for line, row in numbered if not row.lstrip().startswith("#")]
     if len(content) < 2:
         raise InputError(f"{source} holds no draws; did Stan stop early? Run it again")
     settings = dict(_SETTING.findall("\n".join(row for _, row in numbered if row.lstrip().startswith("#"))))
-    if settings.get("method") == "optimize":
-        raise InputError(f"{source} holds a mode found by optimisation, not draws; run Stan with method=sample")
-    layout = _lay_out([name.strip() for name in content[0][1].split(",")], source, columns)
-    table = _read_numbers(text, content[1:], layout, source)
-    skipped = _rows_before_draws(settings)
-    if skipped >= len(table.lines):
-        raise InputError(f"{source}: all of its {len(table.lines)} rows are warm-up draws; let Stan run to its end")
-    return sample_from_table(
-        table.values[skipped:], layout, source, where=lambda row: f"line {table.lines[skipped + row]}"
-    )
+    return _Content(text, settings, [name.strip() for name in content[0][1].split(",")], content[1:])
 
 
 def _lay_out(header: list[str], source: str, columns: Sequence[str] | None) -> Columns:
+    if is_log_prob(header):
+        raise InputError(
+            f"{source} is the output of CmdStan's log_prob: it holds gradients, and not the draws that they belong to; "
+            "give both to from_cmdstan(draws, gradients)"
+        )
+    latent = latent_columns(header)
+    if latent is not None:
+        names = [f"unconstrained {readable(header[k])}" for k in latent.coordinates]
+        chosen = choose(names, columns, source)
+        return Columns(
+            header=tuple(map(readable, header)),
+            names=tuple(names[k] for k in chosen),
+            coordinates=tuple(latent.coordinates[k] for k in chosen),
+            scores=tuple(latent.gradients[k] for k in chosen),
+            reserved={},
+        )
     # Stan reserves no name but those in "__": a parameter called weight is a coordinate like any other.
     kept = [k for k, name in enumerate(header) if not name.endswith("__")]
     if not kept:
         raise InputError(f"{source} holds Stan's diagnostics only: {listed(header)}; save the parameters too")
-    names = [_readable(header[k]) for k in kept]
+    names = [readable(header[k]) for k in kept]
     chosen = choose(names, columns, source)
     return Columns(
-        header=tuple(map(_readable, header)),
+        header=tuple(map(readable, header)),
         names=tuple(names[k] for k in chosen),
         coordinates=tuple(kept[k] for k in chosen),
         scores=(),
@@ -87,7 +150,7 @@ def _lay_out(header: list[str], source: str, columns: Sequence[str] | None) -> C
     )
 
 
-def _readable(name: str) -> str:
+def readable(name: str) -> str:
     """``Sigma.1.2`` -> ``Sigma[1,2]``; the parts of a tuple, after a colon, come after a point."""
     entries = (entry.split(".") for entry in name.split(":"))
     return ".".join(head + (f"[{','.join(index)}]" if index else "") for head, *index in entries)
@@ -103,8 +166,9 @@ def _rows_before_draws(settings: dict[str, str]) -> int:
     return -(-warmup // int(settings.get("thin", "1")))  # Stan keeps iterations 0, thin, 2 thin, ...
 
 
-def _read_numbers(text: str, rows: list[tuple[int, str]], columns: Columns, source: str) -> Table:
+def _read_numbers(found: _Content, columns: Columns, source: str) -> Table:
     stanio = _stanio()
+    text, rows = found.text, found.rows
     width = len(columns.header)
     try:
         with tempfile.TemporaryDirectory(prefix="steinkit-") as folder:

@@ -4,6 +4,7 @@ from . import targets as targets
 from .adapters.bridgestan import from_bridgestan as from_bridgestan
 from .adapters.cmdstan import from_cmdstan as from_cmdstan
 from .adapters.emcee import from_emcee as from_emcee
+from .adapters.nutpie import from_nutpie as from_nutpie
 from .adapters.pymc import from_pymc as from_pymc
 from .adapters.pystan import from_pystan as from_pystan
 from .adapters.torch import from_torch as from_torch

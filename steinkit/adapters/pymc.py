@@ -19,7 +19,7 @@ from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 
 # What PyMC calls a transform, and where the variables live that it is for.
-_SPACES = {
+SPACES = {
     "log": "positive",
     "log_exp_m1": "other",
     "logodds": "interval",
@@ -141,7 +141,7 @@ def _space(transform: Any, rv: Any) -> str:
     if transform.name == "interval":
         lower, upper = transform.args_fn(*rv.owner.inputs)
         return "other" if lower is None or upper is None else "interval"
-    return _SPACES.get(transform.name, "other")
+    return SPACES.get(transform.name, "other")
 
 
 def _bounds(model: Any, rv: Any, parameter: Parameter) -> Floats:
@@ -168,7 +168,7 @@ def _bounds(model: Any, rv: Any, parameter: Parameter) -> Floats:
     else:
         raise InputError(
             f"{rv.name} is left untransformed (transform=None, default_transform=None), and its support "
-            f"({_SPACES.get(usual.name, usual.name)}) is no box: leave PyMC its default transform"
+            f"({SPACES.get(usual.name, usual.name)}) is no box: leave PyMC its default transform"
         )
     lower, upper = (-np.inf if limits[0] is None else limits[0]), (np.inf if limits[1] is None else limits[1])
     return np.stack([np.broadcast_to(limit, parameter.free_shape).ravel() for limit in (lower, upper)], axis=1)

@@ -73,6 +73,6 @@ def test_draws_of_a_sampler_are_shown_as_a_sample():
     assert repr(draws).startswith("<Draws of 2 chains of 30 draws, d = 2: x1, x2; sampler='rwmh'")
 
 
-def test_a_sweep_and_a_curve_are_shown(tmp_path):
+def test_a_curve_is_drawn():
     found = sk.curve(DRAWS[:, :1], sk.targets.Normal(), n=[10, 20, 40, 80], measure="graph")
     assert len(pictures(found)) == 1

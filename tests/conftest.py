@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +12,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from steinkit.cli import main
+
+
+def pytest_configure() -> None:
+    """Leave linear algebra one thread, here and in processes that tests start: workers are as many as processors.
+
+    A second thread would only wait, and spin while it waits, for products as small as those of the tests.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of what is yet to be loaded
+    threadpool_limits(1, user_api="blas")
 
 
 @dataclass(frozen=True)

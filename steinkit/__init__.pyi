@@ -1,9 +1,11 @@
 from . import plots as plots
 from . import samplers as samplers
 from . import targets as targets
+from .adapters.blackjax import from_blackjax as from_blackjax
 from .adapters.bridgestan import from_bridgestan as from_bridgestan
 from .adapters.cmdstan import from_cmdstan as from_cmdstan
 from .adapters.emcee import from_emcee as from_emcee
+from .adapters.numpyro import from_numpyro as from_numpyro
 from .adapters.nutpie import from_nutpie as from_nutpie
 from .adapters.pymc import from_pymc as from_pymc
 from .adapters.pystan import from_pystan as from_pystan

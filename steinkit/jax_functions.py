@@ -7,19 +7,22 @@ ravelled in C order. JAX is imported when a function is first made.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steinkit.containers.variables import indexed, positions
 from steinkit.errors import InputError, MissingDependencyError
 from steinkit.sample import Floats
-from steinkit.user_functions import Vectorised
 
-_SIZES = (16, 128, 1024)  # numbers of points to evaluate at once: few, for each is compiled anew
+_SIZES = (1, 16, 128, 1024)  # numbers of points to evaluate at once: few, for each is compiled anew
+# what JAX says where it meets one number in two precisions: on tracing, on lowering, on running
+_MIXED = ("requires arguments to have the same dtypes", "verifier errors", "incompatible size")
 
 
 def jax_module() -> Any:
@@ -39,28 +42,57 @@ def double_precision() -> Any:
     return jax.enable_x64(True)
 
 
-def vectorised(function: Callable[[Any], Any]) -> Vectorised:
+def vectorised(function: Callable[..., Any]) -> Callable[..., Floats]:
     """A function of one point, (d,) -> any array, for n points at once: vectorised, compiled, in double precision.
 
-    Points are padded to one of a few sizes, and taken 1024 at a time, which bounds the memory.
+    Points are padded to one of a few sizes, and taken 1024 at a time, which bounds the memory. Where the function has
+    more arguments, each point comes with its own of these.
     """
     compiled = jax_module().jit(jax_module().vmap(function))
 
-    def evaluate(points: Floats) -> Floats:
-        blocks = [points[begin : begin + _SIZES[-1]] for begin in range(0, max(1, len(points)), _SIZES[-1])]
-        with double_precision():
-            values = [np.asarray(compiled(_padded(block)), dtype=np.float64)[: len(block)] for block in blocks]
+    def evaluate(points: Floats, *beside: NDArray[Any]) -> Floats:
+        values = []
+        for begin in range(0, max(1, len(points)), _SIZES[-1]):
+            block = [array[begin : begin + _SIZES[-1]] for array in (points, *beside)]
+            with _constants_explained(), double_precision():
+                found = np.asarray(compiled(*map(_padded, block)), dtype=np.float64)
+            values.append(found[: len(block[0])])
         return values[0] if len(values) == 1 else np.concatenate(values)
 
     return evaluate
 
 
-def _padded(block: Floats) -> Floats:
+@contextmanager
+def _constants_explained() -> Iterator[None]:
+    """Say what to do where JAX mixes precisions.
+
+    It keeps the single-precision form of every NumPy array that a compiled function found among its globals, and
+    takes it again in double precision (seen in JAX 0.10), where it fits nothing; JAX's own arrays are converted.
+    """
+    try:
+        yield
+    except (TypeError, ValueError, RuntimeError) as error:
+        said = str(error)
+        if jax_module().config.jax_enable_x64 or not any(sign in said for sign in _MIXED):
+            raise
+        raise InputError(
+            "JAX mixes single with double precision: of NumPy arrays that a compiled function took from outside it "
+            "keeps the single-precision form; make them JAX arrays once, y = jnp.asarray(y), or pass them to the "
+            f"model as arguments, or set jax_enable_x64 at the start of the program (JAX said: {said.splitlines()[0]})"
+        ) from error
+
+
+def fresh(arguments: Any) -> Any:
+    """A pytree with copies of its NumPy arrays, of which JAX has kept no form in another precision."""
+    return jax_module().tree_util.tree_map(lambda x: x.copy() if type(x) is np.ndarray else x, arguments)
+
+
+def _padded(block: NDArray[Any]) -> NDArray[Any]:
     """The points, the last one repeated up to the next of the sizes; zeros where there is none."""
     if not len(block):
         return np.zeros((_SIZES[0], *block.shape[1:]))
     size = next(size for size in _SIZES if size >= len(block))
-    return block[np.minimum(np.arange(size), len(block) - 1)]
+    return block if size == len(block) else block[np.minimum(np.arange(size), len(block) - 1)]
 
 
 @dataclass(frozen=True, eq=False)

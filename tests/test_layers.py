@@ -54,7 +54,7 @@ MAY_IMPORT = {
     "containers": {"errors", "sample"},
     "finite_differences": {"errors", "sample"},
     "user_functions": {"errors", "sample"},
-    "jax_functions": {"errors", "sample", "containers", "user_functions"},
+    "jax_functions": {"errors", "sample", "containers"},
     "target": {"errors", "sample", "user_functions", "jax_functions", "finite_differences"},
     "posterior": {"errors", "sample", "target"},
     "files": BASE,

@@ -16,6 +16,8 @@ from steinkit.target import Target
 
 _FACTOR = 1.5  # from which on a scale is said to be wrong; a spread that is off by a fifth gives 1.44
 _FEWEST = 20  # draws from which the check can tell anything
+_COMPARED = 100  # draws at which stored gradients are held to a target's score
+_SAME = 0.01  # largest median difference between these, relative to the score: samplers store single precision
 
 
 def target_at_draws(sample: Sample, label: str, log_density: Floats | None = None) -> Target:
@@ -51,6 +53,40 @@ def target_at_draws(sample: Sample, label: str, log_density: Floats | None = Non
         log_density=None if log_density is None else lambda points: log_density[rows(points)],
         names=sample.names,
         label=label,
+    )
+
+
+def compare_stored(target: Target, sample: Sample, stored: Floats) -> None:
+    """Compare gradients that a sampler stored at a sample's draws with a target's score there.
+
+    Parameters
+    ----------
+    target : Target
+    sample : Sample
+    stored : ndarray, shape (n, d)
+
+    Warns
+    -----
+    SteinkitWarning
+        If in some coordinate they differ at most draws: the sampler had another density than the target's.
+    """
+    places = np.unique(np.linspace(0, len(sample) - 1, _COMPARED).astype(int))
+    score, found = target.score(sample.points[places]), stored[places]
+    scale = np.abs(score) + np.median(np.abs(score), axis=0)
+    difference = np.abs(found - score) / np.where(scale > 0.0, scale, 1.0)
+    off = np.median(difference, axis=0)
+    if off.max() <= _SAME:
+        return
+    column = int(off.argmax())
+    row = int(difference[:, column].argmax())
+    caution(
+        [
+            Caution(
+                f"the gradients that the sampler stored are not those of {target.label}: at draw {places[row] + 1}, "
+                f"coordinate {sample.names[column]!r}, it stored {found[row, column]:.6g}, and the score is "
+                f"{score[row, column]:.6g}; the draws were made for another density: other priors, or other data?"
+            )
+        ]
     )
 
 

@@ -1,0 +1,251 @@
+"""NumPyro: a model and its draws, and the gradients that HMC and NUTS stored.
+
+NumPyro samples in the space of `numpyro.distributions.biject_to(support)` of every latent site, where its potential
+energy is U(z) = -log p(f(z), data) - log |det df / dz|; the target is exp(-U), with JAX's gradient. Draws of a plate
+with a subsample are held to all of its data.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from steinkit.adapters.model import Model, Parameter, imported, refuse_discrete
+from steinkit.adapters.numpyro_plates import likelihood_plate, posterior_of_plate, with_plates
+from steinkit.adapters.stored_scores import check_stored, compare_stored, target_at_draws
+from steinkit.errors import InputError
+from steinkit.jax_functions import TreeCoordinates, double_precision, fresh, jax_module, vectorised
+from steinkit.sample import Floats, Sample
+from steinkit.target import Target
+
+_ROUNDING = 1e-5  # relative to the largest entry of a draw: what single precision leaves of a way there and back
+
+
+def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **kwargs: Any) -> tuple[Target, Sample]:
+    """Make a target of a NumPyro model and a sample of its draws, in unconstrained space.
+
+    Parameters
+    ----------
+    model : callable
+        As it was sampled: with its `reparam`, `condition` and other handlers. None takes the gradients that the
+        sampler stored for the target's score; possible where no site was transformed.
+    draws : numpyro.infer.MCMC, or draws by name
+        What `as_sample` takes: ``az.from_numpyro(mcmc)``, whose labels are kept, or a dict of arrays, (draws, ...) or
+        (chains, draws, ...), as of `MCMC.get_samples` or of a guide. Deterministic sites are left out. They may be in
+        single precision, NumPyro's default: the score is computed in double precision where they lie.
+    *args, **kwargs
+        Of the model.
+
+    Returns
+    -------
+    Target, Sample
+        The target is a `Posterior`, whose data are indices, where the model has one plate with a ``subsample_size``
+        and in it no latent site: such a model is written for minibatches. Any other is a `Target`.
+
+    Raises
+    ------
+    InputError
+        If the model has discrete latent sites, enumerated ones too; if draws lack a site, have another shape, or lie
+        outside of its support; without a model, if no gradients were stored or a site was transformed.
+    MissingDependencyError
+        If NumPyro is not installed (``pip install 'steinkit[numpyro]'``).
+
+    Warns
+    -----
+    SteinkitWarning
+        If the run stored gradients (``mcmc.run(..., extra_fields=("z_grad",))``), and they are not those of the model:
+        another model, or other data, made the draws.
+
+    Examples
+    --------
+    >>> target, sample = sk.from_numpyro(model, mcmc, y=y)  # doctest: +SKIP
+    >>> sk.verdict(sample, target)  # doctest: +SKIP
+    """
+    if model is None:
+        return _from_stored_gradients(draws)
+    made = numpyro_model(model, *args, **kwargs)
+    is_run = hasattr(draws, "get_samples")
+    target, sample = made.bind(draws.get_samples(group_by_chain=True) if is_run else draws)
+    gradients = draws.get_extra_fields(group_by_chain=True).get("z_grad") if is_run else None
+    if isinstance(gradients, Mapping) and all(each.name in gradients for each in made.parameters):
+        columns = [-np.asarray(gradients[each.name]).reshape(len(sample), -1) for each in made.parameters]
+        compare_stored(target, sample, np.concatenate(columns, axis=1).astype(np.float64))
+    return target, sample
+
+
+def numpyro_model(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Model:
+    """What a NumPyro model says of its posterior: see `from_numpyro`, which also binds draws to it."""
+    imported("numpyro", "NumPyro", "numpyro")
+    label = f"NumPyro model {_name(model)}"
+    args, kwargs = fresh((args, kwargs))
+    with double_precision():
+        model, trace = _traced(model, args, kwargs)
+        sites = {name: site for name, site in trace.items() if site["type"] == "sample" and not site["is_observed"]}
+        refuse_discrete([name for name, site in sites.items() if site["fn"].support.is_discrete], label)
+        if not sites:
+            raise InputError(f"{label} has no latent sites: all are observed, or it samples nothing")
+        space = _Space(model, args, kwargs, sites)
+    plate = likelihood_plate(trace)
+
+    def make_target(names: tuple[str, ...], label: str) -> Target:
+        if plate is not None:
+            return posterior_of_plate(plate, model, args, kwargs, space.position, names, label)
+        gradient = jax_module().grad(space.log_density)
+        return Target(score=vectorised(gradient), log_density=vectorised(space.log_density), names=names, label=label)
+
+    return Model(label, space.parameters, make_target, space.unconstrain)
+
+
+def has_sites(function: Callable[..., Any]) -> bool:
+    """Whether a function that needs no arguments is a NumPyro model: run once, it samples something."""
+    try:
+        inspect.signature(function).bind()
+    except (TypeError, ValueError):  # it needs arguments, or has no signature
+        return False
+    return any(site["type"] == "sample" for site in _traced(function, (), {})[1].values())
+
+
+class _Space:
+    """The latent sites of a model as one vector, and NumPyro's transforms between them."""
+
+    def __init__(self, model: Callable[..., Any], args: Any, kwargs: Any, sites: Mapping[str, Any]) -> None:
+        util = imported("numpyro.infer.util", "NumPyro", "numpyro")
+        self.log_density = lambda vector: -util.potential_energy(model, args, kwargs, self.position(vector))
+        self._free = partial(util.unconstrain_fn, model, args, kwargs)
+        self._constrained = partial(util.constrain_fn, model, args, kwargs)
+        self.sites = tuple(sites)
+        values = {name: site["value"] for name, site in sites.items()}
+        try:
+            free = self._free(values)
+        except NotImplementedError as error:
+            raise InputError(f"NumPyro has no transform of a site to unconstrained space: {error}") from error
+        self._coordinates = TreeCoordinates.of([free[name] for name in self.sites])
+        self._values = TreeCoordinates.of([values[name] for name in self.sites])
+        shapes = zip(self._values.shapes, self._coordinates.shapes, strict=True)
+        self.parameters = tuple(
+            Parameter(name, shape, _space(sites[name]["fn"].support), free_shape)
+            for name, (shape, free_shape) in zip(self.sites, shapes, strict=True)
+        )
+        self._there_and_back = vectorised(self._there_and_back_of_one)
+
+    def position(self, vector: Any) -> dict[str, Any]:
+        """Unconstrained values by site."""
+        return dict(zip(self.sites, self._coordinates.unravel(vector), strict=True))
+
+    def unconstrain(self, values: dict[str, Floats]) -> Floats:
+        """Draws by site, {name: (n, *shape)}, in unconstrained space, (n, d)."""
+        n = len(values[self.sites[0]])
+        points = self._values.ravel([values[name] for name in self.sites], (n,))
+        dim = self._coordinates.dim
+        found = self._there_and_back(points)
+        self._require_return(found[:, :dim], points, found[:, dim:])
+        return found[:, :dim]
+
+    def _there_and_back_of_one(self, vector: Any) -> Any:
+        jnp = jax_module().numpy
+        free = self._free(dict(zip(self.sites, self._values.unravel(vector), strict=True)))
+        back = self._constrained(free)
+        return jnp.concatenate([jnp.ravel(each[name]) for each in (free, back) for name in self.sites])
+
+    def _require_return(self, free: Floats, points: Floats, back: Floats) -> None:
+        """Refuse draws off the support that transforms do not notice, as a simplex whose entries do not sum to one."""
+        begin = 0
+        for parameter in self.parameters:
+            columns = slice(begin, begin := begin + int(np.prod(parameter.shape)))
+            given, returned = points[:, columns], back[:, columns]
+            if not given.size:
+                continue
+            off = np.abs(returned - given).max(axis=1) > _ROUNDING * np.abs(given).max(axis=1)
+            off &= np.isfinite(free).all(axis=1)  # the others are told of by what they are
+            if off.any():
+                row = int(off.argmax())
+                raise InputError(
+                    f"draw {row + 1} of {parameter.name} is {given[row].tolist()}, which NumPyro's transform to "
+                    f"unconstrained space and back makes {returned[row].tolist()} ({int(off.sum())} such draws): it "
+                    f"lies outside of the model's support ({parameter.space}); were the draws rounded, or made by "
+                    "another model?"
+                )
+
+
+def _traced(model: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Callable[..., Any], Mapping[str, Any]]:
+    """The model over all data of its plates, with a key and its `param` sites filled in; and a trace of it."""
+    handlers = imported("numpyro.handlers", "NumPyro", "numpyro")
+    infer = imported("numpyro.infer", "NumPyro", "numpyro")
+    whole = with_plates(model, {})
+    start = handlers.substitute(handlers.seed(whole, 0), substitute_fn=infer.init_to_uniform())
+    trace = handlers.trace(start).get_trace(*args, **kwargs)
+    given = {name: site["value"] for name, site in trace.items() if site["type"] in ("param", "mutable")}
+
+    def prepared(*args: Any, **kwargs: Any) -> Any:
+        # a handler of its own each time: it keeps the key, which JAX would take out of the function it compiles
+        return handlers.seed(handlers.substitute(model, data=given), 0)(*args, **kwargs)
+
+    return with_plates(prepared, {}), trace
+
+
+def _space(support: Any) -> str:
+    """Which of the spaces of `Parameter` a support is."""
+    constraints = imported("numpyro.distributions.constraints", "NumPyro", "numpyro")
+    while isinstance(support, constraints.independent):
+        support = support.base_constraint
+    kinds = {
+        "real": (constraints.real, constraints.real_vector, constraints.real_matrix),
+        "positive": (constraints.positive, constraints.nonnegative),
+        "interval": (constraints.unit_interval, constraints.circular),
+        "ordered": (constraints.ordered_vector, constraints.positive_ordered_vector),
+        "simplex": (constraints.simplex,),
+        "cholesky": (constraints.corr_cholesky, constraints.lower_cholesky, constraints.positive_definite),
+        "correlation": (constraints.corr_matrix,),
+    }
+    if isinstance(support, constraints.interval):
+        return "interval"
+    return next((kind for kind, known in kinds.items() if isinstance(support, tuple(map(type, known)))), "other")
+
+
+def _name(model: Any) -> str:
+    """What a model's function is called, below handlers and partial functions."""
+    while not hasattr(model, "__name__"):
+        inner = getattr(model, "fn", None) or getattr(model, "func", None)
+        if inner is None:
+            return type(model).__name__
+        model = inner
+    return str(model.__name__)
+
+
+def _from_stored_gradients(mcmc: Any) -> tuple[Target, Sample]:
+    """The target known at the draws of a run that stored ``z_grad``, the gradient of the potential energy -log p."""
+    if not hasattr(mcmc, "get_extra_fields"):
+        raise InputError(
+            f"without a model the MCMC object is wanted, whose run stored gradients; received {type(mcmc).__name__}"
+        )
+    stored = mcmc.get_extra_fields(group_by_chain=True)
+    if "z_grad" not in stored:
+        raise InputError(
+            'the run stored no gradients: give the model, or run with mcmc.run(..., extra_fields=("z_grad",))'
+        )
+    draws, gradients = mcmc.get_samples(group_by_chain=True), stored["z_grad"]
+    if isinstance(draws, Mapping):
+        draws = {name: draws[name] for name in gradients}
+        _require_untransformed(draws, mcmc)
+    tree = TreeCoordinates.of(gradients, lead=2)
+    lead = np.shape(jax_module().tree_util.tree_leaves(gradients)[0])[:2]
+    sample = Sample(points=tree.ravel(draws, lead), scores=-tree.ravel(gradients, lead), names=tree.names)
+    energy = stored.get("potential_energy")
+    log_density = None if energy is None else -np.asarray(energy, dtype=np.float64).reshape(-1)
+    check_stored(sample, log_density)
+    return target_at_draws(sample, "gradients that NumPyro stored", log_density), sample
+
+
+def _require_untransformed(draws: Mapping[str, Any], mcmc: Any) -> None:
+    """Hold each site's last draw to the sampler's last state, which is in unconstrained space."""
+    for name, values in draws.items():
+        last, free = np.asarray(values)[:, -1], np.asarray(mcmc.last_state.z[name])
+        if last.size != free.size or not np.allclose(last.reshape(-1), free.reshape(-1), rtol=1e-5):
+            raise InputError(
+                f"{name} was sampled in an unconstrained space, where the stored gradients belong, and its draws are "
+                "not: give the model and its arguments, whose transforms are needed"
+            )

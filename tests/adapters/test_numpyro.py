@@ -1,0 +1,418 @@
+import sys
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+import steinkit as sk
+
+EFFECTS = np.array([28.0, 8.0, -3.0])
+ERRORS = np.array([15.0, 10.0, 16.0])
+SCHOOLS = ["Choate", "Deerfield", "Andover"]
+
+
+def test_without_numpyro_the_command_is_said(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numpyro", None)
+    with pytest.raises(sk.MissingDependencyError, match=r"NumPyro .*pip install 'steinkit\[numpyro\]'"):
+        sk.from_numpyro(lambda: None, {"mu": np.zeros(5)})
+
+
+class Run:
+    """What an MCMC object of NumPyro answers, in its layout: (chains, draws, ...)."""
+
+    def __init__(self, samples, last, **fields):
+        self.samples, self.fields = samples, fields
+        self.last_state = SimpleNamespace(z=last)
+
+    def get_samples(self, group_by_chain=False):
+        assert group_by_chain
+        return self.samples
+
+    def get_extra_fields(self, group_by_chain=False):
+        assert group_by_chain
+        return self.fields
+
+
+def gaussian_run(sign=1.0, scale=1.0, n=300):
+    """Two chains of draws of N(0, diag(1, 4)) in single precision, with gradients of the potential energy."""
+    pytest.importorskip("jax")
+    x = (np.random.default_rng(3).standard_normal((2, n, 2)) * [1.0, 2.0]).astype(np.float32)
+    gradient = sign * scale * x / np.array([1.0, 4.0], dtype=np.float32)
+    samples = {"b": x[..., 1], "a": x[..., 0], "double": 2.0 * x[..., 0]}
+    last = {"a": x[:, -1, 0], "b": x[:, -1, 1]}
+    return x, Run(
+        samples, last, z_grad={"a": gradient[..., 0], "b": gradient[..., 1]}, diverging=np.zeros((2, n), bool)
+    )
+
+
+def test_stored_gradients_are_negated_and_need_no_model():
+    x, run = gaussian_run()
+    target, sample = sk.from_numpyro(None, run)
+    assert sample.names == ("a", "b")
+    np.testing.assert_array_equal(sample.points, x.reshape(-1, 2).astype(np.float64))
+    np.testing.assert_allclose(sample.scores, -sample.points / [1.0, 4.0], rtol=1e-6)
+    np.testing.assert_array_equal(target.score(sample.points[:3]), sample.scores[:3])
+    assert len(np.unique(sample.chain)) == 2
+    assert sk.verdict(sample, target).p > 0.01
+
+
+def test_stored_gradients_of_the_wrong_sign_or_scale_are_recognised():
+    with pytest.raises(sk.InputError, match="wrong sign"):
+        sk.from_numpyro(None, gaussian_run(sign=-1.0)[1])
+    with pytest.warns(sk.SteinkitWarning, match="times what they should be"):
+        sk.from_numpyro(None, gaussian_run(scale=4.0)[1])
+
+
+def test_stored_gradients_of_a_transformed_site_need_the_model():
+    x, run = gaussian_run()
+    run.samples["a"] = np.exp(run.samples["a"])
+    with pytest.raises(sk.InputError, match=r"a was sampled in an unconstrained space.* give the model"):
+        sk.from_numpyro(None, run)
+    with pytest.raises(sk.InputError, match=r"the run stored no gradients.*extra_fields=\(\"z_grad\",\)"):
+        sk.from_numpyro(None, Run(run.samples, run.last_state.z))
+    with pytest.raises(sk.InputError, match=r"the MCMC object is wanted.*received dict"):
+        sk.from_numpyro(None, {"a": x[..., 0]})
+
+
+@pytest.fixture(name="np_")
+def numpyro_package():
+    return pytest.importorskip("numpyro")
+
+
+def schools(errors, effects):
+    import numpyro
+    import numpyro.distributions as dist
+
+    mu = numpyro.sample("mu", dist.Normal(0.0, 5.0))
+    tau = numpyro.sample("tau", dist.HalfCauchy(5.0))
+    with numpyro.plate("school", 3):
+        theta = numpyro.sample("theta", dist.Normal(mu, tau))
+        numpyro.sample("y", dist.Normal(theta, errors), obs=effects)
+    numpyro.deterministic("spread", theta.max() - theta.min())
+
+
+def some_schools(n=40, dtype=np.float64):
+    rng = np.random.default_rng(8)
+    draws = {"theta": rng.normal(5.0, 4.0, (n, 3)), "tau": rng.gamma(2.0, 2.0, n), "mu": rng.normal(4.0, 3.0, n)}
+    return {name: values.astype(dtype) for name, values in draws.items()}
+
+
+def schools_score(draws):
+    mu, tau, theta = (draws[name].astype(np.float64) for name in ("mu", "tau", "theta"))
+    off = theta - mu[:, None]
+    return np.column_stack(
+        [
+            -mu / 25.0 + off.sum(axis=1) / tau**2,
+            -2.0 * tau**2 / (25.0 + tau**2) + 1.0 - 3.0 + (off**2).sum(axis=1) / tau**2,
+            -off / tau[:, None] ** 2 + (EFFECTS - theta) / ERRORS**2,
+        ]
+    )
+
+
+@pytest.mark.usefixtures("np_")
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_eight_schools_by_name_in_the_order_of_the_sites_in_double_precision(dtype):
+    draws = some_schools(dtype=dtype)
+    target, sample = sk.from_numpyro(schools, {**draws, "spread": draws["mu"]}, ERRORS, effects=EFFECTS)
+    assert sample.names == target.names == ("mu", "log tau", "theta[0]", "theta[1]", "theta[2]")
+    np.testing.assert_allclose(sample.points[:, 1], np.log(draws["tau"].astype(np.float64)), rtol=1e-14)
+    np.testing.assert_allclose(target.score(sample.points), schools_score(draws), rtol=1e-10, atol=1e-12)
+    assert target.label == "NumPyro model schools"
+
+
+@pytest.mark.usefixtures("np_")
+def test_labels_of_the_draws_become_names_in_any_order():
+    xarray = pytest.importorskip("xarray")
+    draws = some_schools()
+    stored = {
+        "theta": (("school", "draw", "chain"), draws["theta"].reshape(2, 20, 3).T, {}),
+        "tau": (("chain", "draw"), draws["tau"].reshape(2, 20)),
+        "mu": (("chain", "draw"), draws["mu"].reshape(2, 20)),
+    }
+    dataset = xarray.Dataset(stored, coords={"school": SCHOOLS})
+    target, sample = sk.from_numpyro(schools, dataset, ERRORS, EFFECTS)
+    assert sample.names == ("mu", "log tau", *(f"theta[{school}]" for school in SCHOOLS))
+    np.testing.assert_allclose(target.score(sample.points), schools_score(draws), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.usefixtures("np_")
+def test_gradients_that_a_run_stored_are_compared_with_the_model():
+    draws = some_schools()
+    gradient = -schools_score(draws)
+    grouped = {name: values[None] for name, values in draws.items()}
+    stored = {"mu": gradient[None, :, 0], "tau": gradient[None, :, 1], "theta": gradient[None, :, 2:]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sk.from_numpyro(schools, Run(grouped, None, z_grad=stored), ERRORS, EFFECTS)
+    with pytest.warns(sk.SteinkitWarning, match=r"theta\[\d\].* made for another density"):
+        sk.from_numpyro(schools, Run(grouped, None, z_grad=stored), ERRORS, EFFECTS[::-1].copy())
+
+
+@pytest.mark.usefixtures("np_")
+def test_reparametrised_models_have_the_sites_that_were_sampled():
+    from numpyro.handlers import reparam
+    from numpyro.infer.reparam import LocScaleReparam
+
+    draws = some_schools()
+    z = (draws["theta"] - draws["mu"][:, None]) / draws["tau"][:, None]
+    model = reparam(schools, config={"theta": LocScaleReparam(centered=0.0)})
+    target, sample = sk.from_numpyro(model, {**draws, "theta_decentered": z}, ERRORS, EFFECTS)
+    assert sample.names == ("mu", "log tau", *(f"theta_decentered[{k}]" for k in range(3)))
+    # log |d theta / d z| = 3 log tau; the chain rule takes the centred score to this one
+    centred = schools_score(draws)
+    pull, tau = centred[:, 2:], draws["tau"]
+    wanted = np.column_stack(
+        [
+            centred[:, 0] + pull.sum(axis=1),
+            centred[:, 1] + tau * (pull * z).sum(axis=1) + 3.0,
+            tau[:, None] * pull,
+        ]
+    )
+    np.testing.assert_allclose(target.score(sample.points), wanted, rtol=1e-9, atol=1e-10)
+
+
+def constrained(dist):
+    """Sites of every kind of support: the distribution, draws, and the score in NumPyro's coordinates."""
+    rng = np.random.default_rng(11)
+    u, w = rng.uniform(-1.5, 4.0, 30), rng.dirichlet([2.0, 3.0, 4.0], 30)
+    o = np.sort(rng.normal(0.0, 2.0, (30, 3)), axis=1)
+    v = rng.uniform(-3.0, 3.0, 30)
+    s = (u + 2.0) / 7.0  # place in the interval (-2, 5)
+    phi = (v + np.pi) / (2.0 * np.pi)
+    first, second = w[:, 0], w[:, 1] / (1.0 - w[:, 0])
+    gaps = np.diff(o, axis=1)
+    # o = (z0, z0 + exp z1, ...) and o_i ~ N(0, 1): a gap moves all entries after it
+    after = np.cumsum(-o[:, ::-1], axis=1)[:, ::-1]
+    return {
+        "interval": (dist.Uniform(-2.0, 5.0), u, special.logit(s)[:, None], (1.0 - 2.0 * s)[:, None]),
+        "circle": (
+            dist.VonMises(0.5, 2.0),
+            v,
+            special.logit(phi)[:, None],
+            (-2.0 * np.sin(v - 0.5) * 2.0 * np.pi * phi * (1.0 - phi) + 1.0 - 2.0 * phi)[:, None],
+        ),
+        "simplex": (
+            dist.Dirichlet(np.array([2.0, 3.0, 4.0])),
+            w,
+            np.column_stack([special.logit(first) + np.log(2.0), special.logit(second)]),
+            np.column_stack([2.0 * (1.0 - first) - 7.0 * first, 3.0 * (1.0 - second) - 4.0 * second]),
+        ),
+        "ordered": (
+            dist.ImproperUniform(dist.constraints.ordered_vector, (), (3,)),
+            o,
+            np.column_stack([o[:, 0], np.log(gaps)]),
+            np.column_stack([after[:, 0], after[:, 1:] * gaps + 1.0]),
+        ),
+    }
+
+
+@pytest.mark.filterwarnings("ignore:Continuous inference poorly handles circular:UserWarning")
+@pytest.mark.parametrize("kind", ["interval", "circle", "simplex", "ordered"])
+def test_scores_in_constrained_spaces_are_those_by_hand(np_, kind):
+    dist = np_.distributions
+    prior, draws, free, score = constrained(dist)[kind]
+
+    def model():
+        x = np_.sample("x", prior)
+        if kind == "ordered":
+            np_.factor("height", -0.5 * (x**2).sum())
+
+    target, sample = sk.from_numpyro(model, {"x": draws})
+    np.testing.assert_allclose(sample.points, free, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(target.score(sample.points), score, rtol=1e-8, atol=1e-9)
+    names = {
+        "interval": ("logit x",),
+        "circle": ("logit x",),
+        "simplex": ("simplex x[0]", "simplex x[1]"),
+        "ordered": ("ordered x[0]", "ordered x[1]", "ordered x[2]"),
+    }
+    assert sample.names == names[kind]
+
+
+def test_a_cholesky_factor_has_as_many_coordinates_as_correlations(np_):
+    rng = np.random.default_rng(2)
+    factors = np.array([np.linalg.cholesky(stats.random_correlation.rvs([0.5, 1.0, 1.5], rng)) for _ in range(25)])
+
+    def model():
+        np_.sample("L", np_.distributions.LKJCholesky(3, 2.0))
+
+    target, sample = sk.from_numpyro(model, {"L": factors})
+    assert sample.names == ("cholesky L[0]", "cholesky L[1]", "cholesky L[2]")
+    # the density of L in closed form: |J| of partial correlations y = tanh z, each scaled by the rest of its row
+    y10 = factors[:, 1, 0]
+    y20 = factors[:, 2, 0]
+    y21 = factors[:, 2, 1] / np.sqrt(1.0 - y20**2)
+    np.testing.assert_allclose(sample.points, np.arctanh(np.column_stack([y10, y20, y21])), rtol=1e-9)
+    # p(L) ~ L22^(2 eta - 1) ... : y10, y20 ~ (1 - y^2)^(eta - 1/2), y21 ~ (1 - y^2)^(eta - 1), times 1 - y^2 of tanh
+    wanted = np.column_stack([-2.0 * y10 * 2.5, -2.0 * y20 * 2.5, -2.0 * y21 * 2.0])
+    np.testing.assert_allclose(target.score(sample.points), wanted, rtol=1e-8, atol=1e-9)
+    with pytest.raises(sk.InputError, match=r"draw 1 of L is .*unconstrained space and back.*\(cholesky\)"):
+        sk.from_numpyro(model, {"L": 1.1 * factors})
+
+
+def test_a_support_that_depends_on_another_site(np_):
+    def model():
+        top = np_.sample("top", np_.distributions.Exponential(1.0))
+        np_.sample("x", np_.distributions.Uniform(0.0, top))
+
+    rng = np.random.default_rng(4)
+    top = rng.gamma(2.0, size=30)
+    s = rng.uniform(0.05, 0.95, 30)
+    target, sample = sk.from_numpyro(model, {"top": top, "x": s * top})
+    np.testing.assert_allclose(sample.points, np.column_stack([np.log(top), special.logit(s)]), rtol=1e-9)
+    # x / top is uniform and independent of top: top ~ Exp(1)
+    np.testing.assert_allclose(target.score(sample.points), np.column_stack([1.0 - top, 1.0 - 2.0 * s]), atol=1e-9)
+
+
+def test_draws_off_the_support_are_refused_and_single_precision_is_not(np_):
+    def model():
+        np_.sample("w", np_.distributions.Dirichlet(np.ones(3)))
+
+    w = np.random.default_rng(1).dirichlet(np.ones(3), 40)
+    sk.from_numpyro(model, {"w": w.astype(np.float32)})
+    off = w.copy()
+    off[7] *= 1.01
+    with pytest.raises(sk.InputError, match=r"draw 8 of w is .*\(1 such draws\).*\(simplex\)"):
+        sk.from_numpyro(model, {"w": off})
+    off[7] = [-0.2, 0.6, 0.6]
+    with pytest.raises(sk.InputError, match="draw 8 of w is"):
+        sk.from_numpyro(model, {"w": off})
+
+
+def test_discrete_sites_are_refused_by_name_and_enumerated_ones_too(np_):
+    def model():
+        p = np_.sample("p", np_.distributions.Beta(1.0, 1.0))
+        np_.sample("k", np_.distributions.Bernoulli(p))
+        np_.sample("which", np_.distributions.Categorical(np.ones(3) / 3.0), infer={"enumerate": "parallel"})
+
+    with pytest.raises(sk.InputError, match=r"NumPyro model model has discrete variables \(k, which\)"):
+        sk.from_numpyro(model, {"p": np.full(5, 0.5)})
+
+
+def test_a_model_without_latent_sites(np_):
+    with pytest.raises(sk.InputError, match="has no latent sites"):
+        sk.from_numpyro(lambda: np_.sample("y", np_.distributions.Normal(0.0, 1.0), obs=1.0), {})
+
+
+def test_draws_of_another_model_are_told_by_name_and_shape(np_):
+    with pytest.raises(sk.InputError, match="the draws have no parameter 'tau' of NumPyro model schools"):
+        sk.from_numpyro(schools, {"mu": np.zeros(4), "theta": np.zeros((4, 3))}, ERRORS, EFFECTS)
+    draws = some_schools()
+    with pytest.raises(sk.InputError, match="theta has shape"):
+        sk.from_numpyro(schools, {**draws, "theta": draws["theta"][:, :2]}, ERRORS, EFFECTS)
+
+
+def regression(np_, X, y, batch):
+    dist = np_.distributions
+
+    def model():
+        beta = np_.sample("beta", dist.Normal(0.0, 2.5).expand([X.shape[1]]).to_event(1))
+        scale = np_.sample("scale", dist.HalfNormal(2.0))
+        with np_.plate("data", len(X), subsample_size=batch) as rows:
+            np_.sample("y", dist.Normal(X[rows] @ beta, scale), obs=y[rows])
+
+    return model
+
+
+def test_a_plate_with_a_subsample_is_the_data_of_a_posterior(np_):
+    jnp = pytest.importorskip("jax.numpy")
+    rng = np.random.default_rng(6)
+    X = rng.standard_normal((50, 2))
+    y = X @ [1.0, -0.5] + rng.standard_normal(50)
+    draws = {"beta": rng.normal(0.0, 1.0, (30, 2)), "scale": rng.gamma(4.0, 0.3, 30)}
+    target, sample = sk.from_numpyro(regression(np_, jnp.asarray(X), jnp.asarray(y), 10), draws)
+    assert isinstance(target, sk.Posterior)
+    assert target.size == 50
+    assert sample.names == ("beta[0]", "beta[1]", "log scale")
+    beta, scale = draws["beta"], draws["scale"]
+    X, y = X.astype(np.float32).astype(float), y.astype(np.float32).astype(float)
+    rest = y - beta @ X.T
+    wanted = np.column_stack(
+        [
+            -beta / 6.25 + rest @ X / scale[:, None] ** 2,
+            -(scale**2) / 4.0 + 1.0 - 50.0 + (rest**2).sum(axis=1) / scale**2,
+        ]
+    )
+    np.testing.assert_allclose(target.score(sample.points), wanted, rtol=1e-9, atol=1e-9)
+    rows = np.array([3, 41, 3])
+    terms = stats.norm.logpdf(rest[0, rows], scale=scale[0])
+    np.testing.assert_allclose(target.log_likelihood(sample.points[0], rows), terms, rtol=1e-9)
+    plain, _ = sk.from_numpyro(regression(np_, jnp.asarray(X), jnp.asarray(y), None), draws)
+    assert not isinstance(plain, sk.Posterior)
+    np.testing.assert_allclose(plain.score(sample.points), wanted, rtol=1e-9, atol=1e-9)
+
+
+def test_a_latent_site_in_the_plate_makes_it_a_target_over_all_data(np_):
+    dist, jnp = np_.distributions, pytest.importorskip("jax.numpy")
+
+    def model():
+        mu = np_.sample("mu", dist.Normal(0.0, 1.0))
+        with np_.plate("data", 3, subsample_size=2) as rows:
+            x = np_.sample("x", dist.Normal(mu, 1.0))
+            np_.sample("y", dist.Normal(x, 1.0), obs=jnp.asarray([1.0, 2.0, 3.0])[rows])
+
+    rng = np.random.default_rng(1)
+    mu, x = rng.standard_normal(20), rng.standard_normal((20, 3))
+    target, sample = sk.from_numpyro(model, {"mu": mu, "x": x})
+    assert not isinstance(target, sk.Posterior)
+    off = x - mu[:, None]
+    wanted = np.column_stack([-mu + off.sum(axis=1), -off + ([1.0, 2.0, 3.0] - x)])
+    np.testing.assert_allclose(target.score(sample.points), wanted, rtol=1e-9, atol=1e-9)
+
+
+def test_arrays_outside_of_a_model_that_ran_in_single_precision(np_):
+    jax = pytest.importorskip("jax")
+    effects = np.array([1.0, 2.0])
+
+    def model():
+        mu = np_.sample("mu", np_.distributions.Normal(0.0, 1.0))
+        np_.sample("y", np_.distributions.Normal(mu, effects), obs=effects)
+
+    energy = np_.infer.util.potential_energy
+    held = jax.jit(jax.grad(lambda z: energy(model, (), {}, {"mu": z})))
+    held(0.5)  # as a sampler does
+    with pytest.raises(sk.InputError, match=r"y = jnp.asarray\(y\)"):
+        sk.from_numpyro(model, {"mu": np.linspace(-1.0, 1.0, 20)})
+
+    def of_arguments(effects):
+        mu = np_.sample("mu", np_.distributions.Normal(0.0, 1.0))
+        np_.sample("y", np_.distributions.Normal(mu, effects), obs=effects)
+
+    held = jax.jit(jax.grad(lambda z: energy(of_arguments, (effects,), {}, {"mu": z})))
+    held(0.5)
+    target, sample = sk.from_numpyro(of_arguments, {"mu": np.linspace(-1.0, 1.0, 20)}, effects)
+    mu = sample.points[:, 0]
+    np.testing.assert_allclose(target.score(sample.points)[:, 0], -mu + 1.0 - mu + (2.0 - mu) / 4.0, atol=1e-12)
+
+
+@pytest.mark.slow
+def test_a_run_of_numpyro_itself(np_):
+    jax = pytest.importorskip("jax")
+    infer = np_.infer
+    mcmc = infer.MCMC(infer.NUTS(two_normals), num_warmup=300, num_samples=400, num_chains=1, progress_bar=False)
+    mcmc.run(jax.random.key(3), extra_fields=("z_grad", "potential_energy"))
+    target, sample = sk.from_numpyro(two_normals, mcmc)
+    _, stored = sk.from_numpyro(None, mcmc)
+    assert sample.names == stored.names == ("a", "b")
+    np.testing.assert_allclose(stored.scores, target.score(sample.points), rtol=1e-4, atol=1e-4)
+    assert sk.verdict(sample, target).p > 0.01
+
+
+def two_normals():
+    import numpyro
+    import numpyro.distributions as dist
+
+    a = numpyro.sample("a", dist.Normal(0.0, 2.0))
+    numpyro.sample("b", dist.Normal(a, 1.0))
+    numpyro.sample("y", dist.Normal(a, 1.0), obs=1.5)
+
+
+def test_a_function_is_a_model_if_it_samples(np_):
+    pytest.importorskip("jax")
+    from steinkit.adapters.numpyro import has_sites
+
+    assert has_sites(two_normals)
+    assert not has_sites(schools)
+    assert not has_sites(lambda: 3)

@@ -1,0 +1,124 @@
+"""BlackJAX: the models of this folder as log densities of a pytree, sampled by NUTS and judged.
+
+BlackJAX has no transforms of its own: what is positive, or a simplex, is written in unconstrained space with log |J|.
+Run it with ``pip install 'steinkit[blackjax]'``.
+"""
+
+import blackjax
+import jax
+import jax.numpy as jnp
+import numpy as np
+from cases import COUNTS, EFFECTS, ERRORS, Table, centred_score, logistic_data, logistic_score, non_centred_score
+from cases import settings as read_settings
+from jax.scipy.stats import cauchy, norm
+
+import steinkit as sk
+
+y, sigma = jnp.asarray(EFFECTS), jnp.asarray(ERRORS)
+X, response = map(jnp.asarray, logistic_data())
+counts = jnp.asarray(COUNTS)
+
+
+def half_cauchy(log_tau):
+    return cauchy.logpdf(jnp.exp(log_tau), scale=5.0) + log_tau
+
+
+def half_normal(log_tau):
+    return norm.logpdf(jnp.exp(log_tau)) + log_tau
+
+
+def non_centred(x, prior=half_cauchy):
+    theta = x["mu"] + jnp.exp(x["log_tau"]) * x["z"]
+    likelihood = norm.logpdf(y, theta, sigma).sum()
+    return norm.logpdf(x["mu"], scale=5.0) + prior(x["log_tau"]) + norm.logpdf(x["z"]).sum() + likelihood
+
+
+def centred(x):
+    likelihood = norm.logpdf(y, x["theta"], sigma).sum()
+    effects = norm.logpdf(x["theta"], x["mu"], jnp.exp(x["log_tau"])).sum()
+    return norm.logpdf(x["mu"], scale=5.0) + half_cauchy(x["log_tau"]) + effects + likelihood
+
+
+def logistic(x):
+    logits = x["intercept"] + X @ x["beta"]
+    prior = norm.logpdf(x["intercept"], scale=2.5) + norm.logpdf(x["beta"], scale=2.5).sum()
+    return prior + (response * logits - jnp.logaddexp(0.0, logits)).sum()
+
+
+def shares(x):
+    """Shares w of three kinds as log ratios to the last: |J| is the product of w, and the posterior Dirichlet."""
+    log_w = jax.nn.log_softmax(jnp.append(x["ratios"], 0.0))
+    return (counts * log_w).sum() + log_w.sum()
+
+
+def shares_score(ratios):
+    """Score of the posterior Dirichlet(13, 31, 9) in log ratios to the last share, written by hand."""
+    w = np.exp(np.column_stack([ratios, np.zeros(len(ratios))]))
+    w /= w.sum(axis=1, keepdims=True)
+    alpha = COUNTS + 1.0
+    return {"ratios": (alpha - alpha.sum() * w)[:, :-1]}
+
+
+def run(logdensity, start, *, seed, draws, chains=4):
+    """States of NUTS, stacked over chains and then draws."""
+    warm, key = jax.random.split(jax.random.key(seed))
+    adaptation = blackjax.window_adaptation(blackjax.nuts, logdensity, target_acceptance_rate=0.95)
+    (state, parameters), _ = adaptation.run(warm, start, num_steps=1000)
+    step = blackjax.nuts(logdensity, **parameters).step
+
+    def chain(key):
+        return jax.lax.scan(lambda now, k: (step(k, now)[0],) * 2, state, jax.random.split(key, draws))[1]
+
+    return jax.jit(jax.vmap(chain))(jax.random.split(key, chains))
+
+
+def with_effects(states):
+    """The positions of the model that is not centred, with theta in place of z."""
+    mu, log_tau, z = (states.position[name] for name in ("mu", "log_tau", "z"))
+    return {"mu": mu, "log_tau": log_tau, "theta": mu[..., None] + jnp.exp(log_tau)[..., None] * z}
+
+
+def main():
+    draws = 500 if read_settings(__doc__).small else 2000
+    table = Table("BlackJAX")
+    dims = ("chain", "draw")
+    start = {"mu": jnp.array(4.0), "log_tau": jnp.array(1.0), "z": jnp.zeros(8)}
+
+    states = run(non_centred, start, seed=1, draws=draws)
+    target, sample = sk.from_blackjax(non_centred, states, dims=dims)
+    table.judge("eight schools, not centred", target, sample)
+    x = sample.points  # coordinates in the order of JAX's pytrees: log_tau, mu, z
+    by_hand = non_centred_score(x[:, 1], x[:, 0], x[:, 2:])
+    table.agree("eight schools, not centred", target.score(x), by_hand, ("log_tau", "mu", "z"))
+    table.cost("eight schools, not centred", target, x)
+    table.judge("the same, by the gradients that NUTS stored", *sk.from_blackjax(None, states, dims=dims))
+
+    target, sample = sk.from_blackjax(centred, with_effects(states), dims=dims)
+    table.judge("eight schools, centred", target, sample)
+    x = sample.points  # log_tau, mu, theta
+    by_hand = centred_score(x[:, 1], x[:, 0], x[:, 2:])
+    table.agree("eight schools, centred", target.score(x), by_hand, ("log_tau", "mu", "theta"))
+    table.cost("eight schools, centred", target, x)
+
+    wrong = run(lambda x: non_centred(x, half_normal), start, seed=2, draws=draws)
+    positions = wrong.position  # the states would say themselves that they were made for another density
+    table.judge("eight schools, not centred", *sk.from_blackjax(non_centred, positions, dims=dims), right=False)
+    table.judge("eight schools, centred", *sk.from_blackjax(centred, with_effects(wrong), dims=dims), right=False)
+
+    states = run(logistic, {"intercept": jnp.array(0.0), "beta": jnp.zeros(2)}, seed=3, draws=draws)
+    target, sample = sk.from_blackjax(logistic, states, dims=dims)
+    table.judge("logistic regression", target, sample)
+    data = np.asarray(X, dtype=np.float64), np.asarray(response)  # in single precision, as the model has them
+    by_hand = logistic_score(*data, sample.points[:, 2], sample.points[:, :2])
+    table.agree("logistic regression", target.score(sample.points), by_hand, ("beta", "intercept"))
+    table.cost("logistic regression", target, sample.points)
+
+    states = run(shares, {"ratios": jnp.zeros(2)}, seed=4, draws=draws)
+    target, sample = sk.from_blackjax(shares, states, dims=dims)
+    table.judge("shares of three kinds (a simplex)", target, sample)
+    table.agree("shares of three kinds", target.score(sample.points), shares_score(sample.points), ("ratios",))
+    table.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -26,9 +26,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from steinkit.containers.reading import as_sample
+from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.errors import Caution, cautious, reservations
 from steinkit.sample import Floats, Integers, Sample
 
@@ -96,7 +95,7 @@ class ChainDiagnostics:
 
 
 @cautious
-def chain_diagnostics(draws: Sample | ArrayLike) -> ChainDiagnostics:
+def chain_diagnostics(draws: DrawsLike) -> ChainDiagnostics:
     """Compute effective sample sizes, R-hat and moments of a sample, coordinate by coordinate.
 
     The sample's chain labels split it, its draw numbers order each chain; without them it is one chain in the order
@@ -107,7 +106,7 @@ def chain_diagnostics(draws: Sample | ArrayLike) -> ChainDiagnostics:
 
     Parameters
     ----------
-    draws : Sample or array_like, shape (n,), (n, d) or (chains, draws, d)
+    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or what else `as_sample` takes
 
     Returns
     -------

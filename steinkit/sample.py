@@ -6,7 +6,7 @@ points that carry weight, with weights that sum to one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -292,6 +292,11 @@ def _lay_out(
 
 def _floats(values: ArrayLike, what: str) -> Floats:
     """Copy ``values`` to float64, refusing what is not real numbers."""
+    if isinstance(values, Mapping) or hasattr(values, "coords"):
+        raise InputError(
+            f"{what} must be an array of real numbers; received {type(values).__name__}, whose parts have names: "
+            "as_sample reads draws from it"
+        )
     try:
         array = np.asarray(values)
         if array.dtype.kind not in "fiub":

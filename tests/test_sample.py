@@ -31,6 +31,7 @@ def test_a_sample_does_not_share_memory_with_what_it_was_made_from():
         ({"points": np.zeros((0, 2))}, "empty"),
         ({"points": [["a", "b"]]}, "real numbers"),
         ({"points": [[1.0, 2j]]}, "real numbers"),
+        ({"points": {"mu": [1.0, 2.0]}}, "received dict, whose parts have names: as_sample reads draws"),
         ({"points": [[1.0, np.nan], [np.inf, 1.0]]}, r"row 1, column 'x2' is nan \(2 such values in all\)"),
         ({"points": [[1.0, 2.0]], "scores": [[1.0]]}, r"shape of the points, \(1, 2\); received \(1, 1\)"),
         ({"points": [1.0, 2.0], "scores": [1.0, np.inf]}, "scores: row 2, column 'x1' is inf"),

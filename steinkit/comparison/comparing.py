@@ -8,11 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from numpy.typing import ArrayLike
-
 from steinkit.comparison.ranking import rank_groups
 from steinkit.comparison.result import ComparedSample, Comparison
-from steinkit.containers.reading import as_sample
+from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.containers.xarray_objects import is_xarray
 from steinkit.errors import Caution, InputError, SolverError, SteinkitError, UsageError, about, cautious
 from steinkit.measures import Measurement, default_measure, find_measure, take_measure
@@ -21,7 +19,6 @@ from steinkit.measures.registry import require_taken
 from steinkit.measures.scoring import measured_reference
 from steinkit.measures.units import units_of_several
 from steinkit.runtime.progress import progress_bar
-from steinkit.sample import Sample
 from steinkit.target import Seed, Target
 
 if TYPE_CHECKING:
@@ -31,14 +28,14 @@ if TYPE_CHECKING:
 
 @cautious
 def compare(
-    samples: Mapping[str, Sample | ArrayLike],
+    samples: Mapping[str, DrawsLike],
     target: Target | None = None,
     *,
     measures: str | Sequence[str] | None = None,
     verdict: bool = True,
     matters: float | None = None,
     reference: int = 0,
-    reference_draws: Sample | ArrayLike | LongRun | None = None,
+    reference_draws: DrawsLike | LongRun | None = None,
     rng: Seed = 0,
     progress: bool = False,
     settings: Mapping[str, Any] | None = None,
@@ -119,7 +116,7 @@ def compare(
 
 
 def _measures(
-    measures: str | Sequence[str] | None, samples: Mapping[str, Sample | ArrayLike], settings: Mapping[str, Any]
+    measures: str | Sequence[str] | None, samples: Mapping[str, DrawsLike], settings: Mapping[str, Any]
 ) -> tuple[str, ...]:
     """The measures named, each once, or that for the dimension of the first that is a sample."""
     if measures is not None:
@@ -131,7 +128,7 @@ def _measures(
 
 
 def _units(
-    samples: Mapping[str, Sample | ArrayLike],
+    samples: Mapping[str, DrawsLike],
     target: Target | None,
     measures: tuple[str, ...],
     settings: Mapping[str, Any],
@@ -160,7 +157,7 @@ def _require_sensible(samples: Mapping[str, Any], measures: tuple[str, ...]) -> 
         find_measure(measure)
 
 
-def _long_run(draws: Sample | ArrayLike | LongRun | None) -> LongRun | None:
+def _long_run(draws: DrawsLike | LongRun | None) -> LongRun | None:
     from steinkit.discrepancy.reference import LongRun
 
     return draws if draws is None or isinstance(draws, LongRun) else LongRun(as_sample(draws), "the long run")
@@ -199,7 +196,7 @@ def _require_one(found: Sequence[ComparedSample]) -> None:
 
 def _measure(
     name: str,
-    draws: Sample | ArrayLike,
+    draws: DrawsLike,
     target: Target | None,
     measures: tuple[str, ...],
     settings: Mapping[str, Any],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
@@ -13,15 +13,25 @@ from steinkit.containers.column_names import Entries, gather
 from steinkit.containers.columns import choose
 from steinkit.containers.frames import from_frame, is_frame, is_series
 from steinkit.containers.named_draws import NamedDraws
-from steinkit.containers.samplers import from_ensemble, from_stan_fit, is_ensemble, is_stan_fit
+from steinkit.containers.samplers import (
+    from_cmdstan_fit,
+    from_ensemble,
+    from_stan_fit,
+    is_cmdstan_fit,
+    is_ensemble,
+    is_stan_fit,
+)
 from steinkit.containers.variables import Variable
 from steinkit.containers.xarray_objects import from_xarray, is_xarray
 from steinkit.errors import UsageError
 from steinkit.sample import Sample
 
+DrawsLike: TypeAlias = Any
+"""What `as_sample` takes: a Sample, ArrayLike, or an object of packages that are not imported here."""
+
 
 def as_sample(
-    draws: Any,
+    draws: DrawsLike,
     *,
     group: str = "posterior",
     dims: Sequence[str] | None = None,
@@ -31,7 +41,7 @@ def as_sample(
 
     Parameters
     ----------
-    draws : Sample, array_like, dict of array_like, data frame, or object of xarray, ArviZ, emcee or PyStan
+    draws : Sample, array_like, dict of array_like, data frame, or object of xarray, ArviZ, emcee, PyStan or CmdStanPy
         - An array has shape (n,), (n, d) or (chains, draws, d).
         - A dict has an array for each parameter, whose leading axis counts the draws.
         - A data frame has a row for each draw. Its columns ``chain``, ``draw``, ``weight`` and ``cost`` are reserved,
@@ -149,9 +159,10 @@ def _unnamed(draws: Any, dims: Sequence[str] | None) -> Sample:
     if isinstance(draws, Sample):
         _refuse_dims(draws, dims)
         return draws
-    if is_ensemble(draws):
-        _refuse_dims(draws, dims)
-        return from_ensemble(draws)
+    for known, read in ((is_ensemble, from_ensemble), (is_cmdstan_fit, from_cmdstan_fit)):
+        if known(draws):
+            _refuse_dims(draws, dims)
+            return read(draws)
     return from_array(draws, require_dims(dims))
 
 

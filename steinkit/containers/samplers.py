@@ -1,4 +1,4 @@
-"""Draws in the objects of samplers that keep them in an order of their own: emcee's ensembles, PyStan's fits."""
+"""Draws in the objects of samplers, which keep them in an order of their own: emcee, PyStan and CmdStanPy."""
 
 from __future__ import annotations
 
@@ -76,3 +76,18 @@ def from_stan_fit(fit: Any) -> NamedDraws:
         chain=chain,
         draw=draw,
     )
+
+
+def is_cmdstan_fit(draws: Any) -> bool:
+    """Whether an object is CmdStanPy's fit."""
+    return callable(getattr(draws, "draws", None)) and hasattr(draws, "column_names")
+
+
+def from_cmdstan_fit(fit: Any) -> Sample:
+    """The draws of CmdStanPy's fit, (draws, chains, columns), under the names that its CSV files have here."""
+    names = tuple(fit.column_names)
+    kept = [k for k, name in enumerate(names) if not name.endswith("__")]
+    values = np.asarray(fit.draws())
+    if values.ndim != 3:
+        raise InputError(f"draws() of {type(fit).__name__} gave shape {values.shape}; hand over draws of MCMC")
+    return Sample(points=values[..., kept].swapaxes(0, 1), names=tuple(names[k] for k in kept))

@@ -28,10 +28,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from steinkit.chains import split_chains
-from steinkit.containers.reading import as_sample
+from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.curves.prefixes import first_draws, total_cost, within_budget
 from steinkit.curves.rates import FEWEST_POINTS, fit_rate, medians
 from steinkit.curves.result import Curve
@@ -52,7 +51,7 @@ _FIRST = 10
 
 @cautious
 def curve(
-    draws: Sample | ArrayLike | Sequence[Sample],
+    draws: DrawsLike | Sequence[Sample],
     target: Target | None = None,
     *,
     n: Iterable[int] | None = None,

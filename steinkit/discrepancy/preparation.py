@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.containers.chain_labels import rectangle_of
-from steinkit.containers.reading import as_sample
+from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.discrepancy.modes import far_apart
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import Caution, InputError, UsageError
@@ -106,7 +106,7 @@ class Prepared:
 
 
 def prepare(
-    draws: Sample | ArrayLike,
+    draws: DrawsLike,
     target: Target | None,
     *,
     scores: ArrayLike | None,

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.chains import chain_diagnostics
+from steinkit.containers.reading import DrawsLike
 from steinkit.describe.display import Displayed
 from steinkit.describe.numbers import probability
 from steinkit.describe.render import running_text
@@ -180,7 +181,7 @@ class Verdict(Displayed):
 
 @cautious
 def verdict(
-    draws: Sample | ArrayLike,
+    draws: DrawsLike,
     target: Target | None = None,
     *,
     scores: ArrayLike | None = None,
@@ -196,7 +197,7 @@ def verdict(
 
     Parameters
     ----------
-    draws : Sample or array_like, shape (n,), (n, d) or (chains, draws, d)
+    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or what else `as_sample` takes
         In the order in which they were made, without burn-in.
     target : Target, optional
         Exactly one of `target`, `scores` and scores stored in the sample is needed.

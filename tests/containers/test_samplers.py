@@ -77,3 +77,19 @@ def test_draws_of_steinkits_own_samplers():
 
     drawn = iid(sk.targets.Normal([0.0, 1.0]), draws=5, seed=1)
     np.testing.assert_array_equal(sk.as_sample(drawn).points, drawn.to_sample().points)
+
+
+class CmdStanFit:
+    """What CmdStanPy's fit has: draws of shape (draws, chains, columns), diagnostics first."""
+
+    column_names = ("lp__", "mu", "theta[1]", "theta[2]")
+
+    def draws(self):
+        return np.arange(24.0).reshape(3, 2, 4)
+
+
+def test_a_fit_of_cmdstan():
+    sample = sk.as_sample(CmdStanFit())
+    assert sample.names == ("mu", "theta[1]", "theta[2]")
+    for chain in range(2):
+        np.testing.assert_array_equal(sample.points[sample.chain == chain], CmdStanFit().draws()[:, chain, 1:])

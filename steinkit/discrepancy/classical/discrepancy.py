@@ -10,6 +10,7 @@ from threading import Event
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.bracket import Bracketed
 from steinkit.discrepancy.classical.cone_program import ClassicalProgram, ConeAnswer, solve_cone
 from steinkit.discrepancy.classical.lower_bound import lower_bound
@@ -19,7 +20,7 @@ from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.discrepancy.tolerance import accepted
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import InputError, SolverError, UsageError, cautious, reservations
-from steinkit.sample import DistinctSample, Floats, Sample
+from steinkit.sample import DistinctSample, Floats
 from steinkit.target import Target
 
 _TOLERANCE = 1e-6
@@ -76,7 +77,7 @@ class ClassicalSteinDiscrepancy(Bracketed):
 
 @cautious
 def classical_stein_discrepancy(
-    draws: Sample | ArrayLike,
+    draws: DrawsLike,
     target: Target | None = None,
     *,
     scores: ArrayLike | None = None,
@@ -97,7 +98,7 @@ def classical_stein_discrepancy(
 
     Parameters
     ----------
-    draws : Sample or array_like, shape (n,), (n, 1) or (chains, draws, 1)
+    draws : Sample, array_like of shape (n,), (n, 1) or (chains, draws, 1), or what else `as_sample` takes
         The sample. Repeated points are merged and their weights summed.
     target : Target, optional
         What the sample claims to represent. Exactly one of `target`, `scores` and scores stored in the sample is

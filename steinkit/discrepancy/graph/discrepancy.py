@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.graph.engines import Candidate, Settings, engine_named
 from steinkit.discrepancy.graph.programs.certificate import Certificate, certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
@@ -22,7 +23,7 @@ from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.discrepancy.tolerance import accepted
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import Caution, UsageError, cautious
-from steinkit.sample import Floats, Sample
+from steinkit.sample import Floats
 from steinkit.target import Target
 
 _NEARLY_COINCIDENT = 1e-5
@@ -30,7 +31,7 @@ _NEARLY_COINCIDENT = 1e-5
 
 @cautious
 def graph_stein_discrepancy(
-    draws: Sample | ArrayLike,
+    draws: DrawsLike,
     target: Target | None = None,
     *,
     scores: ArrayLike | None = None,
@@ -55,7 +56,7 @@ def graph_stein_discrepancy(
 
     Parameters
     ----------
-    draws : Sample or array_like, shape (n,), (n, d) or (chains, draws, d)
+    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or what else `as_sample` takes
         The sample. Repeated points are merged and their weights summed.
     target : Target, optional
         What the sample claims to represent. Exactly one of `target`, `scores` and scores stored in the sample is

@@ -43,6 +43,7 @@ from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
 from steinkit.chains import split_chains
+from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.kernel.base_kernels import BaseKernel, kernel_of
 from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, run_pieces, stein_kernel_for
 from steinkit.discrepancy.operators import RiemannianLangevin
@@ -120,7 +121,7 @@ class KernelSteinTest:
 
 @cautious
 def kernel_stein_test(
-    draws: Sample | ArrayLike,
+    draws: DrawsLike,
     target: Target | None = None,
     *,
     scores: ArrayLike | None = None,
@@ -144,7 +145,7 @@ def kernel_stein_test(
 
     Parameters
     ----------
-    draws : Sample or array_like, shape (n,), (n, d) or (chains, draws, d)
+    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or what else `as_sample` takes
         Equally weighted, stationary: without burn-in, and not chosen by `thin`. Repeats of a chain that rejects
         belong to it.
     target : Target, optional

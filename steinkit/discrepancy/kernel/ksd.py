@@ -26,7 +26,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.containers.reading import as_sample
+from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.describe.display import Displayed
 from steinkit.discrepancy.kernel.base_kernels import BaseKernel, kernel_of
 from steinkit.discrepancy.kernel.rounding import pair_sum_rounding
@@ -101,9 +101,7 @@ class KernelSteinDiscrepancy(Displayed):
             f"{len(self.sample)} points in {self.sample.dim} dimensions{reservations(self.warnings)}>"
         )
 
-    def witness_at(
-        self, points: Sample | ArrayLike, target: Target | None = None, *, scores: ArrayLike | None = None
-    ) -> Floats:
+    def witness_at(self, points: DrawsLike, target: Target | None = None, *, scores: ArrayLike | None = None) -> Floats:
         """The witness function h(x) = sum_j w_j k0(x, x_j) at any points: where, and which way, the sample goes wrong.
 
         Its mean under the target is zero and its mean under the sample the squared V-statistic: h is positive where
@@ -155,9 +153,7 @@ class KernelSteinDiscrepancy(Displayed):
         run_pieces(fill)
         return _finite(values)
 
-    def _scored(
-        self, points: Sample | ArrayLike, target: Target | None, scores: ArrayLike | None
-    ) -> tuple[Floats, Floats]:
+    def _scored(self, points: DrawsLike, target: Target | None, scores: ArrayLike | None) -> tuple[Floats, Floats]:
         """Points and scores, each (m, d), from the ways in which they may be given."""
         given = as_sample(points)
         if given.dim != self.sample.dim:
@@ -181,7 +177,7 @@ class KernelSteinDiscrepancy(Displayed):
 
 @cautious
 def kernel_stein_discrepancy(
-    draws: Sample | ArrayLike,
+    draws: DrawsLike,
     target: Target | None = None,
     *,
     scores: ArrayLike | None = None,
@@ -203,7 +199,7 @@ def kernel_stein_discrepancy(
 
     Parameters
     ----------
-    draws : Sample or array_like, shape (n,), (n, d) or (chains, draws, d)
+    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or what else `as_sample` takes
     target : Target, optional
     scores : array_like, shape (n, d), optional
         Scores at the draws in place of a target.

@@ -23,6 +23,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.kernel.base_kernels import BaseKernel, kernel_of
 from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, run_pieces, stein_kernel_for
 from steinkit.discrepancy.operators import RiemannianLangevin
@@ -34,7 +35,7 @@ from steinkit.target import Target
 
 
 def thin(
-    draws: Sample | ArrayLike,
+    draws: DrawsLike,
     target: Target | None = None,
     *,
     m: int,
@@ -51,7 +52,7 @@ def thin(
 
     Parameters
     ----------
-    draws : Sample or array_like, shape (n,), (n, d) or (chains, draws, d)
+    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or what else `as_sample` takes
         Weights are not used, but draws of weight zero are never chosen.
     target : Target, optional
     m : int

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
+from steinkit.containers.reading import DrawsLike
 from steinkit.describe.display import Displayed
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.kernel.boundary import boundary_factor
@@ -19,7 +20,7 @@ from steinkit.discrepancy.moments.features import GROUPS, OVERFLOW, Feature, Kin
 from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import InputError, cautious, reservations
-from steinkit.sample import Floats, Integers, Sample
+from steinkit.sample import Floats, Integers
 from steinkit.target import Target
 
 _NAMED: tuple[Kind, ...] = ("location", "spread", "dependence")  # what can be said of coordinates and pairs
@@ -143,7 +144,7 @@ class MomentSteinDiscrepancy(Displayed):
 
 @cautious
 def moment_stein_discrepancy(
-    draws: Sample | ArrayLike,
+    draws: DrawsLike,
     target: Target | None = None,
     *,
     scores: ArrayLike | None = None,
@@ -160,7 +161,7 @@ def moment_stein_discrepancy(
 
     Parameters
     ----------
-    draws : Sample or array_like, shape (n,), (n, d) or (chains, draws, d)
+    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or what else `as_sample` takes
         In the order in which they were made. Chains are told apart by shape, or by the sample's chain labels.
     target : Target, optional
         Exactly one of `target`, `scores` and scores stored in the sample is needed.

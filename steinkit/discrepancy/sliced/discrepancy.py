@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.bracket import Bracketed
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 from steinkit.discrepancy.modes import far_apart
@@ -17,7 +18,7 @@ from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.sliced.slices import Slice, solve_slice
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import Caution, UsageError, cautious, reservations
-from steinkit.sample import DistinctSample, Floats, Sample
+from steinkit.sample import DistinctSample, Floats
 from steinkit.target import Target
 
 _TOLERANCE = 1e-3
@@ -106,7 +107,7 @@ class SlicedSteinDiscrepancy(Bracketed):
 
 @cautious
 def sliced_stein_discrepancy(
-    draws: Sample | ArrayLike,
+    draws: DrawsLike,
     target: Target | None = None,
     *,
     scores: ArrayLike | None = None,
@@ -126,7 +127,7 @@ def sliced_stein_discrepancy(
 
     Parameters
     ----------
-    draws : Sample or array_like, shape (n,), (n, d) or (chains, draws, d)
+    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or what else `as_sample` takes
     target : Target, optional
         Exactly one of `target`, `scores` and scores stored in the sample is needed.
     scores : array_like, shape (n, d), optional

@@ -20,13 +20,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.modes import far_apart
 from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.sliced.slices import solve_slice
 from steinkit.discrepancy.units import Units
 from steinkit.errors import cautious, reservations
-from steinkit.sample import Floats, Integers, Sample
+from steinkit.sample import Floats, Integers
 from steinkit.target import Target
 
 _SMALLEST_AXIS = 1e-9  # variance of a principal axis, relative to the largest, below which rounding decides
@@ -68,7 +69,7 @@ class SlicedSteinTest:
 
 @cautious
 def sliced_stein_test(
-    draws: Sample | ArrayLike,
+    draws: DrawsLike,
     target: Target | None = None,
     *,
     scores: ArrayLike | None = None,
@@ -79,7 +80,7 @@ def sliced_stein_test(
 
     Parameters
     ----------
-    draws : Sample or array_like, shape (n,), (n, d) or (chains, draws, d)
+    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or what else `as_sample` takes
         In the order in which they were made.
     target : Target, optional
         Exactly one of `target`, `scores` and scores stored in the sample is needed.

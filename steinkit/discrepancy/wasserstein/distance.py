@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.containers.reading import as_sample
+from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.discrepancy.bracket import Bracketed
 from steinkit.discrepancy.preparation import require_names
 from steinkit.discrepancy.tolerance import accepted
@@ -74,8 +74,8 @@ class WassersteinDistance(Bracketed):
 
 @cautious
 def wasserstein_distance(
-    draws: Sample | ArrayLike,
-    target_or_draws: Target | Sample | ArrayLike,
+    draws: DrawsLike,
+    target_or_draws: Target | DrawsLike,
     *,
     weights: ArrayLike | None = None,
     other_weights: ArrayLike | None = None,
@@ -86,7 +86,7 @@ def wasserstein_distance(
 
     Parameters
     ----------
-    draws : Sample or array_like, shape (n,), (n, d) or (chains, draws, d)
+    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or what else `as_sample` takes
     target_or_draws : Target, or Sample or array_like of the same dimension
         A target must have one dimension and a cdf. The distance between two samples is that of Euclidean distance; in
         several dimensions for up to 5000 equally weighted draws on each side, or for up to 250,000 pairs of points.
@@ -158,7 +158,7 @@ def wasserstein_distance(
     return _accept(result, _RESOLUTION * float(np.abs(points.points / chosen.scale).max()))
 
 
-def _weighted(draws: Sample | ArrayLike, weights: ArrayLike | None, what: str) -> Sample:
+def _weighted(draws: DrawsLike, weights: ArrayLike | None, what: str) -> Sample:
     sample = as_sample(draws)
     if weights is None:
         return replace(sample, scores=None)

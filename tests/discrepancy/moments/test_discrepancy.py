@@ -148,7 +148,7 @@ def test_repeated_draws_stay_repeats_and_chains_stay_apart():
 
 def test_many_chains_of_one_draw():
     x = np.random.default_rng(8).standard_normal((200, 1, 2))
-    assert moment_stein_discrepancy(x, scores=-x).p_value > 0.01
+    assert moment_stein_discrepancy(sk.Sample(x), scores=-x).p_value > 0.01
 
 
 @pytest.mark.parametrize(

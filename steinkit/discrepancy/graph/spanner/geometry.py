@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.containers.reading import as_sample
+from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.errors import InputError, UsageError
-from steinkit.sample import Floats, Integers, Sample
+from steinkit.sample import Floats, Integers
 
 if TYPE_CHECKING:
     import networkx
@@ -88,7 +88,7 @@ class Graph:
         return graph
 
 
-def sorted_graph(points: Sample | ArrayLike) -> Graph:
+def sorted_graph(points: DrawsLike) -> Graph:
     """Join consecutive points of a sorted sample of dimension 1.
 
     On a line this graph has dilation 1: paths are as long as distances. Its discrepancy therefore equals that of the
@@ -125,7 +125,7 @@ def join_neighbours(points: Floats) -> Graph:
     return Graph(n, edges, edge_lengths(points, edges))
 
 
-def complete_graph(points: Sample | ArrayLike) -> Graph:
+def complete_graph(points: DrawsLike) -> Graph:
     """Join all pairs of points, in lexicographic order.
 
     Parameters
@@ -174,7 +174,7 @@ def edge_lengths(points: Floats, edges: Integers) -> Floats:
     return lengths
 
 
-def dilation(points: Sample | ArrayLike, graph: Graph | ArrayLike, *, block: int = 256) -> float:
+def dilation(points: DrawsLike, graph: Graph | ArrayLike, *, block: int = 256) -> float:
     """Compute the dilation of a graph: the largest ratio, over all pairs, of graph distance to distance.
 
     This is exact up to rounding: one run of Dijkstra's algorithm from every point, O(n (n + m) log n) in all.

@@ -8,9 +8,9 @@ from threading import Event
 
 import joblib
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from steinkit.containers.reading import as_sample
+from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.discrepancy.graph.spanner.bounded_search_kernels import Adjacency
 from steinkit.discrepancy.graph.spanner.geometry import Graph, checked_dilation, edge_lengths
 from steinkit.discrepancy.graph.spanner.greedy_kernels import Problem, filter_block, insert_in_order
@@ -18,7 +18,7 @@ from steinkit.errors import InputError
 from steinkit.runtime.compilation import announced_compilation
 from steinkit.runtime.progress import progress_bar
 from steinkit.runtime.threads import interruptible, thread_count
-from steinkit.sample import Floats, Integers, Sample
+from steinkit.sample import Floats, Integers
 
 NEAREST = 6.0  # pairs at a point, on average, in the first bucket: enough to connect most points
 GROWTH = 4.0  # of the number of pairs from one bucket to the next
@@ -27,9 +27,7 @@ POINTS_PER_BLOCK = 750  # large enough to hold clusters, small enough to share o
 CLUSTER_RADIUS = 0.45  # in units of (t - 1) times the shortest length: a way through the centre must stay below t
 
 
-def greedy_spanner(
-    points: Sample | ArrayLike, dilation: float = 2.0, *, n_jobs: int = 1, progress: bool = False
-) -> Graph:
+def greedy_spanner(points: DrawsLike, dilation: float = 2.0, *, n_jobs: int = 1, progress: bool = False) -> Graph:
     """Build the greedy t-spanner of points under the L1 norm.
 
     A t-spanner of n points is a graph in which every pair (i, j) is joined by a path of length at most t d(i, j),

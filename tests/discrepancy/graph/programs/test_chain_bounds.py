@@ -140,13 +140,14 @@ def test_what_is_set_aside_is_enough_where_the_far_bound_is_not_near(seed):
             assert_enough_is_set_aside(form, size * rng.uniform(-1.0, 1.0, 2 * form.n_points))
 
 
-def test_the_box_of_the_last_value_is_met_where_its_taylor_row_holds():
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_box_of_the_last_value_is_met_where_its_taylor_row_holds(sign):
     """A function with gamma = 0.375 and Gamma = -1 at distance 0.25 from the far bound, where |gamma| <= 0.25."""
     points, scores, bounds = np.array([[0.25], [0.75]]), np.array([[1.0], [2.0]]), np.array([[0.0, 1.0]])
     factors = SteinFactors.of((1.0, 1.0, 8.0))
     form = ChainProgram(SteinProgram(points, scores, np.full(2, 0.5), sorted_graph(points), factors, bounds))
-    y = np.array([1.0, 0.5, -0.125, 0.625])
-    assert function_of(form, fractions(y)) == fractions([0.25, 0.375, 0.5, -1.0])
+    y = sign * np.array([1.0, 0.5, -0.125, 0.625])
+    assert function_of(form, fractions(y)) == fractions(sign * np.array([0.25, 0.375, 0.5, -1.0]))
     assert_enough_is_set_aside(form, y)
 
 

@@ -209,10 +209,10 @@ def test_forests_are_the_same_in_any_unit():
 @pytest.mark.parametrize("dim", [1, 2])
 @pytest.mark.parametrize("seed", range(6))
 def test_coefficients_of_the_edges_rows_are_rounded_once(seed, dim):
-    """Points 1e-9 apart at 1e-4 from their common ancestor: differences of two steps to it would be off by 1e-11."""
+    """Points 1e-9 apart, one more and one less than 2^-13 from their common ancestor: steps to it round differently."""
     rng = np.random.default_rng(seed)
-    near = 1e-4 * rng.uniform(1.0, 2.0, dim)
-    points = np.stack([1e-6 * rng.standard_normal(dim), near, near + 1e-9 * rng.standard_normal(dim)])
+    ancestor, beside = 1e-6 * rng.standard_normal(dim), 1e-9 * rng.random((2, dim))
+    points = np.stack([ancestor, ancestor + (2.0**-13 - beside[0]), ancestor + (2.0**-13 + beside[1])])
     program = SteinProgram(points, np.zeros((3, dim)), np.full(3, 1.0 / 3.0), complete_graph(points))
     forest = Forest(np.array([-1, 0, 0]), np.array([0.0, 1e-3, 1e-3]), points)
     maps, edges = in_relative_variables(program, forest), program.graph.edges.tolist()

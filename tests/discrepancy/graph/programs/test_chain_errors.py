@@ -323,6 +323,19 @@ def test_what_cancels_to_nothing_is_known_up_to_what_it_carries():
     assert told > 10
 
 
+@pytest.mark.parametrize("h", [0.7, 2.0**-20])
+@pytest.mark.parametrize("left", [2.0**-53, -(2.0**-52)])
+def test_a_slope_that_opposite_residuals_leave_fills_its_row(left, h):
+    """Two residuals of one that differ by a last digit, in a program whose slopes go no further than that."""
+    chain = chain_of(np.random.default_rng(0), [FREE, EDGE], [0.0, h], (64.0, 2.0**-58 * h, 0.9))
+    y = np.array([0.0, 0.0, 1.0, 1.0 - left])
+    _, slopes, _ = followed(chain, y)
+    worst = abs(slopes[-1]) / Fraction(chain.c2)
+    assert worst > 8
+    found = trace(chain, y, np.empty(2), np.empty(2)).worst
+    assert worst * (1 - Fraction(1, 2**52)) <= Fraction(found) <= worst * (1 + Fraction(1, 2**40))
+
+
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_what_is_left_behind_a_free_segment_costs_its_last_node_s_box(n, turned):

@@ -79,13 +79,19 @@ def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **
 
 def numpyro_model(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Model:
     """What a NumPyro model says of its posterior: see `from_numpyro`, which also binds draws to it."""
-    imported("numpyro", "NumPyro", "numpyro")
+    distributions = imported("numpyro.distributions", "NumPyro", "numpyro")
     label = f"NumPyro model {_name(model)}"
     args, kwargs = fresh((args, kwargs))
     with double_precision():
         model, trace = _traced(model, args, kwargs)
         sites = {name: site for name, site in trace.items() if site["type"] == "sample" and not site["is_observed"]}
         refuse_discrete([name for name, site in sites.items() if site["fn"].support.is_discrete], label)
+        fixed = [name for name, site in sites.items() if isinstance(site["fn"], distributions.Delta)]
+        if fixed:
+            raise InputError(
+                f"{label} samples {', '.join(fixed)} from a delta distribution, which has no density; state such "
+                "values by numpyro.deterministic"
+            )
         if not sites:
             raise InputError(f"{label} has no latent sites: all are observed, or it samples nothing")
         space = _Space(model, args, kwargs, sites)

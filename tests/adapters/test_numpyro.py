@@ -296,6 +296,36 @@ def test_a_model_without_latent_sites(np_):
         sk.from_numpyro(lambda: np_.sample("y", np_.distributions.Normal(0.0, 1.0), obs=1.0), {})
 
 
+def test_a_delta_distribution_has_no_density(np_):
+    def model():
+        np_.sample("d", np_.distributions.Delta(1.0))
+        np_.sample("x", np_.distributions.Normal(0.0, 1.0))
+
+    with pytest.raises(sk.InputError, match=r"samples d from a delta distribution.*numpyro\.deterministic"):
+        sk.from_numpyro(model, {"d": np.ones(9), "x": np.zeros(9)})
+
+
+def test_sites_in_a_scan_are_one_parameter(np_):
+    jnp = pytest.importorskip("jax.numpy")
+    control_flow = pytest.importorskip("numpyro.contrib.control_flow")
+    dist, seen = np_.distributions, np.array([1.0, 2.0, 0.5])
+
+    def walk(y):
+        def step(x, obs):
+            x = np_.sample("x", dist.Normal(x, 2.0))
+            np_.sample("y", dist.Normal(x, 1.0), obs=obs)
+            return x, None
+
+        control_flow.scan(step, jnp.zeros(()), y)
+
+    x = np.random.default_rng(9).standard_normal((20, 3))
+    target, sample = sk.from_numpyro(walk, {"x": x}, seen)
+    steps = np.diff(x, axis=1, prepend=0.0) / 4.0
+    np.testing.assert_allclose(
+        target.score(sample.points), -steps + np.pad(steps[:, 1:], ((0, 0), (0, 1))) + seen - x, rtol=1e-9, atol=1e-10
+    )
+
+
 def test_draws_of_another_model_are_told_by_name_and_shape(np_):
     with pytest.raises(sk.InputError, match="the draws have no parameter 'tau' of NumPyro model schools"):
         sk.from_numpyro(schools, {"mu": np.zeros(4), "theta": np.zeros((4, 3))}, ERRORS, EFFECTS)

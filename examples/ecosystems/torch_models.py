@@ -1,0 +1,147 @@
+"""Log densities in PyTorch, and draws of a Hamiltonian Monte Carlo written in it, as tensors by name.
+
+PyTorch has no model object: the log density is a function of a dict of parameters, and `constraints` say which of them
+are transformed, by PyTorch's own bijections.
+"""
+
+import math
+
+import numpy as np
+import torch
+from cases import (
+    COUNTS,
+    EFFECTS,
+    ERRORS,
+    Table,
+    centred_score,
+    logistic_data,
+    logistic_score,
+    non_centred_score,
+    settings,
+)
+from torch.distributions import Cauchy, Normal, biject_to, constraints
+
+import steinkit as sk
+
+torch.set_default_dtype(torch.float64)
+Y, SIGMA = torch.tensor(EFFECTS), torch.tensor(ERRORS)
+X, RESPONSE = map(torch.tensor, logistic_data())
+POSITIVE, SIMPLEX = constraints.positive, constraints.simplex
+
+
+def cauchy_prior(tau):
+    return Cauchy(0.0, 5.0).log_prob(tau)
+
+
+def wrong_prior(tau):
+    return Normal(0.0, 1.0).log_prob(tau)
+
+
+def centred(p, prior=cauchy_prior):
+    theta = Normal(p["mu"], p["tau"]).log_prob(p["theta"]).sum()
+    return Normal(0.0, 5.0).log_prob(p["mu"]) + prior(p["tau"]) + theta + Normal(p["theta"], SIGMA).log_prob(Y).sum()
+
+
+def non_centred(p, prior=cauchy_prior):
+    priors = Normal(0.0, 5.0).log_prob(p["mu"]) + prior(p["tau"]) + Normal(0.0, 1.0).log_prob(p["z"]).sum()
+    return priors + Normal(p["mu"] + p["tau"] * p["z"], SIGMA).log_prob(Y).sum()
+
+
+def logistic(p):
+    logits = p["intercept"] + X @ p["beta"]
+    priors = Normal(0.0, 2.5).log_prob(p["intercept"]) + Normal(0.0, 2.5).log_prob(p["beta"]).sum()
+    return priors + (RESPONSE * logits - torch.nn.functional.softplus(logits)).sum()
+
+
+def shares(p):
+    return (torch.tensor(COUNTS) * p["w"].log()).sum()
+
+
+def hmc(log_density, start, constraints, *, step, draws, chains=20, leaps=16, seed=1):
+    """Draws of Hamiltonian Monte Carlo in free parameters, all chains at once; a tenth of them before is burn-in."""
+    generator = torch.Generator().manual_seed(seed)
+    maps = {name: biject_to(constraints.get(name, torch.distributions.constraints.real)) for name in start}
+    free = {name: maps[name].inv(torch.as_tensor(value)) for name, value in start.items()}
+    sizes = [value.numel() for value in free.values()]
+
+    def parameters(x):
+        parts = (part.reshape(value.shape) for part, value in zip(x.split(sizes), free.values(), strict=True))
+        return {name: maps[name](part) for name, part in zip(free, parts, strict=True)}
+
+    def height(x):
+        parts = [part.reshape(value.shape) for part, value in zip(x.split(sizes), free.values(), strict=True)]
+        jacobian = sum(maps[n].log_abs_det_jacobian(u, maps[n](u)).sum() for n, u in zip(free, parts, strict=True))
+        return log_density(parameters(x)) + jacobian
+
+    heights, slopes = torch.vmap(height), torch.vmap(torch.func.grad(height))
+    x = torch.cat([value.reshape(-1) for value in free.values()]).expand(chains, -1)
+    x = x + 0.1 * torch.randn(x.shape, generator=generator)
+    kept = []
+    for k in range(draws // chains + draws // chains // 10):
+        p = torch.randn(x.shape, generator=generator)
+        energy = heights(x) - 0.5 * (p**2).sum(dim=1)
+        size = step * (0.5 + torch.rand((), generator=generator))
+        y, q = x, p + 0.5 * size * slopes(x)
+        for _ in range(leaps):
+            y = y + size * q
+            q = q + size * slopes(y)
+        q = q - 0.5 * size * slopes(y)
+        change = heights(y) - 0.5 * (q**2).sum(dim=1) - energy
+        accepted = torch.rand(chains, generator=generator).log() < change.nan_to_num(nan=-math.inf)
+        x = torch.where(accepted[:, None], y, x)
+        if k >= draws // chains // 10:
+            kept.append(x)
+    named = torch.vmap(parameters)(torch.stack(kept, dim=1).reshape(-1, x.shape[1]))
+    return {name: value.reshape(chains, len(kept), *value.shape[1:]) for name, value in named.items()}
+
+
+def main():
+    draws = 2000 if settings(__doc__).small else 20000
+    table = Table("torch")
+    chains, positive = ("chain", "draw"), {"tau": POSITIVE}
+    zeros = {"mu": 0.0, "tau": 2.0}
+
+    case, start = "eight schools, non-centred", {**zeros, "z": torch.zeros(8)}
+    right = hmc(non_centred, start, positive, step=0.2, draws=draws)
+    target, sample = sk.from_torch(non_centred, right, constraints=positive, dims=chains)
+    table.judge(case, target, sample)
+    by_hand = non_centred_score(sample.points[:, 0], sample.points[:, 1], sample.points[:, 2:])
+    table.agree(case, target.score(sample.points), by_hand, ("mu", "log_tau", "z"))
+    table.cost(case, target, sample.points)
+    drawn = hmc(lambda p: non_centred(p, wrong_prior), start, positive, step=0.2, draws=draws)
+    target, sample = sk.from_torch(non_centred, drawn, constraints=positive, dims=chains)
+    table.judge(case, target, sample, right=False)
+
+    case = "eight schools, centred"
+    moved = {
+        "mu": right["mu"],
+        "tau": right["tau"],
+        "theta": right["mu"][..., None] + right["tau"][..., None] * right["z"],
+    }
+    target, sample = sk.from_torch(centred, moved, constraints=positive, dims=chains)
+    table.judge(case, target, sample)
+    by_hand = centred_score(sample.points[:, 0], sample.points[:, 1], sample.points[:, 2:])
+    table.agree(case, target.score(sample.points), by_hand, ("mu", "log_tau", "theta"))
+    table.cost(case, target, sample.points)
+
+    start = {"intercept": 0.0, "beta": torch.zeros(2)}
+    drawn = hmc(logistic, start, {}, step=0.1, draws=draws, leaps=6)
+    target, sample = sk.from_torch(logistic, drawn, dims=chains)
+    table.judge("logistic regression", target, sample)
+    by_hand = logistic_score(*logistic_data(), sample.points[:, 0], sample.points[:, 1:])
+    table.agree("logistic regression", target.score(sample.points), by_hand, ("intercept", "beta"))
+    table.cost("logistic regression", target, sample.points)
+
+    posterior = torch.distributions.Dirichlet(torch.tensor(COUNTS + 1.0))  # sampled in closed form
+    torch.manual_seed(1)
+    target, sample = sk.from_torch(shares, {"w": posterior.sample((draws,))}, constraints={"w": SIMPLEX})
+    table.judge("shares on a simplex", target, sample)
+    sticks = 1.0 / (1.0 + np.exp(-(sample.points - np.log([2.0, 1.0]))))
+    alpha = COUNTS + 1.0
+    by_hand = {"w": alpha[:2] - sticks * [alpha.sum(), alpha[1:].sum()]}
+    table.agree("shares on a simplex", target.score(sample.points), by_hand, ("w",))
+    table.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -32,6 +32,14 @@ def as_array(draws: Any, what: str) -> NDArray[Any]:
     """An object that is, or turns itself into, an array of real numbers, masked entries kept masked."""
     if isinstance(draws, str | bytes | PurePath):
         raise InputError(f"{what} were given as the text {str(draws)!r}; read a file with read_sample")
+    strange = (
+        next((each for each in draws if _has_named_parts(each)), None) if isinstance(draws, list | tuple) else None
+    )
+    if strange is not None:
+        raise InputError(
+            f"{what} were given as a {type(draws).__name__} of {type(strange).__name__}; each is a sample of its own: "
+            "give one, or join them as chains first"
+        )
     try:
         array: NDArray[Any] = np.asanyarray(draws)
     except ValueError:
@@ -44,6 +52,10 @@ def as_array(draws: Any, what: str) -> NDArray[Any]:
             f"xarray or ArviZ; received {type(draws).__name__}"
         )
     return array
+
+
+def _has_named_parts(draws: Any) -> bool:
+    return isinstance(draws, Mapping) or hasattr(draws, "coords") or hasattr(draws, "columns")
 
 
 def from_array(draws: Any, dims: Sequence[str] | None) -> Sample:

@@ -67,6 +67,7 @@ def test_the_axes_that_dims_names():
         ("draws.csv", "read a file with read_sample"),
         (object(), "received object"),
         (None, "received NoneType"),
+        ([{"mu": np.zeros(3)}] * 2, "given as a list of dict; each is a sample of its own"),
         ([[1.0, 2.0], [3.0]], "same number of coordinates"),
         ({}, "is empty"),
         ({"mu": 3.0}, '"mu" is a single number'),

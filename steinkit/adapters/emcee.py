@@ -4,7 +4,8 @@ emcee lays its chain out as (steps, walkers, d): walkers, not steps, are the cha
 step are independent draws (Goodman and Weare 2010, section 2); those of different steps are not, since a walker moves
 along the line to another one. Effective sample sizes take walkers for independent chains all the same. On Gaussians of
 2, 5 and 10 dimensions with 8, 32 and 24 walkers that is cautious: they come out at 70 to 80 % of what the variance of
-the mean over 60 ensembles of 2000 steps says.
+the mean over 60 ensembles of 2000 steps says. The spread of the whole ensemble can still move slowly, unseen by any one
+walker: one that starts as a tight ball is too narrow for long after its walkers seem to mix.
 
 emcee knows no gradient. Without `score=` it is made by central differences of the log density, which need bounds where
 a prior ends at a box: at an edge where the density does not vanish, Stein's identity holds for the box only.

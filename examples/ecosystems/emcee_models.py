@@ -1,0 +1,102 @@
+"""Ensembles of emcee: log densities of NumPy arrays without gradients, the scores by central differences.
+
+emcee samples what it is given: tau as its logarithm with log |J| added by hand, or, in the last case, as it is, between
+the bounds of its prior.
+"""
+
+import warnings
+
+import emcee
+import numpy as np
+from cases import EFFECTS, ERRORS, Table, centred_score, logistic_data, logistic_score, non_centred_score, settings
+
+import steinkit as sk
+
+X, RESPONSE = logistic_data()
+NAMES = ("mu", "log tau", *(f"z[{k}]" for k in range(8)))
+
+
+def cauchy_prior(tau):
+    return -np.log1p((tau / 5.0) ** 2)
+
+
+def wrong_prior(tau):
+    return -0.5 * tau**2
+
+
+def non_centred(x, prior=cauchy_prior):
+    mu, tau, z = x[:, 0], np.exp(x[:, 1]), x[:, 2:]
+    residuals = (EFFECTS - mu[:, None] - tau[:, None] * z) / ERRORS
+    return -(mu**2) / 50.0 + prior(tau) + x[:, 1] - 0.5 * (z**2).sum(axis=1) - 0.5 * (residuals**2).sum(axis=1)
+
+
+def centred(x):
+    mu, tau, theta = x[:, 0], np.exp(x[:, 1]), x[:, 2:]
+    spread = ((theta - mu[:, None]) ** 2).sum(axis=1) / tau**2 + (((EFFECTS - theta) / ERRORS) ** 2).sum(axis=1)
+    return -(mu**2) / 50.0 + cauchy_prior(tau) + (1.0 - len(EFFECTS)) * x[:, 1] - 0.5 * spread
+
+
+def logistic(x):
+    logits = x[:, :1] + x[:, 1:] @ X.T
+    return -(x**2).sum(axis=1) / 12.5 + (RESPONSE * logits - np.logaddexp(0.0, logits)).sum(axis=1)
+
+
+def shares(x):
+    """Two of three shares, the third is the rest: 12, 30 and 8 counts; -inf off the triangle."""
+    rest = 1.0 - x.sum(axis=1)
+    inside = (x > 0.0).all(axis=1) & (rest > 0.0)
+    safe = np.where(inside[:, None], np.column_stack([x, rest]), 1.0)
+    return np.where(inside, np.log(safe) @ [12.0, 30.0, 8.0], -np.inf)
+
+
+def ensemble(log_density, start, steps, *, spread=1.0, walkers=40, seed=1, **options):
+    """An ensemble that has run, from walkers as wide apart as the posterior: from a tight ball it widens slowly."""
+    sampler = emcee.EnsembleSampler(walkers, len(start), log_density, vectorize=True, **options)
+    sampler.random_state = np.random.MT19937(seed).state
+    sampler.run_mcmc(start + spread * np.random.default_rng(seed).standard_normal((walkers, len(start))), steps)
+    return sampler
+
+
+def main():
+    warnings.filterwarnings("ignore", ".*has no score; finite differences", sk.SteinkitWarning)
+    steps = 6000 if settings(__doc__).small else 30000
+    kept = {"discard": steps // 5, "thin": steps // 50}
+    table = Table("emcee")
+    start = np.array([4.0, 1.0, *np.zeros(8)])
+
+    case = "eight schools, non-centred"
+    target, sample = sk.from_emcee(ensemble(non_centred, start, steps), names=NAMES, **kept)
+    table.judge(case, target, sample)
+    by_hand = non_centred_score(sample.points[:, 0], sample.points[:, 1], sample.points[:, 2:])
+    table.agree(case, target.score(sample.points), by_hand, tuple(by_hand))
+    table.cost(case, target, sample.points)
+    _, wrong = sk.from_emcee(ensemble(non_centred, start, steps, kwargs={"prior": wrong_prior}), names=NAMES, **kept)
+    table.judge(case, target, wrong, right=False)
+
+    case = "eight schools, centred"  # the same draws in the other form: no ensemble gets into the funnel
+    moved = sample.points.copy()
+    moved[:, 2:] = moved[:, :1] + np.exp(moved[:, 1:2]) * moved[:, 2:]
+    target = sk.Target(log_density=centred, label=case, dim=10)
+    table.judge(case, target, sk.Sample(points=moved, chain=sample.chain, draw=sample.draw))
+    by_hand = centred_score(moved[:, 0], moved[:, 1], moved[:, 2:])
+    table.agree(case, target.score(moved), by_hand, tuple(by_hand))
+
+    target, sample = sk.from_emcee(
+        ensemble(logistic, np.zeros(3), steps // 2, spread=0.3), discard=steps // 10, thin=steps // 100
+    )
+    table.judge("logistic regression", target, sample)
+    by_hand = logistic_score(X, RESPONSE, sample.points[:, 0], sample.points[:, 1:])
+    table.agree("logistic regression", target.score(sample.points), by_hand, tuple(by_hand))
+    table.cost("logistic regression", target, sample.points)
+
+    sampler = ensemble(shares, np.array([0.3, 0.5]), steps // 2, spread=0.05)
+    target, sample = sk.from_emcee(sampler, names=["a", "b"], discard=steps // 10, thin=steps // 100)
+    table.judge("shares on a simplex", target, sample)
+    a, b = sample.points.T
+    by_hand = {"a": 12.0 / a - 8.0 / (1.0 - a - b), "b": 30.0 / b - 8.0 / (1.0 - a - b)}
+    table.agree("shares on a simplex", target.score(sample.points), by_hand, ("a", "b"))
+    table.close()
+
+
+if __name__ == "__main__":
+    main()

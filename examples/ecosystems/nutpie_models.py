@@ -1,0 +1,61 @@
+"""Traces of nutpie: eight schools in both forms and a logistic regression beside a simplex, without their models.
+
+nutpie stores the draws in unconstrained space and the gradients there when it is asked to; no score is computed anew.
+"""
+
+import warnings
+
+import nutpie
+import pymc as pm
+from cases import Table, centred_score, logistic_data, logistic_score, non_centred_score, settings
+from pymc_models import regression_and_shares, schools, shares_score
+
+import steinkit as sk
+
+
+def traced(model, *, small, **options):
+    """What nutpie draws from a PyMC model."""
+    compiled = nutpie.compile_pymc_model(model)
+    options = {"chains": 2, "draws": 1000 if small else 4000, "seed": 1, "progress_bar": False, **options}
+    return nutpie.sample(compiled, store_unconstrained=True, store_gradient=True, **options)
+
+
+def main():
+    small = settings(__doc__).small
+    warnings.filterwarnings("ignore", module="(nutpie|pytensor|arviz)")
+    table = Table("nutpie")
+
+    for centred, score_of in ((False, non_centred_score), (True, centred_score)):
+        case = f"eight schools, {'centred' if centred else 'non-centred'}"
+        trace = traced(schools(centred=centred), small=small, target_accept=0.99)
+        target, sample = sk.from_nutpie(trace)
+        table.judge(case, target, sample)
+        by_hand = score_of(sample.points[:, 0], sample.points[:, 1], sample.points[:, 2:])
+        table.agree(case, sample.scores, by_hand, tuple(by_hand))
+        table.cost(case, target, sample.points)
+
+    case = "eight schools, non-centred, HalfNormal(1) for HalfCauchy(5)"
+    trace = traced(schools(centred=False, tau=lambda: pm.HalfNormal("tau", 1.0)), small=small)
+    target, sample = sk.from_pymc(schools(centred=False), trace)  # its own gradients belong to the other prior
+    table.judge(case, target, sample, right=False)
+
+    case = "logistic regression and a simplex"
+    X, y = logistic_data()
+    model = regression_and_shares(X, y)
+    trace = traced(model, small=small)
+    target, sample = sk.from_nutpie(trace)
+    table.judge(case, target, sample)
+    by_hand = logistic_score(X, y, sample.points[:, 0], sample.points[:, 1:3])
+    by_hand["w"] = shares_score(trace.posterior["w"].values.reshape(-1, 3))
+    table.agree(case, sample.scores, by_hand, ("intercept", "beta", "w"))
+
+    case = "the same with its model"
+    target, sample = sk.from_nutpie(trace, model)
+    table.agree(case, target.score(sample.points), by_hand, ("intercept", "beta", "w"))
+    table.cost(case, target, sample.points)
+
+    table.close()
+
+
+if __name__ == "__main__":
+    main()

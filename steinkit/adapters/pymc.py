@@ -103,6 +103,12 @@ def _require_smooth(model: Any, label: str) -> None:
     """Refuse models whose density has no score."""
     if not model.free_RVs:
         raise InputError(f"{label} has no free variables; nothing was inferred")
+    named = [rv.name for rv in model.basic_RVs if type(rv.type).__name__ == "XTensorType"]
+    if named:
+        raise InputError(
+            f"{label} has variables of pymc.dims ({', '.join(named)}), whose transforms are not read; write them "
+            'with pymc itself and dims="..."'
+        )
     refuse_discrete([rv.name for rv in model.free_RVs if rv.dtype[:5] != "float"], label)
     single = [rv.name for rv in model.free_RVs if rv.dtype != "float64"]
     if single:

@@ -13,7 +13,10 @@ jax = pytest.importorskip("jax")
 pt = pytest.importorskip("pytensor.tensor")
 jnp = jax.numpy
 
-pytestmark = pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS:UserWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS:UserWarning"),
+    pytest.mark.filterwarnings("ignore:The `pymc.dims` module is experimental:UserWarning"),
+]
 
 RNG = np.random.default_rng(5)
 EFFECTS = np.array([28.0, 8.0, -3.0, 7.0])
@@ -246,6 +249,24 @@ def test_cholesky_factor_of_a_covariance():
     assert_scores(target, log_density, u)
 
 
+@pytest.mark.skipif(int(pm.__version__.split(".")[0]) > 5, reason="draws of LKJCorr are matrices, by another transform")
+def test_correlation_matrix_whose_density_is_a_determinant():
+    """LKJ's density det(C)^(eta - 1) of the correlations, each by an interval transform from (-1, 1)."""
+    with pm.Model() as model:
+        pm.LKJCorr("r", n=3, eta=2.5)
+    u = np.random.default_rng(5).normal(0.0, 0.4, (20, 3))
+    r = np.tanh(0.5 * u)
+    target, sample = sk.from_pymc(model, {"r": r[None]})
+    np.testing.assert_allclose(sample.points, u, rtol=1e-10, atol=1e-10)
+
+    def log_density(v):
+        a, b, c = jnp.tanh(0.5 * v)
+        jacobian = (jax.nn.log_sigmoid(v) + jax.nn.log_sigmoid(-v)).sum()
+        return 1.5 * jnp.log(1.0 + 2.0 * a * b * c - a**2 - b**2 - c**2) + jacobian
+
+    assert_scores(target, log_density, u)
+
+
 def test_zero_sum_vector_loses_a_dimension():
     with pm.Model() as model:
         pm.ZeroSumNormal("x", sigma=2.0, shape=4)
@@ -380,6 +401,11 @@ def raw_between_parameters():
     pm.Uniform("x", low, 10.0, default_transform=None)
 
 
+def of_named_dimensions():
+    pmd = pytest.importorskip("pymc.dims")
+    pmd.Normal("x")
+
+
 def single_precision():
     pm.Normal("x", dtype="float32")
 
@@ -391,6 +417,7 @@ def single_precision():
         (minibatched, "drawn at random .*hand over the model with all of its data"),
         (raw_simplex, "shares is left untransformed .*no box: leave PyMC its default transform"),
         (raw_between_parameters, "x is left untransformed, and its support depends on low"),
+        (of_named_dimensions, r"variables of pymc\.dims .x."),
         (single_precision, "single precision .x.*floatX = 'float64'"),
         (lambda: None, "no free variables"),
     ],

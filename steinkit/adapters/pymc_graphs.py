@@ -204,7 +204,23 @@ def _numpy_mode() -> Any:
     determinants of many matrices at once (PyTensor 2.38).
     """
     modes = _pytensor("compile.mode")
-    return modes.Mode(linker="py", optimizer="fast_run").excluding("fusion", "inplace", "slogdet_specialization")
+    mode = modes.Mode(linker="py", optimizer="fast_run").excluding("fusion", "inplace", "slogdet_specialization")
+    return mode.register((_softplus_of_numpy(), 48.0))  # after all that makes the graph stable
+
+
+def _softplus_of_numpy() -> Any:
+    """Replace log(1 + exp(x)), which PyTensor has in C only, else entry by entry, by functions that NumPy has."""
+    rewriting, tensor = _pytensor("graph.rewriting.basic"), _pytensor("tensor")
+    softplus, elementwise = _pytensor("scalar.math").Softplus, _pytensor("tensor.elemwise").Elemwise
+
+    @rewriting.node_rewriter([elementwise])
+    def replace(fgraph: Any, node: Any) -> Any:
+        if not isinstance(node.op.scalar_op, softplus):
+            return None
+        (x,) = node.inputs
+        return [(tensor.maximum(x, 0) + tensor.log1p(tensor.exp(-abs(x)))).astype(node.outputs[0].dtype)]
+
+    return rewriting.WalkingGraphRewriter(replace)
 
 
 def _data_as_constants(model: Any) -> dict[Any, Any]:

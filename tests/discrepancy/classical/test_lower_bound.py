@@ -357,3 +357,14 @@ def test_errors_of_the_function_are_taken_from_what_it_is_worth(monkeypatch, see
     np.testing.assert_allclose([found_value, found_slope], [value, slope], rtol=1e-15)
     truth = worth(program, found_value, found_slope, value_error, slope_error)
     assert truth * (1 - Fraction(1, 10**12)) <= Fraction(lower) <= truth
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_one_point_beside_a_bound_is_held_to_it(side):
+    """An answer that leaves the bound out of account: gamma = c1 at a distance of a tenth, where |gamma| <= 0.1 c2."""
+    bounds = (-0.1, np.inf) if side == "left" else (-np.inf, 0.1)
+    program = ClassicalProgram(np.zeros(1), np.ones(1), np.ones(1), SteinFactors(1.0, 1.0, 1.0), bounds)
+    answer = solve_cone(program)
+    lie = replace(answer, value=np.ones(1), slope=np.zeros(1), bend=np.zeros(1))
+    assert 0.0 < lower_bound(program, answer)[0] <= 1.1  # score times gamma, and a slope of c2
+    assert lower_bound(program, lie)[0] <= 0.1

@@ -336,6 +336,18 @@ def test_a_slope_that_opposite_residuals_leave_fills_its_row(left, h):
     assert worst * (1 - Fraction(1, 2**52)) <= Fraction(found) <= worst * (1 + Fraction(1, 2**40))
 
 
+def test_a_chord_that_residuals_make_of_what_they_left_fills_its_row():
+    """Twice the slope that two residuals of one leave, on the way to that slope again."""
+    h, left = 0.7, 2.0**-53
+    chain = chain_of(np.random.default_rng(0), [FREE, EDGE, LIPSCHITZ_EDGE], [0.0, h, h], (64.0, 2.0**-58, 0.9))
+    y = np.array([0.0, 0.0, 1.0, 1.0 - left, left, left])
+    _, slopes, chords = followed(chain, y)
+    worst = abs(chords[-1]) / Fraction(chain.c2)
+    assert worst > Fraction(3, 2) * max(map(abs, slopes)) / Fraction(chain.c2) > 8
+    found = trace(chain, y, np.empty(3), np.empty(3)).worst
+    assert worst * (1 - Fraction(1, 2**52)) <= Fraction(found) <= worst * (1 + Fraction(1, 2**40))
+
+
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_what_is_left_behind_a_free_segment_costs_its_last_node_s_box(n, turned):

@@ -105,7 +105,7 @@ class Model:
         """The same with the names that a sample of it bears, whose labels may be the draws' own."""
         return self.make_target(names, self.label)
 
-    def sample(self, draws: Any) -> Sample:
+    def sample(self, draws: Any, dims: Sequence[str] | None = None) -> Sample:
         """Draws of the model's parameters as a sample in unconstrained space.
 
         Parameters
@@ -113,6 +113,8 @@ class Model:
         draws : object with draws of every free parameter, by name
             As `as_sample` takes them. What else it holds (deterministic quantities, predictions) is left out; labels of
             chains and draws, weights and costs are kept.
+        dims : sequence of str, optional
+            As of `as_sample`, of a dict of arrays whose leading axes the caller knows.
 
         Returns
         -------
@@ -124,7 +126,7 @@ class Model:
             If a parameter has no draws, or draws of another shape or with other labels than the model's, or if a draw
             lies outside of the model's support.
         """
-        given = read_draws(draws, shapes={each.name: each.shape for each in self.parameters})
+        given = read_draws(draws, dims=dims, shapes={each.name: each.shape for each in self.parameters})
         found = {each.name: self._draws_of(each, given) for each in self.parameters}
         names = self._names({name: variable.labels for name, variable in found.items()})
         points = self.unconstrain({name: variable.rows.astype(np.float64) for name, variable in found.items()})
@@ -132,7 +134,7 @@ class Model:
         kept = {name: getattr(given, name) for name in ("weights", "cost", "chain", "draw")}
         return Sample(points=points, names=names, **kept)
 
-    def bind(self, draws: Any) -> tuple[Target, Sample]:
+    def bind(self, draws: Any, dims: Sequence[str] | None = None) -> tuple[Target, Sample]:
         """The target, and draws of the model's parameters as a sample of it: `sample`, and the score checked.
 
         Raises
@@ -140,7 +142,7 @@ class Model:
         InputError
             As `sample` does, or if the score is not the gradient of the log density.
         """
-        sample = self.sample(draws)
+        sample = self.sample(draws, dims)
         target = self.target_named(sample.names)
         check(target, sample)
         return target, sample

@@ -69,7 +69,10 @@ def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **
         return _from_stored_gradients(draws)
     made = numpyro_model(model, *args, **kwargs)
     is_run = hasattr(draws, "get_samples")
-    target, sample = made.bind(draws.get_samples(group_by_chain=True) if is_run else draws)
+    if is_run:
+        target, sample = made.bind(draws.get_samples(group_by_chain=True), dims=("chain", "draw"))
+    else:
+        target, sample = made.bind(draws)
     gradients = draws.get_extra_fields(group_by_chain=True).get("z_grad") if is_run else None
     if isinstance(gradients, Mapping) and all(each.name in gradients for each in made.parameters):
         columns = [-np.asarray(gradients[each.name]).reshape(len(sample), -1) for each in made.parameters]

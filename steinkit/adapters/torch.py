@@ -88,10 +88,10 @@ def from_torch(
         if bounds is not None:
             raise UsageError("bounds are for draws in one tensor; say constraints= of the parameters of a dict")
         model, values = _named(torch, function, draws, constraints or {}, names, dims, label)
-        return model.bind(values)
+        return model.bind(values, dims=("chain", "draw"))
     if constraints or isinstance(names, Mapping):
         raise UsageError("constraints= and a dict of labels are for draws in a dict of tensors; received one tensor")
-    return _unnamed(torch, function, _tensor(torch, draws, "draws"), names, dims, bounds, label)
+    return _unnamed(torch, function, _tensor(torch, draws, "draws").double(), names, dims, bounds, label)
 
 
 def _unnamed(
@@ -106,7 +106,8 @@ def _unnamed(
     sample = as_sample(as_floats(draws.cpu()), dims=dims)
     if names is not None:
         sample = sample.with_columns(names=tuple(names))
-    shape = () if draws.ndim == 1 else (sample.dim,)
+    lead = len(require_dims(dims) or ()) or max(1, draws.ndim - 1)
+    shape = tuple(draws.shape[lead:])
     of_rows = _over_rows(torch, function, draws.reshape(-1, *shape))
     target = _target(
         torch,
@@ -149,8 +150,9 @@ def _named(
         tensors = {name: values.transpose(0, 1) if values.ndim > 1 else values for name, values in tensors.items()}
     lead = len(axes)
     _require_common(tensors, lead)
-    rows = {name: values.double().reshape(-1, *values.shape[lead:]) for name, values in tensors.items()}
-    transforms = {name: _transform(torch, name, constraints.get(name), values) for name, values in rows.items()}
+    drawn = {name: values.reshape(-1, *values.shape[lead:]) for name, values in tensors.items()}
+    transforms = {name: _transform(torch, name, constraints.get(name), values) for name, values in drawn.items()}
+    rows = {name: values.double() for name, values in drawn.items()}
     parameters = tuple(
         Parameter(
             name,
@@ -281,7 +283,7 @@ def _remedy(of_point: tuple[int, ...] | None, *said: str) -> str:
 
 
 def _transform(torch: Any, name: str, constraint: Any, rows: Any) -> Any:
-    """PyTorch's bijection from free space onto a constraint, which the draws must fulfil."""
+    """PyTorch's bijection from free space onto a constraint, which draws must fulfil to their own precision."""
     constraint = torch.distributions.constraints.real if constraint is None else constraint
     try:
         transform = torch.distributions.biject_to(constraint)
@@ -317,12 +319,11 @@ def _space(torch: Any, constraint: Any) -> str:
 
 
 def _tensor(torch: Any, values: Any, what: str) -> Any:
-    """Draws without their history; double precision if they are real numbers."""
+    """Draws without their history."""
     try:
-        tensor = values.detach() if torch.is_tensor(values) else torch.as_tensor(np.asarray(values))
+        return values.detach() if torch.is_tensor(values) else torch.as_tensor(np.asarray(values))
     except TypeError as error:
         raise InputError(f"{what} must be a tensor, or an array of numbers; received {error}") from None
-    return tensor.double() if tensor.is_floating_point() or what == "draws" else tensor
 
 
 def _require_common(tensors: Mapping[str, Any], lead: int) -> None:

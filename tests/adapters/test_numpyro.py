@@ -417,6 +417,17 @@ def test_arrays_outside_of_a_model_that_ran_in_single_precision(np_):
     np.testing.assert_allclose(target.score(sample.points)[:, 0], -mu + 1.0 - mu + (2.0 - mu) / 4.0, atol=1e-12)
 
 
+def test_more_chains_than_draws_are_chains_where_the_run_says_so(np_):
+    """As of many chains vectorised; the same arrays without the run could be read in two ways."""
+    make = np.random.default_rng(4)
+    samples = {"a": make.standard_normal((16, 10)), "b": make.standard_normal((16, 10))}
+    _, sample = sk.from_numpyro(two_normals, Run(samples, {}))
+    np.testing.assert_array_equal(sample.points[:10, 0], samples["a"][0])
+    np.testing.assert_array_equal(sample.chain, np.repeat(np.arange(16), 10))
+    with pytest.raises(sk.InputError, match="more chains than draws"):
+        sk.from_numpyro(two_normals, samples)
+
+
 @pytest.mark.slow
 def test_a_run_of_numpyro_itself(np_):
     jax = pytest.importorskip("jax")

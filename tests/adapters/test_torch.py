@@ -153,6 +153,28 @@ def test_chains_are_chains_only_if_it_is_said(torch):
     np.testing.assert_array_equal(again.points, sample.points)
     _, sample = sk.from_torch(lambda draw: -0.5 * (draw["x"] ** 2).sum(), {"x": values})
     assert (len(sample), sample.dim, sample.names[3]) == (4, 75, "x[1,0]")
+    many = {"x": values.reshape(25, 4, 3)}  # more chains than draws, which nobody need tell twice
+    _, sample = sk.from_torch(lambda draw: -0.5 * (draw["x"] ** 2).sum(), many, dims=("chain", "draw"))
+    assert (len(sample), sample.dim, sample.chain.max()) == (100, 3, 24)
+    _, sample = sk.from_torch(lambda x: -0.5 * x**2, values[..., 0], dims=("chain", "draw"))
+    assert (len(sample), sample.dim, sample.chain.max()) == (100, 1, 3)
+
+
+def test_constraints_are_fulfilled_to_the_precision_of_the_draws(torch):
+    """Rows of a factor in single precision have length 1 to single precision."""
+    torch.manual_seed(1)
+    factors = torch.distributions.LKJCholesky(3, 1.0).sample((50,))
+    assert factors.dtype == torch.float32
+    corr_cholesky = torch.distributions.constraints.corr_cholesky
+    _, sample = sk.from_torch(
+        lambda draw: draw["L"].diagonal()[1:].log().sum(), {"L": factors}, constraints={"L": corr_cholesky}
+    )
+    back = torch.distributions.biject_to(corr_cholesky)(torch.tensor(sample.points))
+    np.testing.assert_allclose(back.numpy(), factors.numpy(), atol=1e-5)
+    with pytest.raises(sk.InputError, match="outside of its constraint"):
+        sk.from_torch(
+            lambda draw: draw["L"].diagonal()[1:].log().sum(), {"L": 1.01 * factors}, constraints={"L": corr_cholesky}
+        )
 
 
 def normal(x):

@@ -13,12 +13,11 @@ import numpy as np
 
 from steinkit.adapters.model import check, refuse_discrete
 from steinkit.adapters.stored_scores import check_stored, compare_stored, target_at_draws
-from steinkit.errors import InputError, UsageError
+from steinkit.containers.arrays import require_dims
+from steinkit.errors import InputError
 from steinkit.jax_functions import TreeCoordinates, jax_module
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
-
-_LAYOUTS = (("draw",), ("chain", "draw"), ("draw", "chain"))
 
 
 def from_blackjax(
@@ -61,15 +60,13 @@ def from_blackjax(
     >>> _, (states, _) = blackjax.util.run_inference_algorithm(key, nuts, 1000, initial_position=x)  # doctest: +SKIP
     >>> target, sample = sk.from_blackjax(logdensity, states)  # doctest: +SKIP
     """
-    if tuple(dims) not in _LAYOUTS:
-        known = ", ".join(map(str, _LAYOUTS))
-        raise UsageError(f"dims must be one of {known}; received {tuple(dims)}")
+    dims = require_dims(dims) or ("draw",)
     positions = getattr(states, "position", states)
     tree = TreeCoordinates.of(positions, lead=len(dims))
     leaves = jax_module().tree_util.tree_leaves(positions)
     discrete = [name for name, leaf in zip(tree.leaves, leaves, strict=True) if np.asarray(leaf).dtype.kind in "biu"]
     refuse_discrete(discrete, "the position")
-    lead = _leading_axes(tree, leaves, states, tuple(dims))
+    lead = _leading_axes(tree, leaves, states, dims)
     points = _chain_by_chain(tree.ravel(positions, lead), dims)
     gradients, log_density = _stored(tree, states, lead, dims)
     if logdensity is None:
@@ -118,4 +115,4 @@ def _from_stored(sample: Sample, log_density: Floats | None) -> tuple[Target, Sa
 
 def _chain_by_chain(array: Floats, dims: Sequence[str]) -> Floats:
     """The array with its axis of chains, if it has one, before that of draws."""
-    return np.swapaxes(array, 0, 1) if tuple(dims) == ("draw", "chain") else array
+    return np.swapaxes(array, 0, 1) if dims == ("draw", "chain") else array

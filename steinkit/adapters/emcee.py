@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.adapters.model import check, some_of
-from steinkit.containers.variables import indexed, positions
+from steinkit.containers.samplers import ensemble_names
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target, as_bounds
@@ -78,7 +78,7 @@ def from_emcee(
     >>> target, sample = sk.from_emcee(sampler, discard=500)  # doctest: +SKIP
     """
     chain, stored = _stored(sampler, discard, thin)
-    called = tuple(map(str, names)) if names is not None else _parameter_names(sampler)
+    called = ensemble_names(sampler, chain.shape[2]) if names is None else tuple(map(str, names))
     sample = Sample(points=chain.transpose(1, 0, 2), names=called)
     limits = None if bounds is None else as_bounds(bounds, sample.dim)
     log_density = _log_density(sampler)
@@ -107,18 +107,6 @@ def _stored(sampler: Any, discard: int, thin: int) -> tuple[Floats, Floats]:
             f"no step is left of {sampler.iteration} after discard={discard} and thin={thin}; take smaller ones"
         )
     return chain, stored
-
-
-def _parameter_names(sampler: Any) -> tuple[str, ...]:
-    """Names of the coordinates by `parameter_names`, a dict of one index or several; none if it has none."""
-    if not getattr(sampler, "params_are_named", False):
-        return ()
-    found: dict[int, str] = {}
-    for name, where in sampler.parameter_names.items():
-        several = isinstance(where, Sequence)
-        columns = list(where) if several else [where]
-        found |= dict(zip(columns, indexed(name, positions([len(columns)] if several else [])), strict=True))
-    return tuple(found[column] for column in range(sampler.ndim))
 
 
 def _log_density(sampler: Any) -> Callable[[Floats], Floats]:

@@ -196,9 +196,9 @@ def check(target: Target, sample: Sample) -> None:
     target.check(sample.points[some_of(len(sample))])
 
 
-def some_of(n: int) -> NDArray[np.intp]:
+def some_of(n: int, most: int = _CHECKED) -> NDArray[np.intp]:
     """Positions of a few of n draws, spread over all of them: where what a model says is compared with something."""
-    return np.unique(np.linspace(0, n - 1, _CHECKED).astype(np.intp))
+    return np.unique(np.linspace(0, n - 1, most).astype(np.intp))
 
 
 def imported(module: str, package: str, extra: str) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 
 from steinkit.adapters.model import Parameter, check
 from steinkit.adapters.pymc import SPACES, pymc_model
-from steinkit.adapters.stored_scores import check_stored, target_at_draws
+from steinkit.adapters.stored_scores import check_stored, require_same_scores, target_at_draws
 from steinkit.containers.named_draws import NamedDraws
 from steinkit.containers.reading import read_draws
 from steinkit.containers.variables import Labels
@@ -25,7 +25,6 @@ from steinkit.target import Target
 
 _POINTS, _GRADIENTS, _LOG_DENSITY = "unconstrained_draw", "gradient", "logp"
 _HOW = "nutpie.sample(model, store_unconstrained=True, store_gradient=True)"
-_ACCURACY = 1e-6  # of the gradients of the same model that two compilers make
 
 
 def from_nutpie(trace: Any, model: Any = None) -> tuple[Target, Sample]:
@@ -100,24 +99,8 @@ def _of_model(
         draw=stats.draw,
     )
     check(target, sample)
-    _require_same_scores(target, sample)
+    require_same_scores(target, sample, "hand over the model that was compiled")
     return target, sample
-
-
-def _require_same_scores(target: Target, sample: Sample) -> None:
-    """Hold stored gradients to the model's score at some draws."""
-    if sample.scores is None:
-        return
-    some = np.unique(np.linspace(0, len(sample) - 1, 20).astype(int))
-    found, stored = target.score(sample.points[some]), sample.scores[some]
-    error = np.abs(found - stored) / np.abs(found).max(axis=0).clip(min=np.finfo(float).tiny)
-    row, column = np.unravel_index(int(error.argmax()), error.shape)
-    if error[row, column] > _ACCURACY:
-        raise InputError(
-            f"the stored gradients are not those of the model: at draw {some[row] + 1}, coordinate "
-            f"{sample.names[column]!r}, {stored[row, column]:.6g} was stored and the model says "
-            f"{found[row, column]:.6g}; was it compiled with other data?"
-        )
 
 
 def _stats(trace: Any, wanted: tuple[str, ...]) -> NamedDraws:

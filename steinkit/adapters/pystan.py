@@ -9,15 +9,16 @@ HTTP server for every call, 13 ms each; with `model=` the compiled module that t
 from __future__ import annotations
 
 import json
-from math import ceil
 from typing import Any
 
 import numpy as np
 
-from steinkit.adapters.model import check, imported, some_of
-from steinkit.adapters.stan_parameters import StanParameters, parameter_of, stan_parameters
-from steinkit.adapters.stored_scores import check_stored, target_at_draws
+from steinkit.adapters.model import check, imported
+from steinkit.adapters.stan_parameters import StanParameters, stan_parameters
+from steinkit.adapters.stored_scores import check_stored, require_same_scores, target_at_draws
+from steinkit.containers.samplers import stan_fit_lengths
 from steinkit.errors import InputError, UsageError
+from steinkit.files.stan import parameter_of
 from steinkit.files.stan_gradients import latent_columns
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
@@ -71,7 +72,11 @@ def from_pystan(fit: Any, model: Any = None) -> tuple[Target, Sample]:
     if model is None:
         return target_at_draws(sample, _LABEL, log_density), sample
     target = _target(model, found)
-    _require_same(target, sample)
+    require_same_scores(
+        target,
+        sample,
+        "to judge this fit against it, take the sample of from_pystan(fit) and the target of the model's own fit",
+    )
     check(target, sample)
     return target, sample
 
@@ -80,7 +85,7 @@ class _Chain:
     """What Stan wrote of one chain, warm-up left out; a line each: ``{"topic": "diagnostic", "values": {...}}``."""
 
     def __init__(self, output: bytes, fit: Any) -> None:
-        self._warmup = ceil(fit.num_warmup / fit.num_thin) if fit.save_warmup else 0
+        self._warmup, draws = stan_fit_lengths(fit)
         self._output = output
         header, rows = self._table("diagnostic")
         columns = latent_columns(header)
@@ -89,7 +94,6 @@ class _Chain:
                 "the fit holds no gradients: it was made without them (fixed_param), or by a PyStan before 3. Give its "
                 "draws and a model: from_bridgestan, or Sample and Target"
             )
-        draws = ceil(fit.num_samples / fit.num_thin)
         if len(rows) != draws:
             raise InputError(f"the fit holds {len(rows)} gradients of a chain of {draws} draws; sample again")
         self.names = [header[k] for k in columns.coordinates]
@@ -141,18 +145,3 @@ def _target(model: Any, found: StanParameters) -> Target:
         return np.array([module.log_prob(model.data, row, True) for row in rows(points)], dtype=np.float64)
 
     return Target(score=score, log_density=log_density, names=found.names, label=_LABEL)
-
-
-def _require_same(target: Target, sample: Sample) -> None:
-    """Hold the model's score to those that the fit stored."""
-    assert sample.scores is not None
-    places = some_of(len(sample))
-    found, stored = target.score(sample.points[places]), sample.scores[places]
-    wrong = np.argwhere(~np.isclose(found, stored, rtol=1e-6, atol=1e-8))
-    if wrong.size:
-        k, column = wrong[0]
-        raise InputError(
-            f"at draw {places[k] + 1} the model's score of {sample.names[column]!r} is {found[k, column]:.6g}, and "
-            f"{stored[k, column]:.6g} was stored with the fit, which another model made, or other data. To judge a fit "
-            "against another model, take the sample of from_pystan(fit) and the target of that model's own fit"
-        )

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from steinkit.adapters.model import Parameter
 from steinkit.containers.variables import Labels
 from steinkit.errors import InputError
+from steinkit.files.stan import parameter_of
 from steinkit.sample import Floats
 
 _FEWEST = 8  # points at which a common order is no chance: of one in 8!, about 2e-5
@@ -74,14 +75,6 @@ def stan_parameters(names: Sequence[str], free_names: Sequence[str], values: Flo
             "names of one program?"
         )
     return StanParameters(tuple(parameters), labels, columns, np.concatenate(order))
-
-
-def parameter_of(entry: str) -> tuple[str, tuple[str, ...]]:
-    """Stan's ``Sigma.1.2`` as the parameter and the entry's index; of a tuple ``pair:1.2`` the part pair.1 is one."""
-    *outer, last = entry.split(":")
-    head, *index = last.split(".")
-    heads = [each.split(".") for each in outer]
-    return ".".join([*(one + (f"[{','.join(at)}]" if at else "") for one, *at in heads), head]), tuple(index)
 
 
 def _entries(names: Sequence[str]) -> dict[str, list[tuple[tuple[str, ...], int]]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from steinkit.adapters.model import some_of
 from steinkit.errors import Caution, InputError, caution
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
@@ -18,6 +19,8 @@ _FACTOR = 1.5  # from which on a scale is said to be wrong; a spread that is off
 _FEWEST = 20  # draws from which the check can tell anything
 _COMPARED = 100  # draws at which stored gradients are held to a target's score
 _SAME = 0.01  # largest median difference between these, relative to the score: samplers store single precision
+_HELD = 20  # draws at which gradients in double precision are held to it
+_ACCURACY = 1e-6  # of the gradients of one model that two compilers make, relative to a coordinate's largest
 
 
 def target_at_draws(sample: Sample, label: str, log_density: Floats | None = None) -> Target:
@@ -70,7 +73,7 @@ def compare_stored(target: Target, sample: Sample, stored: Floats) -> None:
     SteinkitWarning
         If in some coordinate they differ at most draws: the sampler had another density than the target's.
     """
-    places = np.unique(np.linspace(0, len(sample) - 1, _COMPARED).astype(int))
+    places = some_of(len(sample), _COMPARED)
     score, found = target.score(sample.points[places]), stored[places]
     scale = np.abs(score) + np.median(np.abs(score), axis=0)
     difference = np.abs(found - score) / np.where(scale > 0.0, scale, 1.0)
@@ -88,6 +91,36 @@ def compare_stored(target: Target, sample: Sample, stored: Floats) -> None:
             )
         ]
     )
+
+
+def require_same_scores(target: Target, sample: Sample, remedy: str) -> None:
+    """Hold the scores of a sample, stored in double precision as its draws were made, to the target's.
+
+    Parameters
+    ----------
+    target : Target
+    sample : Sample
+        Without scores nothing is said.
+    remedy : str
+        What to do if they are not the same.
+
+    Raises
+    ------
+    InputError
+        If they are those of another density.
+    """
+    if sample.scores is None:
+        return
+    places = some_of(len(sample), _HELD)
+    score, found = target.score(sample.points[places]), sample.scores[places]
+    difference = np.abs(found - score) / np.abs(score).max(axis=0).clip(min=np.finfo(np.float64).tiny)
+    row, column = np.unravel_index(int(difference.argmax()), difference.shape)
+    if difference[row, column] > _ACCURACY:
+        raise InputError(
+            f"the stored gradients are not those of the model: at draw {places[row] + 1}, coordinate "
+            f"{sample.names[column]!r}, {found[row, column]:.6g} was stored and the model says "
+            f"{score[row, column]:.6g}; another model made the draws, or one with other data: {remedy}"
+        )
 
 
 def check_stored(sample: Sample, log_density: Floats | None = None) -> None:

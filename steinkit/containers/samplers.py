@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.containers.named_draws import NamedDraws, row_labels
-from steinkit.containers.variables import positions
+from steinkit.containers.variables import indexed, positions
 from steinkit.errors import InputError
 from steinkit.sample import Sample
 
@@ -35,15 +35,16 @@ def from_ensemble(sampler: Any) -> Sample:
         raise InputError(
             f"get_chain() of {type(sampler).__name__} gave shape {chain.shape}; (steps, walkers, d) is wanted"
         )
-    return Sample(points=chain.swapaxes(0, 1), names=_names(getattr(sampler, "parameter_names", None), chain.shape[2]))
+    return Sample(points=chain.swapaxes(0, 1), names=ensemble_names(sampler, chain.shape[2]))
 
 
-def _names(given: Any, dim: int) -> tuple[str, ...]:
-    """Names by the columns that each stands for; none unless every column has one."""
+def ensemble_names(sampler: Any, dim: int) -> tuple[str, ...]:
+    """Names of the d coordinates by the sampler's `parameter_names`; none unless every coordinate has one."""
+    given = getattr(sampler, "parameter_names", None)  # a dict of one index or several
     found: dict[int, str] = {}
     for name, places in given.items() if isinstance(given, dict) else ():
         if np.ndim(places):
-            found |= {int(place): f"{name}[{k}]" for k, place in enumerate(places)}
+            found |= dict(zip(map(int, places), indexed(name, positions([len(places)])), strict=True))
         else:
             found[int(places)] = name
     return tuple(found[k] for k in range(dim)) if sorted(found) == list(range(dim)) else ()
@@ -56,9 +57,8 @@ def is_stan_fit(draws: Any) -> bool:
 
 def from_stan_fit(fit: Any) -> NamedDraws:
     """The draws of PyStan's fit, warm-up left out; its axes are labelled from 1, as Stan counts."""
-    warmup = ceil(fit.num_warmup / fit.num_thin) if fit.save_warmup else 0
+    warmup, draws = stan_fit_lengths(fit)
     shapes = {name: tuple(shape) for name, shape in zip(fit.param_names, fit.dims, strict=True)}
-    draws = ceil(fit.num_samples / fit.num_thin)
 
     def read(name: str) -> NDArray[Any]:
         values = np.asarray(fit[name]).reshape(*shapes[name], -1, fit.num_chains)[..., warmup:, :]
@@ -76,6 +76,11 @@ def from_stan_fit(fit: Any) -> NamedDraws:
         chain=chain,
         draw=draw,
     )
+
+
+def stan_fit_lengths(fit: Any) -> tuple[int, int]:
+    """How many draws of each chain PyStan's fit keeps of warm-up, and how many after it."""
+    return ceil(fit.num_warmup / fit.num_thin) if fit.save_warmup else 0, ceil(fit.num_samples / fit.num_thin)
 
 
 def is_cmdstan_fit(draws: Any) -> bool:

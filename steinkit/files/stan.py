@@ -152,8 +152,19 @@ def _lay_out(header: list[str], source: str, columns: Sequence[str] | None) -> C
 
 def readable(name: str) -> str:
     """``Sigma.1.2`` -> ``Sigma[1,2]``; the parts of a tuple, after a colon, come after a point."""
-    entries = (entry.split(".") for entry in name.split(":"))
-    return ".".join(head + (f"[{','.join(index)}]" if index else "") for head, *index in entries)
+    return ".".join(_readable_part(part) for part in name.split(":"))
+
+
+def parameter_of(name: str) -> tuple[str, tuple[str, ...]]:
+    """``Sigma.1.2`` as the parameter and the entry's index; of a tuple's ``pair:1.2`` the part ``pair.1`` is one."""
+    *outer, last = name.split(":")
+    head, *index = last.split(".")
+    return ".".join([*map(_readable_part, outer), head]), tuple(index)
+
+
+def _readable_part(part: str) -> str:
+    head, *index = part.split(".")
+    return head + (f"[{','.join(index)}]" if index else "")
 
 
 def _rows_before_draws(settings: dict[str, str]) -> int:

@@ -11,7 +11,7 @@ import pytest
 from scipy import special
 
 import steinkit as sk
-from steinkit.adapters.stan_parameters import parameter_of
+from steinkit.files.stan import parameter_of
 
 COUNTS = np.array([12.0, 30.0, 8.0])
 

@@ -112,7 +112,10 @@ def test_a_model_is_known_everywhere(free):
 
 @pytest.mark.usefixtures("compiled")
 def test_a_model_that_did_not_make_the_fit(free):
-    with pytest.raises(sk.InputError, match="was stored with the fit, which another model made, or other data"):
+    with pytest.raises(
+        sk.InputError,
+        match="another model made the draws, or one with other data: to judge this fit",
+    ):
         sk.from_pystan(fit(free), SimpleNamespace(model_name="models/known", data={"scale": 1.1}))
     with pytest.raises(sk.InputError, match="the compiled models/gone is not in PyStan's cache"):
         sk.from_pystan(fit(free), SimpleNamespace(model_name="models/gone", data={}))

@@ -173,6 +173,22 @@ def test_a_few_weights_with_all_their_digits_are_off_by_no_more_than_the_error(s
         assert max(error) < Fraction(1, 2**40) * max(map(abs, exact))
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_weights_are_off_by_no_more_than_the_error_where_steps_are_long(seed):
+    """Steps of hundreds of units: it is products of scores and steps that round, not the scores."""
+    rng = np.random.default_rng(seed)
+    near = 2.0**24 * (0.75 + 2.0**-20 * rng.choice(np.arange(-500, 500), (3, 2), replace=False))
+    points = np.concatenate([near, 2.0**24 * np.array([[3.0, -2.0], [5.0, -2.0]])])
+    scores = 2.0**30 * rng.choice([-1.0, 1.0], points.shape)
+    program = SteinProgram(points, scores, rng.dirichlet(np.ones(len(points))), complete_graph(points))
+    for j, forest, relative in relative_programs(program, 0.05 * 2.0**24):
+        exact = in_its_variables(relative, exact_program(program, j), in_relative_variables(program, forest))
+        off = [abs(Fraction(float(b)) - meant) for b, meant in zip(relative.objective, exact, strict=True)]
+        error = fractions(relative.objective_error)
+        assert all(one <= limit for one, limit in zip(off, error, strict=True))
+        assert max(off) > 0
+
+
 @pytest.mark.parametrize("place", range(5))
 def test_what_points_have_in_common_is_in_no_row_wherever_it_stands(place):
     """The same rows, with the same digits, whichever number the root of a cluster has; around zero steps round."""

@@ -11,6 +11,7 @@ Journal of Open Source Software 8(87).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 
 _PROBES = 16  # points at which values in both spaces are compared
-_METHODS = ("log_density_gradient", "param_unconstrain", "param_unc_names", "param_names")
+_METHODS = ("log_density_gradient", "param_unconstrain", "param_unc_names")
 
 
 def from_bridgestan(model: Any, draws: Any) -> tuple[Target, Sample]:
@@ -31,8 +32,9 @@ def from_bridgestan(model: Any, draws: Any) -> tuple[Target, Sample]:
     Parameters
     ----------
     model : bridgestan.StanModel
-        Or any object with its methods `log_density_gradient`, `param_unconstrain`, `param_unc_names`, `param_names`
-        and, for coordinates to be named by their transforms, `param_constrain`.
+        Or any object with its methods `log_density_gradient`, `param_unconstrain` and `param_unc_names`. Without
+        `param_names` it has no parameters with more entries than coordinates, as a simplex has; `param_constrain` lets
+        all coordinates be named by their transforms.
     draws : object with draws of every parameter, by name
         A sample that `read_sample` read from CmdStan's files, PyStan's fit, InferenceData, a dict of arrays, a data
         frame. Transformed parameters and generated quantities are left out.
@@ -56,10 +58,15 @@ def from_bridgestan(model: Any, draws: Any) -> tuple[Target, Sample]:
     return bridgestan_model(model).bind(draws)
 
 
+def is_bridgestan(model: Any) -> bool:
+    """Whether an object has the methods of a model of BridgeStan that are needed."""
+    return all(_has(model, name) for name in _METHODS)
+
+
 def bridgestan_model(model: Any) -> Model:
     """What BridgeStan says of a Stan program and its data."""
-    missing = [name for name in _METHODS if not callable(getattr(model, name, None))]
-    if missing:
+    if not is_bridgestan(model):
+        missing = [name for name in _METHODS if not _has(model, name)]
         raise UsageError(
             f"a bridgestan.StanModel is wanted, or an object with its methods; {type(model).__name__} lacks "
             f"{', '.join(missing)}"
@@ -79,7 +86,7 @@ def bridgestan_model(model: Any) -> Model:
         return np.array([value for value, _ in gradients(points)], dtype=np.float64)
 
     return Model(
-        label=f"Stan model {model.name()}" if callable(getattr(model, "name", None)) else "Stan model",
+        label=f"Stan model {model.name()}" if _has(model, "name") else "Stan model",
         parameters=found.parameters,
         make_target=lambda names, label: Target(score=score, log_density=log_density, names=names, label=label),
         unconstrain=lambda values: _unconstrain(model, found, values),
@@ -87,12 +94,34 @@ def bridgestan_model(model: Any) -> Model:
 
 
 def _parameters(model: Any) -> StanParameters:
-    names, free_names = list(model.param_names()), list(model.param_unc_names())
-    free = np.zeros((0, len(free_names)))
-    if callable(getattr(model, "param_constrain", None)):
-        free = np.random.default_rng(1).uniform(-2.0, 2.0, (_PROBES, len(free_names)))  # as Stan makes initial values
-    values = [as_floats(model.param_constrain(row)).copy() for row in free]
-    return stan_parameters(names, free_names, np.array(values).reshape(len(free), len(names)), free)
+    free_names = list(model.param_unc_names())
+    names = list(model.param_names()) if _has(model, "param_names") else free_names
+    values, free = _probes(model, len(names), len(free_names))
+    return stan_parameters(names, free_names, values, free)
+
+
+def _probes(model: Any, entries: int, dim: int) -> tuple[Floats, Floats]:
+    """A few points in both spaces, (k, entries) and (k, dim); none where Stan has no way to them."""
+    make = np.random.default_rng(1)
+    if _has(model, "param_constrain") and _has(model, "param_names"):
+        free = make.uniform(-2.0, 2.0, (_PROBES, dim))  # as Stan makes initial values
+        return _rows(model.param_constrain, free, entries), free
+    values = make.random((_PROBES, entries))  # free, positive and of the unit interval
+    try:
+        with np.errstate(all="ignore"):
+            free = _rows(model.param_unconstrain, values, dim)
+    except (RuntimeError, ValueError):  # not for simplices, ordered vectors, other bounds
+        free = np.full((_PROBES, dim), np.nan)
+    known = np.isfinite(free).all(axis=1)
+    return values[known], free[known]
+
+
+def _rows(transform: Callable[[Floats], Any], points: Floats, dim: int) -> Floats:
+    return np.array([as_floats(transform(row)).copy() for row in points]).reshape(len(points), dim)
+
+
+def _has(model: Any, method: str) -> bool:
+    return callable(getattr(model, method, None))
 
 
 def _unconstrain(model: Any, found: StanParameters, values: dict[str, Floats]) -> Floats:

@@ -40,8 +40,9 @@ def _from_pymc(found: Any) -> Model:
 
 
 def _is_bridgestan(found: Any) -> bool:
-    methods = ("log_density_gradient", "param_unconstrain", "param_unc_names")
-    return not isinstance(found, type) and all(callable(getattr(found, name, None)) for name in methods)
+    from steinkit.adapters.bridgestan import is_bridgestan
+
+    return not isinstance(found, type) and is_bridgestan(found)
 
 
 def _from_bridgestan(found: Any) -> Model:

@@ -28,7 +28,7 @@ class Target:
     ----------
     score : callable, (n, d) -> (n, d), optional
         Gradient of the log density at each of n points. Without it central differences of `log_density` take its place:
-        some fifteen evaluations of it a coordinate and draw, accurate to about eight digits where it is smooth. A
+        some eleven evaluations of it a coordinate and draw, accurate to eight digits or more where it is smooth. A
         warning says once what they cost and how accurate they are.
     log_density : callable, (n, d) -> (n,), optional
         Log density up to a constant; used by `check`, and where there is no score.

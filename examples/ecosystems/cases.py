@@ -22,9 +22,8 @@ SCHOOLS = ("Choate", "Deerfield", "Andover", "Exeter", "Hotchkiss", "Lawrencevil
 EFFECTS = np.array([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0])
 ERRORS = np.array([15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0])
 
-COUNTS = np.array(
-    [12, 30, 8]
-)  # of three kinds; with a uniform prior their shares have the posterior Dirichlet(13, 31, 9)
+# of three kinds; with a uniform prior their shares have the posterior Dirichlet(13, 31, 9)
+COUNTS = np.array([12, 30, 8])
 
 LEVEL = 0.01  # below which draws are said not to come from the target
 

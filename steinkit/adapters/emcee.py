@@ -55,8 +55,8 @@ def from_emcee(
     names : sequence of str, optional
         Of the d coordinates; the sampler's `parameter_names` if not given.
     score : callable, (n, d) -> (n, d), optional
-        Gradient of the log density; by central differences if not given, at 10 to 100 evaluations a draw and
-        coordinate.
+        Gradient of the log density; by central differences if not given, some eleven evaluations a draw and
+        coordinate, more where it is hardly smooth.
     bounds : array_like, shape (d, 2), optional
         Of the support. Needed where the log density becomes -inf next to the draws.
     label : str

@@ -43,8 +43,9 @@ def from_nutpie(trace: Any, model: Any = None) -> tuple[Target, Sample]:
     Target
         That of `from_pymc`, where the model is given.
     Sample
-        The stored draws with the stored gradients as scores, if there are any, named as `from_pymc` names them; where
-        what was stored does not tell the variables apart, as of Stan's models, by nutpie's own names.
+        The stored draws with the stored gradients as scores, if there are any, named as `from_pymc` names them; but
+        without the model an interval's is ``unconstrained p``, since one end may be open, and where what was stored
+        does not tell the variables apart, as of Stan's models, names are nutpie's own.
 
     Raises
     ------

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from steinkit.adapters.stored_scores import check_stored, target_at_draws
+from steinkit.containers.messages import listed
 from steinkit.containers.reading import as_sample
 from steinkit.errors import InputError, UsageError
 from steinkit.files import read_sample
@@ -49,8 +50,9 @@ def from_cmdstan(draws: Any, gradients: _Path | Sequence[_Path] | None = None) -
     Raises
     ------
     InputError
-        If a file holds no gradients, if there are not as many as draws, or if they are not those of the log densities
-        stored with them, as when the draws are not unconstrained.
+        If a file holds no gradients, if there are not as many as draws or for other coordinates, or if they are not
+        those of the log densities stored with them. Constrained draws of a few of many coordinates are not told from
+        unconstrained ones.
 
     Examples
     --------
@@ -88,8 +90,7 @@ def _log_prob(draws: Any, files: list[str]) -> tuple[Sample, Floats]:
     sample = _unconstrained(draws, names)
     if len(sample) != len(values):
         raise InputError(f"there are {len(sample)} draws and gradients of {len(values)}; give the draws of these files")
-    called = tuple(f"unconstrained {name}" for name in names)
-    return sample.with_columns(names=called, scores=values[:, 1:]), values[:, 0]
+    return sample.with_columns(names=tuple(map(_called, names)), scores=values[:, 1:]), values[:, 0]
 
 
 def _unconstrained(draws: Any, names: list[str]) -> Sample:
@@ -103,11 +104,27 @@ def _unconstrained(draws: Any, names: list[str]) -> Sample:
             )
         draws = _params_r(draws)
     sample = as_sample(draws)
-    if not sample.has_default_names and set(names) <= set(sample.names):
-        sample = sample.select(names)
+    if not sample.has_default_names:
+        return sample.select(_matching(sample.names, names))
     if sample.dim != len(names):
         raise InputError(f"the draws have {sample.dim} coordinates and the gradients {len(names)}: {', '.join(names)}")
     return sample
+
+
+def _matching(found: Sequence[str], names: list[str]) -> list[str]:
+    """The coordinates of draws that gradients are given for, by their names or by those that we give them."""
+    for wanted in (names, list(map(_called, names))):
+        if set(wanted) <= set(found):
+            return wanted
+    missing = next(name for name in names if name not in found)
+    raise InputError(
+        f"the gradients are of {listed(names)}, and the draws have no {missing!r}; they are of {listed(found)}: name "
+        "them so, or give them as an array in the order of the gradients"
+    )
+
+
+def _called(name: str) -> str:
+    return f"unconstrained {name}"
 
 
 def _params_r(file: _Path) -> Floats:

@@ -110,7 +110,11 @@ def test_gradients_of_log_prob_belong_to_draws_of_their_own(tmp_path):
     points = unconstrained()
     gradients = write(tmp_path / "log_prob.csv", log_prob_csv(points))
     given = write(tmp_path / "unconstrained.json", json.dumps({"params_r": points.tolist()}))
-    for draws in (given, points, sk.Sample(points=points[:, ::-1], names=["tau[1]", "mu"])):
+    turned = [
+        sk.Sample(points=points[:, ::-1], names=names)
+        for names in (["tau[1]", "mu"], ["unconstrained tau[1]", "unconstrained mu"])
+    ]
+    for draws in (given, points, *turned):
         target, sample = sk.from_cmdstan(draws, gradients)
         assert sample.names == ("unconstrained mu", "unconstrained tau[1]")
         np.testing.assert_array_equal(sample.points, points)
@@ -124,6 +128,8 @@ def test_what_does_not_belong_together(tmp_path):
         sk.from_cmdstan(points[1:], gradients)
     with pytest.raises(sk.InputError, match=r"the draws have 1 coordinates and the gradients 2: mu, tau\[1\]"):
         sk.from_cmdstan(points[:, 0], gradients)
+    with pytest.raises(sk.InputError, match=r"are of \"mu\", \"tau\[1\]\", and the draws have no 'tau\[1\]'"):
+        sk.from_cmdstan(sk.Sample(points=points, names=["mu", "sigma"]), gradients)
     with pytest.raises(sk.InputError, match="not those of the stored log densities"):
         sk.from_cmdstan(points[::-1], gradients)
     with pytest.raises(sk.InputError, match=r"holds gradients, and not the draws .* from_cmdstan\(draws, gradients\)"):

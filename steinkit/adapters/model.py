@@ -21,6 +21,7 @@ from steinkit.errors import InputError, MissingDependencyError, did_you_mean
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 
+_SUM = 1e-5  # by which the entries of a simplex may miss one: what single precision leaves
 _CHECKED = 5  # draws at which what a model says is compared with something else
 
 # What an unconstrained coordinate is called, by the space that it comes from; coordinates of others keep their name.
@@ -129,6 +130,9 @@ class Model:
         given = read_draws(draws, dims=dims, shapes={each.name: each.shape for each in self.parameters})
         found = {each.name: self._draws_of(each, given) for each in self.parameters}
         names = self._names({name: variable.labels for name, variable in found.items()})
+        for each in self.parameters:
+            if each.space == "simplex":
+                _require_simplex(found[each.name])
         points = self.unconstrain({name: variable.rows.astype(np.float64) for name, variable in found.items()})
         self._require_inside(points, names, found)
         kept = {name: getattr(given, name) for name in ("weights", "cost", "chain", "draw")}
@@ -166,7 +170,8 @@ class Model:
                 f"{name} has shape {parameter.shape} in {self.label}; its draws have shape {variable.shape}: were they "
                 "made by another model, or with other data?"
             )
-        if parameter.labels is None or (variable.is_numbered and not variable.has_labels(parameter.labels)):
+        numbered = variable.is_numbered and not variable.has_labels(parameter.labels or ())
+        if parameter.labels is None or name in given.unlabelled or numbered:
             return variable  # which nobody labelled: it goes by position
         return variable.in_order(parameter.labels)
 
@@ -182,6 +187,18 @@ class Model:
             f"draw {row + 1} of {parameter.name} is {value}, where {names[column]!r} is {points[row, column]} "
             f"({len(np.unique(bad[:, 0]))} such draws): it lies outside of the model's support ({parameter.space}), or "
             "on its edge; drop it"
+        )
+
+
+def _require_simplex(variable: Variable) -> None:
+    """Refuse draws whose entries do not sum to one, of which a transform by ratios takes no notice."""
+    off = np.abs(variable.rows.sum(axis=-1, dtype=np.float64) - 1.0).reshape(len(variable.rows), -1).max(axis=1)
+    if (off > _SUM).any():
+        row = int((off > _SUM).argmax())
+        raise InputError(
+            f"draw {row + 1} of {variable.name} is {variable.rows[row].tolist()}, whose entries do not sum to 1 "
+            f"({int((off > _SUM).sum())} such draws): it lies outside of the model's support (simplex); were the draws "
+            "rounded, or made by another model?"
         )
 
 

@@ -118,6 +118,7 @@ def from_mapping(
         read=lambda name: arrays[name].reshape(*shape, *own[name]),
         chain=chain,
         draw=draw,
+        unlabelled=tuple(arrays),
     )
 
 

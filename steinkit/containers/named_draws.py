@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,8 @@ class NamedDraws:
     chain, draw : ndarray of int, shape (chains * draws,), optional
         Labels of each draw.
     weights, cost : ndarray, shape (chains * draws,), optional
+    unlabelled : collection of str
+        The parameters whose labels are positions that nobody gave; a model's labels are theirs by position.
     """
 
     source: str
@@ -42,6 +44,7 @@ class NamedDraws:
     draw: NDArray[Any] | None = None
     weights: NDArray[Any] | None = None
     cost: NDArray[Any] | None = None
+    unlabelled: Collection[str] = ()
 
     def variable(self, name: str) -> Variable:
         """The draws of one parameter.

@@ -6,7 +6,7 @@ stacked of the two. Everything else of a dataset is left alone. xarray itself is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ _OF_A_DRAW = ("weight", "cost")
 
 def is_xarray(draws: Any) -> bool:
     """Whether an object is an InferenceData, DataTree, Dataset or DataArray."""
-    return is_tree(draws) or hasattr(draws, "data_vars") or _is_array(draws)
+    return is_tree(draws) or isinstance(getattr(draws, "data_vars", None), Mapping) or _is_array(draws)
 
 
 def is_tree(draws: Any) -> bool:
@@ -78,6 +78,7 @@ def from_dataset(dataset: Any, source: str) -> NamedDraws:
         draw=draw if "draw" in kept else None,
         weights=beside.get("weight"),
         cost=beside.get("cost"),
+        unlabelled=[str(name) for name in names if _is_unlabelled(dataset, name, lead)],
     )
 
 
@@ -164,6 +165,12 @@ def _labels(dataset: Any, name: Any, lead: Sequence[str]) -> Labels:
     labels = tuple(_along(dataset, dim) if dim in dataset.coords else positions([array.sizes[dim]])[0] for dim in own)
     names = indexed("", labels)
     return labels if len(set(names)) == len(names) else positions([array.sizes[dim] for dim in own])
+
+
+def _is_unlabelled(dataset: Any, name: Any, lead: Sequence[str]) -> bool:
+    """Whether nobody labelled a variable's own axes: they have no coordinates, or those that ArviZ counts by itself."""
+    own = [dim for dim in dataset[name].dims if dim not in lead]
+    return all(dim not in dataset.coords or dim == f"{name}_dim_{k}" for k, dim in enumerate(own))
 
 
 def _along(dataset: Any, dim: Any) -> tuple[str, ...]:

@@ -440,3 +440,32 @@ def test_draws_of_another_model_are_refused():
         sk.from_pymc(schools(), {name: draws[name] for name in ("mu", "theta")})
     with pytest.raises(InputError, match="outside of the model's support"):
         sk.from_pymc(schools(), draws | {"tau": -draws["tau"]})
+
+
+def test_numbers_as_labels_are_not_taken_for_positions():
+    xarray = pytest.importorskip("xarray")
+    with pm.Model(coords={"group": [1, 0]}) as model:
+        pm.Normal("x", 0.0, 1.0, dims="group")
+    x = np.random.default_rng(8).normal(size=(1, 30, 2))
+    counted = xarray.Dataset({"x": (("chain", "draw", "x_dim_0"), x)}, coords={"x_dim_0": [0, 1]})  # as ArviZ counts
+    for unlabelled in ({"x": x}, counted, counted.drop_vars("x_dim_0")):
+        sample = sk.from_pymc(model, unlabelled)[1]
+        assert sample.names == ("x[1]", "x[0]")
+        np.testing.assert_array_equal(sample.points, x[0])
+    labelled = counted.rename({"x_dim_0": "group"})
+    np.testing.assert_array_equal(sk.from_pymc(model, labelled)[1].points, x[0, :, ::-1])
+
+
+def test_a_simplex_sums_to_one():
+    with pm.Model() as model:
+        pm.Dirichlet("w", np.ones(3))
+    w = np.random.default_rng(8).dirichlet(np.ones(3), size=30)
+    sk.from_pymc(model, {"w": w.astype(np.float32)})
+    w[4] *= 1.3  # whose ratios are those of a simplex
+    with pytest.raises(InputError, match=r"draw 5 of w is .*do not sum to 1 \(1 such draws\)"):
+        sk.from_pymc(model, {"w": w})
+
+
+def test_a_model_is_no_draws():
+    with pytest.raises(InputError, match="an object of xarray or ArviZ; received Model"):
+        sk.from_pymc(schools(), schools())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import traceback
 from collections.abc import Callable
 
@@ -10,6 +11,8 @@ from numpy.typing import ArrayLike
 
 from steinkit.errors import InputError, SteinkitError
 from steinkit.sample import Floats
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 Vectorised = Callable[[Floats], ArrayLike]
 
@@ -51,6 +54,7 @@ def call_checked(function: Vectorised, points: Floats, shape: tuple[int, ...], w
 
 def described(error: Exception) -> str:
     """What a user's function raised, and where in it."""
-    frames = traceback.extract_tb(error.__traceback__)[1:]  # the first is our own call
+    others = [each for each in traceback.extract_tb(error.__traceback__) if not each.filename.startswith(_PACKAGE)]
+    frames = [each for each in others if "site-packages" not in each.filename] or others
     place = f" at {frames[0].filename}, line {frames[0].lineno}" if frames else ""
     return f"{type(error).__name__}{place}: {error}"

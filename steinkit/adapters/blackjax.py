@@ -14,7 +14,7 @@ import numpy as np
 from steinkit.adapters.model import check, refuse_discrete
 from steinkit.adapters.stored_scores import check_stored, compare_stored, target_at_draws
 from steinkit.containers.arrays import require_dims
-from steinkit.errors import InputError
+from steinkit.errors import InputError, UsageError
 from steinkit.jax_functions import TreeCoordinates, jax_module
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
@@ -61,6 +61,11 @@ def from_blackjax(
     >>> target, sample = sk.from_blackjax(logdensity, states)  # doctest: +SKIP
     """
     dims = require_dims(dims) or ("draw",)
+    if logdensity is not None and not callable(logdensity):
+        raise UsageError(
+            "from_blackjax takes the log density, a function, and then the states; received "
+            f"{type(logdensity).__name__}"
+        )
     positions = getattr(states, "position", states)
     tree = TreeCoordinates.of(positions, lead=len(dims))
     leaves = jax_module().tree_util.tree_leaves(positions)

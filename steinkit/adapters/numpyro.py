@@ -17,7 +17,7 @@ import numpy as np
 from steinkit.adapters.model import Model, Parameter, imported, refuse_discrete
 from steinkit.adapters.numpyro_plates import likelihood_plate, posterior_of_plate, with_plates
 from steinkit.adapters.stored_scores import check_stored, compare_stored, target_at_draws
-from steinkit.errors import InputError
+from steinkit.errors import InputError, SteinkitError, UsageError
 from steinkit.jax_functions import TreeCoordinates, double_precision, fresh, jax_module, vectorised
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
@@ -83,10 +83,14 @@ def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **
 def numpyro_model(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Model:
     """What a NumPyro model says of its posterior: see `from_numpyro`, which also binds draws to it."""
     distributions = imported("numpyro.distributions", "NumPyro", "numpyro")
+    if not callable(model):
+        raise UsageError(
+            f"from_numpyro takes the model, a function, and then its draws; received {type(model).__name__}"
+        )
     label = f"NumPyro model {_name(model)}"
     args, kwargs = fresh((args, kwargs))
     with double_precision():
-        model, trace = _traced(model, args, kwargs)
+        model, trace = _run(model, args, kwargs, label)
         sites = {name: site for name, site in trace.items() if site["type"] == "sample" and not site["is_observed"]}
         refuse_discrete([name for name, site in sites.items() if site["fn"].support.is_discrete], label)
         fixed = [name for name, site in sites.items() if isinstance(site["fn"], distributions.Delta)]
@@ -194,6 +198,19 @@ def _traced(model: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Callable
         return handlers.seed(handlers.substitute(model, data=given), 0)(*args, **kwargs)
 
     return with_plates(prepared, {}), trace
+
+
+def _run(model: Callable[..., Any], args: Any, kwargs: Any, label: str) -> tuple[Callable[..., Any], Mapping[str, Any]]:
+    """What `_traced` returns; InputError if the model does not take the arguments, or fails with them."""
+    try:
+        return _traced(model, args, kwargs)
+    except SteinkitError:
+        raise
+    except Exception as error:  # whatever a user's model raises
+        raise InputError(
+            f"{label} cannot be run with the arguments given: {type(error).__name__}: {error}; its arguments follow "
+            "the draws, from_numpyro(model, draws, *args, **kwargs)"
+        ) from error
 
 
 def _space(support: Any) -> str:

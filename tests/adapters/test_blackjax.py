@@ -148,3 +148,13 @@ def test_a_run_of_blackjax_itself():
     assert sk.verdict(sample[100:], target).p > 0.01
     _, stored = sk.from_blackjax(None, run)
     np.testing.assert_allclose(stored.scores, target.score(sample.points), rtol=1e-3, atol=1e-3)
+
+
+def test_a_log_density_is_a_function():
+    with pytest.raises(sk.UsageError, match=r"the log density, a function, and then the states; received State"):
+        sk.from_blackjax(states((5,)), logdensity)
+
+
+def test_an_error_of_the_log_density_is_placed_in_its_own_file():
+    with pytest.raises(sk.InputError, match=r"raised KeyError at .*test_blackjax\.py, line .*no_such_thing"):
+        sk.from_blackjax(lambda position: position["no_such_thing"], states((5,)))

@@ -457,3 +457,11 @@ def test_a_function_is_a_model_if_it_samples(np_):
     assert has_sites(two_normals)
     assert not has_sites(schools)
     assert not has_sites(lambda: 3)
+
+
+def test_a_model_that_cannot_be_run_is_told_of(np_):
+    draws = some_schools()
+    with pytest.raises(sk.InputError, match=r"NumPyro model schools cannot be run .*TypeError: .*follow the draws"):
+        sk.from_numpyro(schools, draws)
+    with pytest.raises(sk.UsageError, match="takes the model, a function, and then its draws; received dict"):
+        sk.from_numpyro(draws, schools)

@@ -97,7 +97,9 @@ class DifferenceScore:
             return self._log_density(places)
 
         gradient, uncertainty = numerical_gradient(counted, points, self._bounds)
-        size = np.maximum(np.abs(gradient), np.nanmedian(np.abs(gradient), axis=0)) if len(points) else gradient
+        if np.isnan(gradient).any():
+            return gradient  # which is told of by its draw
+        size = np.maximum(np.abs(gradient), np.median(np.abs(gradient), axis=0)) if len(points) else gradient
         with np.errstate(divide="ignore", invalid="ignore"):
             error = np.where(size > 0.0, uncertainty / size, 0.0)
         self._say(evaluations, error)

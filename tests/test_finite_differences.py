@@ -161,8 +161,10 @@ class TestScoreWithoutAScoreFunction:
         with pytest.raises(sk.UsageError, match="there is nothing to check"):
             target.check([[0.0]])
 
-    @pytest.mark.filterwarnings("ignore::steinkit.SteinkitWarning")
     def test_a_draw_where_it_cannot_be_had_is_named(self):
         target = sk.Target(log_density=lambda x: np.where(np.abs(x[:, 0]) < 1.0, 0.0, -np.inf), dim=1)
         with pytest.raises(sk.InputError, match="the score at draw 2 is nan"):
             target.score([[0.5], [3.0]])
+        nowhere = sk.Target(log_density=lambda x: np.full(len(x), np.nan), dim=1)
+        with pytest.raises(sk.InputError, match="the score at draw 1 is nan"):
+            nowhere.score([[0.5], [3.0]])

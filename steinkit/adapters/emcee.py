@@ -68,6 +68,8 @@ def from_emcee(
 
     Raises
     ------
+    UsageError
+        If `discard` or `thin` are no counts.
     InputError
         If the sampler has not run, if its function gives other values than it stored, if the support ends next to the
         draws and no bounds say where, or if `score` is not the gradient of the log density.
@@ -97,6 +99,8 @@ def _stored(sampler: Any, discard: int, thin: int) -> tuple[Floats, Floats]:
             f"an emcee.EnsembleSampler is wanted; received {type(sampler).__name__}. Of a backend alone make a Sample "
             "of get_chain().transpose(1, 0, 2), and give a target"
         )
+    _require_whole(discard, "discard", 0)
+    _require_whole(thin, "thin", 1)
     try:
         chain = np.asarray(sampler.get_chain(discard=discard, thin=thin), dtype=np.float64)
         stored = np.asarray(sampler.get_log_prob(discard=discard, thin=thin), dtype=np.float64)
@@ -107,6 +111,12 @@ def _stored(sampler: Any, discard: int, thin: int) -> tuple[Floats, Floats]:
             f"no step is left of {sampler.iteration} after discard={discard} and thin={thin}; take smaller ones"
         )
     return chain, stored
+
+
+def _require_whole(value: Any, name: str, least: int) -> None:
+    """A negative ``discard`` would leave nothing but the last steps."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise UsageError(f"{name} is a number of steps, {least} or more; received {value!r}")
 
 
 def _log_density(sampler: Any) -> Callable[[Floats], Floats]:

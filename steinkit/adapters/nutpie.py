@@ -19,7 +19,8 @@ from steinkit.adapters.stored_scores import check_stored, require_same_scores, t
 from steinkit.containers.named_draws import NamedDraws
 from steinkit.containers.reading import read_draws
 from steinkit.containers.variables import Labels
-from steinkit.errors import InputError
+from steinkit.containers.xarray_objects import is_tree
+from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 
@@ -106,7 +107,15 @@ def _of_model(
 
 def _stats(trace: Any, wanted: tuple[str, ...]) -> NamedDraws:
     """The statistics of a trace; InputError if some that are needed were not stored."""
-    stats = read_draws(trace, group="sample_stats")
+    if not is_tree(trace):
+        raise UsageError(
+            "from_nutpie takes the InferenceData or DataTree that nutpie.sample returned, and then the model; received "
+            f"{type(trace).__name__}"
+        )
+    try:
+        stats = read_draws(trace, group="sample_stats")
+    except InputError as error:
+        raise InputError(f"{error}; nutpie's own trace is wanted, or else from_pymc(model, trace)") from None
     missing = [name for name in wanted if name not in stats.labels]
     if missing:
         raise InputError(

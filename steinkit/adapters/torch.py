@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from steinkit.adapters.model import Model, Parameter, as_floats, check, imported, refuse_discrete
 from steinkit.containers.arrays import require_dims
 from steinkit.containers.reading import as_sample
+from steinkit.containers.xarray_objects import is_xarray
 from steinkit.errors import InputError, SteinkitError, UsageError, did_you_mean
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
@@ -79,6 +80,13 @@ def from_torch(
     ... # doctest: +SKIP
     """
     torch = imported("torch", "PyTorch", "torch")
+    if constraints is not None and not isinstance(constraints, Mapping):
+        raise UsageError(f"constraints is a dict, a constraint a parameter; received {type(constraints).__name__}")
+    if is_xarray(draws):
+        raise UsageError(
+            f"from_torch takes tensors or arrays; received {type(draws).__name__}: hand over a dict of the "
+            'parameters\' arrays, {"tau": posterior["tau"].values, ...}, with dims=("chain", "draw")'
+        )
     function = log_density if callable(log_density) else getattr(log_density, "log_prob", None)
     if function is None:
         raise UsageError(
@@ -323,7 +331,9 @@ def _tensor(torch: Any, values: Any, what: str) -> Any:
     try:
         return values.detach() if torch.is_tensor(values) else torch.as_tensor(np.asarray(values))
     except TypeError as error:
-        raise InputError(f"{what} must be a tensor, or an array of numbers; received {error}") from None
+        raise InputError(
+            f"{what} must be a tensor, or an array of numbers; received {type(values).__name__} ({error})"
+        ) from None
 
 
 def _require_common(tensors: Mapping[str, Any], lead: int) -> None:

@@ -165,3 +165,9 @@ def test_a_sampler_of_the_package_with_names_and_blobs():
     sampler.run_mcmc(gaussian_chain(1)[0], 20)
     target, sample = sk.from_emcee(sampler)
     np.testing.assert_allclose(target.score(sample.points), -sample.points, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize(("option", "value"), [("discard", -1), ("discard", 0.5), ("thin", 0), ("thin", "2")])
+def test_steps_are_counted_by_whole_numbers(option, value):
+    with pytest.raises(sk.UsageError, match=f"{option} is a number of steps.*received {value!r}"):
+        sk.from_emcee(StandIn(gaussian, gaussian_chain()), **{option: value})

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.errors import InputError
+from steinkit.errors import InputError, UsageError
 
 xarray = pytest.importorskip("xarray")
 
@@ -134,3 +134,13 @@ def test_with_the_model_its_own_order_and_score():
         pm.Normal("theta", shape=3)
     with pytest.raises(InputError, match="stored 4 coordinates and the model has 3; 'tau_log__' is on one side only"):
         sk.from_nutpie(stored, other)
+
+
+def test_what_is_no_trace_of_nutpie():
+    with pytest.raises(
+        UsageError, match=r"takes the InferenceData or DataTree that nutpie\.sample returned.*received dict"
+    ):
+        sk.from_nutpie({"x": np.zeros(5)})
+    other = xarray.DataTree.from_dict({"posterior": xarray.Dataset({"x": (("chain", "draw"), np.zeros((1, 5)))})})
+    with pytest.raises(InputError, match=r'no group "sample_stats".*from_pymc\(model, trace\)'):
+        sk.from_nutpie(other)

@@ -225,3 +225,14 @@ def test_draws_that_are_not_finite_or_outside(torch):
         )
     with pytest.raises(sk.UsageError, match=r"no draws of 'tua'; did you mean \"?'?tau"):
         sk.from_torch(lambda draw: -draw["tau"], {"tau": torch.ones(3)}, constraints={"tua": constraints.positive})
+
+
+def test_arguments_of_another_type_are_told_of(torch):
+    draws = {"tau": torch.ones(4)}
+    with pytest.raises(sk.UsageError, match="constraints is a dict, a constraint a parameter; received list"):
+        sk.from_torch(lambda p: p["tau"], draws, constraints=["tau"])
+    dataset = pytest.importorskip("xarray").Dataset({"tau": (("chain", "draw"), np.ones((2, 4)))})
+    with pytest.raises(sk.UsageError, match="received Dataset: hand over a dict"):
+        sk.from_torch(lambda p: p["tau"], dataset)
+    with pytest.raises(sk.InputError, match="array of numbers; received NoneType"):
+        sk.from_torch(lambda x: x.sum(), None)

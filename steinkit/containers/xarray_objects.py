@@ -168,9 +168,16 @@ def _labels(dataset: Any, name: Any, lead: Sequence[str]) -> Labels:
 
 
 def _is_unlabelled(dataset: Any, name: Any, lead: Sequence[str]) -> bool:
-    """Whether nobody labelled a variable's own axes: they have no coordinates, or those that ArviZ counts by itself."""
+    """Whether nobody labelled a variable's own axes: they have no coordinates, or those that ArviZ counts by itself.
+
+    Those counted in another order were put into it since, and are labels.
+    """
     own = [dim for dim in dataset[name].dims if dim not in lead]
-    return all(dim not in dataset.coords or dim == f"{name}_dim_{k}" for k, dim in enumerate(own))
+    return all(
+        dim not in dataset.coords
+        or (dim == f"{name}_dim_{k}" and np.array_equal(dataset[dim].values, np.arange(dataset.sizes[dim])))
+        for k, dim in enumerate(own)
+    )
 
 
 def _along(dataset: Any, dim: Any) -> tuple[str, ...]:

@@ -175,3 +175,11 @@ def test_inference_data_of_arviz():
     frame = sk.as_sample(data.to_dataframe(groups=["posterior"]))
     assert frame.names == sample.names
     np.testing.assert_array_equal(frame.points, sample.points)
+
+
+def test_positions_in_another_order_are_labels():
+    """As after `isel`: an axis that ArviZ counted by itself and that somebody then turned round."""
+    counted = xarray.Dataset({"theta": (("chain", "draw", "theta_dim_0"), np.zeros((2, 5, 3)))})
+    counted = counted.assign_coords(theta_dim_0=[0, 1, 2])
+    assert list(read_draws(counted).unlabelled) == ["theta"]
+    assert not read_draws(counted.isel(theta_dim_0=[2, 0, 1])).unlabelled

@@ -171,8 +171,10 @@ class Model:
                 "made by another model, or with other data?"
             )
         numbered = variable.is_numbered and not variable.has_labels(parameter.labels or ())
-        if parameter.labels is None or name in given.unlabelled or numbered:
-            return variable  # which nobody labelled: it goes by position
+        if name in given.unlabelled:
+            return variable.in_order(positions(variable.shape))
+        if parameter.labels is None or numbered:
+            return variable  # it goes by position
         return variable.in_order(parameter.labels)
 
     def _require_inside(self, points: Floats, names: tuple[str, ...], found: Mapping[str, Variable]) -> None:

@@ -105,7 +105,7 @@ def choose(names: Sequence[str], columns: Sequence[str] | None, source: str) -> 
     """
     if columns is None:
         return list(range(len(names)))
-    if isinstance(columns, str) or not columns:
+    if isinstance(columns, str) or not isinstance(columns, Sequence) or not columns:
         raise UsageError(f'columns must be a list of coordinate names such as ["{names[0]}"]; received {columns!r}')
     chosen: list[str] = []
     for name in columns:

@@ -47,6 +47,8 @@ def from_xarray(draws: Any, group: str) -> NamedDraws:
         If a group is named of what has none.
     """
     kind = type(draws).__name__
+    if not isinstance(group, str):
+        raise UsageError(f'group= is the name of a group, such as "posterior"; received {group!r}')
     if is_tree(draws):
         return from_dataset(_group_of(draws, group), f"group {group} of the {kind}")
     if group != "posterior":
@@ -170,12 +172,12 @@ def _labels(dataset: Any, name: Any, lead: Sequence[str]) -> Labels:
 def _is_unlabelled(dataset: Any, name: Any, lead: Sequence[str]) -> bool:
     """Whether nobody labelled a variable's own axes: they have no coordinates, or those that ArviZ counts by itself.
 
-    Those counted in another order were put into it since, and are labels.
+    Where these stand in another order, somebody put them into it since: they still count positions.
     """
     own = [dim for dim in dataset[name].dims if dim not in lead]
+    counted = positions([dataset.sizes[dim] for dim in own])
     return all(
-        dim not in dataset.coords
-        or (dim == f"{name}_dim_{k}" and np.array_equal(dataset[dim].values, np.arange(dataset.sizes[dim])))
+        dim not in dataset.coords or (dim == f"{name}_dim_{k}" and sorted(_along(dataset, dim)) == sorted(counted[k]))
         for k, dim in enumerate(own)
     )
 

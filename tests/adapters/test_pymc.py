@@ -452,6 +452,7 @@ def test_numbers_as_labels_are_not_taken_for_positions():
         sample = sk.from_pymc(model, unlabelled)[1]
         assert sample.names == ("x[1]", "x[0]")
         np.testing.assert_array_equal(sample.points, x[0])
+    np.testing.assert_array_equal(sk.from_pymc(model, counted.isel(x_dim_0=[1, 0]))[1].points, x[0])
     labelled = counted.rename({"x_dim_0": "group"})
     np.testing.assert_array_equal(sk.from_pymc(model, labelled)[1].points, x[0, :, ::-1])
 

@@ -177,9 +177,16 @@ def test_inference_data_of_arviz():
     np.testing.assert_array_equal(frame.points, sample.points)
 
 
-def test_positions_in_another_order_are_labels():
+def test_positions_in_another_order_are_still_positions():
     """As after `isel`: an axis that ArviZ counted by itself and that somebody then turned round."""
     counted = xarray.Dataset({"theta": (("chain", "draw", "theta_dim_0"), np.zeros((2, 5, 3)))})
     counted = counted.assign_coords(theta_dim_0=[0, 1, 2])
     assert list(read_draws(counted).unlabelled) == ["theta"]
-    assert not read_draws(counted.isel(theta_dim_0=[2, 0, 1])).unlabelled
+    assert list(read_draws(counted.isel(theta_dim_0=[2, 0, 1])).unlabelled) == ["theta"]
+    assert not read_draws(counted.assign_coords(theta_dim_0=[5, 3, 4])).unlabelled
+
+
+def test_a_group_is_named_by_text():
+    tree = xarray.DataTree.from_dict({"posterior": xarray.Dataset({"x": ("draw", np.zeros(5))})})
+    with pytest.raises(sk.UsageError, match=r"name of a group.*received 3"):
+        sk.as_sample(tree, group=3)

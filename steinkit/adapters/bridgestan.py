@@ -65,6 +65,8 @@ def is_bridgestan(model: Any) -> bool:
 
 def bridgestan_model(model: Any) -> Model:
     """What BridgeStan says of a Stan program and its data."""
+    if isinstance(model, type):
+        raise UsageError(f"a model is wanted, {model.__name__}(...) with its data; received the class {model.__name__}")
     if not is_bridgestan(model):
         missing = [name for name in _METHODS if not _has(model, name)]
         raise UsageError(

@@ -213,3 +213,8 @@ def test_objects_without_the_methods():
 )
 def test_names_of_entries(entry, parameter, index):
     assert parameter_of(entry) == (parameter, index)
+
+
+def test_a_class_is_no_model():
+    with pytest.raises(sk.UsageError, match="received the class StandIn"):
+        sk.from_bridgestan(type("StandIn", (), {}), {})

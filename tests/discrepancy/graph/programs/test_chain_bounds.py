@@ -151,6 +151,18 @@ def test_the_box_of_the_last_value_is_met_where_its_taylor_row_holds(sign):
     assert_enough_is_set_aside(form, y)
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_box_of_the_last_value_is_that_of_the_last_node(sign):
+    """The same with a node between, whose box is twice as wide."""
+    points, bounds = np.array([[0.25], [0.5], [0.75]]), np.array([[0.0, 1.0]])
+    factors, weights = SteinFactors.of((1.0, 1.0, 8.0)), np.array([0.25, 0.25, 0.5])
+    scores = np.array([[1.0], [1.0], [2.0]])
+    form = ChainProgram(SteinProgram(points, scores, weights, sorted_graph(points), factors, bounds))
+    y = sign * np.array([1.0, 0.0, -0.5, 0.0, -0.5, 1.0])
+    assert function_of(form, fractions(y)) == fractions(sign * np.array([0.25, 0.375, 0.375, 1.0, 0.5, -1.0]))
+    assert_enough_is_set_aside(form, y)
+
+
 @pytest.mark.parametrize("two_bounds", [False, True])
 @pytest.mark.parametrize("seed", range(20))
 def test_the_upper_bound_is_the_cost_of_its_dual_point(seed, two_bounds):

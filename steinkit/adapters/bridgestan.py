@@ -73,6 +73,8 @@ def bridgestan_model(model: Any) -> Model:
             f"a bridgestan.StanModel is wanted, or an object with its methods; {type(model).__name__} lacks "
             f"{', '.join(missing)}"
         )
+    if not len(model.param_unc_names()):
+        raise InputError("the Stan model has no parameters; nothing was inferred")
     found = _parameters(model)
     back = np.argsort(found.order)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from steinkit.adapters.model import Model
 from steinkit.adapters.recognition import as_model
-from steinkit.errors import InputError, UsageError, did_you_mean
+from steinkit.errors import InputError, SteinkitError, UsageError, did_you_mean
 from steinkit.target import Target
 
 _MODULE_NAME = "steinkit_user_code"
@@ -136,15 +136,14 @@ def _explained(path: Path) -> Iterator[None]:
 def _as_target(found: Any, path: Path, reference: str) -> Target | Model:
     if isinstance(found, Target):
         return found
-    with _explained(path):
-        model = as_model(found)
+    model = _model(found, path, reference)
     if model is not None:
         return model
     required = _required_parameters(found)
     if required == 0:
         with _explained(path):
             made = found()
-            returned = made if isinstance(made, Target) else as_model(made)
+        returned = made if isinstance(made, Target) else _model(made, path, reference)
         if returned is not None:
             return returned
         raise UsageError(f"{reference} must return a steinkit.Target, or {_MODELS}; it returned {type(made).__name__}")
@@ -155,6 +154,16 @@ def _as_target(found: Any, path: Path, reference: str) -> Target | Model:
         f"{reference} must be a steinkit.Target, {_MODELS}, a function without parameters that returns one, or a score "
         f"function (n, d) -> (n, d); it is {what}"
     )
+
+
+def _model(found: Any, path: Path, reference: str) -> Model | None:
+    """The model that an attribute is, if it is one; what keeps it from being scored is said of the reference."""
+    try:
+        with _explained(path):
+            return as_model(found)
+    except InputError as error:
+        cause = error.__context__
+        raise type(cause)(f"{reference}: {cause}") if isinstance(cause, SteinkitError) else error from None
 
 
 def _required_parameters(found: Any) -> int | None:

@@ -130,3 +130,18 @@ def test_references_of_another_form_are_refused(reference):
 def test_a_missing_file_is_reported(tmp_path):
     with pytest.raises(sk.InputError, match="there is no file"):
         load_target(f"{tmp_path / 'none.py'}:target")
+
+
+def test_what_keeps_a_model_from_being_scored_is_said_of_the_reference(tmp_path):
+    path = tmp_path / "model.py"
+    path.write_text(
+        "class Stan:\n"
+        "    def log_density_gradient(self, x): ...\n"
+        "    def param_unconstrain(self, x): ...\n"
+        "    def param_unc_names(self): return []\n"
+        "model = Stan()\n"
+    )
+    with pytest.raises(sk.SteinkitError) as caught:
+        load_target(f"{path}:model")
+    assert str(caught.value).startswith(f"{path}:model: ")
+    assert "Error" not in str(caught.value)

@@ -57,6 +57,12 @@ def ensemble(log_density, start, steps, *, spread=1.0, walkers=40, seed=1, **opt
     return sampler
 
 
+def in_centred_form(sample):
+    points = sample.points.copy()
+    points[:, 2:] = points[:, :1] + np.exp(points[:, 1:2]) * points[:, 2:]
+    return sk.Sample(points=points, chain=sample.chain, draw=sample.draw)
+
+
 def main():
     warnings.filterwarnings("ignore", ".*has no score; finite differences", sk.SteinkitWarning)
     steps = 6000 if settings(__doc__).small else 30000
@@ -74,12 +80,12 @@ def main():
     table.judge(case, target, wrong, right=False)
 
     case = "eight schools, centred"  # the same draws in the other form: no ensemble gets into the funnel
-    moved = sample.points.copy()
-    moved[:, 2:] = moved[:, :1] + np.exp(moved[:, 1:2]) * moved[:, 2:]
     target = sk.Target(log_density=centred, label=case, dim=10)
-    table.judge(case, target, sk.Sample(points=moved, chain=sample.chain, draw=sample.draw))
-    by_hand = centred_score(moved[:, 0], moved[:, 1], moved[:, 2:])
-    table.agree(case, target.score(moved), by_hand, tuple(by_hand))
+    table.judge(case, target, in_centred_form(wrong), right=False)
+    moved = in_centred_form(sample)
+    table.judge(case, target, moved)
+    by_hand = centred_score(moved.points[:, 0], moved.points[:, 1], moved.points[:, 2:])
+    table.agree(case, target.score(moved.points), by_hand, tuple(by_hand))
 
     target, sample = sk.from_emcee(
         ensemble(logistic, np.zeros(3), steps // 2, spread=0.3), discard=steps // 10, thin=steps // 100

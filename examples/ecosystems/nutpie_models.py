@@ -38,6 +38,8 @@ def main():
     trace = traced(schools(centred=False, tau=lambda: pm.HalfNormal("tau", 1.0)), small=small)
     target, sample = sk.from_pymc(schools(centred=False), trace)  # its own gradients belong to the other prior
     table.judge(case, target, sample, right=False)
+    target, sample = sk.from_pymc(schools(centred=True), trace)  # the same draws, by the theta that they made
+    table.judge("the same, centred", target, sample, right=False)
 
     case = "logistic regression and a simplex"
     X, y = logistic_data()

@@ -95,6 +95,11 @@ def hmc(log_density, start, constraints, *, step, draws, chains=20, leaps=16, se
     return {name: value.reshape(chains, len(kept), *value.shape[1:]) for name, value in named.items()}
 
 
+def in_centred_form(draws):
+    mu, tau = draws["mu"], draws["tau"]
+    return {"mu": mu, "tau": tau, "theta": mu[..., None] + tau[..., None] * draws["z"]}
+
+
 def main():
     draws = 2000 if settings(__doc__).small else 20000
     table = Table("torch")
@@ -108,17 +113,14 @@ def main():
     by_hand = non_centred_score(sample.points[:, 0], sample.points[:, 1], sample.points[:, 2:])
     table.agree(case, target.score(sample.points), by_hand, ("mu", "log_tau", "z"))
     table.cost(case, target, sample.points)
-    drawn = hmc(lambda p: non_centred(p, wrong_prior), start, positive, step=0.2, draws=draws)
-    target, sample = sk.from_torch(non_centred, drawn, constraints=positive, dims=chains)
+    wrong = hmc(lambda p: non_centred(p, wrong_prior), start, positive, step=0.2, draws=draws)
+    target, sample = sk.from_torch(non_centred, wrong, constraints=positive, dims=chains)
     table.judge(case, target, sample, right=False)
 
     case = "eight schools, centred"
-    moved = {
-        "mu": right["mu"],
-        "tau": right["tau"],
-        "theta": right["mu"][..., None] + right["tau"][..., None] * right["z"],
-    }
-    target, sample = sk.from_torch(centred, moved, constraints=positive, dims=chains)
+    target, sample = sk.from_torch(centred, in_centred_form(wrong), constraints=positive, dims=chains)
+    table.judge(case, target, sample, right=False)
+    target, sample = sk.from_torch(centred, in_centred_form(right), constraints=positive, dims=chains)
     table.judge(case, target, sample)
     by_hand = centred_score(sample.points[:, 0], sample.points[:, 1], sample.points[:, 2:])
     table.agree(case, target.score(sample.points), by_hand, ("mu", "log_tau", "theta"))

@@ -21,7 +21,6 @@ from steinkit.containers.samplers import (
     is_ensemble,
     is_stan_fit,
 )
-from steinkit.containers.variables import Variable
 from steinkit.containers.xarray_objects import from_xarray, is_xarray
 from steinkit.errors import UsageError
 from steinkit.sample import Sample
@@ -120,18 +119,6 @@ def read_draws(
     """
     named = _named(draws, group, dims, shapes)
     return _by_columns(as_sample(draws, dims=dims), shapes or {}) if named is None else named
-
-
-def read_variables(
-    draws: Any,
-    *,
-    group: str = "posterior",
-    dims: Sequence[str] | None = None,
-    shapes: Mapping[str, tuple[int, ...]] | None = None,
-) -> dict[str, Variable]:
-    """All that `read_draws` finds, in the container's order."""
-    found = read_draws(draws, group=group, dims=dims, shapes=shapes)
-    return {name: found.variable(name) for name in found.labels}
 
 
 def _named(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.containers.reading import read_draws, read_variables
+from steinkit.containers.reading import read_draws
 
 STEPS, WALKERS, RHO = 300, 16, 0.9
 
@@ -120,7 +120,7 @@ def test_a_square_matrix_in_a_dict_is_no_riddle():
 
 def test_the_shapes_of_a_model_tell_chains_from_a_parameters_own_axes():
     array = np.arange(48.0).reshape(2, 6, 4)
-    one = read_variables({"theta": array}, shapes={"theta": (6, 4)})["theta"]
+    one = read_draws({"theta": array}, shapes={"theta": (6, 4)}).variable("theta")
     assert one.values.shape == (1, 2, 6, 4)
     two = read_draws({"theta": array, "lp": np.zeros(3)}, shapes={"theta": (4,)})
     assert two.variable("theta").values.shape == (2, 6, 4)

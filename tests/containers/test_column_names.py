@@ -5,7 +5,7 @@ import pytest
 
 import steinkit as sk
 from steinkit.containers.column_names import entries_of, gather, split
-from steinkit.containers.reading import read_draws, read_variables
+from steinkit.containers.reading import read_draws
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_matrices_come_in_the_order_of_their_indices_whatever_the_order_of_the_c
     sample = sk.Sample(
         [[11.0, 21.0, 12.0, 22.0]], names=("S[1,1]", "S[2,1]", "S[1,2]", "S[2,2]")
     )  # as Stan writes them
-    found = read_variables(sample)["S"]
+    found = read_draws(sample).variable("S")
     np.testing.assert_array_equal(found.rows[0], [[11.0, 12.0], [21.0, 22.0]])
     assert found.is_numbered
 
@@ -45,7 +45,7 @@ def test_matrices_come_in_the_order_of_their_indices_whatever_the_order_of_the_c
 def test_labels_keep_their_order():
     (found,) = gather(["theta[b]", "theta[a]"])
     assert (found.labels, found.columns) == ((("b", "a"),), (0, 1))
-    assert not read_variables(sk.Sample([[1.0, 2.0]], names=("theta[b]", "theta[a]")))["theta"].is_numbered
+    assert not read_draws(sk.Sample([[1.0, 2.0]], names=("theta[b]", "theta[a]"))).variable("theta").is_numbered
 
 
 @pytest.mark.parametrize(

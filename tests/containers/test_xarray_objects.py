@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.containers.reading import read_draws, read_variables
+from steinkit.containers.reading import read_draws
 
 xarray = pytest.importorskip("xarray")
 
@@ -130,7 +130,8 @@ def test_labels_along_every_axis_and_positions_where_they_do_not_tell_entries_ap
 
 
 def test_variables_by_name(posterior):
-    found = read_variables(posterior)
+    given = read_draws(posterior)
+    found = {name: given.variable(name) for name in given.labels}
     assert list(found) == ["mu", "theta", "weight"]
     assert found["theta"].labels == (("b", "a", "c"),)
     np.testing.assert_array_equal(found["theta"].values, THETA)

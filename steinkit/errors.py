@@ -14,11 +14,17 @@ from contextvars import ContextVar
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
+from steinkit.printable import printable
+
 
 class SteinkitError(Exception):
     """Base class of every error that steinkit raises on purpose."""
 
     exit_code = 3
+
+    def __str__(self) -> str:
+        """The message; names in it may come from files, so that control characters are escaped."""
+        return _shown(super().__str__())
 
 
 class UsageError(SteinkitError, ValueError):
@@ -60,6 +66,10 @@ class SolverError(SteinkitError, RuntimeError):
 
 class SteinkitWarning(UserWarning):
     """An answer that comes with a reservation, such as a bracket wider than asked for."""
+
+    def __str__(self) -> str:
+        """The message, control characters of names in it escaped."""
+        return _shown(super().__str__())
 
 
 class Caution(str):
@@ -121,6 +131,11 @@ def reservations(said: Iterable[str]) -> str:
     """How many cautions there are among warnings, to end a repr with; empty if there are none."""
     found = sum(isinstance(each, Caution) for each in said)
     return f", {found} warning{'s' * (found > 1)}" if found else ""
+
+
+def _shown(message: str) -> str:
+    """A message for a terminal; further lines are set in, so that none can be taken for another message."""
+    return printable(message, lines=True).replace("\n", "\n  ")
 
 
 def _levels_to_user() -> int:

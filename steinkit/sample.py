@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from steinkit.describe.display import Displayed, named
 from steinkit.errors import InputError
+from steinkit.printable import printable
 from steinkit.repeats import first_occurrences
 
 Floats = NDArray[np.float64]
@@ -267,7 +268,17 @@ def _names(given: Iterable[str], dim: int) -> tuple[str, ...]:
     names = tuple(map(str, given)) or default_names(dim)
     if len(names) != dim or len(set(names)) != dim:
         raise InputError(f"names must be {dim} different names, one a coordinate; received {list(names)}")
+    require_printable(names)
     return names
+
+
+def require_printable(names: Iterable[str]) -> None:
+    """Refuse names that would do more than be read where they are shown."""
+    for position, name in enumerate(names, 1):
+        if printable(name) != name:
+            raise InputError(
+                f"coordinate {position} is named {printable(name)!r}, with control characters in it; rename it"
+            )
 
 
 def _lay_out(

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from steinkit.errors import InputError, SteinkitError, UsageError
 from steinkit.finite_differences import DifferenceScore, length_scales, numerical_gradient
-from steinkit.sample import Floats, Integers, default_names
+from steinkit.sample import Floats, Integers, default_names, require_printable
 from steinkit.user_functions import Vectorised, call_checked, described
 
 Seed = int | np.random.Generator | None
@@ -85,6 +85,7 @@ class Target:
         self._sampler = sampler
         self.label = label
         self.names = None if names is None else tuple(map(str, names))
+        require_printable(self.names or ())
         if dim is None and self.names is not None:
             dim = len(self.names)
         self.bounds = None if bounds is None else as_bounds(bounds, dim)

@@ -24,6 +24,7 @@ PACKAGES = {
 # that it stands at the bottom and every result can say what it means.
 BASE = {
     "errors",
+    "printable",
     "repeats",
     "sample",
     "containers",
@@ -46,11 +47,12 @@ ALL_MEASURED = BASE | {
     "runtime",
 }
 MAY_IMPORT = {
-    "errors": set(),
-    "describe": {"errors"},
+    "printable": set(),
+    "errors": {"printable"},
+    "describe": {"errors", "printable"},
     "runtime": {"errors"},
     "repeats": set(),
-    "sample": {"errors", "repeats", "describe"},
+    "sample": {"errors", "printable", "repeats", "describe"},
     "containers": {"errors", "sample"},
     "finite_differences": {"errors", "sample"},
     "user_functions": {"errors", "sample"},

@@ -8,6 +8,7 @@ Results go to standard output, progress, warnings and errors to standard error. 
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import signal
 import sys
@@ -23,6 +24,7 @@ from steinkit import __version__
 from steinkit.cli.compare_command import compare
 from steinkit.cli.curve_command import curve
 from steinkit.cli.design_command import design
+from steinkit.cli.outputs import say_aside
 from steinkit.cli.report_command import report
 from steinkit.cli.sample_command import sample
 from steinkit.cli.samplers_command import samplers
@@ -56,22 +58,24 @@ def main() -> NoReturn:
             warnings.simplefilter("ignore", SteinkitWarning)  # commands print what results warn of
             code = commands.main(standalone_mode=False)
     except click.ClickException as error:
-        error.show()
+        shown = io.StringIO()
+        error.show(shown)
+        say_aside(shown.getvalue().rstrip())
         code = error.exit_code
     except SteinkitError as error:
-        click.echo(f"error: {error}", err=True)
+        say_aside(f"error: {error}")
         code = error.exit_code
     except (KeyboardInterrupt, click.Abort) as error:
-        click.echo("interrupted", err=True)
+        say_aside("interrupted")
         code = _INTERRUPTED
         if isinstance(error.__cause__ or error, AbandonedWork):  # click raises Abort from it
             sys.stdout.flush()
             os._exit(code)  # at once: Python would wait for the thread
     except MemoryError:
-        click.echo("error: not enough memory for a sample of this size; take fewer draws", err=True)
+        say_aside("error: not enough memory for a sample of this size; take fewer draws")
         code = SteinkitError.exit_code
     except Exception:  # a defect of ours; Python's own code for it, 1, would read as --fail-above
-        traceback.print_exc()
+        say_aside(traceback.format_exc().rstrip())
         code = _DEFECT
     sys.exit(code or 0)
 

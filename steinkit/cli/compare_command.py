@@ -25,6 +25,7 @@ from steinkit.comparison import ComparedSample, Comparison
 from steinkit.comparison import compare as compare_samples
 from steinkit.describe.numbers import count
 from steinkit.errors import SteinkitError
+from steinkit.printable import printable
 from steinkit.sample import Sample
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
     deliver(
         options,
         {**found.document, "command": command_line()},
-        lambda: f"{count(len(files), 'sample')} against {request.against(judged=judged)}\n\n{found.table()}",
+        lambda: f"{count(len(files), 'sample')} against {printable(request.against(judged=judged))}\n\n{found.table()}",
         lambda: _figure(found),
         found.warnings,
     )

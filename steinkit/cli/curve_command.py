@@ -17,6 +17,7 @@ from steinkit.cli.shared_options import file_options, measure_options, output_op
 from steinkit.curves import Curve
 from steinkit.curves import curve as curve_of
 from steinkit.errors import SolverError, UsageError
+from steinkit.printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -86,7 +87,7 @@ def curve(files: tuple[str, ...], **options: Any) -> int:
     deliver(
         options,
         {"files": list(files), **found.document, "command": command_line()},
-        lambda: f"{', '.join(files)} against {request.against()}\n\n{found.summary()}",
+        lambda: f"{printable(', '.join(files))} against {printable(request.against())}\n\n{found.summary()}",
         lambda: _figure(found),
         (*task.doubts, *renamed, *found.warnings),
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from steinkit.errors import OutputError, UsageError
+from steinkit.printable import printable
 
 _PICTURES = (".png", ".pdf", ".svg")
 
@@ -44,7 +45,7 @@ def is_device(path: str) -> bool:
 def say(text: str) -> None:
     """Print a result on standard output. A reader who has gone, such as ``head``, is no error."""
     try:
-        _echo(text)
+        _echo(printable(text, lines=True))
     except BrokenPipeError:
         sys.stdout = None  # nothing is left to flush at the end
     except OSError as error:
@@ -56,8 +57,13 @@ def say(text: str) -> None:
 
 def warn(text: str) -> None:
     """Print a warning on standard error, if anyone reads it; the result does not depend on it."""
+    say_aside(f"warning: {printable(text)}")
+
+
+def say_aside(text: str) -> None:
+    """Print something on standard error, if anyone reads it; the result does not depend on it."""
     with contextlib.suppress(OSError):
-        click.echo(f"warning: {text}", err=True)
+        click.echo(printable(text, lines=True), err=True)
 
 
 def on_terminal() -> bool:

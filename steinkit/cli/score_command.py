@@ -28,6 +28,7 @@ from steinkit.describe.score import score_text
 from steinkit.errors import InputError, UsageError
 from steinkit.measures import find_measure
 from steinkit.measures.scoring import score_sample
+from steinkit.printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -95,7 +96,7 @@ def score(files: tuple[str, ...], **options: Any) -> int:
     code, doubts = _judged(scores.verdict) if options["fail_if_biased"] is not None else (0, ())
     notes += doubts
     document = as_document(scores, notes)
-    heading = f"{title} against {request.against(judged=scores.verdict is not None)}"
+    heading = printable(f"{title} against {request.against(judged=scores.verdict is not None)}")
     deliver(
         options,
         document,

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from steinkit.cli.documents import as_json
-from steinkit.cli.outputs import on_terminal, say, warn
+from steinkit.cli.outputs import on_terminal, say, say_aside, warn
 from steinkit.sweeps.backends import backend_names
 
 _NOTHING_SCORED = 4
@@ -97,7 +97,7 @@ def sweep(
             )
         except KeyboardInterrupt as interrupt:
             for note in getattr(interrupt, "__notes__", ()):
-                click.echo(note, err=True)
+                say_aside(note)
             raise
     try:
         say(as_json(result.document) if json_output else result.summary())

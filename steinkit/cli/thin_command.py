@@ -12,12 +12,13 @@ from steinkit import __version__
 from steinkit.cli.documents import as_json, sample_document
 from steinkit.cli.named_target import NamedTarget, title_of
 from steinkit.cli.options import bounds_for, units_for
-from steinkit.cli.outputs import say, warn
+from steinkit.cli.outputs import say, say_aside, warn
 from steinkit.cli.request import named_as
 from steinkit.cli.sample_files import SAMPLE_FORMATS, deliver_sample, format_of, require_sample_place
 from steinkit.cli.shared_options import file_options, setting_option, target_options
 from steinkit.measures.ksd import scaled_kernel
 from steinkit.measures.units import units_of_one
+from steinkit.printable import printable
 
 _HELP = """Choose the draws of FILE ('-' for standard input) that together represent a target best. Several FILEs are
 chains of one sample.
@@ -94,8 +95,7 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
     }
     for note in notes:
         warn(note)
-    with contextlib.suppress(OSError):  # the draws do not depend on whether anyone reads of them
-        click.echo(_summary(document), err=True)
+    say_aside(_summary(document))
     if settings["json_output"]:
         say(as_json(document))
 
@@ -106,5 +106,5 @@ def _summary(document: dict[str, Any]) -> str:
     return (
         f"{document['draws']} of {document['sample']['draws']} draws chosen, {document['distinct']} of them different\n"
         f"kernel Stein discrepancy {ksd['before']:.4g} before, {ksd['after']:.4g} after ({ksd['kernel']})\n"
-        f"written to {document['file'] or 'standard output'}"
+        f"written to {printable(document['file'] or 'standard output')}"
     )

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
 
+from steinkit.printable import printable
+
 UNDEFINED = "undefined"
 _NAMED = 3  # of a list, in a sentence
 _BEYOND = 10_000.0  # standard errors, from which more say nothing more
@@ -73,7 +75,8 @@ def listed(names: Sequence[str], *, most: int = _NAMED, of: str = "others") -> s
 
 
 def shortened(name: str, most: int) -> str:
-    """A name with its middle left out where it has too many letters."""
+    """A name as a picture can bear it: control characters escaped, and its middle left out where it is long."""
+    name = printable(name)
     return name if len(name) <= most else f"{name[: most // 2]}…{name[1 - most // 2 :]}"
 
 

@@ -6,13 +6,14 @@ import textwrap
 from collections.abc import Sequence
 
 from steinkit.describe.statement import Statement
+from steinkit.printable import printable
 
 _WIDTH = 100
 
 
 def filled(text: str) -> str:
     """A paragraph of lines as wide as a terminal; a long word, such as a path, is not broken."""
-    return textwrap.fill(text, _WIDTH, break_long_words=False)
+    return textwrap.fill(printable(text), _WIDTH, break_long_words=False)
 
 
 def running_text(statements: Sequence[Statement]) -> str:
@@ -24,7 +25,9 @@ def running_text(statements: Sequence[Statement]) -> str:
         elif each.text:
             paragraphs.append([each])
     return "\n\n".join(
-        paragraph[0].text if paragraph[0].kind == "method" else filled(" ".join(each.text for each in paragraph))
+        printable(paragraph[0].text)
+        if paragraph[0].kind == "method"
+        else filled(" ".join(each.text for each in paragraph))
         for paragraph in paragraphs
     )
 

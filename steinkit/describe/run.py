@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from steinkit.describe.numbers import count
+from steinkit.printable import printable
 
 
 def text(document: Mapping[str, Any]) -> str:
@@ -20,8 +21,8 @@ def text(document: Mapping[str, Any]) -> str:
         f"{document['seconds']:.2f} s",
     ]
     return (
-        f"{document['sampler']} on {document['target']}: {count(len(counts), 'chain')} of {length} draws\n"
-        f"{'; '.join(filter(None, facts))}\nwritten to {document['file'] or 'standard output'}"
+        f"{document['sampler']} on {printable(document['target'])}: {count(len(counts), 'chain')} of {length} draws\n"
+        f"{'; '.join(filter(None, facts))}\nwritten to {printable(document['file'] or 'standard output')}"
     )
 
 

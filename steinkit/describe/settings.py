@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from steinkit.printable import printable
+
 
 def setting_key(settings: Mapping[str, Any]) -> str:
     """A setting as a user writes it, "step_size 0.005, batch_size 5"; the documents of races name it so."""
@@ -24,7 +26,7 @@ def value_label(value: Any) -> str:
         return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:g}" if isinstance(value, float) else printable(str(value))
 
 
 def seeds_label(seeds: Sequence[int]) -> str:

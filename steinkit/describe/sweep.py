@@ -15,6 +15,7 @@ from steinkit.describe.settings import setting_key, setting_label
 from steinkit.describe.statement import Statement
 from steinkit.describe.table import Table
 from steinkit.describe.units import units_sentence
+from steinkit.printable import printable
 
 Document = Mapping[str, Any]
 Choice = Mapping[str, Any]
@@ -54,7 +55,7 @@ def text(document: Document, find: FindMeasure, settings: int, seeds: int) -> st
         lines += ["", units]
     if document["failed"]:
         lines += ["", "Failed:", *(f"  {each}" for each in _failures(document["failures"], setting_key))]
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 def leading(document: Document, find: FindMeasure) -> str | None:

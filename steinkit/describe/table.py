@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
+from steinkit.printable import printable
+
 
 @dataclass(frozen=True)
 class Table:
@@ -36,7 +38,8 @@ class Table:
 
 
 def aligned(rows: Sequence[Sequence[str]], left: Sequence[bool]) -> list[str]:
-    """Rows of cells as lines, each column on the left or on the right."""
+    """Rows of cells as lines, each column on the left or on the right; what is in a cell stays in it."""
+    rows = [[*map(printable, row)] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from steinkit.printable import printable
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -26,6 +28,7 @@ def document_of(result: Any) -> Mapping[str, Any]:
 
 def entitle(ax: Axes, title: str, mark: str | None) -> None:
     """Write a panel's title, and frame the panel where there is a mark to add to it."""
+    title = printable(title)
     ax.set_title(f"{title}\n{mark}" if mark else title, fontsize=9, parse_math=False)
     if mark:
         ax.title.set_fontweight("bold")

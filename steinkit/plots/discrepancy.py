@@ -13,6 +13,7 @@ from steinkit.describe.graph import TITLE
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.plots.axes import axes_or_new
 from steinkit.plots.coordinate_bars import coordinate_bars
+from steinkit.printable import printable
 from steinkit.sample import Floats
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def arranged(result: GraphSteinDiscrepancy, title: str = "") -> Figure:
         left, right = figure.subplots(1, 2, width_ratios=[2, 1])
         draws(result, left)
         coordinates(result, right)
-    figure.suptitle(f"{title}\n{heading}" if title else heading, fontsize=11, parse_math=False)
+    figure.suptitle(f"{printable(title)}\n{heading}" if title else heading, fontsize=11, parse_math=False)
     return figure
 
 

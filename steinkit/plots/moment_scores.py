@@ -11,6 +11,7 @@ from steinkit.describe.moments import direction, named
 from steinkit.describe.numbers import shortened
 from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy
 from steinkit.plots.axes import axes_or_new, document_of
+from steinkit.printable import printable
 from steinkit.sample import Floats
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def moments(result: MomentSteinDiscrepancy, title: str = "") -> Figure:
     figure = Figure(figsize=(3.0 + side, 2.4 + 0.8 * side), layout="constrained")
     moment_matrix(result, figure.add_subplot())
     heading = f"moments: p = {result.p_value:.2g}"
-    figure.suptitle(f"{title}\n{heading}" if title else heading, fontsize=11, parse_math=False)
+    figure.suptitle(f"{printable(title)}\n{heading}" if title else heading, fontsize=11, parse_math=False)
     return figure
 
 

@@ -15,6 +15,7 @@ from steinkit.discrepancy.sliced.discrepancy import SlicedSteinDiscrepancy
 from steinkit.errors import UsageError
 from steinkit.plots.axes import axes_or_new, entitle
 from steinkit.plots.coordinate_bars import coordinate_bars
+from steinkit.printable import printable
 from steinkit.sample import Floats
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def slices(result: SlicedSteinDiscrepancy, title: str = "") -> Figure:
         beside.set_title(_bars_title(len(result.slices)), fontsize=10)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=9, frameon=False)
     heading = f"sliced graph Stein discrepancy in {result.bracket}"
-    figure.suptitle(f"{title}\n{heading}" if title else heading, fontsize=11, parse_math=False)
+    figure.suptitle(f"{printable(title)}\n{heading}" if title else heading, fontsize=11, parse_math=False)
     return figure
 
 

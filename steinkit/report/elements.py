@@ -7,8 +7,15 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass
+from typing import Any
 
 from steinkit.describe.table import Table
+from steinkit.printable import printable
+
+
+def visible(value: Any) -> Any:
+    """What a template prints in the place of a value: text without control characters; the template's own stays."""
+    return printable(value, lines=True) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
 @dataclass(frozen=True)

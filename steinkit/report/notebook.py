@@ -13,7 +13,7 @@ from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy
 from steinkit.discrepancy.sliced.discrepancy import SlicedSteinDiscrepancy
 from steinkit.discrepancy.verdict import Verdict
-from steinkit.report.elements import Drawing
+from steinkit.report.elements import Drawing, visible
 from steinkit.report.pictures import drawing, on_axes
 from steinkit.sample import Sample
 from steinkit.samplers.draws import Draws
@@ -88,6 +88,10 @@ def _template() -> Template:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("steinkit.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+        loader=PackageLoader("steinkit.report"),
+        autoescape=True,
+        finalize=visible,
+        undefined=StrictUndefined,
+        trim_blocks=True,
     )
     return environment.get_template("notebook.html")

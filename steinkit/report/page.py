@@ -21,7 +21,7 @@ from steinkit.errors import InputError, UsageError
 from steinkit.files.streams import write_bytes
 from steinkit.report.comparison_part import comparison_part
 from steinkit.report.curve_part import curve_parts
-from steinkit.report.elements import Listing, Part
+from steinkit.report.elements import Listing, Part, visible
 from steinkit.report.score_part import score_part
 from steinkit.report.sources import Found, Source, read_source
 from steinkit.report.sweep_part import sweep_part
@@ -143,6 +143,7 @@ def _page(accounts: Sequence[Part], title: str | None, command: Listing | None) 
     templates = Environment(
         loader=PackageLoader("steinkit.report"),
         autoescape=True,
+        finalize=visible,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 _LINES = "\n"
 # C0 and C1 controls and DEL; marks that turn the direction of text round; separators of lines; halves of characters
@@ -29,3 +30,12 @@ def printable(text: str, *, lines: bool = False) -> str:
     if lines:
         return _LINES.join(map(printable, text.split(_LINES)))
     return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
+def printable_document(part: Any) -> Any:
+    """A JSON document, or a part of one, with all its texts and names printable, lines kept."""
+    if isinstance(part, str):
+        return printable(part, lines=True)
+    if isinstance(part, dict):
+        return {printable_document(key): printable_document(value) for key, value in part.items()}
+    return list(map(printable_document, part)) if isinstance(part, list | tuple) else part

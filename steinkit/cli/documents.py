@@ -47,5 +47,5 @@ def sample_document(sample: Sample) -> dict[str, Any]:
 
 
 def as_json(document: dict[str, Any]) -> str:
-    """JSON text, in ASCII so that it passes through any encoding; numbers lose no bit."""
-    return json.dumps(document, indent=2, allow_nan=False)
+    """JSON text, in printable ASCII so that it passes through any encoding and screen; numbers lose no bit."""
+    return json.dumps(document, indent=2, allow_nan=False).replace("\x7f", r"\u007f")

@@ -18,6 +18,7 @@ from steinkit.describe.sweep import bracket_of, interval_of, median_of
 from steinkit.errors import UsageError, did_you_mean
 from steinkit.measures import Measure, find_measure
 from steinkit.plots.axes import axes_or_new, document_of
+from steinkit.printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -122,11 +123,11 @@ class _Across:
         return float(self.names.index(str(value)) if self.names else value)
 
     def dress(self, ax: Axes) -> None:
-        ax.set_xlabel(self.parameter.replace("_", " "), parse_math=False)
+        ax.set_xlabel(printable(self.parameter.replace("_", " ")), parse_math=False)
         if self.logarithmic:
             ax.set_xscale("log")
         if self.names:
-            ax.set_xticks(range(len(self.names)), list(self.names), parse_math=False)
+            ax.set_xticks(range(len(self.names)), list(map(printable, self.names)), parse_math=False)
             ax.set_xlim(-0.5, len(self.names) - 0.5)
 
 

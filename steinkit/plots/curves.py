@@ -10,6 +10,7 @@ import numpy as np
 from steinkit.curves import Curve
 from steinkit.measures import find_measure
 from steinkit.plots.axes import axes_or_new, document_of
+from steinkit.printable import printable
 from steinkit.sample import Floats
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def curve(
     measure, rate = find_measure(document["measure"]), document["rate"]
     x = _numbers(document["n"] if document["budget"] is None or document["cost"] is None else document["cost"])
     values, lower, upper = (_numbers(document[key]) for key in ("values", "lower", "upper"))
-    name = measure.title if label is None else label
+    name = measure.title if label is None else printable(label)
     known = "" if rate is None else f", rate {rate:.2f}"
     ax.plot(x, values, color=color, marker="o", markersize=4, label=f"{name}{known}")
     if document["interval"] is not None:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -14,6 +14,7 @@ from steinkit.comparison import Comparison
 from steinkit.curves import Curve
 from steinkit.errors import InputError, UsageError
 from steinkit.files.streams import read_bytes
+from steinkit.printable import printable, printable_document
 from steinkit.sweeps.result import SweepResult, read_folder
 from steinkit.sweeps.store import CONFIGURATION, RECORDS
 
@@ -39,7 +40,7 @@ class Found:
         What the reader knows it by.
     kind : {"sweep", "comparison", "curve", "score"}
     document : dict
-        What the command printed or would print.
+        What the command printed or would print, control characters of texts escaped.
     records : sequence of dict
         Cells of the sweep, where they are at hand.
     configuration : dict, optional
@@ -68,7 +69,7 @@ class Found:
 
 
 def read_source(source: Source) -> Found:
-    """Read a source.
+    """Read a source; texts in it are made fit to be shown, for pictures draw them, too.
 
     Raises
     ------
@@ -77,6 +78,11 @@ def read_source(source: Source) -> Found:
     UsageError
         If the source is something else.
     """
+    found = _read(source)
+    return replace(found, name=printable(found.name), document=printable_document(found.document))
+
+
+def _read(source: Source) -> Found:
     if isinstance(source, SweepResult):
         return Found("the sweep", "sweep", source.document, source.records)
     if isinstance(source, Comparison):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import shlex
@@ -9,7 +10,7 @@ import shutil
 from importlib import resources
 
 import pytest
-from support.page_checks import ESS_SCORE, HOSTILE, Page, faults
+from support.page_checks import CONTROLS, CONTROLS_SHOWN, ESS_SCORE, HOSTILE_SHOWN, Page, control_characters, faults
 
 from steinkit.errors import InputError, OutputError, UsageError
 from steinkit.report.page import write_report
@@ -75,15 +76,44 @@ def test_names_are_text_and_nothing_else(pages):
     html = pages["mixed"]
     assert "<script" not in html
     page = Page(html)
-    assert page.text("title") == [f"All of {HOSTILE}"]
-    assert any(HOSTILE in cell for cell in page.text("th"))
-    assert any(HOSTILE in attrs["alt"] for attrs in page.find("img"))
+    assert page.text("title") == [f"All of {HOSTILE_SHOWN}"]
+    assert any(HOSTILE_SHOWN in cell for cell in page.text("th"))
+    assert any(HOSTILE_SHOWN in attrs["alt"] for attrs in page.find("img"))
+
+
+@pytest.mark.parametrize("name", ["sweep", "mixed"])
+def test_no_control_character_reaches_a_page_or_its_pictures(pages, name):
+    pictures = re.findall(r"data:image/svg\+xml;base64,([^\"]+)", pages[name])
+    assert pictures
+    for text in (pages[name], *(base64.b64decode(each).decode() for each in pictures)):
+        assert control_characters(text) == set()
+
+
+def test_no_text_of_a_document_reaches_a_page_raw(comparison, curves, write_json, tmp_path):
+    documents = [comparison.document, curves[0].document, ESS_SCORE]
+    sources = [write_json(_made_hostile(each), f"{number}.json") for number, each in enumerate(documents)]
+    write_report(sources, tmp_path / "page.html")
+    html = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert html.count(CONTROLS_SHOWN) > 30
+    assert control_characters(html) == set()
+
+
+_FREE = ("file", "name", "names", "coordinates", "warnings", "sentence", "reason", "graph")
+
+
+def _made_hostile(part, key=""):
+    """A document with control characters behind all its texts but those that the package gives a meaning to."""
+    if isinstance(part, dict):
+        return {name: _made_hostile(value, name) for name, value in part.items()}
+    if isinstance(part, list | tuple):
+        return [_made_hostile(each, key) for each in part]
+    return part + CONTROLS if isinstance(part, str) and key in _FREE else part
 
 
 def test_each_source_has_its_verdict(pages):
     page = Page(pages["mixed"])
     (heading,) = page.text("h1")
-    assert heading.startswith("right.csv is proved better than " + HOSTILE + " by graph Stein discrepancy")
+    assert heading.startswith("right.csv is proved better than " + HOSTILE_SHOWN + " by graph Stein discrepancy")
     assert heading.endswith("; no bias is seen in it")
     assert page.text("dt")[0] == "May they be used?"
     assert [each for each in page.text("h3") if "falls like the draws" in each]

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import unicodedata
 from html.parser import HTMLParser
 from itertools import pairwise
 
-HOSTILE = "a<script>alert('1')</script>&\"$x^2$" + "_long" * 30 + ".csv"  # a file's name that is no formula and no tag
+CONTROLS = "\x1b]0;t\x07\x1b[31m\r\x9b2J\x7f\u202e"  # set a terminal's title, colour it, clear it, turn lines round
+CONTROLS_SHOWN = r"\x1b]0;t\x07\x1b[31m\r\x9b2J\x7f\u202e"
+_NAME = "a<script>alert('1')</script>&\"$x^2${}" + "_long" * 25 + ".csv"  # a file's name: no formula, tag or command
+HOSTILE = _NAME.format(CONTROLS)
+HOSTILE_SHOWN = _NAME.format(CONTROLS_SHOWN)
 
 _ROW = {"name": "x", "mean": 0.1, "sd": 1.0, "mcse_mean": 0.1, "bulk_ess": 90.5, "tail_ess": 80.0, "r_hat": None}
 ESS_SCORE = {  # of 'steinkit score --measure ess --json'
@@ -84,3 +89,8 @@ def faults(html):
     found += [f"no {tag}" for tag in ("main", "nav", "header", "footer") if len(page.find(tag)) != 1]
     found += ["no language"] if page.find("html") != [{"lang": "en"}] else []
     return found
+
+
+def control_characters(text):
+    """What in a text is no letter, sign or space, line breaks apart."""
+    return {each for each in text if unicodedata.category(each) in ("Cc", "Cf", "Cs", "Zl", "Zp") and each != "\n"}

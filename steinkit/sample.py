@@ -113,10 +113,11 @@ class Sample(Displayed):
 
         Scores are kept as they are: the score of the remaining coordinates given the others, not a marginal score.
         """
-        unknown = [name for name in names if name not in self.names]
+        position = {name: k for k, name in enumerate(self.names)}
+        unknown = [name for name in names if name not in position]
         if unknown:
             raise InputError(f"no coordinate named {unknown[0]!r}; the sample has {', '.join(self.names)}")
-        columns = [self.names.index(name) for name in names]
+        columns = [position[name] for name in names]
         scores = None if self.scores is None else self.scores[:, columns]
         return replace(self, points=self.points[:, columns], scores=scores, names=tuple(names))
 
@@ -188,6 +189,16 @@ class Sample(Displayed):
         for name, value in changed.items():
             object.__setattr__(made, name, value)
         return made
+
+
+class Unshared:
+    """An array of floats that nobody else holds, so that a sample may keep it without a copy."""
+
+    def __init__(self, array: Floats) -> None:
+        self.array = array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:
+        return self.array
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,6 +319,8 @@ def _floats(values: ArrayLike, what: str) -> Floats:
             f"{what} must be an array of real numbers; received {type(values).__name__}, whose parts have names: "
             "as_sample reads draws from it"
         )
+    if isinstance(values, Unshared):
+        return values.array
     try:
         array = np.asarray(values)
         if array.dtype.kind not in "fiub":

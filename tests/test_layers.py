@@ -24,6 +24,7 @@ PACKAGES = {
 # that it stands at the bottom and every result can say what it means.
 BASE = {
     "errors",
+    "limits",
     "printable",
     "repeats",
     "sample",
@@ -51,9 +52,10 @@ MAY_IMPORT = {
     "errors": {"printable"},
     "describe": {"errors", "printable"},
     "runtime": {"errors"},
+    "limits": {"errors"},
     "repeats": set(),
     "sample": {"errors", "printable", "repeats", "describe"},
-    "containers": {"errors", "sample"},
+    "containers": {"errors", "limits", "sample"},
     "finite_differences": {"errors", "sample"},
     "user_functions": {"errors", "sample"},
     "jax_functions": {"errors", "sample", "containers"},

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from steinkit.containers.column_names import entries_of
 from steinkit.containers.messages import listed
 from steinkit.errors import InputError, UsageError, did_you_mean
-from steinkit.sample import Floats, Integers, Sample
+from steinkit.sample import Floats, Integers, Sample, Unshared
 
 RESERVED = ("chain", "draw", "weight", "cost")
 SCORE = "score:"
@@ -108,8 +108,9 @@ def choose(names: Sequence[str], columns: Sequence[str] | None, source: str) -> 
     if isinstance(columns, str) or not isinstance(columns, Sequence) or not columns:
         raise UsageError(f'columns must be a list of coordinate names such as ["{names[0]}"]; received {columns!r}')
     chosen: list[str] = []
+    position = {name: k for k, name in enumerate(names)}
     for name in columns:
-        meant = [name] if name in names else entries_of(name, names)
+        meant = [name] if name in position else entries_of(name, names)
         if not meant:
             hint = did_you_mean(name, names) or f"; it has {listed(names)}"
             raise InputError(f'{source} has no coordinate named "{name}"{hint}')
@@ -117,7 +118,6 @@ def choose(names: Sequence[str], columns: Sequence[str] | None, source: str) -> 
     twice = [name for name, count in Counter(chosen).items() if count > 1]
     if twice:
         raise UsageError(f'columns names "{twice[0]}" twice; name each coordinate once')
-    position = {name: k for k, name in enumerate(names)}
     return [position[name] for name in chosen]
 
 
@@ -129,6 +129,7 @@ def sample_from_table(
     *,
     chain: NDArray[Any] | None = None,
     draw: NDArray[Any] | None = None,
+    owned: bool = False,
 ) -> Sample:
     """Make a sample of a table, or say which of its cells forbids it.
 
@@ -143,13 +144,18 @@ def sample_from_table(
         Names a row of ``values`` the way a reader of the file would: ``"line 18"``.
     chain, draw : ndarray of int, shape (n,), optional
         Labels that do not stand in a column.
+    owned : bool
+        Whether the caller gives the table away: the sample may then keep it, which a large one would have to be
+        copied for.
     """
     _refuse_faults(values, columns, source, where)
     found: dict[str, Any] = {name: values[:, k] for name, k in columns.reserved.items()}
+    plain = columns.coordinates == tuple(range(values.shape[1]))
+    points = values if plain else values[:, columns.coordinates]
     return make_sample(
         source,
-        points=values if columns.coordinates == tuple(range(values.shape[1])) else values[:, columns.coordinates],
-        scores=values[:, columns.scores] if columns.scores else None,
+        points=Unshared(points) if owned or not plain else points,
+        scores=Unshared(values[:, columns.scores]) if columns.scores else None,
         weights=found.get("weight"),
         cost=found.get("cost"),
         chain=found.get("chain", chain),
@@ -205,8 +211,9 @@ def require_distinct(header: Sequence[str], source: str) -> None:
 
 def _score_columns(header: Sequence[str], names: Sequence[str], source: str) -> tuple[int, ...]:
     position = {name.removeprefix(SCORE): k for k, name in enumerate(header) if name.startswith(SCORE)}
+    known = set(names)
     for name in position:
-        if name not in names:
+        if name not in known:
             raise InputError(
                 f'{source}: column "{SCORE}{name}" belongs to no coordinate{did_you_mean(name, names)}; '
                 f"the coordinates are {listed(names)}"

@@ -7,29 +7,36 @@ line between draws is an error, because in a file of one column it may stand for
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
 from steinkit.containers.columns import Columns, columns_of, require_distinct, sample_from_table, sort_columns
 from steinkit.containers.messages import listed, shortened
 from steinkit.errors import InputError, UsageError
-from steinkit.files.streams import read_bytes
+from steinkit.files.number_tables import Table, read_cells, read_plain
+from steinkit.files.streams import opened
+from steinkit.limits import MAX_COLUMNS
 from steinkit.sample import Floats, Sample, default_names
 
 _ROWS_AT_A_TIME = 50_000
+_BLOCK = 2**20
+_LONGEST_LINE = 2**26  # letters, of the header and the comments before it
 
 
-def read_csv(data: bytes, source: str, columns: Sequence[str] | None = None) -> Sample:
-    """Read a sample from the bytes of a CSV file.
+def read_csv(data: bytes | BinaryIO, source: str, columns: Sequence[str] | None = None) -> Sample:
+    """Read a sample from CSV.
 
     Parameters
     ----------
-    data : bytes
+    data : bytes or file
+        A file of bytes that can be read from any place; it is not read into memory as a whole.
     source : str
         Name of the file, for messages.
     columns : sequence of str, optional
@@ -40,10 +47,11 @@ def read_csv(data: bytes, source: str, columns: Sequence[str] | None = None) -> 
     InputError
         If the file is no such table, naming line and column where they are known.
     """
-    header = _read_header(data, source)
+    stream = io.BytesIO(data) if isinstance(data, bytes) else data
+    header = _read_header(stream, source)
     layout = _lay_out(header.names, source, columns)
-    table = _read_unquoted(data, header) or read_cells(_rows(data, header, source), layout, source)
-    return sample_from_table(table.values, layout, source, where=lambda row: f"line {table.lines[row]}")
+    table = _read_table(stream, header, layout, source)
+    return sample_from_table(table.values, layout, source, where=lambda row: f"line {table.lines[row]}", owned=True)
 
 
 def read_table(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], Floats]:
@@ -61,12 +69,12 @@ def read_table(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], Floats]:
         If the file is no such table, or a cell is not a finite number; line and column are named.
     """
     source = os.fspath(path)
-    data = read_bytes(path, binary=True)
-    header = _read_header(data, source)
-    require_distinct(header.names, source)
-    every = tuple(range(len(header.names)))
-    layout = Columns(tuple(header.names), tuple(header.names), every, (), {})
-    table = _read_unquoted(data, header) or read_cells(_rows(data, header, source), layout, source)
+    with opened(path, binary=True) as stream:
+        header = _read_header(stream, source)
+        require_distinct(header.names, source)
+        every = tuple(range(len(header.names)))
+        layout = Columns(tuple(header.names), tuple(header.names), every, (), {})
+        table = _read_table(stream, header, layout, source)
     bad = np.argwhere(~np.isfinite(table.values))
     if bad.size:
         row, column = bad[0]
@@ -96,73 +104,9 @@ def write_csv(sample: Sample, target: str) -> bytes:
     return text.getvalue().encode()
 
 
-class Table(NamedTuple):
-    """Numbers of a text file.
-
-    Attributes
-    ----------
-    values : ndarray, shape (n, columns)
-    lines : sequence of int
-        The line of the file that each row came from.
-    """
-
-    values: Floats
-    lines: Sequence[int]
-
-
 class _Header(NamedTuple):
     names: list[str]
     line: int
-
-
-def read_cells(rows: Iterable[tuple[int, list[str]]], columns: Columns, source: str) -> Table:
-    """Turn text cells into numbers one by one, so as to name the first that is none.
-
-    Parameters
-    ----------
-    rows : iterable of (int, list of str)
-        Line number and cells of each draw; a blank line has no cells.
-    columns : Columns
-        Cells outside `Columns.used` are not looked at and become NaN.
-    source : str
-        Name of the file, for messages.
-    """
-    used = columns.used
-    values: list[list[float]] = []
-    lines: list[int] = []
-    blank = None
-    for line, cells in rows:
-        if not any(cell.strip() for cell in cells) and len(cells) < 2:
-            blank = blank or line
-            continue
-        if blank:
-            raise InputError(f"{source}, line {blank} is blank; delete it, or fill in the draw that is missing")
-        if len(cells) != len(columns.header):
-            raise InputError(
-                f"{source}, line {line}: {len(cells)} values where the header names {len(columns.header)} "
-                "columns; give every line one value for each column"
-            )
-        values.append([_number(cells[k], columns.header[k], line, source) for k in used])
-        lines.append(line)
-    if not values:
-        raise InputError(f"{source} has a header but no draws; add one line a draw")
-    table = np.full((len(values), len(columns.header)), np.nan)
-    table[:, used] = values
-    return Table(table, lines)
-
-
-def _number(cell: str, column: str, line: int, source: str) -> float:
-    try:
-        if "_" not in cell:  # Python reads 1_000 as a number; nobody else does
-            return float(cell)
-    except ValueError:
-        pass
-    if not cell.strip():
-        raise InputError(f'{source}, line {line}, column "{column}" is empty; fill it in or drop that draw')
-    raise InputError(
-        f'{source}, line {line}, column "{column}" holds {shortened(cell)} where a number is wanted; '
-        "correct it or drop that draw, or leave the column out with columns= (--columns)"
-    )
 
 
 def _lay_out(header: Sequence[str], source: str, columns: Sequence[str] | None) -> Columns:
@@ -176,10 +120,21 @@ def _lay_out(header: Sequence[str], source: str, columns: Sequence[str] | None) 
     return layout.select(columns, source)
 
 
-def _read_header(data: bytes, source: str) -> _Header:
-    text = _decoded(data, source)
+def _read_header(stream: BinaryIO, source: str) -> _Header:
+    try:
+        with _as_text(stream) as text:
+            return _find_header(text, source)
+    except UnicodeDecodeError:
+        _require_text(stream, source)
+        raise
+
+
+def _find_header(text: io.TextIOWrapper, source: str) -> _Header:
     line, comment = 0, ""
-    for line, content in enumerate(text, start=1):
+    while content := text.readline(_LONGEST_LINE):
+        line += 1
+        if len(content) == _LONGEST_LINE:
+            raise InputError(f"{source}, line {line} has more than {_LONGEST_LINE} letters; is it a table?")
         if content.startswith("#"):
             comment = content
         elif content.strip():
@@ -190,9 +145,10 @@ def _read_header(data: bytes, source: str) -> _Header:
 
 def _header_names(content: str, comment: str, source: str, line: int) -> list[str]:
     try:
-        names = [name.strip() for name in next(csv.reader([content], skipinitialspace=True))]
+        names = [name.strip() for name in next(csv.reader([content], skipinitialspace=True, strict=True))]
     except csv.Error as error:
         raise InputError(f"{source}, line {line}: the header cannot be read ({error}); correct it") from None
+    MAX_COLUMNS.require(len(names), source, "has")
     if all(map(_is_number, names)):
         remedy = f'add a header line such as "{",".join(default_names(len(names)))}"'
         if comment.count(",") == len(names) - 1:
@@ -212,56 +168,63 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _decoded(data: bytes, source: str) -> Iterator[str]:
-    """Return the lines of a file, after making sure that all of it is text."""
+def _require_text(stream: BinaryIO, source: str) -> None:
+    """Make sure that all of a file is text."""
+    stream.seek(0)
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    line = 1
+    while True:
+        block = stream.read(_BLOCK)
+        try:
+            line += decoder.decode(block, final=not block).count("\n")
+        except UnicodeDecodeError as error:
+            line += error.object.count(b"\n", 0, error.start)
+            raise InputError(
+                f"{source}, line {line} is not UTF-8 text (byte 0x{error.object[error.start]:02x}); save the file as "
+                "UTF-8, or say with format= (--format) what it is"
+            ) from None
+        if not block:
+            return
+
+
+@contextmanager
+def _as_text(stream: BinaryIO, newline: str | None = None) -> Iterator[io.TextIOWrapper]:
+    """The text of a file from its beginning; the file stays open, for it is its owner's to close."""
+    stream.seek(0)
+    text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline=newline)
     try:
-        data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            f"{source}, line {line} is not UTF-8 text (byte 0x{data[error.start]:02x}); save the file as "
-            "UTF-8, or say with format= (--format) what it is"
-        ) from None
-    return iter(_as_text(data))
+        yield text
+    finally:
+        text.detach()
 
 
-def _as_text(data: bytes, newline: str | None = None) -> io.TextIOWrapper:
-    return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline=newline)
+def _read_table(stream: BinaryIO, header: _Header, layout: Columns, source: str) -> Table:
+    stream.seek(0)
+    table = read_plain(stream, len(header.names), header.line)
+    if table is not None:
+        return table
+    _require_text(stream, source)
+    with _as_text(stream, newline="") as text:
+        return read_cells(_rows(text, header, source), layout, source)
 
 
-def _read_unquoted(data: bytes, header: _Header) -> Table | None:
-    """Read a file that holds nothing but unquoted numbers, fast; None if it holds anything else."""
-    lines = data.rstrip().count(b"\n") + 1 - header.line
-    if lines < 1:
-        return None
-    try:
-        values = np.loadtxt(_as_text(data), delimiter=",", comments=None, skiprows=header.line, ndmin=2)
-    except ValueError:
-        return None
-    # loadtxt skips blank lines without a word; then the count is off.
-    if values.shape != (lines, len(header.names)):
-        return None
-    return Table(values, range(header.line + 1, header.line + 1 + lines))
-
-
-def _rows(data: bytes, header: _Header, source: str) -> Iterator[tuple[int, list[str]]]:
-    text = _as_text(data, newline="")
+def _rows(text: io.TextIOWrapper, header: _Header, source: str) -> Iterator[tuple[int, list[str]]]:
     for _ in range(header.line):
         text.readline()
-    reader = csv.reader(text, skipinitialspace=True)
+    reader = csv.reader(text, skipinitialspace=True, strict=True)
+    begins = header.line + 1
     try:
         for cells in reader:
             yield header.line + reader.line_num, cells
+            begins = header.line + reader.line_num + 1
     except csv.Error as error:
-        raise InputError(
-            f"{source}, line {header.line + reader.line_num} cannot be read as CSV ({error}); correct it"
-        ) from None
+        raise InputError(f"{source}, line {begins} cannot be read as CSV ({error}); correct it") from None
 
 
 def _require_readable(line: str, names: list[str], target: str) -> None:
     """Refuse names that a reader of the header would take for others: numbers, blanks, line breaks."""
     try:
-        header = _read_header(line.encode(), target)
+        header = _read_header(io.BytesIO(line.encode()), target)
         survive = header.names == names and header.line == 1 and bool(_lay_out(names, target, None))
     except (InputError, UnicodeEncodeError):
         survive = False

@@ -5,11 +5,10 @@ from __future__ import annotations
 import gzip
 import os
 import re
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
 from steinkit.errors import InputError, OutputError, UsageError
 from steinkit.files.chain_files import join_chains, matching_files
@@ -17,7 +16,8 @@ from steinkit.files.csv_format import read_csv, write_csv
 from steinkit.files.netcdf import read_netcdf, write_netcdf
 from steinkit.files.numpy_format import read_npy, read_npz, write_npy, write_npz
 from steinkit.files.stan import is_stan, read_stan
-from steinkit.files.streams import Place, is_standard, name_of, read_bytes, write_bytes
+from steinkit.files.streams import Place, is_standard, name_of, opened, write_bytes
+from steinkit.files.unpacking import unpacked
 from steinkit.files.zarr_format import is_zarr, read_zarr
 from steinkit.sample import Sample
 
@@ -28,20 +28,22 @@ class _Format:
     write: Callable[[Sample, str], bytes] | None
     endings: tuple[str, ...]
     binary: bool = True
+    # one that is read line by line, so that a large file is never in memory as a whole
+    read_text: Callable[[BinaryIO, str, Sequence[str] | None], Sample] | None = None
     # one that keeps draws in groups: read from bytes, or from a folder
     read_group: Callable[[bytes, str, Sequence[str] | None, str | None], Sample] | None = None
     read_folder: Callable[[Path, str, Sequence[str] | None, str | None], Sample] | None = None
 
 
 _FORMATS = {
-    "csv": _Format(read_csv, write_csv, (".csv",), binary=False),
+    "csv": _Format(None, write_csv, (".csv",), binary=False, read_text=read_csv),
     "npz": _Format(read_npz, write_npz, (".npz",)),
     "npy": _Format(read_npy, write_npy, (".npy",)),
     "stan": _Format(read_stan, None, (), binary=False),
     "netcdf": _Format(None, write_netcdf, (".nc", ".netcdf", ".h5"), read_group=read_netcdf),
     "zarr": _Format(None, None, (".zarr",), read_folder=read_zarr),
 }
-_GZIP = b"\x1f\x8b"
+_HEAD = 2**20  # bytes; the comments in front of what Stan wrote fit into it
 
 
 def read_sample(
@@ -113,26 +115,20 @@ def _read_one(source: Place, format: str | None, columns: Sequence[str] | None, 
         if is_standard(source) or not isinstance(source, str | os.PathLike):
             raise UsageError(f"{name}: Zarr is a folder, which no stream carries; name its path")
         return form.read_folder(Path(source), name, columns, group)
-    data = _unpacked(read_bytes(source, binary=form.binary), name)
-    if not data:
-        raise InputError(f"{name} is empty; a sample of at least one draw is wanted")
+    with opened(source, binary=form.binary) as file, unpacked(file, name) as stream:
+        head = stream.read(_HEAD)
+        if not head:
+            raise InputError(f"{name} is empty; a sample of at least one draw is wanted")
+        if format is None and chosen == "csv" and is_stan(head):
+            form = _FORMATS["stan"]
+        stream.seek(0)
+        if form.read_text is not None:
+            return form.read_text(stream, name, columns)
+        data = stream.read()
     if form.read_group is not None:
         return form.read_group(data, name, columns, group)
-    read = read_stan if format is None and chosen == "csv" and is_stan(data) else form.read
-    assert read is not None
-    return read(data, name, columns)
-
-
-def _unpacked(data: bytes, name: str) -> bytes:
-    """What gzip packed; no format begins as it does."""
-    if not data.startswith(_GZIP):
-        if data and name.lower().endswith(".gz"):
-            raise InputError(f"{name} ends in .gz and is not packed by gzip; rename it")
-        return data
-    try:
-        return gzip.decompress(data)
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{name} is packed by gzip and damaged ({error}); write it again") from None
+    assert form.read is not None
+    return form.read(data, name, columns)
 
 
 def write_sample(

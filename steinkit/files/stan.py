@@ -26,7 +26,7 @@ import numpy as np
 from steinkit.containers.columns import Columns, choose, sample_from_table
 from steinkit.containers.messages import listed
 from steinkit.errors import InputError, MissingDependencyError
-from steinkit.files.csv_format import Table, read_cells
+from steinkit.files.number_tables import Table, read_cells
 from steinkit.files.stan_gradients import is_log_prob, latent_columns
 from steinkit.sample import Floats, Sample
 

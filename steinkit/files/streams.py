@@ -5,13 +5,20 @@ from __future__ import annotations
 import io
 import os
 import secrets
+import select
 import shutil
+import stat
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
 from steinkit.containers.messages import listed
 from steinkit.errors import InputError, OutputError, UsageError, did_you_mean
+from steinkit.limits import MAX_BYTES, MAX_WAIT
+
+_BLOCK = 2**20
 
 Place = str | os.PathLike[str] | IO[str] | IO[bytes]
 
@@ -45,12 +52,26 @@ def read_bytes(source: Place, *, binary: bool) -> bytes:
     Raises
     ------
     InputError
-        If the file is missing, a folder, or cannot be read.
+        If the file is missing, a folder or a device, cannot be read, or is larger than the limit.
     UsageError
         If ``source`` is something else, or a stream of text where bytes are needed.
     """
+    with opened(source, binary=binary) as stream:
+        return stream.read()
+
+
+@contextmanager
+def opened(source: Place, *, binary: bool) -> Iterator[BinaryIO]:
+    """The bytes of a source as a file that can be read from any place; parameters and errors of `read_bytes`."""
     if isinstance(source, (str, os.PathLike)) and not is_standard(source):
-        return _read_file(Path(source))
+        with _open_path(Path(source)) as file:
+            if file.seekable():
+                MAX_BYTES.require(file.seek(0, os.SEEK_END), os.fspath(source))
+                file.seek(0)
+                yield file
+            else:
+                yield _all_of(file, os.fspath(source))
+        return
     stream: Any = getattr(sys.stdin, "buffer", sys.stdin) if is_standard(source) else source
     if stream is None:
         raise InputError("standard input is closed; send the sample to it, or name a file")
@@ -59,10 +80,12 @@ def read_bytes(source: Place, *, binary: bool) -> bytes:
     name = name_of(source, "input")
     _require_bytes(stream, name, binary, "rb")
     try:
-        data = stream.read()
+        data = _all_of(stream, name)
     except (OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
         raise InputError(f"{name} cannot be read: {error}; open the file anew for reading") from None
-    return data.encode("utf-8", errors="surrogatepass") if isinstance(data, str) else bytes(data)
+    yield data
 
 
 def write_bytes(destination: Place, data: bytes, *, binary: bool) -> None:
@@ -101,17 +124,55 @@ def _require_bytes(stream: Any, name: str, binary: bool, mode: str) -> None:
         raise UsageError(f"{name} is a stream of text and the format is one of bytes; open it with mode={mode!r}")
 
 
-def _read_file(path: Path) -> bytes:
+def _all_of(stream: Any, name: str) -> io.BytesIO:
+    """What a stream holds, in memory."""
+    found = io.BytesIO()
+    while block := stream.read(_BLOCK):
+        found.write(block.encode("utf-8", errors="surrogatepass") if isinstance(block, str) else block)
+        MAX_BYTES.require(found.tell(), name, "holds at least")
+    found.seek(0)
+    return found
+
+
+def _open_path(path: Path) -> BinaryIO:
     try:
-        return path.read_bytes()
+        kind = path.stat().st_mode
+        if stat.S_ISFIFO(kind):
+            return _read_pipe(path)
+        file = path.open("rb")
     except FileNotFoundError:
         raise InputError(f"{path} does not exist{_near_files(path) or '; check the path'}") from None
     except IsADirectoryError:
         files = sorted(entry.name for entry in path.iterdir() if entry.is_file())
         inside = f", such as {listed(files, most=3)}" if files else ""
         raise InputError(f"{path} is a folder; name a file in it{inside}") from None
+    except InputError:
+        raise
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read: {_reason(error)}; check its permissions and its name") from None
+    if stat.S_ISCHR(kind) and not file.isatty():
+        file.close()
+        raise InputError(f"{path} is a device and no file; name a file, or send the sample to standard input")
+    return file
+
+
+def _read_pipe(path: Path) -> io.BytesIO:
+    """What a named pipe carries; a writer who never comes must not keep us forever."""
+    found, wait = io.BytesIO(), MAX_WAIT.value
+    pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        poll = select.poll()
+        poll.register(pipe, select.POLLIN)
+        while poll.poll(None if wait == float("inf") else wait * 1e3):
+            block = os.read(pipe, _BLOCK)
+            if not block:
+                found.seek(0)
+                return found
+            found.write(block)
+            MAX_BYTES.require(found.tell(), str(path), "holds at least")
+        raise MAX_WAIT.exceeded(str(path), f"is a pipe into which nobody wrote for {wait:g} seconds")
+    finally:
+        os.close(pipe)
 
 
 def _near_files(path: Path) -> str:

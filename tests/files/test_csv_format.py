@@ -110,7 +110,10 @@ def test_quoted_names_may_hold_commas() -> None:
         ("theta,score:thetta\n1,2\n", ['did you mean "theta"?']),
         ("a,b,score:b\n1,2,3\n", ['coordinate "a" has no score', 'add "score:a"']),
         ("lp__,theta\n-3,2\n", ['"lp__"', 'format="stan"', "columns="]),
-        ('a,b\n1,"2\n3,4\n', ['column "b" holds']),
+        ('a,b\n1,"2\n3,4\n', ["line 2 cannot be read as CSV (unexpected end of data)"]),
+        ('a,b\n3,4\n"0.5"1,2\n', ["line 3 cannot be read as CSV"]),
+        ('"a"c,b\n3,4\n', ["line 1: the header cannot be read"]),
+        ("a,b\n1,\u0662\n", ['line 2, column "b" holds', "number is wanted"]),
     ],
 )
 def test_faults_are_named_with_their_place(text: str, words: list[str]) -> None:

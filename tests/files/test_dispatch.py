@@ -91,10 +91,11 @@ def test_unreadable_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(InputError, match=r"cannot be read: .*null byte"):
         read_sample("a\0b.csv")
 
-    def refuse(path: Path) -> bytes:
+    def refuse(path: Path, mode: str) -> bytes:
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    (tmp_path / "s.csv").touch()
+    monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(InputError, match=r"s\.csv cannot be read: Permission denied; check its permissions"):
         read_sample(tmp_path / "s.csv")
 

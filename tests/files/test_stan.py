@@ -87,6 +87,14 @@ def test_columns() -> None:
         (stan_csv(draws=rows(0, 3), header=HEADER + ",more"), ["line 9: 9 values where the header names 10"]),
         (stan_csv(settings="# num_warmup = 9\n# save_warmup = 1\n"), ["all of its 4 rows are warm-up"]),
         (stan_csv(settings="# method = optimize\n"), ["optimisation", "method=sample"]),
+        *(
+            (stan_csv(settings=f"# save_warmup = 1\n# {said}\n"), [said, "whole number of at least"])
+            for said in ("num_warmup = -3", "num_warmup = 1e3", "thin = 0", "thin = -2", "num_warmup = 9" + 30 * "9")
+        ),
+        (stan_csv(settings="# save_warmup = 2\n"), ["save_warmup = 2 where 0, 1, false or true"]),
+        (stan_csv(settings="# num_warmup = 3\n# num_warmup = 1\n"), ["num_warmup = 3 and num_warmup = 1"]),
+        (stan_csv(draws=rows(0, 2).replace("0.5", "0.5#1")), ["line 9", 'column "weight"', '"0.5#1"']),
+        (stan_csv(header=HEADER.replace("theta.2", "theta.1")), ['two columns are named "theta.1"']),
         (f"{SETTINGS}lp__,divergent__\n1,2\n".encode(), ["diagnostics only", '"lp__"']),
     ],
 )

@@ -1,0 +1,108 @@
+"""Caps on what a file may cost: each refuses, names itself, and can be raised."""
+
+import gzip
+import io
+import os
+import threading
+import time
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit import limits
+
+
+def test_a_cap_is_read_from_the_environment(monkeypatch):
+    monkeypatch.setenv("STEINKIT_MAX_COLUMNS", "3")
+    assert limits.MAX_COLUMNS.value == 3
+    limits.MAX_COLUMNS.require(3, "s.csv")
+    with pytest.raises(sk.InputError, match=r"s\.csv holds 4 columns, beyond the limit of 3; .*STEINKIT_MAX_COLUMNS"):
+        limits.MAX_COLUMNS.require(4, "s.csv")
+    monkeypatch.setenv("STEINKIT_MAX_COLUMNS", "inf")
+    limits.MAX_COLUMNS.require(10**12, "s.csv")
+
+
+@pytest.mark.parametrize("given", ["", "-1", "0", "nan", "many"])
+def test_a_cap_that_is_no_number_is_refused(given, monkeypatch):
+    monkeypatch.setenv("STEINKIT_MAX_COLUMNS", given)
+    with pytest.raises(sk.UsageError, match=r"STEINKIT_MAX_COLUMNS must be a positive number of columns"):
+        sk.read_sample(io.StringIO("a\n1\n"))
+
+
+@pytest.mark.parametrize("form", ["path", "bytes", "text"])
+def test_bytes(form, tmp_path, monkeypatch):
+    path = tmp_path / "s.csv"
+    path.write_text("a\n" + "1\n" * 1000)
+    source = {"path": path, "bytes": io.BytesIO(path.read_bytes()), "text": io.StringIO(path.read_text())}[form]
+    monkeypatch.setenv("STEINKIT_MAX_BYTES", "1000")
+    with pytest.raises(sk.InputError, match=r"2,002 bytes, beyond the limit of 1,000; .*STEINKIT_MAX_BYTES"):
+        sk.read_sample(source)
+    monkeypatch.setenv("STEINKIT_MAX_BYTES", "2002")
+    assert len(sk.read_sample(path)) == 1000
+
+
+def test_a_bomb_is_refused_before_it_has_filled_the_memory(tmp_path, monkeypatch):
+    path = tmp_path / "bomb.csv.gz"
+    with gzip.open(path, "wb") as stream:
+        stream.write(b"a\n")
+        for _ in range(70):
+            stream.write(b"0\n" * 2**20)
+    tracemalloc.start()
+    with pytest.raises(sk.InputError, match=r"bomb\.csv\.gz unpacks to .*limit of 200; .*STEINKIT_MAX_RATIO"):
+        sk.read_sample(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.4e8  # of 147 MB that it holds
+    monkeypatch.setenv("STEINKIT_MAX_BYTES", "1e6")
+    with pytest.raises(sk.InputError, match="STEINKIT_MAX_BYTES"):
+        sk.read_sample(path)
+
+
+def test_small_files_may_be_packed_as_well_as_they_can(tmp_path):
+    path = tmp_path / "still.csv.gz"
+    sk.write_sample(sk.Sample(np.ones(100_000)), path)
+    assert len(sk.read_sample(path)) == 100_000
+
+
+def test_a_pipe_that_nobody_writes_to(tmp_path, monkeypatch):
+    path = tmp_path / "pipe.csv"
+    os.mkfifo(path)
+    monkeypatch.setenv("STEINKIT_MAX_WAIT", "0.05")
+    with pytest.raises(sk.InputError, match=r"pipe\.csv is a pipe into which nobody wrote for 0\.05 s.*MAX_WAIT"):
+        sk.read_sample(path)
+
+
+def test_a_pipe_that_is_written_to_slowly(tmp_path):
+    path = tmp_path / "pipe.csv"
+    os.mkfifo(path)
+
+    def write():
+        time.sleep(0.05)
+        with open(path, "w") as pipe:
+            for line in ("a,b\n", "1,2\n", "3,4\n"):
+                pipe.write(line)
+                pipe.flush()
+                time.sleep(0.02)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    assert sk.read_sample(path).points.tolist() == [[1, 2], [3, 4]]
+    writer.join()
+
+
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/urandom"])
+def test_devices_are_no_files(device):
+    with pytest.raises(sk.InputError, match=rf"{device} is a device and no file"):
+        sk.read_sample(device, format="csv")
+
+
+def test_columns(monkeypatch):
+    names = [f"x{k}" for k in range(60_000)]
+    text = ",".join([*names, *(f"score:{name}" for name in names)]) + "\n" + ",".join(["1"] * 120_000) + "\n"
+    with pytest.raises(sk.InputError, match=r"has 120,000 columns, beyond the limit of 50,000"):
+        sk.read_sample(io.StringIO(text))
+    monkeypatch.setenv("STEINKIT_MAX_COLUMNS", "120000")
+    assert sk.read_sample(io.StringIO(text)).dim == 60_000  # minutes, were it quadratic in the columns
+    assert sk.read_sample(io.StringIO(text), columns=names[:30_000]).dim == 30_000

@@ -23,6 +23,7 @@ MEASURE_MEMORY = ("measures.py", "scaling.py", "large_samples.py")
         ("scaling.py", "coordinate s"),
         ("spanner.py", "edges"),
         ("samplers.py", "papers"),
+        ("row_orders.py", "chi-square"),
         ("sweeps.py", "winner kept"),
         ("sequential.py", "time ratio"),
         ("irls.py", "passes"),

@@ -2,22 +2,25 @@
 
 A test (or a step) reads its data from where the last one of its chain stopped, in contiguous slices, and
 round and round: until it has seen all N, no datum comes twice. Once the end has been passed, the next test begins on a
-new order. This needs no permutation of N numbers a step, and reads memory in order.
+new order. This needs no permutation of N numbers a step.
 
-Up to 2^15 data each chain has random permutations of its own. Above, all chains share one shuffled copy of the data
-for each kind of walk, whose order is the same in every run, and a chain's new order is a new random starting point in
-it.
+The orders are each chain's own, at every N: no two chains share one, and the order in which the rows are given means
+nothing. In an order that chains shared, the data near each other would always be read together, and the noise of such
+minibatches, which is that one order's, would move the results of all chains alike. Up to 2^15 data an order is a
+permutation drawn and kept; above, it is computed as far as it is read, since a hundred permutations of a million data
+would fill 400 MB.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
+from steinkit.errors import InputError
 from steinkit.sample import Integers
 from steinkit.samplers.chains.random_streams import Kind, generator
 
@@ -26,7 +29,9 @@ Array = NDArray[Any]
 LARGEST_PERMUTED = 1 << 15
 # Entries of the permutations drawn at once for a chain.
 _BLOCK_ENTRIES = 1 << 12
-_SHUFFLE_SEED = 20150608
+# Of a `FeistelWalk`: tables of an order, and the most data.
+_TABLES = 6
+_LARGEST = 1 << 31
 
 
 class DataWalk:
@@ -87,33 +92,39 @@ class PermutedWalk(DataWalk):
         self._position[chains] = 0
 
 
-class SharedWalk(DataWalk):
-    """One shuffled copy of the data for all chains; its first rows stand once more at the end: no slice wraps."""
+class FeistelWalk(DataWalk):
+    """Orders of its own for each chain that are computed where they are read, from tables of 6 sqrt(N) random numbers.
 
-    def __init__(self, data: Sequence[Array], seeds: Sequence[int], kind: Kind, longest: int) -> None:
+    `random_order_kernels` says how.
+    """
+
+    def __init__(self, data: Sequence[Array], seeds: Sequence[int], kind: Kind) -> None:
+        from steinkit.runtime.compilation import announced_compilation
+        from steinkit.samplers.chains.random_order_kernels import data_at
+
         super().__init__(data, len(seeds))
+        if self.size > _LARGEST:
+            raise InputError(f"{self.size} data are more than the {_LARGEST} that can be put into random orders")
+        self._data_at = data_at
         self._generators = [generator(seed, kind) for seed in seeds]
-        # of its own for each kind: a chain's proposals and tests would else go side by side where its origins are near
-        order = np.random.default_rng([_SHUFFLE_SEED, int(kind)]).permutation(self.size)
-        order = np.concatenate([order, order[:longest]])
-        self._copies = tuple(np.ascontiguousarray(array[order]) for array in self.data)
-        self._origin = np.zeros(len(seeds), dtype=np.int64)
-        self._windows: dict[int, tuple[Array, ...]] = {}
+        self._tables = np.empty((len(seeds), _TABLES, math.isqrt(self.size - 1) + 1), dtype=np.uint16)
         self._renew(np.arange(len(seeds)))
+        with announced_compilation():
+            self._slices(np.arange(0), np.arange(0), 0)
 
     def _slices(self, chains: Integers, position: Integers, rows: int) -> tuple[Array, ...]:
-        first = (self._origin[chains] + position) % self.size
-        if rows not in self._windows:
-            self._windows[rows] = tuple(_windows(copy, rows) for copy in self._copies)
-        return tuple(windows[first] for windows in self._windows[rows])
+        index = np.empty((len(chains), rows), dtype=np.int64)
+        self._data_at(self._tables, self.size, chains, position, index)
+        return tuple(array.take(index, axis=0) for array in self.data)
 
     def _renew(self, chains: Integers) -> None:
+        _, tables, side = self._tables.shape
         for k in chains.tolist():
-            self._origin[k] = int(self._generators[k].random() * self.size)
+            self._tables[k] = self._generators[k].integers(side, size=(tables, side), dtype=np.uint16)
         self._position[chains] = 0
 
 
-def data_walk(data: Sequence[Array], seeds: Sequence[int], kind: Kind, longest: int) -> DataWalk:
+def data_walk(data: Sequence[Array], seeds: Sequence[int], kind: Kind) -> DataWalk:
     """Walks of the chains with these seeds through the data.
 
     Parameters
@@ -123,15 +134,5 @@ def data_walk(data: Sequence[Array], seeds: Sequence[int], kind: Kind, longest: 
     seeds : sequence of int
     kind : Kind
         Which of the chains' streams orders the data.
-    longest : int
-        The most rows that will be taken at once.
     """
-    if len(data[0]) <= LARGEST_PERMUTED:
-        return PermutedWalk(data, seeds, kind)
-    return SharedWalk(data, seeds, kind, longest)
-
-
-def _windows(array: Array, rows: int) -> Array:
-    """View whose entry i is ``array[i : i + rows]``."""
-    starts = len(array) - rows + 1
-    return as_strided(array, (starts, rows, *array.shape[1:]), (array.strides[0], *array.strides), writeable=False)
+    return (PermutedWalk if len(data[0]) <= LARGEST_PERMUTED else FeistelWalk)(data, seeds, kind)

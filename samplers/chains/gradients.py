@@ -57,7 +57,7 @@ class BatchGradient:
     def __init__(self, model: PosteriorModel, batch_size: int, seeds: Sequence[int]) -> None:
         self.model = model
         self._batch_size = batch_size
-        self._walk = data_walk(model.data, seeds, Kind.PROPOSAL_ORDER, batch_size)
+        self._walk = data_walk(model.data, seeds, Kind.PROPOSAL_ORDER)
 
     def turn_to(self, chains: Integers, states: Floats, temperature: Floats) -> BatchGradient:
         """Serve the proposals of these chains next, each from its next minibatch."""

@@ -32,7 +32,7 @@ class MinibatchReader(Reader):
         self.model, self.test = as_posterior_model(target), test
         lowest, highest = _SLICE_ROWS
         self._longest = min(max(_SLICE_FLOATS // self.model.width, lowest), highest)
-        self._walk: DataWalk = data_walk(self.model.data, options.seeds, Kind.TEST_ORDER, self._longest)
+        self._walk: DataWalk = data_walk(self.model.data, options.seeds, Kind.TEST_ORDER)
         self._seen: list[list[Floats]] = [[] for _ in range(options.chains)]
         self._oracle_cost = np.zeros(options.chains)
 

@@ -24,11 +24,12 @@ RUNS = {
     "mala-target": (samplers.mala, NORMAL, {"step_size": 0.5}),
     "approximate_mh": (samplers.approximate_mh, NODAL, WALK | {"batch_size": 5, "epsilon": 0.1}),
     "barker_mh-compiled": (samplers.barker_mh, MIXTURE.compiled(), WALK | {"batch_size": 10}),
-    "approximate_mh-shared": (samplers.approximate_mh, MIXTURE, WALK | {"batch_size": 7, "alpha": 0.8}),
+    "approximate_mh-computed": (samplers.approximate_mh, MIXTURE, WALK | {"batch_size": 7, "alpha": 0.8}),
     "barker_mh": (samplers.barker_mh, NODAL, WALK | {"batch_size": 10}),
     "barker_mh-jump": (samplers.barker_mh, MIXTURE, WALK | {"batch_size": 9, "growth": "jump", "clt_bound": True}),
     "subsampling_mh": (samplers.subsampling_mh, MIXTURE, WALK | {"batch_size": 10, "epsilon": 0.2}),
     "sgld": (samplers.sgld, NODAL, {"step_size": 0.01, "batch_size": 5, "decay": 0.3}),
+    "sgld-computed": (samplers.sgld, MIXTURE, {"step_size": 0.01, "batch_size": 5}),
     "corrected_sgld": (samplers.corrected_sgld, NODAL, {"step_size": 0.01, "batch_size": 6, "epsilon": 0.1}),
 }
 
@@ -36,7 +37,7 @@ RUNS = {
 @pytest.fixture(params=RUNS)
 def run(request, monkeypatch):
     function, target, options = RUNS[request.param]
-    if request.param.endswith("shared"):
+    if request.param.endswith("computed"):
         monkeypatch.setattr(data_walk, "LARGEST_PERMUTED", 0)
     return lambda **more: function(target, draws=14, burn_in=3, thin=2, **{**options, **more})
 

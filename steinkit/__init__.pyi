@@ -55,6 +55,7 @@ from .errors import OutputError as OutputError
 from .errors import SolverError as SolverError
 from .errors import SteinkitError as SteinkitError
 from .errors import SteinkitWarning as SteinkitWarning
+from .errors import TimeLimitError as TimeLimitError
 from .errors import UsageError as UsageError
 from .files import read_sample as read_sample
 from .files import write_sample as write_sample

@@ -7,6 +7,7 @@ code: 2 wrong usage, 3 bad input, 4 no certified answer.
 from __future__ import annotations
 
 import difflib
+import math
 import sys
 import warnings
 from collections.abc import Callable, Iterable
@@ -62,6 +63,42 @@ class SolverError(SteinkitError, RuntimeError):
         super().__init__(message)
         self.lower = lower
         self.upper = upper
+
+
+class TimeLimitError(SolverError):
+    """Time ran out (`max_seconds`, ``--max-seconds``) before there was an answer worth giving.
+
+    Attributes
+    ----------
+    doing : str
+        What was under way.
+    needed : float
+        Seconds that were known to be missing; 0 where time had run out.
+    lower, upper : float
+        What was known by then: [0, inf], or better.
+    """
+
+    def __init__(self, doing: str, lower: float = 0.0, upper: float = math.inf, *, needed: float = 0.0) -> None:
+        late = f"time would run out: about {needed:.2g} seconds more are needed than are left" if needed else ""
+        known = f"; all that is known is that the value lies in [{lower:.6g}, {upper:.6g}]" if upper < math.inf else ""
+        super().__init__(
+            f"{late or 'time ran out'} while {doing}{known}: allow more time (max_seconds, --max-seconds), or thin the "
+            "sample",
+            lower,
+            upper,
+        )
+        self.doing, self.needed = doing, needed
+
+    def within(self, lower: float, upper: float) -> TimeLimitError:
+        """The same of a value of which more is known."""
+        return TimeLimitError(self.doing, lower, upper, needed=self.needed)
+
+    def __reduce__(self) -> tuple[Callable[..., TimeLimitError], tuple[str, float, float, float]]:
+        return _restored, (self.doing, self.lower, self.upper, self.needed)
+
+
+def _restored(doing: str, lower: float, upper: float, needed: float) -> TimeLimitError:
+    return TimeLimitError(doing, lower, upper, needed=needed)
 
 
 class SteinkitWarning(UserWarning):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextvars import copy_context
-from threading import Event, Thread, current_thread, main_thread
+from threading import TIMEOUT_MAX, Event, Thread, current_thread, main_thread
 from typing import TypeVar
 
 import joblib
@@ -31,6 +31,23 @@ def thread_count(n_jobs: int) -> int:
     return int(min(joblib.effective_n_jobs(n_jobs), processors))
 
 
+def awaited(work: Callable[[], Result], seconds: float) -> Result | None:
+    """Do work in a thread of its own and wait for it, but not longer than a time; None if it took longer.
+
+    For solvers of other libraries, which look at their clocks between two factorisations only. One that is late is left
+    to end by itself, and what it finds is thrown away.
+    """
+    if seconds == float("inf"):
+        return work()
+    _, outcome = _begun(work)
+    try:
+        return outcome.result(min(seconds, TIMEOUT_MAX))
+    except TimeoutError:
+        if outcome.done():  # it is the work's own
+            raise
+        return None
+
+
 def interruptible(work: Callable[[], Result], interrupted: Event) -> Result:
     """Do work in a thread of its own and wait for it, so that control-C is heard at once.
 
@@ -52,6 +69,19 @@ def interruptible(work: Callable[[], Result], interrupted: Event) -> Result:
     """
     if current_thread() is not main_thread():
         return work()
+    thread, outcome = _begun(work)
+    try:
+        return outcome.result()
+    except KeyboardInterrupt:
+        interrupted.set()
+        thread.join(_PATIENCE)
+        if thread.is_alive():
+            raise AbandonedWork from None
+        raise
+
+
+def _begun(work: Callable[[], Result]) -> tuple[Thread, Future[Result]]:
+    """A daemon thread that does the work in a copy of this context, and what will come of it."""
     outcome: Future[Result] = Future()
     context = copy_context()
 
@@ -63,11 +93,4 @@ def interruptible(work: Callable[[], Result], interrupted: Event) -> Result:
 
     thread = Thread(target=run, daemon=True)
     thread.start()
-    try:
-        return outcome.result()
-    except KeyboardInterrupt:
-        interrupted.set()
-        thread.join(_PATIENCE)
-        if thread.is_alive():
-            raise AbandonedWork from None
-        raise
+    return thread, outcome

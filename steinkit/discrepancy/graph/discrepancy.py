@@ -22,14 +22,18 @@ from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
 from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.discrepancy.tolerance import accepted
 from steinkit.discrepancy.units import Units, UnitsLike
-from steinkit.errors import Caution, UsageError, cautious
-from steinkit.sample import Floats
+from steinkit.errors import Caution, TimeLimitError, UsageError, cautious
+from steinkit.runtime.deadlines import deadline, require_time, stop_signal, within_time
+from steinkit.sample import DistinctSample, Floats
 from steinkit.target import Target
 
 _NEARLY_COINCIDENT = 1e-5
+_SECONDS_A_LINK, _SECONDS_A_PROOF = 2e-6, 5e-7  # of a chain, to set it up and to certify it
+_SECONDS_AN_ENTRY = 2e-7  # of the matrix, to judge a coordinate in the engine, in `auto` and at the end
 
 
 @cautious
+@within_time
 def graph_stein_discrepancy(
     draws: DrawsLike,
     target: Target | None = None,
@@ -90,8 +94,8 @@ def graph_stein_discrepancy(
     tolerance : float, optional
         Widest relative bracket (upper - lower)/upper accepted; 1e-6 up to three dimensions, 1e-3 above.
     max_seconds : float, optional
-        Time, from the call on and with the graph and a first compilation included, after which engines stop with the
-        best bracket found.
+        Time, from the call on, after which engines stop with the best bracket found. The graph counts, and so does a
+        first compilation, which cannot be cut short.
     n_jobs : int
         Coordinates solved side by side; -1 for one a processor. It does not change the answer.
     progress : bool
@@ -109,7 +113,8 @@ def graph_stein_discrepancy(
     InputError
         If the sample, the scores, the support or the operator do not fit together, or hold values that are not finite.
     SolverError
-        If no engine certified the answer to within 10 %; the error carries the bracket.
+        If no engine certified the answer to within 10 %; the error carries the bracket. `TimeLimitError` if time ran
+        out before there was a program to solve.
 
     Warns
     -----
@@ -135,7 +140,6 @@ def graph_stein_discrepancy(
     >>> round(result.value, 6), len(result.graph.edges)
     (0.819838, 445)
     """
-    started = time.monotonic()
     factors = SteinFactors.of(stein_factors)
     solve = engine_named(engine)
     clock = _Stopwatch()
@@ -143,24 +147,25 @@ def graph_stein_discrepancy(
     sample = data.points
     coefficients = _coefficients(operator, data.raw)
     settings = Settings(
-        tolerance=_tolerance(tolerance, sample.dim),
-        deadline=started + _seconds(max_seconds),
-        n_jobs=_jobs(n_jobs),
-        progress=progress,
+        tolerance=_tolerance(tolerance, sample.dim), deadline=deadline(), n_jobs=_jobs(n_jobs), progress=progress
     )
     clock.lap("scores")
     from steinkit.runtime.compilation import announced_compilation
     from steinkit.runtime.threads import interruptible
 
-    with announced_compilation():
-        network, stretch = _graph_on(sample.points, graph, dilation, settings)
-        clock.lap("graph")
-        scaled = None if coefficients is None else coefficients.in_units(data.units)
-        program = SteinProgram(sample.points, data.scores, sample.weights, network, factors, data.bounds, scaled)
-        if sample.dim > 1:
-            program.edge_rows  # noqa: B018 (built here, so that its time is told apart from the engine's)
-        clock.lap("program")
-        answers = interruptible(partial(solve, program, settings), settings.interrupted)
+    scaled = None if coefficients is None else coefficients.in_units(data.units)
+    program = SteinProgram(sample.points, data.scores, sample.weights, _no_edges(sample), factors, data.bounds, scaled)
+    with announced_compilation(), stop_signal() as stop:
+        settings = replace(settings, interrupted=stop)
+        try:
+            network, stretch = _graph_on(sample.points, graph, dilation, settings)
+            program = replace(program, graph=network)
+            clock.lap("graph")
+            settings = _with_time_to_prove(settings, program)
+            clock.lap("program")
+            answers = interruptible(partial(solve, program, settings), stop)
+        except TimeLimitError as error:
+            raise error.within(0.0, program.trivial_bound) from None
     certified = [(answer, certify(answer.program, answer.y, answer.p)) for answer in answers]
     g, gradient = _in_raw_units(*_stein_function(certified, len(sample)), data.units, is_langevin=operator is None)
     clock.lap("solve")
@@ -190,6 +195,20 @@ def graph_stein_discrepancy(
     if result.unranked:
         result = replace(result, warnings=(*result.warnings, Caution(result.unranked)))
     return _accept(result, data.raw.bounds, timed_out=settings.seconds_left == 0.0)
+
+
+def _no_edges(sample: DistinctSample) -> Graph:
+    return Graph(len(sample), np.empty((0, 2), dtype=np.int64), np.empty(0))
+
+
+def _with_time_to_prove(settings: Settings, program: SteinProgram) -> Settings:
+    """Settings by which engines stop early enough for their answers to be certified in time."""
+    if program.dim == 1:
+        setting_up, proving = _SECONDS_A_LINK * program.n_points, _SECONDS_A_PROOF * program.n_points
+    else:
+        setting_up, proving = 0.0, _SECONDS_AN_ENTRY * program.edge_rows[0].nnz * program.dim
+    require_time("the programs were written down", setting_up + proving)
+    return replace(settings, deadline=settings.deadline - proving)
 
 
 def _coefficients(operator: RiemannianLangevin | None, data: Prepared) -> Coefficients | None:
@@ -277,14 +296,6 @@ def _tolerance(tolerance: float | None, dim: int) -> float:
     if not 0.0 < tolerance < 1.0:
         raise UsageError(f"tolerance must lie between 0 and 1; received {tolerance}")
     return float(tolerance)
-
-
-def _seconds(seconds: float | None) -> float:
-    if seconds is None:
-        return math.inf
-    if not seconds > 0.0:
-        raise UsageError(f"max_seconds (--max-seconds) must be positive; received {seconds}")
-    return float(seconds)
 
 
 def _jobs(n_jobs: int) -> int:

@@ -19,6 +19,7 @@ from steinkit.discrepancy.graph.engines.base import Candidate, Settings, asked_f
 from steinkit.discrepancy.graph.engines.case import Case
 from steinkit.discrepancy.graph.programs.certificate import Certificate, Form, certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
+from steinkit.errors import TimeLimitError
 from steinkit.sample import Floats
 
 
@@ -43,9 +44,15 @@ def solve(
         left = [j for j in asked if j not in answers or answers[j][1].gap > settings.tolerance]
         if not left or (answers and settings.stopped):
             break
-        if not engine.suits(case):
+        try:
+            candidates = engine.continue_on(case, left) if engine.suits(case) else None
+        except TimeLimitError:
+            if not answers:
+                raise
+            break
+        if candidates is None:
             continue
-        for j, candidate in zip(left, engine.continue_on(case, left), strict=True):
+        for j, candidate in zip(left, candidates, strict=True):
             proof = certify(candidate.program, candidate.y, candidate.p)
             answers[j] = _joined(*answers[j], candidate, proof) if j in answers else (candidate, proof)
     return [answers[j][0] for j in asked]

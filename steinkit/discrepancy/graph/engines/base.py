@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
-from threading import Event
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from steinkit.runtime.deadlines import StopSignal
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from steinkit.discrepancy.graph.programs.certificate import Form
     from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
     from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
+
+_AT_ONCE = 0.1  # seconds
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -38,15 +40,15 @@ class Settings:
         Coordinates solved side by side.
     progress : bool
         Show a bar on standard error once a second has passed.
-    interrupted : Event
-        Set when the user interrupts; engines look at it and stop.
+    interrupted : StopSignal
+        Set when the user interrupts, or when no time at all is left; engines and their kernels look at it and stop.
     """
 
     tolerance: float
     deadline: float = float("inf")
     n_jobs: int = 1
     progress: bool = False
-    interrupted: Event = field(default_factory=Event)
+    interrupted: StopSignal = field(default_factory=StopSignal)
 
     @property
     def seconds_left(self) -> float:
@@ -57,6 +59,10 @@ class Settings:
     def stopped(self) -> bool:
         """Whether to stop now: out of time, or interrupted."""
         return self.seconds_left == 0.0 or self.interrupted.is_set()
+
+    def has_time(self, seconds: float) -> bool:
+        """Whether to begin what takes so long before it looks at the clock; what is done at once is always begun."""
+        return seconds <= max(self.seconds_left, _AT_ONCE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +103,11 @@ def asked_for(program: SteinProgram, coordinates: Sequence[int] | None) -> Seque
 def closed_form(program: CoordinateProgram, engine: str) -> Candidate:
     """The answer where there are no rows and the boxes decide: y = u sign(b)."""
     return Candidate(program, np.copysign(program.box, program.objective), np.empty(0), (engine,))
+
+
+def unsolved(program: CoordinateProgram, engine: str) -> Candidate:
+    """What an engine has to say that was given no time: that it is nothing."""
+    return Candidate(program, np.zeros(len(program.box)), np.zeros(len(program.radius)), (engine,))
 
 
 def each_coordinate(

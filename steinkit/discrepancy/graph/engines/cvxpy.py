@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
 
-from steinkit.discrepancy.graph.engines.base import Candidate, Settings, Solve, asked_for, each_coordinate
+from steinkit.discrepancy.graph.engines.base import Candidate, Settings, Solve, asked_for, each_coordinate, unsolved
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.errors import UsageError
+from steinkit.runtime.threads import awaited
 
 _DEFAULT = "HIGHS"
 _TIME_LIMITS = {"HIGHS": "time_limit", "CLARABEL": "time_limit", "OSQP": "time_limit", "SCS": "time_limit_secs"}
+_SETUP_SECONDS = 2e-6  # an entry of the matrix, before a solver begins
+_GRACE = 0.3  # seconds for which a solver may be late
 _USABLE = (cp.OPTIMAL, cp.OPTIMAL_INACCURATE, cp.USER_LIMIT)
 
 
@@ -39,7 +43,7 @@ def engine(solver: str) -> Solve:
         programs = [program.coordinate(j) for j in asked_for(program, coordinates)]
         with warnings.catch_warnings():  # in this thread only: the filters are the whole process's
             warnings.simplefilter("ignore")  # "may be inaccurate": the certificate says by how much
-            return each_coordinate(lambda one, _: solve_coordinate(one, settings, name, label), programs, settings)
+            return each_coordinate(lambda one, _: _in_time(one, settings, name, label), programs, settings)
 
     return solve
 
@@ -56,6 +60,17 @@ def linear_solvers() -> list[str]:
             continue
         usable.append(name)
     return sorted(usable)
+
+
+def _in_time(program: CoordinateProgram, settings: Settings, solver: str, label: str) -> Candidate:
+    """Solve a coordinate, but do not wait for a solver that does not keep to its time limit."""
+    if not settings.has_time(_SETUP_SECONDS * program.matrix.nnz):
+        return unsolved(program, label)
+    patience = settings.seconds_left + _GRACE if np.isfinite(settings.deadline) else np.inf
+    solved = awaited(lambda: solve_coordinate(program, settings, solver, label), patience)
+    if solved is None:
+        return replace(unsolved(program, label), notes=(f"{solver} did not keep to its time limit",))
+    return solved
 
 
 def solve_coordinate(program: CoordinateProgram, settings: Settings, solver: str, label: str = "cvxpy") -> Candidate:

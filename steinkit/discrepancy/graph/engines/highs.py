@@ -19,7 +19,14 @@ import highspy
 import numpy as np
 from scipy import sparse
 
-from steinkit.discrepancy.graph.engines.base import Candidate, Settings, asked_for, closed_form, each_coordinate
+from steinkit.discrepancy.graph.engines.base import (
+    Candidate,
+    Settings,
+    asked_for,
+    closed_form,
+    each_coordinate,
+    unsolved,
+)
 from steinkit.discrepancy.graph.programs.certificate import Incumbent
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
 from steinkit.discrepancy.graph.programs.relative_form import suitable_forms
@@ -37,6 +44,7 @@ _DUAL_SIMPLEX = {
 }
 _TIGHTEST = 1e-10
 _COST_SCALE = 10.0
+_SETUP_SECONDS = 1e-6  # an entry of the matrix, at the least, before HiGHS looks at the clock
 _SMALLEST_RADIUS = 1e-24  # keeps coefficients below 1e12
 
 
@@ -51,6 +59,8 @@ def solve_coordinate(program: CoordinateProgram, settings: Settings) -> Candidat
     """Solve one coordinate, going on to costlier methods while its bracket is wider than the tolerance."""
     if not len(program.radius):
         return closed_form(program, "highs")
+    if not settings.has_time(_SETUP_SECONDS * program.matrix.nnz):
+        return unsolved(program, "highs")
     matching = min(max(0.03 * settings.tolerance, 1e-8), 1e-5)
     methods: list[tuple[str, Callable[[], Point]]] = [
         ("interior point", lambda: _interior_point(program, settings, matching)),

@@ -64,7 +64,7 @@ class NewtonSystem(Protocol):
     omega: Floats
 
     def factorise(self, weights: Floats, /) -> None:
-        """Factorise H = B' diag(weights) B."""
+        """Factorise H = B' diag(weights) B; may be left unfinished once the settings' signal is set."""
 
     def step(self, force: Floats, change: Floats, /) -> None:
         """Set `change` to B dx, where H dx = b + B'force."""
@@ -105,7 +105,7 @@ def solve(system: NewtonSystem, settings: Settings, correctors: int = 2) -> Solu
     correctors : int
         Most of Gondzio's correctors an iteration; they pay where a factorisation costs many solves.
     """
-    state = _State(system)
+    state = _State(system, settings)
     best_rows, best_multipliers = state.rows.copy(), system.start.copy()
     lower, upper = system.bounds(best_rows, best_multipliers)
     iteration = 0
@@ -125,8 +125,8 @@ def solve(system: NewtonSystem, settings: Settings, correctors: int = 2) -> Solu
 class _State:
     """Row values, slacks and multipliers, and the work space of an iteration."""
 
-    def __init__(self, system: NewtonSystem) -> None:
-        self.system = system
+    def __init__(self, system: NewtonSystem, settings: Settings) -> None:
+        self.system, self.settings = system, settings
         start, omega = system.start, system.omega
         n = len(start)
         self.rows = np.zeros(n)
@@ -145,6 +145,8 @@ class _State:
         if not (math.isfinite(mu) and mu > 0.0):
             return False
         self.system.factorise(self.weights)
+        if self.settings.interrupted.is_set():  # it may be unfinished
+            return False
         self.force[:] = 0.0
         self.system.step(self.force, self.change)
         if not barrier.is_finite(self.change):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from threading import Event
+from typing import Any
 
 import joblib
 import numpy as np
@@ -16,6 +16,7 @@ from steinkit.discrepancy.graph.spanner.geometry import Graph, checked_dilation,
 from steinkit.discrepancy.graph.spanner.greedy_kernels import Problem, filter_block, insert_in_order
 from steinkit.errors import InputError
 from steinkit.runtime.compilation import announced_compilation
+from steinkit.runtime.deadlines import StopSignal, stop_signal, within_time
 from steinkit.runtime.progress import progress_bar
 from steinkit.runtime.threads import interruptible, thread_count
 from steinkit.sample import Floats, Integers
@@ -27,7 +28,15 @@ POINTS_PER_BLOCK = 750  # large enough to hold clusters, small enough to share o
 CLUSTER_RADIUS = 0.45  # in units of (t - 1) times the shortest length: a way through the centre must stay below t
 
 
-def greedy_spanner(points: DrawsLike, dilation: float = 2.0, *, n_jobs: int = 1, progress: bool = False) -> Graph:
+@within_time
+def greedy_spanner(
+    points: DrawsLike,
+    dilation: float = 2.0,
+    *,
+    max_seconds: float | None = None,
+    n_jobs: int = 1,
+    progress: bool = False,
+) -> Graph:
     """Build the greedy t-spanner of points under the L1 norm.
 
     A t-spanner of n points is a graph in which every pair (i, j) is joined by a path of length at most t d(i, j),
@@ -45,6 +54,8 @@ def greedy_spanner(points: DrawsLike, dilation: float = 2.0, *, n_jobs: int = 1,
         definition has it; merge equal points first (`Sample.distinct`) if such edges are not wanted.
     dilation : float, default 2
         The t above, greater than 1.
+    max_seconds : float, optional
+        Time after which to give up.
     n_jobs : int, default 1
         Threads that filter pairs, in joblib's convention (-1: all cores). The edges do not depend on it.
     progress : bool, default False
@@ -61,6 +72,8 @@ def greedy_spanner(points: DrawsLike, dilation: float = 2.0, *, n_jobs: int = 1,
         If the points are not finite, or so far apart that their distances overflow.
     UsageError
         If ``dilation`` is not a finite number above 1, or ``n_jobs`` is 0.
+    TimeLimitError
+        If `max_seconds` pass before all pairs have been gone through: a part of a spanner is none.
 
     Notes
     -----
@@ -98,35 +111,38 @@ def span_greedily(points: Floats, dilation: float, *, n_jobs: int, progress: boo
     """`greedy_spanner` of points, shape (n, d), and a dilation that are checked."""
     _require_finite_paths(points, dilation)
     n = len(points)
+    if n < 2:
+        return Graph(n, np.empty((0, 2), dtype=np.int64), np.empty(0))
     margin = (4 * n + 16) * np.finfo(np.float64).eps
-    problem = Problem(np.ascontiguousarray(points.T), dilation, margin)
-    edges, lengths = np.empty((0, 2), dtype=np.int64), np.empty(0)
-    if n > 1:
-        pace = _Pace(progress)
-        with (
-            announced_compilation(),
-            pace.bar,
-            joblib.Parallel(n_jobs=thread_count(n_jobs), prefer="threads") as parallel,
-        ):
-            work = partial(_insert_buckets, problem, points, parallel, pace)
-            edges, lengths = interruptible(work, pace.interrupted)
+    with (
+        stop_signal() as stop,
+        announced_compilation(),
+        progress_bar("spanner", shown=progress) as bar,
+        joblib.Parallel(n_jobs=thread_count(n_jobs), prefer="threads") as parallel,
+    ):
+        problem = Problem(np.ascontiguousarray(points.T), dilation, margin, stop.flag)
+        edges, lengths = interruptible(partial(_insert_buckets, problem, points, parallel, _Pace(stop, bar)), stop)
     return Graph(n, edges, lengths)
 
 
 class _Pace:
     """How far the construction has come, and whether it should go on."""
 
-    def __init__(self, progress: bool) -> None:
-        self.interrupted = Event()
-        self.bar = progress_bar("spanner", shown=progress)
+    def __init__(self, stop: StopSignal, bar: Any) -> None:
+        self.stop = stop
+        self.bar = bar
 
     def steps(self, blocks: list[Integers]) -> Iterator[Integers]:
         """The blocks of a pass over the points, one after another."""
         for block in blocks:
-            if self.interrupted.is_set():
-                raise KeyboardInterrupt
+            if self.stop.is_set():
+                return
             yield block
             self.bar.update()
+
+    def require(self) -> None:
+        """Go on only if nobody has asked to stop."""
+        self.stop.require("the spanner was built")
 
 
 def _insert_buckets(
@@ -142,6 +158,7 @@ def _insert_buckets(
         while lower < limit:
             pairs, distances, lower = _open_pairs(problem, edges, lengths, blocks, lower, limit, parallel, pace)
             chosen = _chosen(problem, edges, lengths, pairs, distances)
+            pace.require()
             edges = np.concatenate([edges, pairs[chosen]])
             lengths = np.concatenate([lengths, distances[chosen]])
     return edges, lengths
@@ -167,6 +184,7 @@ def _open_pairs(
         joblib.delayed(filter_block)(problem, graph, block, lower, upper, radius, patience, room)
         for block in pace.steps(blocks)
     )
+    pace.require()
     pairs = np.concatenate([part[0] for part in found])
     distances = np.concatenate([part[1] for part in found])
     upper = min(part[2] for part in found)

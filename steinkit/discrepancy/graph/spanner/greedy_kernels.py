@@ -37,11 +37,15 @@ FEWEST_SHARED = 4  # ... provided that so many pairs of the point are still to c
 
 
 class Problem(NamedTuple):
-    """What does not change between buckets: coordinates (d, n), dilation, rounding margin."""
+    """What does not change between buckets: coordinates (d, n), dilation, rounding margin; and whether to go on.
+
+    Once ``stop[0]`` is true the kernels return with their work unfinished, for the caller to throw away.
+    """
 
     columns: Floats
     dilation: float
     margin: float
+    stop: Flags
 
 
 @kernel
@@ -201,6 +205,8 @@ def filter_block(
         else:
             n_members = 1
         for k in range(n_members):
+            if problem.stop[0]:
+                return pairs[:0], lengths[:0], upper
             u = members[k]
             waiting[u] = False
             distances_row(problem.columns, u, row)
@@ -283,6 +289,8 @@ def insert_in_order(
     settled, linked = np.zeros(n_pairs, np.bool_), np.zeros(n_pairs, np.bool_)
     passed = first[:-1].copy()  # where in its row of ``incident`` each node has arrived
     for c in range(n_pairs):
+        if problem.stop[0]:
+            break
         u, v = pairs[c]
         if not settled[c]:
             reach = problem.dilation * lengths[c]

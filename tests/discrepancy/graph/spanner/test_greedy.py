@@ -337,7 +337,7 @@ class TestKernels:
         whole = greedy_spanner(points, t)
         short = whole.lengths <= lower
         edges, lengths = whole.edges[short], whole.lengths[short]
-        problem = kernels.Problem(np.ascontiguousarray(points.T), t, 1e-12)
+        problem = kernels.Problem(np.ascontiguousarray(points.T), t, 1e-12, np.zeros(1, dtype=bool))
         graph = _adjacency(200, edges, lengths, np.zeros(200, dtype=np.int64))
         pairs, found, limit = kernels.filter_block(
             problem, graph, np.arange(200), lower, upper, 0.45 * lower, patience, room

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.linalg import splu
+from scipy.sparse.linalg import spilu
 
 from steinkit.discrepancy.graph.engines.block import cholesky_kernels as kernels
 from steinkit.discrepancy.graph.engines.block import elimination_kernels
@@ -114,8 +114,16 @@ def minimum_degree(starts: Integers, neighbours: Integers) -> Integers:
         return np.arange(n, dtype=np.int64)
     adjacency = sparse.csc_array((np.ones(len(neighbours)), neighbours, starts), shape=(n, n))
     dominant = sparse.csc_array(adjacency + sparse.diags_array(np.diff(starts) + 1.0))
-    options = {"SymmetricMode": True}
-    decomposition = splu(dominant, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
+    # only the order is wanted: an incomplete factorisation, which drops all it may, comes after the same one
+    decomposition = spilu(
+        dominant,
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.0,
+        drop_rule="basic",
+        drop_tol=1.0,
+        fill_factor=1.0,
+        options={"SymmetricMode": True},
+    )
     return np.argsort(decomposition.perm_c).astype(np.int64)
 
 

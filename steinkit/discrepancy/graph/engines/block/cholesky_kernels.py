@@ -41,7 +41,7 @@ class Fronts(NamedTuple):
 
 
 @array_kernel
-def factorise(fronts, panels, stack, factor, product):  # type: ignore[no-untyped-def]
+def factorise(fronts, panels, stack, factor, product, stop):  # type: ignore[no-untyped-def]
     """Turn the matrix in the panels into its Cholesky factor.
 
     Each front gathers what its children pass on (their Schur complements), eliminates its columns, and passes the
@@ -54,6 +54,8 @@ def factorise(fronts, panels, stack, factor, product):  # type: ignore[no-untype
         Lower triangle of the matrix on entry, L on return.
     stack, factor, product : ndarray
         Work space, see `cholesky.Factorisation`.
+    stop : ndarray of bool, shape (1,)
+        Once it is true the factorisation is left unfinished.
 
     Returns
     -------
@@ -64,6 +66,8 @@ def factorise(fronts, panels, stack, factor, product):  # type: ignore[no-untype
     held = np.empty(fronts.children.size, np.int64)  # fronts whose Schur complements are on the stack
     n_held, top, lost = 0, 0, 0
     for s in range(fronts.children.size):
+        if stop[0]:
+            break
         width = p * (fronts.first[s + 1] - fronts.first[s])
         below = p * (fronts.rows_start[s + 1] - fronts.rows_start[s])
         size = width + below
@@ -80,9 +84,9 @@ def factorise(fronts, panels, stack, factor, product):  # type: ignore[no-untype
             bottom -= height * height * p * p
             passed = stack[bottom : bottom + height * height * p * p].reshape(height * p, height * p)
             _extend_add(passed, fronts.place[fronts.rows_start[c] : fronts.rows_start[c + 1]], p, panel, update)
-        lost += _eliminate(panel, factor, product)
+        lost += _eliminate(panel, factor, product, stop)
         if below:
-            _subtract_gram(panel, width, below, update, factor, product)
+            _subtract_gram(panel, width, below, update, factor, product, stop)
             if bottom < top:
                 for i in range(below * below):
                     stack[bottom + i] = stack[top + i]
@@ -113,12 +117,14 @@ def _extend_add(passed, place, p, panel, update):  # type: ignore[no-untyped-def
 
 
 @array_kernel
-def _eliminate(panel, factor, product):  # type: ignore[no-untyped-def]
+def _eliminate(panel, factor, product, stop):  # type: ignore[no-untyped-def]
     """Cholesky factorisation of a panel's columns; returns how many pivots were lost to rounding."""
     width, size = panel.shape
     step = PANEL if width * width * size > 4 * _BLAS_FLOPS else width
     lost = 0
     for low in range(0, width, step):
+        if stop[0]:
+            break
         high = min(low + step, width)
         for j in range(low, high):
             before = panel[j, j]
@@ -134,12 +140,12 @@ def _eliminate(panel, factor, product):  # type: ignore[no-untyped-def]
             for i in range(rest.size):
                 rest[i] *= inverse
         if high < width:
-            _subtract_gram(panel[low:high], high, width - high, panel, factor, product)
+            _subtract_gram(panel[low:high], high, width - high, panel, factor, product, stop)
     return lost
 
 
 @array_kernel
-def _subtract_gram(columns, first, count, target, factor, product):  # type: ignore[no-untyped-def]
+def _subtract_gram(columns, first, count, target, factor, product, stop):  # type: ignore[no-untyped-def]
     """Subtract from a symmetric target what columns of L contribute: the products of their entries.
 
     The last entries of the target's rows belong to the last of the columns' entries. `count` of its rows change, each
@@ -156,6 +162,8 @@ def _subtract_gram(columns, first, count, target, factor, product):  # type: ign
         for i in range(length):
             entries[i, q] = columns[q, first + i]
     for b in range(0, count, CHUNK):
+        if stop[0]:
+            break
         end = min(b + CHUNK, count)
         part = product[: (end - b) * (length - b)].reshape(end - b, length - b)
         np.dot(entries[b:end], entries[b:].T, part)

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
+from steinkit.runtime.deadlines import require_time
 from steinkit.sample import Floats, Integers
 
 _SMALL_PART = 300
@@ -53,6 +54,7 @@ def nested_dissection(starts: Integers, neighbours: Integers, points: Floats, or
     last_first: list[Integers] = []
     uncut = [np.arange(n, dtype=np.int64)]
     while uncut:
+        require_time("the factorisation was planned")
         part = uncut.pop()
         if len(part) <= _SMALL_PART:
             inside = sparse.csr_array(graph[part][:, part])

@@ -11,7 +11,7 @@ by the coordinates (`prepare`). What a factorisation will cost is known before a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,16 +20,27 @@ from scipy import sparse
 
 from steinkit.discrepancy.bracket import relative_width
 from steinkit.discrepancy.graph.engines import interior_point
-from steinkit.discrepancy.graph.engines.base import Candidate, Settings, asked_for, closed_form, each_coordinate
+from steinkit.discrepancy.graph.engines.base import (
+    Candidate,
+    Settings,
+    asked_for,
+    closed_form,
+    each_coordinate,
+    unsolved,
+)
 from steinkit.discrepancy.graph.engines.block import cholesky
 from steinkit.discrepancy.graph.engines.block import rows_kernels as kernels
+from steinkit.discrepancy.graph.engines.block.cholesky_kernels import Fronts
 from steinkit.discrepancy.graph.engines.block.rows_kernels import Rows
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
 from steinkit.discrepancy.graph.programs.relative_form import RelativeForm, suitable_forms
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
+from steinkit.runtime.deadlines import require_time
 from steinkit.sample import Floats, Integers
 
 _CORRECTORS = 3
+_SETUP_SECONDS = 1e-7  # an entry of the matrix, before the first factorisation
+_ROWS_AT_ONCE = 500_000  # a tenth of a second's work
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,16 +134,30 @@ def find_pattern(matrix: sparse.csr_array, points: Floats) -> Pattern:
     node, component = np.arange(matrix.shape[1]) % n_points, np.arange(matrix.shape[1]) // n_points
     place = symbolic.position[node] * block + component
     columns = place[columns]
-    return Pattern(starts, columns, symbolic, kernels.pair_positions(starts, columns, symbolic.fronts), place)
+    return Pattern(starts, columns, symbolic, _pair_positions(starts, columns, symbolic.fronts), place)
 
 
 def _neighbours(starts: Integers, nodes: Integers, n_nodes: int) -> tuple[Integers, Integers]:
     """Adjacency lists of the graph that joins nodes with a row in common."""
-    pairs = np.unique(kernels.node_pairs(starts, nodes, n_nodes))
-    i, k = np.divmod(pairs, n_nodes)
+    parts = [np.unique(kernels.node_pairs(starts, nodes, n_nodes, *rows)) for rows in _portions(len(starts) - 1)]
+    i, k = np.divmod(np.unique(np.concatenate(parts)), n_nodes)
     ends = np.concatenate([i, k]), np.concatenate([k, i])
     adjacency = sparse.csr_array((np.ones(len(ends[0])), ends), shape=(n_nodes, n_nodes))
     return adjacency.indptr.astype(np.int64), adjacency.indices.astype(np.int64)
+
+
+def _pair_positions(starts: Integers, columns: Integers, fronts: Fronts) -> Integers:
+    """Where the products of the pairs of entries of all rows belong in the factor."""
+    return np.concatenate(
+        [kernels.pair_positions(starts, columns, fronts, *rows) for rows in _portions(len(starts) - 1)]
+    )
+
+
+def _portions(rows: int) -> Iterator[tuple[int, int]]:
+    """Beginnings and ends of portions of rows, the clock looked at before each."""
+    for begin in range(0, max(rows, 1), _ROWS_AT_ONCE):
+        require_time("the rows of the programs were analysed")
+        yield begin, min(begin + _ROWS_AT_ONCE, rows)
 
 
 def solve_coordinate(task: Task, settings: Settings) -> Candidate:
@@ -140,7 +165,9 @@ def solve_coordinate(task: Task, settings: Settings) -> Candidate:
     program = task.program
     if not len(program.radius):
         return closed_form(program, "block")
-    system = BlockSystem(program, _extended(task.pattern, program.matrix))
+    if not settings.has_time(_SETUP_SECONDS * program.matrix.nnz):
+        return unsolved(program, "block")
+    system = BlockSystem(program, _extended(task.pattern, program.matrix), settings)
     solution = interior_point.solve(system, settings, _CORRECTORS)
     y, p = system.unscaled(solution)
     gap = relative_width(solution.lower, solution.upper)
@@ -157,7 +184,7 @@ def _extended(pattern: Pattern, matrix: sparse.csr_array) -> Pattern:
         return pattern
     starts = matrix.indptr[known:].astype(np.int64)
     columns = pattern.place[matrix.indices[starts[0] :]]
-    positions = kernels.pair_positions(starts - starts[0], columns, pattern.symbolic.fronts)
+    positions = _pair_positions(starts - starts[0], columns, pattern.symbolic.fronts)
     return Pattern(
         np.concatenate([pattern.starts, starts[1:]]),
         np.concatenate([pattern.columns, columns]),
@@ -173,13 +200,14 @@ class BlockSystem:
     Rows are those of A, then the boxes in elimination order. A variable whose box is 0 has zeros for its column.
     """
 
-    def __init__(self, program: CoordinateProgram, pattern: Pattern) -> None:
+    def __init__(self, program: CoordinateProgram, pattern: Pattern, settings: Settings) -> None:
         matrix = program.matrix
         m, n = matrix.shape
         with np.errstate(divide="ignore"):
             inverse = np.where(program.radius > 0.0, 1.0 / program.radius, 0.0)
         values = matrix.data * program.box[matrix.indices] * np.repeat(inverse, np.diff(matrix.indptr))
         self.program, self.pattern, self.inverse_radius = program, pattern, inverse
+        self.stop = settings.interrupted.flag
         self.rows = Rows(pattern.starts, pattern.columns, values)
         self.objective = np.empty(n)
         self.objective[pattern.place] = program.objective * program.box
@@ -189,7 +217,7 @@ class BlockSystem:
         self.omega = np.ones(m + n)
         self.factor = cholesky.Factorisation(pattern.symbolic)
         columns = np.arange(n)
-        self.diagonal = kernels.pair_positions(np.arange(n + 1), columns, pattern.symbolic.fronts)
+        self.diagonal = _pair_positions(np.arange(n + 1), columns, pattern.symbolic.fronts)
         self.x = np.empty(n)
 
     def factorise(self, weights: Floats) -> None:
@@ -197,7 +225,7 @@ class BlockSystem:
         factor = self.factor
         kernels.factorise(
             self.rows, weights, self.pattern.positions, self.diagonal, self.pattern.symbolic.fronts, factor.panels,
-            factor.work,
+            factor.work, self.stop,
         )  # fmt: skip
 
     def step(self, force: Floats, change: Floats) -> None:

@@ -26,15 +26,15 @@ class Rows(NamedTuple):
 
 
 @array_kernel
-def node_pairs(starts, nodes, n_nodes):  # type: ignore[no-untyped-def]
-    """Pairs i < k of nodes that a row has in common, as i n_nodes + k; a pair may be listed more than once."""
+def node_pairs(starts, nodes, n_nodes, begin, end):  # type: ignore[no-untyped-def]
+    """Pairs i < k of nodes that a row from begin to end has in common, as i n_nodes + k; some more than once."""
     count = 0
-    for row in range(starts.size - 1):
+    for row in range(begin, end):
         length = starts[row + 1] - starts[row]
         count += length * (length - 1) // 2
     pairs = np.empty(count, np.int64)
     count = 0
-    for row in range(starts.size - 1):
+    for row in range(begin, end):
         for a in range(starts[row], starts[row + 1]):
             for b in range(starts[row], a):
                 low, high = min(nodes[a], nodes[b]), max(nodes[a], nodes[b])
@@ -46,20 +46,20 @@ def node_pairs(starts, nodes, n_nodes):  # type: ignore[no-untyped-def]
 
 
 @array_kernel
-def pair_positions(starts, columns, fronts):  # type: ignore[no-untyped-def]
-    """Where the product of each pair of entries of a row belongs in the panels; rows and their pairs in order."""
+def pair_positions(starts, columns, fronts, begin, end):  # type: ignore[no-untyped-def]
+    """Where the product of each pair of entries of the rows from begin to end belongs in the panels, in order."""
     p = fronts.block
     owner = np.empty(fronts.first[-1], np.int64)
     for s in range(fronts.children.size):
         for node in range(fronts.first[s], fronts.first[s + 1]):
             owner[node] = s
     count = 0
-    for row in range(starts.size - 1):
+    for row in range(begin, end):
         length = starts[row + 1] - starts[row]
         count += length * (length + 1) // 2
     positions = np.empty(count, np.int64)
     count = 0
-    for row in range(starts.size - 1):
+    for row in range(begin, end):
         for a in range(starts[row], starts[row + 1]):
             for b in range(starts[row], a + 1):
                 low, high = min(columns[a], columns[b]), max(columns[a], columns[b])
@@ -92,8 +92,11 @@ def _find(values, low, high, value):  # type: ignore[no-untyped-def]
 
 
 @array_kernel
-def factorise(rows, weights, positions, diagonal, fronts, panels, work):  # type: ignore[no-untyped-def]
-    """Form H = B' diag(weights) B in the panels and factorise it; returns the number of pivots lost to rounding."""
+def factorise(rows, weights, positions, diagonal, fronts, panels, work, stop):  # type: ignore[no-untyped-def]
+    """Form H = B' diag(weights) B in the panels and factorise it; returns the number of pivots lost to rounding.
+
+    Once ``stop[0]`` is true the factorisation is left unfinished.
+    """
     for i in range(panels.size):
         panels[i] = 0.0
     count, m = 0, rows.starts.size - 1
@@ -105,7 +108,7 @@ def factorise(rows, weights, positions, diagonal, fronts, panels, work):  # type
                 count += 1
     for column in range(diagonal.size):
         panels[diagonal[column]] += weights[m + column]
-    return _eliminate_all(fronts, panels, work[0], work[1], work[2])
+    return _eliminate_all(fronts, panels, work[0], work[1], work[2], stop)
 
 
 @array_kernel

@@ -146,7 +146,7 @@ def _stepped_multipliers(rows, i, p, product, member, step):  # type: ignore[no-
 
 
 @kernel
-def halpern_steps(rows, columns, state, steps, weights):  # type: ignore[no-untyped-def]
+def halpern_steps(rows, columns, state, steps, weights, stop):  # type: ignore[no-untyped-def]
     """Take reflected Halpern steps z <- w (2 z+ - z) + (1 - w) z_0, z = (y, p).
 
     Parameters
@@ -159,9 +159,13 @@ def halpern_steps(rows, columns, state, steps, weights):  # type: ignore[no-unty
         Factors of tau and of sigma.
     weights : ndarray of float32, shape (count, 8)
         w of each of the steps: k/(k + 1) in the k-th after a restart.
+    stop : ndarray of bool, shape (1,)
+        Once it is true the remaining steps are left out.
     """
     primal, dual = load(steps, 0), load(steps, 1)
     for iteration in range(len(weights)):
+        if stop[0]:
+            return
         weight = load(weights, iteration)
         rest = 1.0 - weight
         for i in range(len(columns.box)):
@@ -241,7 +245,7 @@ def restart(rows, state, restarted, y_next, p_next):  # type: ignore[no-untyped-
 
 
 @kernel
-def repair(rows, columns, y, margin, tolerance, sweeps):  # type: ignore[no-untyped-def]
+def repair(rows, columns, y, margin, tolerance, sweeps, stop):  # type: ignore[no-untyped-def]
     """Move y into the rows by relaxed Kaczmarz sweeps, each followed by a clip to the box.
 
     A row with |a'y| > R = (1 - margin) r changes y by -lambda (a'y -+ R) a/||a||^2 with 0 < lambda < 2; lambda = 1 is
@@ -260,6 +264,8 @@ def repair(rows, columns, y, margin, tolerance, sweeps):  # type: ignore[no-unty
         Sweeps end when no row exceeds (1 + tolerance) r.
     sweeps : int
         Most sweeps.
+    stop : ndarray of bool, shape (1,)
+        Once it is true no further sweep is begun.
 
     Returns
     -------
@@ -267,6 +273,8 @@ def repair(rows, columns, y, margin, tolerance, sweeps):  # type: ignore[no-unty
         Sweeps taken.
     """
     for sweep in range(sweeps):
+        if stop[0]:
+            return sweep
         worst = zeros(y)
         for group in range(len(rows.member)):
             member = load(rows.member, group)

@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from steinkit.discrepancy.graph.engines.base import Candidate, Settings, asked_for, closed_form, side_by_side
+from steinkit.discrepancy.graph.engines.base import Candidate, Settings, asked_for, closed_form, side_by_side, unsolved
 from steinkit.discrepancy.graph.engines.first_order import halpern_kernels as kernels
 from steinkit.discrepancy.graph.engines.first_order.layout import Layout, lay_out
 from steinkit.discrepancy.graph.engines.first_order.simd_lanes import LANES
@@ -58,6 +58,7 @@ _LONGEST, _YOUNG = 0.36, 200  # restart after this share of all iterations, at t
 
 _MARGIN, _EXCESS = 0.05, 0.02  # how far the repair aims inside the rows, and stops outside, in units of the tolerance
 _SWEEPS, _SWEEPS_PER_ITERATION = 100, 0.5  # most sweeps of a repair: the larger of the two; some twenty are usual
+_SETUP_SECONDS = 5e-7  # an entry of the matrix, before the first iteration
 _SHARE_OF_TOLERANCE = 0.99  # leaves room for the certificate's rounding allowance
 _DENSEST_LOOKS, _SPARSEST_LOOKS = 1.05, 1.5
 
@@ -112,7 +113,9 @@ def _solve_batch(programs: _Programs, settings: Settings, bar: Any) -> list[Cand
     """Iterate until every bracket is narrow enough, time is up, or the brackets stop shrinking."""
     if not any(len(program.radius) for program in programs.programs):
         return [closed_form(program, "first_order") for program in programs.programs]
-    batch = _Batch(lay_out(*programs), settings.tolerance)
+    if not settings.has_time(_SETUP_SECONDS * programs.programs[0].matrix.nnz):
+        return [unsolved(program, "first_order") for program in programs.programs]
+    batch = _Batch(lay_out(*programs), settings)
     looks = _Looks(settings.tolerance)
     while True:
         batch.advance()
@@ -166,9 +169,9 @@ class _Batch:
         Best bounds so far, in units of the layout's scale.
     """
 
-    def __init__(self, layout: Layout, tolerance: float) -> None:
+    def __init__(self, layout: Layout, settings: Settings) -> None:
         self.layout = layout
-        self.tolerance = tolerance
+        self.tolerance, self.stop = settings.tolerance, settings.interrupted.flag
         variables, multipliers = layout.exact_columns.box.shape[0], len(layout.rows.radius)
 
         def lanes(count: int) -> Floats:
@@ -209,7 +212,7 @@ class _Batch:
         """Iterate up to the next check, and find the point (y+, p+) to be judged."""
         rows, columns, steps = self.layout.rows, self.layout.columns, self.steps
         k = self.age + np.arange(1, _CHECK_EVERY + 1)[:, None]
-        kernels.halpern_steps(rows, columns, self.state, steps, (k / (k + 1.0)).astype(np.float32))
+        kernels.halpern_steps(rows, columns, self.state, steps, (k / (k + 1.0)).astype(np.float32), self.stop)
         kernels.pdhg_step(rows, columns, self.state, steps, self.y, self.p, self.lengths)
         self.age += _CHECK_EVERY
         self.iterations += _CHECK_EVERY
@@ -220,7 +223,7 @@ class _Batch:
         self._judge(y)
         sweeps = max(_SWEEPS, int(_SWEEPS_PER_ITERATION * self.iterations))
         margin, excess = _MARGIN * self.tolerance, _EXCESS * self.tolerance
-        kernels.repair(self.layout.exact_rows, self.layout.exact_columns, y, margin, excess, sweeps)
+        kernels.repair(self.layout.exact_rows, self.layout.exact_columns, y, margin, excess, sweeps, self.stop)
         self._judge(y)
 
     def _judge(self, y: Floats) -> None:

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from steinkit.discrepancy.graph.engines import Settings
 from steinkit.discrepancy.graph.engines.block import cholesky, rows_kernels
 from steinkit.discrepancy.graph.engines.block import cholesky_kernels as kernels
 from steinkit.discrepancy.graph.engines.block.newton_system import BlockSystem, find_pattern
@@ -63,7 +64,7 @@ def factorised(symbolic, ordered):
         factor.panels[start:stop] = ordered[np.ix_(own, rows)].ravel()
         held[np.ix_(rows, own)] = True
     assert not ordered[~(held | held.T)].any()  # nothing of the matrix is left out
-    return factor, kernels.factorise(symbolic.fronts, factor.panels, *factor.work[:3])
+    return factor, kernels.factorise(symbolic.fronts, factor.panels, *factor.work[:3], np.zeros(1, dtype=bool))
 
 
 def dense_factor(symbolic, factor):
@@ -166,7 +167,7 @@ def random_system(n, dim, n_rows, seed):
     box[0] = 0.0  # a draw on a bound: the variable is fixed
     program = CoordinateProgram(sparse.csr_array(dense), radius, box, objective, n)
     pattern = find_pattern(program.matrix, rng.standard_normal((n, dim)))
-    system = BlockSystem(program, pattern)
+    system = BlockSystem(program, pattern, Settings(1e-6))
     scaled = np.empty_like(dense)
     scaled[:, pattern.place] = dense * box / radius[:, None]
     b = np.empty(size)
@@ -197,6 +198,6 @@ def test_pairs_of_nodes_are_those_with_a_row_in_common():
     rng = np.random.default_rng(1)
     rows = [rng.integers(0, 9, rng.integers(0, 5)).tolist() for _ in range(20)]
     starts = np.cumsum([0, *map(len, rows)])
-    pairs = rows_kernels.node_pairs(starts, np.concatenate(rows).astype(np.int64), 9)
+    pairs = rows_kernels.node_pairs(starts, np.concatenate(rows).astype(np.int64), 9, 0, len(rows))
     expected = {9 * min(a, b) + max(a, b) for row in rows for a in row for b in row if a != b}
     assert set(pairs.tolist()) == expected

@@ -18,6 +18,8 @@ from steinkit.discrepancy.graph.programs.certificate import certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.spanner.geometry import Graph, complete_graph
 
+GO_ON = np.zeros(1, dtype=bool)
+
 
 def program_of(points, scores, weights=None, graph=None, **more):
     n = len(points)
@@ -124,7 +126,7 @@ def test_halpern_steps_are_those_of_numpy(dense):
         y_next, p_next = dense.next(y, p, STEPS)
         y = w * (2 * y_next - y) + (1 - w) * state.anchor_y
         p = w * (2 * p_next - p) + (1 - w) * state.anchor_p
-    kernels.halpern_steps(dense.layout.rows, dense.layout.columns, state, STEPS, weights)
+    kernels.halpern_steps(dense.layout.rows, dense.layout.columns, state, STEPS, weights, GO_ON)
     np.testing.assert_allclose(state.y, y, atol=2e-5 * np.abs(y).max())
     np.testing.assert_allclose(state.p, p, atol=2e-5 * np.abs(p).max())
     sizes = np.abs(dense.matrix).T @ np.abs(p)  # of the terms that single precision adds up
@@ -183,7 +185,7 @@ def test_repair_is_that_of_numpy(dense, sweeps):
     relaxation = (dense.layout.exact_rows.step * (dense.matrix**2).sum(axis=1))[0]
     assert 0.0 < relaxation < 2.0
     expected = kaczmarz(dense, y.copy(), 1e-3, 1e-4, sweeps, relaxation)
-    taken = kernels.repair(dense.layout.exact_rows, dense.layout.exact_columns, y, 1e-3, 1e-4, sweeps)
+    taken = kernels.repair(dense.layout.exact_rows, dense.layout.exact_columns, y, 1e-3, 1e-4, sweeps, GO_ON)
     np.testing.assert_allclose(y, expected, atol=1e-9)
     if sweeps == 1000:
         assert 3 < taken < 1000
@@ -263,8 +265,8 @@ def test_a_coordinate_in_lanes_is_that_coordinate_alone():
     """A lane does not feel its neighbours: the optimum of a coordinate is the same in a batch of five and of one."""
     program = random_program(0, 5)
     shared = len(program.edge_rows[1])
-    batch = first_order._Batch(lay_out(list(program.coordinates()), shared), 1e-3)
-    alone = first_order._Batch(lay_out([program.coordinate(3)], shared), 1e-3)
+    batch = first_order._Batch(lay_out(list(program.coordinates()), shared), Settings(1e-3))
+    alone = first_order._Batch(lay_out([program.coordinate(3)], shared), Settings(1e-3))
     for run in (batch, alone):
         for _ in range(6):
             run.advance()

@@ -1,0 +1,163 @@
+"""Deadlines: what listens to them, and what is known when they pass. No test asserts how long anything took."""
+
+import pickle
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit.discrepancy.graph.engines import Settings
+from steinkit.discrepancy.graph.engines.block import cholesky, newton_system
+from steinkit.discrepancy.graph.engines.block import cholesky_kernels as kernels
+from steinkit.discrepancy.graph.engines.interior_point import solve
+from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
+from steinkit.discrepancy.graph.spanner import greedy_kernels
+from steinkit.discrepancy.graph.spanner.greedy import _adjacency
+from steinkit.errors import TimeLimitError
+from steinkit.runtime.deadlines import StopSignal, deadline, require_time, seconds_left, stop_signal, time_limit
+from steinkit.runtime.threads import awaited
+
+STOPPED = np.ones(1, dtype=bool)
+LONG = np.random.default_rng(0).standard_normal((30_000, 3))  # whose spanner takes half a minute
+
+
+def test_the_earliest_of_the_limits_counts_and_ends_with_its_block():
+    assert deadline() == np.inf
+    with time_limit(5.0) as outer:
+        with time_limit(60.0) as inner:
+            assert inner == outer == deadline()
+        with time_limit(1.0) as inner:
+            assert inner < outer
+            assert seconds_left() <= 1.0
+        assert deadline() == outer
+        with time_limit(None) as inner:
+            assert inner == outer
+    assert deadline() == np.inf
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, np.nan, True, "a"])
+def test_a_limit_is_a_positive_number(seconds):
+    with pytest.raises(sk.UsageError, match="max_seconds"), time_limit(seconds):
+        pass
+
+
+def test_work_is_begun_only_if_there_is_time():
+    require_time("counting", 1e9)
+    with time_limit(60.0):
+        require_time("counting", 1.0)
+        with pytest.raises(TimeLimitError, match=r"about .* seconds more are needed") as raised:
+            require_time("counting", 1000.0)
+        assert 930.0 < raised.value.needed < 1000.0
+    with time_limit(1e-9), pytest.raises(TimeLimitError, match="time ran out while counting") as raised:
+        require_time("counting")
+    assert (raised.value.lower, raised.value.upper, raised.value.exit_code) == (0.0, np.inf, 4)
+
+
+def test_the_signal_reaches_compiled_code_when_time_is_up_and_says_who_asked():
+    with time_limit(0.01), stop_signal() as stop:
+        assert stop.wait(30.0)
+        assert stop.flag[0]
+        with pytest.raises(TimeLimitError):
+            stop.require("waiting")
+    interrupted = StopSignal()
+    interrupted.require("waiting")
+    interrupted.set()
+    with pytest.raises(KeyboardInterrupt):
+        interrupted.require("waiting")
+
+
+def test_the_error_travels_between_processes():
+    error = TimeLimitError("counting", 0.0, 2.0, needed=3.0)
+    copy = pickle.loads(pickle.dumps(error))
+    assert (str(copy), copy.lower, copy.upper, copy.needed) == (str(error), 0.0, 2.0, 3.0)
+
+
+def test_a_solver_that_is_late_is_not_waited_for():
+    release = threading.Event()
+    assert awaited(lambda: release.wait(60.0), 0.01) is None
+    release.set()
+    assert awaited(lambda: 3, 60.0) == 3
+    with pytest.raises(TimeoutError, match="mine"):
+        awaited(lambda: (_ for _ in ()).throw(TimeoutError("mine")), 60.0)
+
+
+def test_stopped_spanner_kernels_return_without_having_worked():
+    points = LONG[:300]
+    problem = greedy_kernels.Problem(np.ascontiguousarray(points.T), 2.0, 1e-12, STOPPED)
+    graph = _adjacency(300, np.empty((0, 2), np.int64), np.empty(0), np.zeros(300, np.int64))
+    pairs, _, _ = greedy_kernels.filter_block(problem, graph, np.arange(300), -1.0, np.inf, 0.0, 1, 64)
+    assert len(pairs) == 0
+    pairs, first = np.array([[0, 1]]), np.append(0, np.cumsum([1, 1] + 298 * [0]))
+    graph = _adjacency(300, np.empty((0, 2), np.int64), np.empty(0), np.bincount([0, 1], minlength=300))
+    linked = greedy_kernels.insert_in_order(problem, graph, pairs, np.ones(1), first, np.zeros(2, np.int64))
+    assert not linked.any()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_spanner_hears_the_deadline(n_jobs):
+    with pytest.raises(TimeLimitError, match="spanner"):
+        sk.greedy_spanner(LONG, max_seconds=0.1, n_jobs=n_jobs)
+
+
+@pytest.mark.parametrize("points", [LONG, LONG[:1500]], ids=["spanner", "complete"])
+def test_the_discrepancy_says_what_is_known_without_a_graph(points):
+    """0 <= S <= c1 sum q |s| + c2 d, whatever the graph."""
+    kind = "spanner" if len(points) == len(LONG) else "complete"
+    factors = (0.5, 2.0, 1.0)
+    with pytest.raises(TimeLimitError) as raised:
+        sk.graph_stein_discrepancy(points, scores=-3.0 * points, graph=kind, stein_factors=factors, max_seconds=0.2)
+    known = 0.5 * np.abs(3.0 * points).mean(axis=0).sum() + 2.0 * 3
+    assert raised.value.lower == 0.0
+    assert raised.value.upper == pytest.approx(known, rel=1e-8)
+    assert raised.value.upper >= known
+
+
+def test_a_stopped_factorisation_does_nothing_and_its_engine_keeps_what_it_has():
+    points = LONG[:200, :2]
+    program = SteinProgram(points, -points, np.full(200, 1.0 / 200), sk.greedy_spanner(points))
+    plan = newton_system.prepare(program)
+    factor = cholesky.Factorisation(plan.patterns[0].symbolic)
+    factor.panels[:] = 1.0
+    kernels.factorise(plan.patterns[0].symbolic.fronts, factor.panels, *factor.work[:3], STOPPED)
+    assert (factor.panels == 1.0).all()
+    stop = StopSignal()
+    settings = Settings(1e-6, interrupted=stop)
+    system = newton_system.BlockSystem(program.coordinate(0), plan.patterns[0], settings)
+    stop.set()
+    found = solve(system, settings)
+    assert found.iterations == 0
+    assert 0.0 <= found.lower <= found.upper < np.inf
+
+
+def test_a_limit_that_is_not_reached_changes_nothing():
+    points = LONG[:300]
+    free = sk.graph_stein_discrepancy(points, scores=-points)
+    held = sk.graph_stein_discrepancy(points, scores=-points, max_seconds=600.0)
+    assert (free.lower, free.upper) == (held.lower, held.upper)
+    np.testing.assert_array_equal(free.graph.edges, held.graph.edges)
+
+
+def test_the_elimination_order_is_that_of_a_whole_factorisation():
+    """SuperLU gives it, and only the incomplete factorisation that follows is bounded in time."""
+    from scipy import sparse
+    from scipy.sparse.linalg import splu
+
+    i, k = sk.greedy_spanner(LONG[:2000]).edges.T
+    links = sparse.csr_array((np.ones(2 * len(i)), (np.append(i, k), np.append(k, i))), shape=(2000, 2000))
+    whole = splu(
+        sparse.csc_array(links + sparse.diags_array(np.diff(links.indptr) + 1.0)),
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.0,
+        options={"SymmetricMode": True},
+    )
+    order = cholesky.minimum_degree(links.indptr.astype(np.int64), links.indices.astype(np.int64))
+    np.testing.assert_array_equal(order, np.argsort(whole.perm_c))
+
+
+def test_time_in_threads_that_wait_is_not_lost():
+    """The limit holds in the thread that does the work, too."""
+    with time_limit(1e-9):
+        time.sleep(0.001)
+        assert awaited(seconds_left, 60.0) == 0.0

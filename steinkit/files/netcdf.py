@@ -4,27 +4,24 @@ The draws stand in the group ``posterior``, unless another one is named, or in t
 read of a group is what `as_sample` reads of it in memory: every variable with the dimensions ``chain`` and ``draw``,
 others left alone; further dimensions are flattened into names by their labels, ``theta[Choate]``, or by position,
 ``Sigma[0,1]``, where these do not tell entries apart. ``score:NAME`` is the score of NAME; ``weight`` and ``cost`` are
-parameters like any other, except in files that steinkit wrote, whose attributes say so.
+parameters like any other, except in files that steinkit wrote, whose attributes say so. Reading is done by a process
+of its own, for a damaged file can hang or crash the C library.
 """
 
 from __future__ import annotations
 
-import importlib
-import io
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from steinkit.containers.chain_labels import rectangle
 from steinkit.containers.columns import columns_of
-from steinkit.containers.messages import listed
-from steinkit.containers.xarray_objects import LABELS, RESERVED, from_dataset
-from steinkit.errors import InputError, MissingDependencyError, SteinkitError, UsageError, did_you_mean
+from steinkit.containers.xarray_objects import LABELS, RESERVED
+from steinkit.errors import InputError, UsageError
+from steinkit.files.reader_process import read_in_child, require_installed
 from steinkit.sample import Integers, Sample
 
 _GROUP = "posterior"
@@ -53,8 +50,15 @@ def read_netcdf(data: bytes, source: str, columns: Sequence[str] | None = None, 
     MissingDependencyError
         If xarray or h5netcdf is not installed (``pip install 'steinkit[netcdf]'``).
     """
-    with _opened(data, source, group) as dataset, damage_reported(source, "NetCDF file"):
-        return from_dataset(dataset, source).sample(columns)
+    require_packages()
+    if not data.startswith(_HDF5):
+        kind = (
+            "a NetCDF 3 file; convert it to NetCDF 4 (nccopy -k nc4)"
+            if data.startswith(b"CDF")
+            else ("no NetCDF 4 (HDF5) file; say with format= (--format) what it is")
+        )
+        raise InputError(f"{source} is {kind}")
+    return read_in_child("netcdf", source, data=data, columns=columns, group=group)
 
 
 def write_netcdf(sample: Sample, target: str) -> bytes:
@@ -67,7 +71,9 @@ def write_netcdf(sample: Sample, target: str) -> bytes:
     MissingDependencyError
         If xarray or h5netcdf is not installed.
     """
-    xarray, _ = _packages()
+    require_packages()
+    import xarray
+
     chains, draws = _axes(sample, target)
     columns = columns_of(sample, reserved=("chain", "draw"))
     unfit = [name for name in columns if _UNFIT.search(name)]
@@ -105,53 +111,7 @@ def _axes(sample: Sample, target: str) -> tuple[Integers, Integers]:
     return axes
 
 
-@contextmanager
-def _opened(data: bytes, source: str, group: str | None) -> Iterator[Any]:
-    xarray, h5py = _packages()
-    if not data.startswith(_HDF5):
-        kind = (
-            "a NetCDF 3 file; convert it to NetCDF 4 (nccopy -k nc4)"
-            if data.startswith(b"CDF")
-            else ("no NetCDF 4 (HDF5) file; say with format= (--format) what it is")
-        )
-        raise InputError(f"{source} is {kind}")
-    with damage_reported(source, "NetCDF file"):
-        with h5py.File(io.BytesIO(data), "r") as file:
-            found = group_to_read(group, [name for name, each in file.items() if isinstance(each, h5py.Group)], source)
-        # decode_times=False: a parameter with the attribute units="seconds" stays a number.
-        dataset = xarray.open_dataset(
-            io.BytesIO(data), group=found, engine="h5netcdf", decode_times=False, decode_timedelta=False
-        )
-    with dataset:
-        yield dataset
-
-
-def group_to_read(asked: str | None, groups: Sequence[str], source: str) -> str | None:
-    """The group of a file that holds the draws; None for its root, where it has no posterior and none was asked for."""
-    if asked is None:
-        return _GROUP if _GROUP in groups else None
-    if asked.split("/")[0] not in groups:
-        hint = did_you_mean(asked, groups) or f"; it has {listed(groups) or 'none'}"
-        raise InputError(f'{source} has no group "{asked}"{hint}')
-    return asked
-
-
-@contextmanager
-def damage_reported(source: str, kind: str) -> Iterator[None]:
-    """What a library says of a file that it cannot read, as an error of the user's file."""
-    try:
-        yield
-    except SteinkitError:
-        raise
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        raise InputError(f"{source} is damaged or no {kind} ({error}); write it again") from None
-
-
-def _packages() -> tuple[Any, Any]:
-    try:
-        importlib.import_module("h5netcdf")  # the engine that xarray is asked to use
-        return importlib.import_module("xarray"), importlib.import_module("h5py")
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"NetCDF needs the packages xarray, h5netcdf and h5py ({error}); pip install 'steinkit[netcdf]'"
-        ) from None
+def require_packages() -> None:
+    """Raise MissingDependencyError unless what reads and writes NetCDF is installed."""
+    for name in ("xarray", "h5netcdf", "h5py"):
+        require_installed(name, "NetCDF", "netcdf")

@@ -5,22 +5,18 @@ What is read of a group is what is read of one in NetCDF: see `netcdf`.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from steinkit.containers.xarray_objects import from_dataset
-from steinkit.errors import InputError, MissingDependencyError
-from steinkit.files.netcdf import damage_reported, group_to_read
+from steinkit.errors import InputError
+from steinkit.files.reader_process import read_in_child, require_installed
+from steinkit.files.zarr_metadata import MARKS
 from steinkit.sample import Sample
-
-_MARKS = ("zarr.json", ".zgroup", ".zmetadata")  # of version 3, and of version 2
 
 
 def is_zarr(path: Path) -> bool:
     """Whether a path is a folder in which Zarr keeps groups."""
-    return path.is_dir() and any((path / mark).is_file() for mark in _MARKS)
+    return path.is_dir() and any((path / mark).is_file() for mark in MARKS)
 
 
 def read_zarr(path: Path, source: str, columns: Sequence[str] | None = None, group: str | None = None) -> Sample:
@@ -43,31 +39,11 @@ def read_zarr(path: Path, source: str, columns: Sequence[str] | None = None, gro
     MissingDependencyError
         If xarray or zarr is not installed (``pip install 'steinkit[zarr]'``).
     """
-    xarray, zarr = _packages()
+    for name in ("xarray", "zarr"):
+        require_installed(name, "Zarr", "zarr")
     if not path.exists():
         raise InputError(f"{source} does not exist; check the path")
     if not is_zarr(path):
-        raise InputError(f"{source} is no Zarr folder: none of {', '.join(_MARKS)} is in it; check the path")
-    with damage_reported(source, "Zarr folder"):
-        groups = [name for name, _ in zarr.open_group(str(path), mode="r").groups()]
-        found = group_to_read(group, groups, source)
-        dataset = xarray.open_dataset(
-            path,
-            group=found,
-            engine="zarr",
-            chunks=None,
-            decode_times=False,
-            decode_timedelta=False,
-            backend_kwargs={"consolidated": False},
-        )
-        with dataset:
-            return from_dataset(dataset, source).sample(columns)
-
-
-def _packages() -> tuple[Any, Any]:
-    try:
-        return importlib.import_module("xarray"), importlib.import_module("zarr")
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"Zarr needs the packages xarray and zarr ({error}); pip install 'steinkit[zarr]'"
-        ) from None
+        raise InputError(f"{source} is no Zarr folder: none of {', '.join(MARKS)} is in it; check the path")
+    size = sum(each.stat().st_size for each in path.rglob("*") if each.is_file())
+    return read_in_child("zarr", source, size=size, path=str(path.absolute()), columns=columns, group=group)

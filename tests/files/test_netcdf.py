@@ -247,6 +247,67 @@ def test_names_that_hdf5_cannot_hold_are_refused(name: str) -> None:
         write_netcdf(Sample(points=[[1.0, 2.0]], names=("x", name)), "out.nc")
 
 
+def _outside(file: Any, kind: str, secret: Path) -> str:
+    """Let the posterior of a file stand in another one; what messages call that."""
+    h5py = pytest.importorskip("h5py")
+    posterior = file["posterior"]
+    if kind == "link":
+        posterior["theta"] = h5py.ExternalLink("elsewhere.nc", "/posterior/mu")
+        return r'"posterior/theta" is a link into the file elsewhere\.nc'
+    if kind == "link to a group":
+        file["deeper"] = h5py.ExternalLink("elsewhere.nc", "/posterior")
+        return r'"deeper" is a link into the file elsewhere\.nc'
+    if kind == "storage":
+        posterior.create_dataset("theta", (2, 3), "f8", external=[(str(secret), 0, 48)])
+        return rf'"posterior/theta" is stored outside, in "{secret}"'
+    layout = h5py.VirtualLayout((2, 3), "f8")
+    layout[:] = h5py.VirtualSource(str(secret), "/mu", (2, 3))
+    posterior.create_virtual_dataset("theta", layout)
+    return rf'"posterior/theta" is a virtual dataset, made of "{secret}"'
+
+
+@pytest.mark.parametrize("kind", ["link", "link to a group", "storage", "virtual"])
+def test_other_files_are_not_read_as_draws(netcdf: Any, tmp_path: Path, kind: str) -> None:
+    h5py = pytest.importorskip("h5py")
+    netcdf({"mu": (BOTH, THETA[..., 0])})
+    secret = tmp_path / "secret"
+    secret.write_bytes(THETA[..., 0].tobytes())
+    with h5py.File(tmp_path / "made.nc", "a") as file:
+        said = _outside(file, kind, secret)
+    with pytest.raises(InputError, match=rf"fit\.nc: {said}; other files are not read"):
+        read((tmp_path / "made.nc").read_bytes())
+
+
+def test_links_inside_a_file_may_run_in_circles(netcdf: Any, tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    netcdf({"mu": (BOTH, THETA[..., 0])})
+    with h5py.File(tmp_path / "made.nc", "a") as file:
+        file["again"] = file["posterior"]
+        file["posterior/up"] = file["/"]
+        file["soft"] = h5py.SoftLink("/posterior")
+    assert read_netcdf((tmp_path / "made.nc").read_bytes(), "fit.nc", None, "again").names == ("mu",)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dims", "words"),
+    [
+        ((2, 10**12), BOTH, ["unpacks to ", "STEINKIT_MAX_BYTES"]),
+        ((2, 10**7), BOTH, ["unpacks to", "bytes or more for each of its own", "STEINKIT_MAX_RATIO"]),
+        ((2, 3, 10**5), (*BOTH, "k"), ["holds 100,000 columns", "STEINKIT_MAX_COLUMNS"]),
+    ],
+)
+def test_dimensions_beyond_the_limits(tmp_path: Path, shape: Any, dims: Any, words: list[str]) -> None:
+    """Values that were never written take no room in a file."""
+    h5netcdf = pytest.importorskip("h5netcdf")
+    with h5netcdf.File(tmp_path / "made.nc", "w") as file:
+        file.dimensions = dict(zip(dims, shape, strict=True))
+        file.create_variable("theta", dims, "f8", chunks=tuple(min(each, 1000) for each in shape))
+    with pytest.raises(InputError) as caught:
+        read((tmp_path / "made.nc").read_bytes())
+    for word in ["fit.nc", *words]:
+        assert word in str(caught.value)
+
+
 @pytest.mark.parametrize("package", ["xarray", "h5netcdf", "h5py"])
 def test_without_the_packages(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)

@@ -1,5 +1,6 @@
 """Samples in Zarr folders, as xarray and ArviZ write them."""
 
+import json
 import shutil
 import sys
 
@@ -65,6 +66,45 @@ def test_folders_that_are_not_zarrs(folder, tmp_path):
         sk.read_sample(tmp_path / "none.zarr")
     for file in folder.rglob("c" if (folder / "zarr.json").exists() else "0*"):
         shutil.rmtree(file) if file.is_dir() else file.write_bytes(b"\1")
+    with pytest.raises(sk.InputError, match=r"fit\.zarr"):
+        sk.read_sample(folder)
+
+
+@pytest.mark.parametrize("place", ["filters", "compressor"])
+def test_nothing_is_unpickled(folder, place):
+    """Whatever the version of numcodecs, whose codec for Python objects runs what a file likes."""
+    path = next(folder.glob("posterior/mu/.zarray"), None) or folder / "posterior/mu/zarr.json"
+    meta = json.loads(path.read_text())
+    if path.name == ".zarray":
+        meta[place] = [{"id": "pickle"}] if place == "filters" else {"id": "pickle"}
+    else:
+        inner = {"name": "sharding_indexed", "configuration": {"codecs": [{"name": "numcodecs.pickle"}]}}
+        meta["codecs"] = [inner] if place == "filters" else [{"name": "numcodecs.pickle", "configuration": {}}]
+    path.write_text(json.dumps(meta))
+    with pytest.raises(sk.InputError, match=r'fit\.zarr: "posterior/mu" holds pickled .* never unpickled'):
+        sk.read_sample(folder)
+
+
+def test_chunks_that_are_links_to_other_files(folder, tmp_path):
+    (tmp_path / "secret").write_bytes(THETA.tobytes())
+    (folder / "posterior" / "mu" / "link").symlink_to(tmp_path / "secret")
+    with pytest.raises(sk.InputError, match=r'fit\.zarr: "posterior/mu/link" is a link to another file'):
+        sk.read_sample(folder)
+
+
+def test_shapes_beyond_the_limits(folder):
+    path = next(folder.glob("posterior/mu/.zarray"), None) or folder / "posterior/mu/zarr.json"
+    meta = json.loads(path.read_text())
+    for shape, words in (([2, 10**12], "16,000,000,.*MAX_BYTES"), ([2, 10**7], "MAX_RATIO")):
+        path.write_text(json.dumps({**meta, "shape": shape}))
+        with pytest.raises(sk.InputError, match=rf"fit\.zarr unpacks to .*{words}"):
+            sk.read_sample(folder)
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"shape": 1, "shape": 2}', "[" * 100_000])
+def test_metadata_that_are_none(folder, text):
+    path = next(folder.glob("posterior/mu/.zarray"), None) or folder / "posterior/mu/zarr.json"
+    path.write_text(text)
     with pytest.raises(sk.InputError, match=r"fit\.zarr"):
         sk.read_sample(folder)
 

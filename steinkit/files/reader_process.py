@@ -1,0 +1,187 @@
+"""Reading in a child process what only a C library can read: a damaged file may hang or kill that, and not us.
+
+One child is started when it is first needed, kept for the files that follow, and ends with the process that started
+it. It is given bytes or a path and answers with a sample as NPZ or with an error; nothing is pickled. A child that does
+not answer in time is killed. Python and the library are loaded in the child only, so that the first file costs no more
+than if it were read here, and others about a millisecond.
+"""
+
+from __future__ import annotations
+
+import atexit
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from typing import IO, Any
+
+from steinkit import errors
+from steinkit.errors import InputError, MissingDependencyError, SteinkitError
+from steinkit.files.numpy_format import read_npz
+from steinkit.limits import MAX_SECONDS
+from steinkit.sample import Sample
+
+_CHILD = "steinkit.files.reader_child"
+_BYTES_A_SECOND = 5e6  # that even a slow machine unpacks
+_START = 60.0  # seconds in which any machine starts Python
+
+
+def read_in_child(
+    kind: str, source: str, *, data: bytes = b"", size: int = 0, **request: str | Sequence[str] | None
+) -> Sample:
+    """A sample as the child reads it.
+
+    Parameters
+    ----------
+    kind : str
+        Name of a reader in `reader_child`.
+    source : str
+        Name of the file, for messages.
+    data : bytes
+        Of the file.
+    size : int
+        Bytes of what is read besides.
+    **request
+        Arguments of the reader.
+
+    Raises
+    ------
+    SteinkitError
+        As the reader does, and InputError if the library crashed, or did not come to an end.
+    """
+    seconds = MAX_SECONDS.value + (len(data) + size) / _BYTES_A_SECOND
+    asked = {"kind": kind, "source": source, "seconds": seconds, "limits": _limits(), "request": request}
+    with _LOCK:
+        child = _running()
+        try:
+            answer, packed = child.ask(asked, data, seconds)
+        except BaseException as error:
+            child.end()
+            if isinstance(error, TimeoutError):
+                said = f"took the library that reads it more than {seconds:.0f} seconds"
+                raise MAX_SECONDS.exceeded(source, said) from None
+            if isinstance(error, (EOFError, BrokenPipeError)):
+                raise InputError(f"{source} is damaged: the library that reads it crashed; write it again") from None
+            raise
+    if "error" in answer:
+        raise _error(answer)
+    return read_npz(packed, source)
+
+
+def require_installed(package: str, kind: str, extra: str) -> None:
+    """Raise MissingDependencyError unless a package is there for the child to import."""
+    try:
+        there = importlib.util.find_spec(package) is not None
+    except ValueError:  # of a module that is marked as not to be had
+        there = False
+    if not there:
+        raise MissingDependencyError(f"{kind} needs the package {package}; pip install 'steinkit[{extra}]'")
+
+
+def write_frame(stream: IO[bytes], data: bytes) -> None:
+    """Write bytes with their number in front."""
+    stream.write(len(data).to_bytes(8, "big"))
+    stream.write(data)
+    stream.flush()
+
+
+def read_frame(stream: IO[bytes]) -> bytes:
+    """Read what `write_frame` wrote; EOFError if it ends before."""
+    length = int.from_bytes(_exactly(stream, 8), "big")
+    return _exactly(stream, length)
+
+
+def _exactly(stream: IO[bytes], length: int) -> bytes:
+    data = stream.read(length)
+    if len(data) < length:
+        raise EOFError
+    return data
+
+
+class _Child:
+    """A process that reads files."""
+
+    def __init__(self) -> None:
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OPENBLAS_NUM_THREADS": "1"}
+        self.owner = os.getpid()
+        self.process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-m", _CHILD],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+        )
+        self._within(_START, lambda: read_frame(self._out))
+
+    @property
+    def _out(self) -> IO[bytes]:
+        assert self.process.stdout is not None
+        return self.process.stdout
+
+    def ask(self, asked: dict[str, Any], data: bytes, seconds: float) -> tuple[dict[str, Any], bytes]:
+        """The child's answer; TimeoutError or EOFError if there is none."""
+        assert self.process.stdin is not None
+        write_frame(self.process.stdin, json.dumps(asked).encode())
+        write_frame(self.process.stdin, data)
+        answer = json.loads(self._within(seconds, lambda: read_frame(self._out)))
+        return answer, read_frame(self._out)
+
+    def _within(self, seconds: float, read: Any) -> bytes:
+        expired = threading.Event()
+
+        def kill() -> None:
+            expired.set()
+            self.process.kill()
+
+        timer = threading.Timer(min(seconds, threading.TIMEOUT_MAX), kill)
+        timer.daemon = True
+        timer.start()
+        try:
+            found: bytes = read()
+            return found
+        except EOFError:
+            if expired.is_set():
+                raise TimeoutError from None
+            raise
+        finally:
+            timer.cancel()
+
+    def end(self) -> None:
+        """End the process at once."""
+        self.process.kill()
+        self.process.communicate()
+
+
+_LOCK = threading.Lock()
+_children: list[_Child] = []
+
+
+def _running() -> _Child:
+    """The child of this process; that of the process that this one was forked from is not ours to ask."""
+    for child in list(_children):
+        if child.owner == os.getpid() and child.process.poll() is None:
+            return child
+        _children.remove(child)
+    _children.append(_Child())
+    return _children[-1]
+
+
+@atexit.register
+def _end_child() -> None:
+    for child in _children:
+        if child.owner == os.getpid():
+            child.end()
+
+
+def _limits() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name.startswith("STEINKIT_MAX_")}
+
+
+def _error(answer: dict[str, str]) -> SteinkitError:
+    kind = getattr(errors, answer["error"])
+    assert issubclass(kind, SteinkitError)
+    found: SteinkitError = kind(answer["message"])
+    return found

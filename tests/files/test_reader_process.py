@@ -1,0 +1,98 @@
+"""What becomes of us when the library that reads a file hangs or crashes, and of the process that it does so in."""
+
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit.files import reader_process
+
+pytest.importorskip("h5netcdf")
+
+
+@pytest.fixture
+def file(tmp_path):
+    sk.write_sample(sk.Sample([[1.0, 2.0], [3.0, 4.0]]), tmp_path / "s.nc")
+    return tmp_path / "s.nc"
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """Let files be read by a process that fails in some way."""
+
+    def start(how):
+        monkeypatch.setenv("FAILING_READER", how)
+        monkeypatch.setattr(reader_process, "_CHILD", "support.failing_reader")
+        monkeypatch.setattr(reader_process, "_children", [])
+
+    return start
+
+
+def test_a_library_that_hangs_is_ended(file, failing, monkeypatch):
+    failing("hangs")
+    monkeypatch.setenv("STEINKIT_MAX_SECONDS", "0.2")
+    begin = time.perf_counter()
+    with pytest.raises(sk.InputError, match=r"s\.nc took the library .*STEINKIT_MAX_SECONDS"):
+        sk.read_sample(file)
+    assert time.perf_counter() - begin < 30.0  # of the 60 that it sleeps
+    (child,) = reader_process._children
+    assert child.process.returncode is not None  # nobody is left
+
+
+def test_a_library_that_crashes_takes_nobody_with_it(file, failing, monkeypatch):
+    failing("crashes")
+    with pytest.raises(sk.InputError, match=r"s\.nc is damaged: the library that reads it crashed"):
+        sk.read_sample(file)
+    monkeypatch.undo()
+    assert sk.read_sample(file).points.tolist() == [[1, 2], [3, 4]]  # by another process
+
+
+def test_one_process_reads_all_files_until_it_is_gone(file):
+    found = []
+    for _ in range(2):
+        sk.read_sample(file)
+        found.append(reader_process._children[-1].process.pid)
+    assert found[0] == found[1] != os.getpid()
+    reader_process._children[-1].process.kill()
+    reader_process._children[-1].process.wait()
+    sk.read_sample(file)
+    assert reader_process._children[-1].process.pid != found[0]
+
+
+def test_the_process_of_another_one_is_not_asked(file, monkeypatch):
+    sk.read_sample(file)
+    child = reader_process._children[-1]
+    monkeypatch.setattr(child, "owner", child.owner + 1)  # as after a fork
+    monkeypatch.setattr(reader_process, "_children", [child])
+    sk.read_sample(file)
+    (other,) = reader_process._children
+    other.end()
+    assert other is not child
+    assert child.process.poll() is None
+
+
+def test_what_is_read_is_the_same_to_the_last_bit(tmp_path, assert_same):
+    rng = np.random.default_rng(0)
+    sample = sk.Sample(
+        points=rng.normal(size=(2, 300, 40)) * 10.0 ** rng.integers(-300, 300, size=40),
+        scores=-0.0 * rng.normal(size=(600, 40)),
+        weights=rng.random(600),
+        names=[f"θ[{k}]" for k in range(40)],
+    )
+    sk.write_sample(sample, tmp_path / "s.nc")
+    assert_same(sk.read_sample(tmp_path / "s.nc"), sample)
+
+
+def test_frames_keep_their_bytes(tmp_path):
+    path: Path = tmp_path / "frames"
+    frames = [b"", b"a", bytes(range(256)) * 1000]
+    with open(path, "wb") as stream:
+        for each in frames:
+            reader_process.write_frame(stream, each)
+    with open(path, "rb") as stream:
+        assert [reader_process.read_frame(stream) for _ in frames] == frames
+        with pytest.raises(EOFError):
+            reader_process.read_frame(stream)

@@ -52,7 +52,8 @@ def fractions(array):
 
 def distance(program, i, k):
     """The L1 distance of two points."""
-    return sum(abs(Fraction(a) - Fraction(b)) for a, b in zip(program.points[i], program.points[k], strict=True))
+    pairs = zip(program.points[i], program.points[k], strict=True)
+    return sum((abs(Fraction(a) - Fraction(b)) for a, b in pairs), Fraction(0))
 
 
 def exact_program(program, j, *, all_rows=False):
@@ -62,7 +63,7 @@ def exact_program(program, j, *, all_rows=False):
     """
     n, dim = program.points.shape
     c1, c2, c3 = (Fraction(c) for c in (program.factors.value, program.factors.gradient, program.factors.smoothness))
-    x = [[Fraction(float(value)) for value in point] for point in program.points]
+    x = [[Fraction(value) for value in point] for point in program.points]
     gamma, slope = (lambda i: i), (lambda i, k: n * (k + 1) + i)
     rows, box = [], [c1] * n + [c2] * (n * dim)
     for i, m in program.graph.edges.tolist():
@@ -85,8 +86,8 @@ def exact_program(program, j, *, all_rows=False):
             if a > 0 and (all_rows or a < 4 * c2 / c3):
                 rows.append(({gamma(i): Fraction(1), slope(i, j): -inward}, c3 * a**2 / 2))
     objective = [Fraction(0)] * (n * (dim + 1))
-    for i, weight in enumerate(fractions(program.weights)):
-        objective[gamma(i)] = weight * Fraction(float(program.scores[i, j]))
+    for i, weight in enumerate(map(Fraction, program.weights)):
+        objective[gamma(i)] = weight * Fraction(program.scores[i, j])
         objective[slope(i, j)] = weight
     return ExactProgram(rows, box, objective)
 

@@ -1,0 +1,232 @@
+"""Whether what is said to be proved is true: thousands of samples made to break it, against rational arithmetic.
+
+Every sample is of a family that has broken a proof somewhere, or could: near-cancelling scores, repeated draws,
+clusters 1e-11 wide, subnormal and huge numbers, lattices, data at the bounds, tight spanners, complete graphs, extreme
+weights, slices, the classical discrepancy. An engine brackets the value, engines taking turns. The optimum is then
+found exactly (a dual simplex method on whole numbers, whose own answer is proved by weak duality), or enclosed by
+rational feasible points where samples are larger or the program is no linear one, and compared strictly. The last four
+families compare answers that must have a value in common: with draws permuted, with weights split, scaled by a power of
+two, by every engine. The oracle is that of `tests/support`.
+
+    certified   a bracket came back, and holds        wrong     rational arithmetic refutes a bracket
+    refused     a typed error; its bracket holds      crashed   any other exception, or a warning of NumPy's
+    unjudged    the oracle did not end                hung      no answer within the deadline; the process was killed
+
+    python benchmarks/torture.py [--seed N] [--samples N] [--family TEXT] [--engine NAME] [--jobs N] [--quick]
+    python benchmarks/torture.py --save DIR ...      keeps what is wrong, crashed or hung
+    python benchmarks/torture.py --replay FILE       puts one of these again
+
+The exit code is 1 if anything is wrong, crashed, hung or unjudged.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from support.adversaries import SAME, Instance
+from support.ordeal import ALL, Outcome, make, put
+
+VERDICTS = ("certified", "refused", "wrong", "crashed", "hung", "unjudged")
+BAD = VERDICTS[2:]
+STARTING = 300.0  # seconds that a new process may take to compile or load everything
+JUDGING = 120.0  # seconds that the oracle may take
+FEWER = {"classical": 0.6, "larger": 0.4, "engines agree": 0.2, "repeats": 0.7}  # of the families' equal shares
+
+
+@dataclass
+class Row:
+    """What came of the samples of a family, or of an engine."""
+
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(VERDICTS, 0))
+    gap: float = 0.0
+    seconds: float = 0.0
+
+    def add(self, outcome: Outcome) -> None:
+        """Count an outcome."""
+        self.counts[outcome.verdict] += 1
+        self.gap = max(self.gap, outcome.gap) if outcome.gap == outcome.gap else self.gap
+        self.seconds = max(self.seconds, outcome.seconds)
+
+    def show(self, name: str) -> str:
+        """A line of the table."""
+        numbers = "".join(f"{self.counts[verdict]:10d}" for verdict in VERDICTS)
+        return f"{name:18}{sum(self.counts.values()):7d}{numbers}{self.gap:10.0e}{self.seconds:8.2f}"
+
+
+@dataclass(frozen=True)
+class Task:
+    """A sample: how it is made."""
+
+    family: str
+    seed: int
+    engine: str = ""
+
+    def instance(self) -> Instance:
+        """What is to be put."""
+        made = make(self.family, self.seed)
+        return made.by(self.engine) if self.engine in made.engines else made
+
+
+def work(pipe) -> None:
+    """A worker: takes tasks, tells when steinkit has answered, then the outcome."""
+    for family in ("plain", "classical", "sliced", "wide"):
+        for seed in range(6):
+            put(make(family, seed), family, seed)
+    pipe.send("ready")
+    while True:
+        task = pipe.recv()
+        instance = task.instance()
+        outcome = put(instance, task.family, task.seed, lambda: pipe.send("answered"))
+        pipe.send((instance.engine if instance.measure == "graph" else instance.measure, outcome))
+
+
+class Worker:
+    """A process that puts one task after another, and is ended where it takes too long."""
+
+    def __init__(self, deadline: float) -> None:
+        self.deadline = deadline
+        self.process: multiprocessing.Process | None = None
+
+    def start(self) -> None:
+        """Start the process, and wait until everything is compiled or loaded."""
+        context = multiprocessing.get_context("spawn")
+        self.pipe, other = context.Pipe()
+        self.process = context.Process(target=work, args=(other,), daemon=True)
+        self.process.start()
+        other.close()
+        if not self.pipe.poll(STARTING) or self.pipe.recv() != "ready":
+            raise SystemExit("a worker did not start")
+
+    def put(self, task: Task) -> tuple[str, Outcome]:
+        """The engine and the outcome of a task; the process is started where there is none."""
+        if self.process is None:
+            self.start()
+        engine = task.instance().engine
+        try:
+            self.pipe.send(task)
+            for seconds, verdict in ((self.deadline, "hung"), (JUDGING, "unjudged")):
+                if not self.pipe.poll(seconds):
+                    self.end()
+                    return engine, Outcome(verdict, f"nothing within {seconds:g} s", float("nan"), seconds)
+                said = self.pipe.recv()
+            return said
+        except EOFError:
+            self.end()
+            return engine, Outcome("crashed", "the process died", float("nan"), 0.0)
+
+    def end(self) -> None:
+        """Kill the process, if there is one."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.join()
+            self.process = None
+
+
+def tasks(settings: argparse.Namespace) -> list[Task]:
+    """As many as asked for, the families in turn, each with seeds of its own."""
+    families = [name for name in ALL if settings.family in name]
+    if not families:
+        raise SystemExit(f"no family is named like {settings.family!r}; there are {', '.join(ALL)}")
+    shares = {name: FEWER.get(name, FEWER["larger"] if name in SAME else 1.0) for name in families}
+    unit = settings.samples / sum(shares.values())
+    counts = {name: max(1, round(unit * share)) for name, share in shares.items()}
+    first = 1_000_000 * settings.seed
+    return [Task(name, first + k, settings.engine) for name, count in counts.items() for k in range(count)]
+
+
+def outcomes(asked: Sequence[Task], jobs: int, deadline: float) -> Iterator[tuple[Task, str, Outcome]]:
+    """Those of all tasks, from one process or several."""
+    if jobs == 1:
+        worker = Worker(deadline)
+        for task in asked:
+            yield task, *worker.put(task)
+        worker.end()
+        return
+    from concurrent.futures import ThreadPoolExecutor, as_completed
+
+    workers = [Worker(deadline) for _ in range(jobs)]
+
+    def share(number: int, task: Task) -> tuple[Task, str, Outcome]:
+        return task, *workers[number].put(task)
+
+    pools = [ThreadPoolExecutor(1) for _ in workers]  # a thread a worker, which takes its tasks in order
+    futures = [pools[k % jobs].submit(share, k % jobs, task) for k, task in enumerate(asked)]
+    for future in as_completed(futures):
+        yield future.result()
+    for worker in workers:
+        worker.end()
+
+
+def keep(folder: Path, task: Task, outcome: Outcome) -> Path:
+    """Write down what failed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{task.family.replace(' ', '_')}-{task.seed}{'-' * bool(task.engine)}{task.engine}.json"
+    said = {"family": task.family, "seed": task.seed, "verdict": outcome.verdict, "why": outcome.why}
+    file.write_text(json.dumps({**said, "instance": json.loads(task.instance().as_json())}, indent=1) + "\n")
+    return file
+
+
+def replay(file: Path) -> int:
+    """Put a sample that was kept."""
+    said = json.loads(file.read_text())
+    instance = Instance.from_json(json.dumps(said["instance"]))
+    outcome = put(instance, said["family"], said["seed"])
+    print(f"{outcome.verdict} in {outcome.seconds:.2f} s, gap {outcome.gap:.1e} {outcome.why}")
+    return int(outcome.verdict in BAD)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="other samples (default: 0)")
+    parser.add_argument("--samples", type=int, default=5000, metavar="N", help="how many (default: 5000)")
+    parser.add_argument("--family", default="", metavar="TEXT", help="families whose name contains TEXT")
+    parser.add_argument("--engine", default="", metavar="NAME", help="where it can be asked for, in place of turns")
+    parser.add_argument("--deadline", type=float, default=20.0, metavar="S", help="seconds a sample (default: 20)")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes (default: 1)")
+    parser.add_argument("--quick", action="store_true", help="60 samples")
+    parser.add_argument("--save", type=Path, metavar="DIR", help="keep samples that fail there")
+    parser.add_argument("--replay", type=Path, metavar="FILE", help="put a sample that was kept")
+    settings = parser.parse_args(arguments)
+    if settings.samples < 1 or settings.jobs < 1 or settings.seed < 0:
+        parser.error("--samples and --jobs must be at least 1, --seed not negative")
+    if settings.replay is not None:
+        return replay(settings.replay)
+    settings.samples = 60 if settings.quick else settings.samples
+
+    began, asked = time.monotonic(), tasks(settings)
+    families: dict[str, Row] = {}
+    engines: dict[str, Row] = {}
+    total, failures = Row(), []
+    for done, (task, engine, outcome) in enumerate(outcomes(asked, settings.jobs, settings.deadline), 1):
+        for rows, name in ((families, task.family), (engines, engine)):
+            rows.setdefault(name, Row()).add(outcome)
+        total.add(outcome)
+        if outcome.verdict in BAD:
+            failures.append(f"{task.family} {task.seed} by {engine}: {outcome.verdict}: {outcome.why}")
+            if settings.save is not None:
+                failures[-1] += f" [{keep(settings.save, task, outcome)}]"
+            print(failures[-1], file=sys.stderr, flush=True)
+        if done % 250 == 0:
+            print(f"{done} of {len(asked)}, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+
+    print(
+        f"{'class':18}{'tried':>7}" + "".join(f"{verdict:>10}" for verdict in VERDICTS) + f"{'worst gap':>10}{'s':>8}"
+    )
+    for rows in (families, engines):
+        print("\n".join(row.show(name) for name, row in rows.items()), end="\n\n")
+    print(total.show("all"))
+    print(f"seed {settings.seed}, {time.monotonic() - began:.0f} s")
+    return int(bool(failures))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+"""No bracket is false: adversarial samples against optima in rational arithmetic, without the certificate."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from support.adversaries import FAMILIES
+from support.exact_optimum import solved
+from support.exact_programs import clustered_program, exact_program, line_program
+from support.judge import answered, claims
+from support.ordeal import make
+
+
+def dense(program):
+    matrix = np.zeros((len(program.rows), len(program.box)))
+    for i, (row, radius) in enumerate(program.rows):
+        for k, value in row.items():
+            matrix[i, k] = float(value / radius)
+    return matrix
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_exact_optimum_is_what_a_solver_finds(seed):
+    """Its own proof, y feasible and p of the same cost, is checked wherever it is asked for."""
+    program = line_program(seed) if seed % 2 else clustered_program(100 + seed, dim=2)
+    exact = exact_program(program, 0)
+    exact = replace(exact, rows=[row for row in exact.rows if row[1] > Fraction(1, 2**20)])  # what a solver can tell
+    matrix, box = dense(exact), np.array([float(limit) for limit in exact.box])
+    found = linprog(
+        -np.array([float(b) for b in exact.objective]), np.vstack([matrix, -matrix]), np.ones(2 * len(matrix)),
+        bounds=np.column_stack([-box, box]), options={"primal_feasibility_tolerance": 1e-10},
+    )  # fmt: skip
+    assert float(solved(exact).value) == pytest.approx(-found.fun, rel=1e-7)
+
+
+@pytest.mark.parametrize("family", ["plain", "weights", "wide"])
+def test_a_solvers_answer_encloses_the_exact_optimum(family):
+    """Otherwise what is too large for an exact optimum would be judged by something that is no bound."""
+    instance = make(family, 3)
+    for claim in claims(instance, instance.by("auto").result()):
+        least, most = answered(claim.program)
+        assert least <= solved(claim.program).value <= most
+        assert most - least < Fraction(1, 1000) * most
+
+
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+def test_a_bracket_a_hair_off_the_optimum_is_refuted(family):
+    """By one part in 10^9 from above or below, and with its ends exchanged."""
+    instance = next(each for each in (make(family, seed).by("auto") for seed in range(9)) if judged(each))
+    claim = judged(instance)[0]
+    optimum = solved(claim.program).value
+    assert not replace(claim, lower=float(optimum * (1 - HAIR)), upper=float(optimum * (1 + HAIR))).refuted()
+    assert "at least" in replace(claim, lower=0.0, upper=float(optimum * (1 - HAIR))).refuted()
+    assert "at most" in replace(claim, lower=float(optimum * (1 + HAIR)), upper=np.inf).refuted()
+    assert "below" in replace(claim, lower=claim.upper * (1 + 1e-9), upper=claim.lower * (1 - 1e-9)).refuted()
+
+
+HAIR = Fraction(1, 10**9)
+
+
+def judged(instance):
+    """Claims about optima that are not near underflow."""
+    try:
+        found = claims(instance, instance.result())
+    except Exception:
+        return []
+    return [claim for claim in found if claim.is_small and claim.lower > 1e-200]

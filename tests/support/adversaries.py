@@ -1,0 +1,351 @@
+"""Samples made to break proofs: each family is a way in which rounding, or a solver, has been or could be wrong.
+
+A family is a function of a random generator that returns an `Instance`; everything in it is what a user would give.
+"""
+
+import json
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+import steinkit as sk
+
+LINE_ENGINES = ("chain", "auto", "block", "first_order", "highs", "cvxpy")
+SPACE_ENGINES = ("auto", "block", "first_order", "highs", "cvxpy")
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """A call of a discrepancy: the measure, the sample, and the settings that decide its value and its engine."""
+
+    family: str
+    points: np.ndarray
+    scores: np.ndarray
+    measure: str = "graph"
+    weights: np.ndarray | None = None
+    bounds: np.ndarray | None = None
+    factors: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    dilation: float = 2.0
+    graph: str = "spanner"
+    engine: str = "auto"
+    directions: np.ndarray | None = None
+
+    @property
+    def dim(self):
+        return self.points.shape[1]
+
+    @property
+    def engines(self):
+        """Those that can be asked for this."""
+        if self.measure != "graph":
+            return (self.measure,)
+        return LINE_ENGINES if self.dim == 1 else SPACE_ENGINES
+
+    def by(self, engine):
+        """The same, left to an engine."""
+        return replace(self, engine=engine)
+
+    def result(self):
+        """What steinkit says."""
+        given = {"scores": self.scores, "weights": self.weights, "bounds": self.bounds, "stein_factors": self.factors}
+        if self.measure == "sliced":
+            directions = "coordinates" if self.directions is None else self.directions
+            return sk.sliced_stein_discrepancy(self.points, **given, units="raw", directions=directions)
+        if self.measure == "classical":
+            return sk.classical_stein_discrepancy(self.points, **given)
+        return sk.graph_stein_discrepancy(
+            self.points, **given, dilation=self.dilation, graph=self.graph, engine=self.engine
+        )
+
+    def as_json(self):
+        """A line that `from_json` reads back to the last bit."""
+        values = {
+            name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(self).items()
+        }
+        return json.dumps(values)
+
+    @classmethod
+    def from_json(cls, line):
+        values = json.loads(line)
+        for name in ("points", "scores", "weights", "bounds", "directions"):
+            values[name] = None if values[name] is None else np.array(values[name], dtype=np.float64)
+        return cls(**values | {"factors": tuple(values["factors"])})
+
+
+def _size(rng, dim):
+    """How many points an exact optimum is soon found for."""
+    return int(rng.integers(1, (8, 7, 5)[dim - 1]))
+
+
+def _dim(rng):
+    return int(rng.choice([1, 1, 2, 2, 3]))
+
+
+def _factors(rng):
+    return tuple(float(c) for c in rng.choice([0.1, 0.25, 0.5, 1.0, 1.0, 1.0, 2.0, 3.0, 10.0], 3))
+
+
+def _bounds(rng, points, margins):
+    lower, upper = points.min(axis=0) - rng.choice(margins, points.shape[1]), points.max(axis=0)
+    return np.column_stack([lower, upper + rng.choice(margins, points.shape[1])])
+
+
+def plain(rng):
+    """Normal draws and scores, some with weights or bounds."""
+    dim = _dim(rng)
+    points = rng.standard_normal((_size(rng, dim), dim)) * rng.choice([0.1, 1.0, 10.0])
+    weights = rng.random(len(points)) + 0.01 if rng.random() < 0.5 else None
+    bounds = _bounds(rng, points, [0.0, 0.1, 1.0, np.inf]) if rng.random() < 0.4 else None
+    scores = rng.standard_normal(points.shape) * rng.choice([0.3, 1.0, 30.0])
+    return Instance("plain", points, scores, weights=weights, bounds=bounds, factors=_factors(rng))
+
+
+def cancelling(rng):
+    """Two or three points a hair apart whose weighted scores are huge and nearly cancel: products q s round visibly."""
+    dim = int(rng.choice([1, 1, 1, 2]))
+    exponent, n = int(rng.integers(20, 51)), int(rng.integers(2, 4))
+    counts = rng.integers(1, 100, n).astype(float)
+    s = rng.integers(1, 100, n) * np.where(np.arange(n) % 2, -1.0, 1.0)
+    s[-1] = -(counts[:-1] @ s[:-1]) / counts[-1]
+    for _ in range(int(rng.integers(0, 3))):
+        s[0] = np.nextafter(s[0], np.inf)
+    points = np.zeros((n, dim))
+    points[:, 0] = np.arange(n)
+    if dim == 2:
+        points[:, 1] = rng.integers(0, 2, n)
+    points, scores = points * 2.0**-exponent, np.zeros((n, dim))
+    scores[:, 0] = s * 2.0**exponent
+    offset = rng.choice([0.0, 0.0, 2.0**-exponent * 8, 1.0]) if exponent < 49 else 0.0
+    return Instance("cancelling", points + offset, scores, weights=counts, factors=_factors(rng))
+
+
+def repeats(rng):
+    """Draws that a chain repeats in unequal numbers, at points near each other, with scores that nearly cancel."""
+    dim, total = int(rng.choice([1, 1, 2])), int(rng.choice([7, 100, 3000, 30_000]))
+    n = int(rng.integers(2, 4))
+    counts = 1 + rng.multinomial(total - n, rng.dirichlet(np.ones(n)))
+    apart = 10.0 ** rng.uniform(-12, 0)
+    points = np.zeros((n, dim))
+    points[:, 0] = np.cumsum(1 + rng.random(n)) * apart
+    points[:, 1:] = rng.standard_normal((n, dim - 1)) * apart
+    scores = rng.standard_normal((n, dim)) * rng.choice([1.0, 1e5 / apart])
+    scores[-1] = -(counts[:-1] @ scores[:-1]) / counts[-1] * (1 + rng.choice([0.0, 1e-3 * apart, 1e-12]))
+    rows = rng.permutation(np.repeat(np.arange(n), counts))
+    weights = None if rng.random() < 0.7 else rng.choice([0.1, 1.0, 1.0 / 3.0], n)[rows]
+    return Instance("repeats", points[rows], scores[rows], weights=weights, factors=_factors(rng))
+
+
+def near(rng):
+    """Clusters 1e-9 to 1e-11 wide."""
+    dim = _dim(rng)
+    n = _size(rng, dim)
+    centres = rng.standard_normal((2, dim))
+    points = centres[rng.integers(0, 2, n)] + 10.0 ** rng.uniform(-11, -9, (n, 1)) * rng.standard_normal((n, dim))
+    scores = rng.standard_normal((n, dim)) * rng.choice([1.0, 1e3, 1e10])
+    bounds = _bounds(rng, points, [1e-10, 1.0, np.inf]) if rng.random() < 0.3 else None
+    weights = rng.random(n) + 0.01
+    return Instance("near", points, scores, weights=weights, bounds=bounds, factors=_factors(rng))
+
+
+def subnormal(rng):
+    """Points, scores, distances to bounds or weights among the smallest numbers there are."""
+    dim = _dim(rng)
+    n = _size(rng, dim)
+    points, scores, weights = rng.standard_normal((n, dim)), rng.standard_normal((n, dim)), rng.random(n) + 0.1
+    tiny = 2.0**-1074 * rng.integers(1, 2**12, (n, dim))
+    which = rng.integers(0, 4)
+    if which == 0:
+        points = tiny
+    elif which == 1:
+        scores = tiny
+    elif which == 2:
+        weights = tiny[:, 0]
+    else:
+        points = 1e-300 * points
+    bounds = None
+    if rng.random() < 0.5:
+        bounds = _bounds(rng, points, [0.0, 2.0**-1074, 1e-310, 1e-300])
+    return Instance("subnormal", points, scores, weights=weights, bounds=bounds, factors=_factors(rng))
+
+
+def extreme(rng):
+    """Sizes of 1e-200 to 1e200 of points, scores or Stein factors."""
+    dim = _dim(rng)
+    n = _size(rng, dim)
+    size = rng.choice([1e-200, 1e-100, 1e-30, 1.0, 1.0, 1.0, 1e30, 1e100, 1e200], 5)
+    points, scores = size[0] * rng.standard_normal((n, dim)), size[1] * rng.standard_normal((n, dim))
+    bounds = _bounds(rng, points, np.array([0.1, 1.0, np.inf]) * size[0]) if rng.random() < 0.3 else None
+    return Instance("extreme", points, scores, bounds=bounds, factors=tuple(float(c) for c in size[2:]))
+
+
+def lattice(rng):
+    """Points of a lattice with many equal distances, at 1, 1e-150 or 1e150."""
+    dim = _dim(rng)
+    side = {1: 6, 2: 3, 3: 2}[dim]
+    corners = np.stack(np.meshgrid(*[np.arange(side)] * dim), axis=-1).reshape(-1, dim)
+    chosen = rng.permutation(len(corners))[: _size(rng, dim) + 1]
+    step = float(rng.choice([1.0, 1e-150, 1e150, 1e-5]))
+    points = corners[chosen] * step
+    scores = rng.integers(-3, 4, points.shape) * float(rng.choice([1.0, 1.0 / step if step < 1 else 1.0]))
+    factors = tuple(float(c) for c in (rng.choice([1.0, step]), 1.0, rng.choice([1.0, 1.0 / step])))
+    return Instance("lattice", points, scores, factors=factors)
+
+
+def bounded(rng):
+    """Supports with two bounds, and data from 1e-12 of them to on them; narrow supports too."""
+    dim = _dim(rng)
+    n, width = _size(rng, dim), float(rng.choice([1.0, 1.0, 100.0, 1e-6, 1e-12]))
+    from_bound = width * rng.choice([1e-12, 1e-13, 1e-9, 1e-3, 0.1, 0.4, 0.0], (n, dim))
+    points = np.where(rng.random((n, dim)) < 0.5, from_bound, width - from_bound)
+    scores = rng.standard_normal((n, dim)) * rng.choice([1.0, 1.0 / width, 1e12])
+    bounds = np.array([[0.0, width]] * dim)
+    if rng.random() < 0.3:
+        points, bounds = points + 1.0, bounds + 1.0
+        points = np.clip(points, bounds[:, 0], bounds[:, 1])
+    return Instance("bounded", points, scores, bounds=bounds, factors=_factors(rng))
+
+
+def tight(rng):
+    """Spanners of dilation 1.0001."""
+    dim = int(rng.integers(2, 4))
+    points = rng.standard_normal((_size(rng, dim) + 1, dim)) * rng.choice([1e-4, 1.0])
+    scores = rng.standard_normal(points.shape)
+    return Instance("dilation 1.0001", points, scores, dilation=1.0001, factors=_factors(rng))
+
+
+def complete(rng):
+    """All pairs joined, some of them near."""
+    dim = int(rng.integers(2, 4))
+    points = rng.standard_normal((_size(rng, dim) + 1, dim))
+    points[0] = points[-1] + 10.0 ** rng.uniform(-12, 0) * rng.standard_normal(dim)
+    scores = rng.standard_normal(points.shape) * rng.choice([1.0, 100.0])
+    weights = rng.random(len(points)) + 0.01
+    return Instance("complete", points, scores, weights=weights, graph="complete", factors=_factors(rng))
+
+
+def weighted(rng):
+    """Weights from 1e-300 to 1e300, or nearly all on one point."""
+    dim = _dim(rng)
+    n = _size(rng, dim) + 1
+    weights = 10.0 ** rng.uniform(*[(-300, 0), (0, 300), (-20, 0), (-3, 3)][rng.integers(0, 4)], n)
+    points, scores = rng.standard_normal((n, dim)), rng.standard_normal((n, dim)) * rng.choice([1.0, 1e8])
+    return Instance("weights", points, scores, weights=weights, factors=_factors(rng))
+
+
+def wide(rng):
+    """Four to eight dimensions with two or three points, some of them with no rows that bind."""
+    dim, n = int(rng.integers(4, 9)), int(rng.integers(1, 4))
+    points = rng.standard_normal((n, dim)) * rng.choice([1e-3, 1.0, 10.0])
+    if rng.random() < 0.3:
+        points = np.repeat(np.arange(float(n))[:, None], dim, axis=1)
+    scores = rng.standard_normal((n, dim)) * rng.choice([0.01, 1.0])
+    if rng.random() < 0.3:
+        scores[:] = 0.01
+    return Instance("wide", points, scores, factors=_factors(rng))
+
+
+def sliced(rng):
+    """Slices along coordinates and other directions; some draws with the same projections."""
+    dim = int(rng.integers(1, 4))
+    n = int(rng.integers(1, 8))
+    which = int(rng.integers(0, 4))
+    if which == 0:
+        base = cancelling(rng)
+        return replace(base, family="sliced", measure="sliced")
+    points = rng.integers(-2, 3, (n, dim)) * 0.5 if which == 1 else rng.standard_normal((n, dim))
+    points = np.unique(points, axis=0) * float(rng.choice([1.0, 1e-9, 1e9]))
+    scores = rng.standard_normal(points.shape) * rng.choice([1.0, 1e6])
+    weights = rng.random(len(points)) + 0.01
+    directions, bounds = None, None
+    if which == 2:
+        directions = rng.integers(-2, 3, (2, dim)).astype(float)
+        directions[:, 0] = 1.0
+    elif rng.random() < 0.5:
+        bounds = _bounds(rng, points, [0.0, 1e-12, 1.0, np.inf])
+    return Instance("sliced", points, scores, "sliced", weights, bounds, factors=_factors(rng), directions=directions)
+
+
+FAMILIES = {
+    "plain": plain,
+    "cancelling": cancelling,
+    "repeats": repeats,
+    "near": near,
+    "subnormal": subnormal,
+    "extreme": extreme,
+    "lattice": lattice,
+    "bounded": bounded,
+    "dilation 1.0001": tight,
+    "complete": complete,
+    "weights": weighted,
+    "wide": wide,
+    "sliced": sliced,
+}
+"""Small enough for an exact optimum."""
+
+
+def classical(rng):
+    """One dimension: uniform targets, whose optimum is known, with draws near others and the bounds; and any others."""
+    n = int(rng.integers(1, 6))
+    factors = tuple(float(c) for c in rng.choice([0.25, 0.5, 1.0, 2.0], 3))
+    if rng.random() < 0.75:
+        base = rng.random((n, 1))
+        points = np.concatenate([base, np.clip(base + 10.0 ** rng.uniform(-14, -3, base.shape), 0.0, 1.0)])
+        points = np.concatenate(
+            [points, rng.choice([0.0, 1e-12, 1e-300, 1 - 1e-12, 1.0], (int(rng.integers(0, 3)), 1))]
+        )
+        weights = 10.0 ** rng.uniform(*[(0, 1), (-12, 0)][rng.integers(0, 2)], len(points))
+        return Instance(
+            "classical", points, np.zeros_like(points), "classical", weights, np.array([[0.0, 1.0]]), (0.5, 0.5, 1.0)
+        )
+    n = min(n, 3)
+    points = rng.standard_normal((n, 1)) * rng.choice([1e-9, 0.1, 1.0, 10.0, 1e9])
+    if n > 1 and rng.random() < 0.5:
+        points[0] = points[1] + 10.0 ** rng.uniform(-11, -2) * abs(points[1])
+    scores = rng.standard_normal((n, 1)) * rng.choice([0.3, 1.0, 1e3, 1e8])
+    bounds = _bounds(rng, points, np.array([1e-12, 0.1, 1.0, np.inf]) * float(np.abs(points).max()))
+    weights = rng.random(n) + 0.01
+    return Instance("classical", points, scores, "classical", weights, bounds if rng.random() < 0.5 else None, factors)
+
+
+def larger(rng):
+    """Samples too large for an exact optimum: clusters, repeats, bounds, up to four dimensions."""
+    dim = int(rng.integers(1, 5))
+    n = int(rng.integers(8, 41)) if dim < 3 else int(rng.integers(6, 13))
+    points = rng.standard_normal((n, dim)) * rng.choice([0.1, 1.0, 3.0])
+    near_ones = rng.random(n) < 0.3
+    points[near_ones] = points[0] + 10.0 ** rng.uniform(-11, -1) * rng.standard_normal((int(near_ones.sum()), dim))
+    bounds = _bounds(rng, points, [0.0, 1e-12, 0.1, np.inf]) if rng.random() < 0.4 else None
+    scores = -points * rng.choice([1.0, 100.0]) + rng.standard_normal((n, dim)) * rng.choice([0.1, 10.0])
+    weights = rng.random(n) + 0.01 if rng.random() < 0.5 else None
+    graph = "complete" if rng.random() < 0.3 and n < 13 else "spanner"
+    return Instance("larger", points, scores, weights=weights, bounds=bounds, graph=graph, factors=_factors(rng))
+
+
+def permuted(rng, instance):
+    """The same draws in another order, where the graph does not depend on it."""
+    order = rng.permutation(len(instance.points))
+    weights = None if instance.weights is None else instance.weights[order]
+    return replace(instance, points=instance.points[order], scores=instance.scores[order], weights=weights)
+
+
+def split(rng, instance):
+    """Some draws twice, each time with half the weight."""
+    n = len(instance.points)
+    twice = rng.random(n) < 0.5
+    rows = np.concatenate([np.arange(n), np.flatnonzero(twice)])
+    weights = (np.ones(n) if instance.weights is None else instance.weights) * np.where(twice, 0.5, 1.0)
+    return replace(instance, points=instance.points[rows], scores=instance.scores[rows], weights=weights[rows])
+
+
+def scaled(rng, instance):
+    """x a for x with a power of two: g a, s / a and (c1 a, c2, c3 / a) leave every number the same."""
+    a = 2.0 ** int(rng.integers(-40, 41))
+    c1, c2, c3 = instance.factors
+    bounds = None if instance.bounds is None else instance.bounds * a
+    return replace(
+        instance, points=instance.points * a, scores=instance.scores / a, bounds=bounds, factors=(c1 * a, c2, c3 / a)
+    )
+
+
+SAME = {"permuted": permuted, "split": split, "scaled": scaled}
+"""What leaves the optimum as it is."""

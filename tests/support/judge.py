@@ -1,0 +1,163 @@
+"""What a bracket says, held against rational arithmetic: the optimum where it can be had, else feasible points.
+
+Nothing of the package's certificate is used. The problem is stated from what the user gave: points, scores, factors and
+bounds are the doubles that they are, q_i = w_i / sum w, and equal rows are one point with the weight of all. Only the
+graph is taken from the result, or, where there is none, from the spanner's own function.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from types import SimpleNamespace
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import linprog
+
+import steinkit as sk
+from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
+from support.exact_optimum import cost, solved
+from support.exact_programs import exact_program
+
+MOST_EXACT = {1: 20, 2: 9, 3: 6}
+"""Points up to which the optimum is found exactly, by dimension; 3 in more of them."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """lower <= the optimum of the program <= upper, as somebody says."""
+
+    what: str
+    program: object
+    lower: float
+    upper: float
+    is_small: bool = True
+
+    def refuted(self):
+        """Why it is false, or an empty string."""
+        if not self.lower <= self.upper:
+            return f"{self.what}: the lower bound {self.lower!r} is not below the upper one {self.upper!r}"
+        least, most = enclosed(self.program, self.is_small)
+        if most < Fraction(self.lower):
+            return f"{self.what}: at most {float(most)!r}, not {self.lower!r} (off by {_off(self.lower, most)})"
+        if self.upper < np.inf and least > Fraction(self.upper):
+            return f"{self.what}: at least {float(least)!r}, not {self.upper!r} (off by {_off(self.upper, least)})"
+        return ""
+
+
+def _off(said, truth):
+    return f"{float(abs(Fraction(said) - truth) / truth):.1e}" if truth else "all of it"
+
+
+def enclosed(program, is_small):
+    """Two rational numbers that enclose the optimum; the same one twice where it is found exactly, or known."""
+    if hasattr(program, "known"):
+        return program.known
+    if is_small:
+        value = solved(program).value
+        return value, value
+    return answered(program)
+
+
+def answered(program):
+    """What a solver's y proves of the optimum from below, and its p from above, with no rounding."""
+    y, p = _answer(program)
+    return max(program.value(program.feasible(y)), Fraction(0)), cost(program, p)
+
+
+def _answer(program):
+    """y and p as a solver has them, of the program with unknowns y / u and rows with radii of one."""
+    size, box = len(program.box), program.box
+    rows = [(i, row, radius) for i, (row, radius) in enumerate(program.rows) if radius]
+    entries = [(i, k, float(value * box[k] / r)) for i, (_, row, r) in enumerate(rows) for k, value in row.items()]
+    lines, columns, values = zip(*entries, strict=True) if entries else ((), (), ())
+    matrix = sparse.csr_array((values, (lines, columns)), shape=(len(rows), size))
+    objective = np.array([float(b * limit) for b, limit in zip(program.objective, box, strict=True)])
+    largest = max(np.abs(objective).max(), np.finfo(float).tiny)
+    found = linprog(
+        -objective / largest,
+        A_ub=sparse.vstack([matrix, -matrix]),
+        b_ub=np.ones(2 * len(rows)),
+        bounds=[(-1, 1)] * size,
+    )
+    p = [Fraction(0)] * len(program.rows)
+    if found.x is None:
+        return [Fraction(0)] * size, p
+    both = -found.ineqlin.marginals
+    for number, (i, _, radius) in enumerate(rows):
+        p[i] = Fraction(float(both[number] - both[number + len(rows)])) * Fraction(float(largest)) / radius
+    return [Fraction(float(value)) * limit for value, limit in zip(found.x, box, strict=True)], p
+
+
+def distinct(instance):
+    """Indices of the first of each group of equal rows that carry weight, and the groups' weights over their sum."""
+    groups = {}
+    weights = np.ones(len(instance.points)) if instance.weights is None else np.ravel(instance.weights)
+    for i, (point, weight) in enumerate(zip(instance.points, weights.tolist(), strict=True)):
+        if weight:
+            key = tuple(float(value) + 0.0 for value in point)
+            _, counts = groups.setdefault(key, (i, {}))
+            counts[weight] = counts.get(weight, 0) + 1
+    sums = [sum((Fraction(w) * m for w, m in counts.items()), Fraction(0)) for _, counts in groups.values()]
+    return [first for first, _ in groups.values()], [each / sum(sums) for each in sums]
+
+
+def claims(instance, result):
+    """What a graph or a sliced result says: its coordinates' or directions' brackets."""
+    if instance.measure == "sliced":
+        return sliced_claims(instance, result)
+    return graph_claims(
+        instance, result.graph.edges, list(zip(result.coordinate_lower, result.coordinate_upper, strict=True))
+    )
+
+
+def graph_claims(instance, edges, brackets):
+    """Those of coordinates, on a graph whose vertices are the distinct points in order of appearance."""
+    first, weights = distinct(instance)
+    problem = stated(instance, instance.points[first], instance.scores[first], weights, edges)
+    small = len(first) <= MOST_EXACT.get(instance.dim, 3)
+    return [
+        Claim(f"coordinate {j + 1}", exact_program(problem, j), float(lower), float(upper), small)
+        for j, (lower, upper) in enumerate(brackets)
+    ]
+
+
+def graph_of(instance):
+    """The graph's edges, without a result."""
+    points = instance.points[distinct(instance)[0]]
+    if instance.dim == 1:
+        return sk.sorted_graph(points).edges
+    if instance.graph == "complete":
+        return sk.complete_graph(points).edges
+    return sk.greedy_spanner(points, instance.dilation).edges
+
+
+def stated(instance, points, scores, weights, edges, bounds=None):
+    """What `exact_program` reads."""
+    limits = instance.bounds if bounds is None else bounds
+    return SimpleNamespace(
+        points=points, scores=scores, weights=weights, graph=SimpleNamespace(edges=np.asarray(edges).reshape(-1, 2)),
+        factors=SteinFactors.of(instance.factors), bounds=None if limits is None else np.atleast_2d(limits),
+    )  # fmt: skip
+
+
+def sliced_claims(instance, result):
+    """Those of slices: u is v.x in double precision, whatever is done with it exact."""
+    first, weights = distinct(instance)
+    points, scores = result.units.points(result.sample.points), instance.scores[first]
+    assert np.array_equal(points, instance.points[first])
+    directions = np.eye(instance.dim) if instance.directions is None else instance.directions
+    said = []
+    for number, (v, piece) in enumerate(zip(directions, result.slices, strict=True)):
+        u, group = np.unique(points @ v, return_inverse=True)
+        assert np.array_equal(u, piece.positions)
+        square = sum(Fraction(each) ** 2 for each in v)
+        mass, pull = [Fraction(0)] * len(u), [Fraction(0)] * len(u)
+        for k, weight, score in zip(group.tolist(), weights, scores, strict=True):
+            mass[k] += weight
+            pull[k] += weight * sum(Fraction(a) * Fraction(b) for a, b in zip(v, score, strict=True)) / square
+        means = np.array([[a / b] for a, b in zip(pull, mass, strict=True)])
+        edges = np.column_stack([np.arange(len(u) - 1), np.arange(1, len(u))])
+        problem = stated(instance, u[:, None], means, mass, edges, bounds=[piece.bounds])
+        small = len(u) <= MOST_EXACT[1]
+        said.append(Claim(f"direction {number + 1}", exact_program(problem, 0), piece.lower, piece.upper, small))
+    return said

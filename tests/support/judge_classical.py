@@ -1,0 +1,134 @@
+"""What a bracket of the classical Stein discrepancy says, held against rational arithmetic.
+
+For the uniform distribution on [0, 1] and factors (1/2, 1/2, 1) the optimum is the Wasserstein distance, an integral of
+|F_n - F| that is rational. For others two programs on a grid that the sample is part of enclose it, without its
+certificate: functions whose second derivative is constant from node to node are some of those allowed, and the graph's
+program on the grid, of which nodes without draws carry no weight, asks less of them.
+"""
+
+from fractions import Fraction
+from itertools import pairwise
+from types import SimpleNamespace
+
+import numpy as np
+from scipy.optimize import linprog
+
+from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
+from support.exact_programs import exact_program
+from support.judge import Claim, answered, distinct
+
+# Nodes of the grid in each gap between draws.
+SHARES = [Fraction(k, 32) for k in (1, 4, 8, 12, 16, 20, 24, 28, 31, 32)]
+UNIFORM = (0.5, 0.5, 1.0)
+
+
+def classical_claims(instance, result):
+    """The one claim there is."""
+    first, weights = distinct(instance)
+    order = sorted(range(len(first)), key=lambda k: instance.points[first[k], 0])
+    x = [Fraction(instance.points[first[k], 0]) for k in order]
+    s = [Fraction(instance.scores[first[k], 0]) for k in order]
+    q = [weights[k] for k in order]
+    limits = (-np.inf, np.inf) if instance.bounds is None else tuple(np.ravel(instance.bounds).tolist())
+    if instance.factors == UNIFORM and limits == (0.0, 1.0) and not any(s):
+        value = wasserstein_to_uniform(x, q)
+        return [Claim("the Wasserstein distance", SimpleNamespace(known=(value, value)), result.lower, result.upper)]
+    known = enclosed_classical(x, q, s, limits, instance)
+    return [Claim("the optimum", SimpleNamespace(known=known), result.lower, result.upper)]
+
+
+def wasserstein_to_uniform(x, q):
+    """The integral of |F_n - F| over [0, 1], for sorted x."""
+    total, below = Fraction(0), Fraction(0)
+    for left, right, mass in zip([Fraction(0), *x], [*x, Fraction(1)], [*q, Fraction(0)], strict=True):
+        a, b = left - below, right - below  # F - F_n at the ends of the piece
+        total += (abs(b) * b - abs(a) * a) / 2
+        below += mass
+    return total
+
+
+def enclosed_classical(x, q, s, limits, instance):
+    """Rational numbers that enclose the optimum, some per cent apart."""
+    nodes, at = grid(x, limits, instance.factors)
+    weight, pull = [Fraction(0)] * len(nodes), [Fraction(0)] * len(nodes)
+    for place, mass, score in zip(at, q, s, strict=True):
+        weight[place], pull[place] = mass, score
+    c = tuple(map(Fraction, instance.factors))
+    least = best_spline(nodes, weight, pull, c, [np.isfinite(limit) for limit in limits])
+    edges = np.column_stack([np.arange(len(nodes) - 1), np.arange(1, len(nodes))])
+    points = np.array([[node] for node in nodes], dtype=object)
+    problem = SimpleNamespace(
+        points=points, scores=np.array([[p] for p in pull], dtype=object), weights=weight,
+        graph=SimpleNamespace(edges=edges), factors=SteinFactors.of(instance.factors),
+        bounds=None if instance.bounds is None else np.atleast_2d(instance.bounds),
+    )  # fmt: skip
+    return least, answered(exact_program(problem, 0))[1]
+
+
+def grid(x, limits, factors):
+    """Nodes, bounds among them, and where the points are; on an open side so far that g may do what it likes there."""
+    c1, c2, c3 = factors
+    beyond = Fraction(2.0 * max(c1 / c2, (2.0 * c1 / c3) ** 0.5))
+    ends = [Fraction(limit) if np.isfinite(limit) else None for limit in limits]
+    known = {x[0] - beyond if ends[0] is None else ends[0], x[-1] + beyond if ends[1] is None else ends[1], *x}
+    nodes = [min(known)]
+    for left, right in pairwise(sorted(known)):
+        nodes += [left + (right - left) * share for share in SHARES]
+    return nodes, [nodes.index(point) for point in x]
+
+
+def best_spline(nodes, weight, pull, c, bounded):
+    """The mean of g s + g' for a g that is allowed, in rational arithmetic: a good one as a solver finds it, scaled."""
+    c1, c2, c3 = c
+    h = [b - a for a, b in pairwise(nodes)]
+    lengths, n = np.array([float(each) for each in h]), len(nodes)
+    # Unknowns: slopes at the nodes in units of c2, and the value at the first node in units of c1.
+    values = np.zeros((n, n + 1))
+    values[:, n] = float(c1)
+    for i in range(n - 1):
+        values[i + 1] = values[i]
+        values[i + 1, [i, i + 1]] += float(c2) * lengths[i] / 2
+    q, s = np.array([float(each) for each in weight]), np.array([float(each) for each in pull])
+    objective = (q * s) @ values
+    objective[:n] += q * float(c2)
+    bends = np.zeros((n - 1, n + 1))
+    bends[np.arange(n - 1), np.arange(n - 1)], bends[np.arange(n - 1), np.arange(1, n)] = -1.0, 1.0
+    middle = values[:-1].copy()  # of a cell's control points as a Bezier curve, between which the curve lies
+    middle[np.arange(n - 1), np.arange(n - 1)] += float(c2) * lengths / 2
+    rows = np.vstack([values / float(c1), middle / float(c1), bends])
+    room = np.concatenate([np.ones(2 * n - 1), lengths * float(c3 / c2)])
+    if bounded[1]:
+        room[n - 1] = 0.0
+    ends = [(0, 0) if not bounded[end] else (-1, 1) for end in (0, 1)]  # beyond an open end g stays as it is
+    limits = [ends[0], *[(-1, 1)] * (n - 2), ends[1], (0, 0) if bounded[0] else (-1, 1)]
+    found = linprog(
+        -objective / np.abs(objective).max(), A_ub=np.vstack([rows, -rows]), b_ub=np.tile(room, 2), bounds=limits
+    )
+    if found.x is None:
+        return Fraction(0)
+    slopes = [Fraction(float(each)) * c2 for each in found.x[:n]]
+    value = [Fraction(float(found.x[n])) * c1]
+    for i, length in enumerate(h):
+        value.append(value[-1] + length * (slopes[i] + slopes[i + 1]) / 2)
+    if bounded[1]:  # a mean slope that takes the value at the bound away
+        tilt = value[-1] / (nodes[-1] - nodes[0]) if bounded[0] else Fraction(0)
+        lift = Fraction(0) if bounded[0] else value[-1]
+        value = [v - lift - tilt * (node - nodes[0]) for v, node in zip(value, nodes, strict=True)]
+        slopes = [slope - tilt for slope in slopes]
+    sizes = [Fraction(1), *(abs(slope) / c2 for slope in slopes)]
+    for i, length in enumerate(h):
+        sizes.append(abs(slopes[i + 1] - slopes[i]) / (c3 * length))
+        sizes.append(highest(value[i], slopes[i], slopes[i + 1], length) / c1)
+    for end, has_bound in ((0, bounded[0]), (-1, bounded[1])):
+        if not has_bound:  # beyond it, g' returns to zero as soon as it may, if it is not
+            sizes.append((abs(value[end]) + slopes[end] ** 2 / (2 * c3)) / c1)
+    mean = sum(w * (p * v + slope) for w, p, v, slope in zip(weight, pull, value, slopes, strict=True))
+    return max(mean / max(sizes), Fraction(0))
+
+
+def highest(value, left, right, length):
+    """The largest |g| in a cell: at its ends, or where the slope changes its sign."""
+    ends = [abs(value), abs(value + length * (left + right) / 2)]
+    if left * right < 0:
+        ends.append(abs(value + left * left * length / (2 * (left - right))))
+    return max(ends)

@@ -1,0 +1,132 @@
+"""One instance put to steinkit, and what comes of it: an answer that holds, a refusal, or a fault of ours.
+
+What an outcome is called: "certified" and "refused" (a typed error, whose bracket is judged as well) are in order;
+"wrong" is a bracket that rational arithmetic refutes, "crashed" any other exception and a warning of NumPy's,
+"unjudged" a fault of the judge.
+"""
+
+import time
+import warnings
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+
+from steinkit.errors import SolverError, SteinkitError, SteinkitWarning
+from support.adversaries import FAMILIES, SAME, classical, larger
+from support.judge import claims, graph_claims, graph_of
+from support.judge_classical import classical_claims
+
+ALL = {**FAMILIES, "classical": classical, "larger": larger, **dict.fromkeys(SAME, larger), "engines agree": larger}
+"""How an instance of each family is made. Of the last ones two answers are compared."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of it, why, the relative width of the bracket, and the seconds that steinkit took."""
+
+    verdict: str
+    why: str
+    gap: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A bracket of the value, or of coordinates as well where there is a result; the error, where there is none."""
+
+    lower: float
+    upper: float
+    result: object = None
+    error: Exception | None = None
+
+
+def make(family, seed):
+    """An instance of a family, left to one of the engines that it can be asked for, which take turns."""
+    instance = ALL[family](np.random.default_rng([seed, *family.encode()]))
+    return instance.by(instance.engines[seed % len(instance.engines)])
+
+
+def asked(instance):
+    """What steinkit answers; errors that are not its own, and warnings that are not, are raised."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", SteinkitWarning)
+        try:
+            result = instance.result()
+        except SolverError as error:
+            return Answer(error.lower, error.upper, error=error)
+        except SteinkitError as error:
+            return Answer(0.0, np.inf, error=error)
+    return Answer(result.lower, result.upper, result)
+
+
+def put(instance, family, seed, answered=lambda: None):
+    """Ask, tell `answered` when the last answer is there, and judge."""
+    began = time.perf_counter()
+    try:
+        answers = [asked(each) for each in questions(instance, family, seed)]
+    except Exception as fault:
+        answered()
+        return Outcome("crashed", described(fault), np.nan, time.perf_counter() - began)
+    seconds = time.perf_counter() - began
+    answered()
+    found = answers[0]
+    gap = np.nan if found.result is None else found.result.gap
+    try:
+        why = next(filter(None, refutations(instance, family, answers)), "")
+    except Exception as fault:
+        return Outcome("unjudged", f"{type(fault).__name__}: {fault}", gap, seconds)
+    if why:
+        return Outcome("wrong", why, gap, seconds)
+    if found.error is not None:
+        return Outcome("refused", f"{type(found.error).__name__}: {found.error}", gap, seconds)
+    return Outcome("certified", "", gap, seconds)
+
+
+def questions(instance, family, seed):
+    """The instance, and what else must have the same value."""
+    if family in SAME:
+        return [instance, SAME[family](np.random.default_rng([seed, 1]), instance)]
+    if family == "engines agree":
+        return [instance, *(instance.by(engine) for engine in instance.engines if engine != instance.engine)]
+    return [instance]
+
+
+def refutations(instance, family, answers):
+    """Why an answer is false, one text a claim, empty where it is not."""
+    for one in answers:
+        if one.error is not None and "fault of steinkit" in str(one.error):
+            yield str(one.error)
+    if family == "permuted" and instance.dim > 1 and instance.graph != "complete":
+        return  # the order of draws at equal distances may decide about an edge
+    for one, other in combinations(answers, 2):
+        if not (one.lower <= other.upper and other.lower <= one.upper):
+            yield f"[{one.lower!r}, {one.upper!r}] and [{other.lower!r}, {other.upper!r}] have nothing in common"
+    if len(answers) == 1:
+        yield from (claim.refuted() for claim in claims_of(instance, answers[0]))
+
+
+def claims_of(instance, answer):
+    """What an answer claims; a refusal's bracket is that of the sum over coordinates, and can be judged in one."""
+    if answer.result is not None:
+        return (classical_claims if instance.measure == "classical" else claims)(instance, answer.result)
+    if not np.isfinite(answer.upper):
+        return []
+    if instance.measure == "classical":
+        return classical_claims(instance, answer)
+    if instance.measure == "graph" and instance.dim == 1:
+        return graph_claims(instance, graph_of(instance), [(answer.lower, answer.upper)])
+    return []
+
+
+def described(fault):
+    """The exception and the last line of steinkit's, of all that it came through."""
+    trace, place = fault.__traceback__, ""
+    while trace is not None:
+        path = Path(trace.tb_frame.f_code.co_filename)
+        if "steinkit" in path.parts:
+            place = f"{'/'.join(path.parts[-2:])}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return f"{type(fault).__name__}: {fault} ({place})"

@@ -27,8 +27,8 @@ def thread_count(n_jobs: int) -> int:
     """
     if n_jobs == 0:
         raise UsageError("n_jobs (--jobs) must be a positive number, or -1 for all processors; received 0")
-    processors = joblib.effective_n_jobs(-1)
-    return int(min(joblib.effective_n_jobs(n_jobs), processors))
+    processors = int(joblib.cpu_count())
+    return min(n_jobs, processors) if n_jobs > 0 else max(1, processors + 1 + n_jobs)
 
 
 def awaited(work: Callable[[], Result], seconds: float) -> Result | None:

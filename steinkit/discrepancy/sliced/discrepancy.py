@@ -172,7 +172,9 @@ def sliced_stein_discrepancy(
     SteinFactors.of(stein_factors)
     prepared = prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
     sample = prepared.points
-    chosen = Units.of(units, sample).from_bounds(prepared.bounds)
+    chosen = Units.of(units, sample)
+    if chosen.kind != "raw":  # raw ones are as they are: an origin at a bound would round them
+        chosen = chosen.from_bounds(prepared.bounds)
     vectors, names = _directions(directions, sample.names)
     limits = None if prepared.bounds is None else chosen.points(prepared.bounds.T).T
     bounded = _bounds_along(vectors, limits)

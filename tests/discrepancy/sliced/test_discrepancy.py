@@ -165,3 +165,10 @@ def test_settings_that_make_no_sense(how, message):
     x = draws(0, (20, 2))
     with pytest.raises(sk.UsageError, match=message):
         sliced_stein_discrepancy(x, scores=-x, **how)
+
+
+def test_raw_units_leave_draws_as_they_are_though_a_bound_is_far():
+    """An origin at the bound moved draws to where the bound and the distance to it add up to doubles."""
+    x = np.array([[0.0], [1e-17], [0.1]])
+    sliced = sliced_stein_discrepancy(x, scores=-x, bounds=[[-1.0, np.inf]], units="raw")
+    assert sliced.slices[0].positions.tolist() == x.ravel().tolist()

@@ -1,0 +1,37 @@
+"""How many threads a number of jobs means."""
+
+import multiprocessing
+import warnings
+
+import joblib
+import pytest
+
+import steinkit as sk
+from steinkit.runtime.threads import thread_count
+
+
+def counted(pipe):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            pipe.send((thread_count(1), thread_count(-1)))
+        except Warning as warned:
+            pipe.send(str(warned))
+
+
+def test_as_many_as_processors_at_most():
+    processors = joblib.cpu_count()
+    assert [thread_count(jobs) for jobs in (1, 10_000, -1)] == [1, processors, processors]
+    assert thread_count(-10_000) == 1
+    with pytest.raises(sk.UsageError, match="received 0"):
+        thread_count(0)
+
+
+def test_a_worker_of_a_pool_may_have_threads():
+    """They are no processes, which such a worker cannot start; joblib's own count warned at every call."""
+    ours, theirs = multiprocessing.get_context("spawn").Pipe()
+    worker = multiprocessing.get_context("spawn").Process(target=counted, args=(theirs,), daemon=True)
+    worker.start()
+    assert ours.poll(60.0)
+    assert ours.recv() == (1, joblib.cpu_count())
+    worker.join()

@@ -49,7 +49,7 @@ def approximate_mh(
         Standard deviation of the moves, of all coordinates or of each.
     epsilon : float
         Error allowed at one look of a test, in [0, 1]: the larger, the cheaper the steps and the more biased the draws.
-        0 is exact.
+        0 is exact, and does what `rwmh` does.
     batch_size : int, optional
         Data added at each look; 500 if not given, or N where that is less.
     alpha : float
@@ -114,7 +114,7 @@ def subsampling_mh(
     proposal_scale : float or array_like, shape (d,)
         Standard deviation of the moves, of all coordinates or of each.
     epsilon : float
-        Error allowed for a whole test, in [0, 1]. 0 is exact.
+        Error allowed for a whole test, in [0, 1]. 0 is exact, and does what `rwmh` does: it needs no bound.
     batch_size : int, optional
         Data at the first look; 100 if not given, or N where that is less.
     bound : float, callable or "oracle"

@@ -41,7 +41,10 @@ _NEVER = 1e150
 
 @dataclass(frozen=True)
 class _SequentialTest(AcceptanceTest):
-    """What the austerity test and its oracle's variant share."""
+    """What the austerity test and its oracle's variant share.
+
+    Where such a test reads all the data it is Metropolis's: mean > mu_0 is the same as Delta > log u.
+    """
 
     epsilon: float = 0.05
     batch_size: int | None = None
@@ -56,8 +59,13 @@ class _SequentialTest(AcceptanceTest):
             batch_within(self.batch_size, 1, self.batch_size)
 
     def first_batch(self, size: int) -> int:
-        """m data."""
-        return batch_within(self.batch_size, 500, size)
+        """m data; all at epsilon = 0."""
+        batch = batch_within(self.batch_size, 500, size)
+        return batch if self.epsilon > 0.0 else size
+
+    def reads_all(self, size: int) -> bool:
+        """At epsilon = 0, and if one batch holds them all."""
+        return self.first_batch(size) == size
 
     def _verdict(self, look: Look, thresholds: Floats) -> Verdict:
         """Decide where the mean is more than G_j standard errors away from mu_0, and at b = N."""
@@ -77,7 +85,7 @@ class AusterityTest(_SequentialTest):
     ----------
     epsilon : float
         Error allowed at *one* look, in [0, 1]; a whole test, with its several looks, errs more often. 0 reads all
-        the data, 1/2 and above decide at the first look.
+        the data at once and is exact, 1/2 and above decide at the first look.
     batch_size : int, optional
         Data m added at each look; 500 if not given, or N where that is less.
     alpha : float
@@ -134,7 +142,8 @@ class OracleAusterityTest(_SequentialTest):
 
     Notes
     -----
-    What the scans cost is counted apart, as diagnostic ``oracle_cost``.
+    What the scans cost is counted apart, as diagnostic ``oracle_cost``. Nothing is scanned for tests that read all the
+    data anyway.
 
     References
     ----------

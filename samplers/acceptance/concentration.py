@@ -96,8 +96,13 @@ class ConcentrationTest(AcceptanceTest):
         return ("oracle_cost",) if self.bound == "oracle" else ()
 
     def first_batch(self, size: int) -> int:
-        """Data of the first look."""
-        return batch_within(self.batch_size, 100, size)
+        """Data of the first look; all at epsilon = 0."""
+        batch = batch_within(self.batch_size, 100, size)
+        return batch if self.epsilon > 0.0 else size
+
+    def reads_all(self, size: int) -> bool:
+        """At epsilon = 0, and if the first look takes them all: then it is Metropolis's test, and needs no bound."""
+        return self.first_batch(size) == size
 
     @property
     def constant_bound(self) -> float | None:

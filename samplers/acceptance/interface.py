@@ -137,7 +137,8 @@ class AcceptanceTest:
     ----------
     name : str
     needs_all_data : bool
-        Whether the test looks once, at all the data; the current state's log likelihood is then kept.
+        Whether the test looks once, at all the data; the current state's log likelihood is then kept. Such a test also
+        serves targets without data.
     needs_normal, needs_values : bool
         Whether looks carry a normal number and the single l_i.
     needs_bound : bool
@@ -165,6 +166,10 @@ class AcceptanceTest:
     @property
     def diagnostics(self) -> tuple[str, ...]:  # noqa: D102
         return ()
+
+    def reads_all(self, size: int) -> bool:
+        """Whether each test of N data reads them all, whatever they are: then at once, as with ``needs_all_data``."""
+        return self.needs_all_data
 
     def first_batch(self, size: int) -> int:
         """Data to have seen by the first look; UsageError if that is more than there are."""

@@ -102,6 +102,10 @@ class MinibatchBarkerTest(AcceptanceTest):
         """m data."""
         return batch_within(self.batch_size, 100, size)
 
+    def reads_all(self, size: int) -> bool:
+        """If one batch holds them all, and nobody asks for a bound on their normality."""
+        return self.first_batch(size) == size and not self.needs_values
+
     def level(self, uniforms: Floats) -> Floats:
         """-X_corr, by inversion."""
         from steinkit.samplers.acceptance.correction import correction_distribution

@@ -6,16 +6,16 @@ import numpy as np
 
 from steinkit.errors import InputError
 from steinkit.sample import Floats, Integers
-from steinkit.samplers.chains.likelihood_terms import as_model, show_state
+from steinkit.samplers.acceptance.interface import AcceptanceTest
+from steinkit.samplers.chains.likelihood_terms import Model, show_state
 from steinkit.samplers.chains.reader import Chains, Reader
-from steinkit.target import Target
 
 
 class FullDataReader(Reader):
-    """Reads all the data of a target at once."""
+    """Reads all the data of a target, or of a posterior, at once."""
 
-    def __init__(self, target: Target) -> None:
-        self.model = as_model(target)
+    def __init__(self, model: Model, test: AcceptanceTest) -> None:
+        self.model, self._scans = model, "oracle_cost" in test.diagnostics
 
     def begin_run(self, live: Chains) -> None:
         """Evaluate the first states."""
@@ -41,6 +41,8 @@ class FullDataReader(Reader):
         live.count = np.full(len(live.chain), size)
 
     def end_tests(self, live: Chains, rows: Integers, moved: Integers, reported: dict[str, Floats]) -> None:
-        """Keep the log likelihood of the proposals that became states."""
+        """Keep the log likelihood of the proposals that became states. There is nothing to scan for."""
+        if self._scans:
+            reported["oracle_cost"] = np.zeros(len(rows))
         if moved.size:
             live.log_likelihood[moved] = self._proposed[moved]

@@ -10,11 +10,10 @@ import numpy as np
 from steinkit.sample import Floats, Integers
 from steinkit.samplers.acceptance.interface import AcceptanceTest
 from steinkit.samplers.chains.data_order import DataWalk, data_walk
-from steinkit.samplers.chains.likelihood_terms import PosteriorModel, as_posterior_model
+from steinkit.samplers.chains.likelihood_terms import PosteriorModel
 from steinkit.samplers.chains.options import RunOptions
 from steinkit.samplers.chains.random_streams import Kind
 from steinkit.samplers.chains.reader import Chains, Reader
-from steinkit.target import Target
 
 # The most data a chain reads at once: floats, and rows whatever their width. Not to depend on the number of chains.
 _SLICE_FLOATS = 1 << 16
@@ -28,8 +27,8 @@ class MinibatchReader(Reader):
 
     model: PosteriorModel
 
-    def __init__(self, target: Target, test: AcceptanceTest, options: RunOptions) -> None:
-        self.model, self.test = as_posterior_model(target), test
+    def __init__(self, model: PosteriorModel, test: AcceptanceTest, options: RunOptions) -> None:
+        self.model, self.test = model, test
         lowest, highest = _SLICE_ROWS
         self._longest = min(max(_SLICE_FLOATS // self.model.width, lowest), highest)
         self._walk: DataWalk = data_walk(self.model.data, options.seeds, Kind.TEST_ORDER)
@@ -92,11 +91,8 @@ class MinibatchReader(Reader):
         """Turn to the data of the next tests."""
         chain = live.chain[rows]
         self._walk.close(chain)
-        for name in self.test.diagnostics:
-            if name == "oracle_cost":
-                reported[name] = self._oracle_cost[chain]
-            elif name not in reported:
-                reported[name] = np.full(len(rows), np.nan)  # rejected without a look
+        if "oracle_cost" in self.test.diagnostics:
+            reported["oracle_cost"] = self._oracle_cost[chain]
 
 
 @dataclass

@@ -17,7 +17,14 @@ from steinkit.sample import Floats, Integers
 from steinkit.samplers.acceptance.interface import AcceptanceTest, Look
 from steinkit.samplers.chains.full_data import FullDataReader
 from steinkit.samplers.chains.gradients import BatchGradient, FullGradient
-from steinkit.samplers.chains.likelihood_terms import PosteriorModel, require_states, show_state, start_states
+from steinkit.samplers.chains.likelihood_terms import (
+    PosteriorModel,
+    as_model,
+    as_posterior_model,
+    require_states,
+    show_state,
+    start_states,
+)
 from steinkit.samplers.chains.minibatches import MinibatchReader
 from steinkit.samplers.chains.options import RunOptions, Temperature, describe_temperature, temperatures
 from steinkit.samplers.chains.proposals import Proposal
@@ -85,8 +92,9 @@ class Run:
         temperature: Temperature,
     ) -> None:
         self.proposal, self.test, self.options, self.temperature = proposal, test, options, temperature
-        self.reader: Reader = FullDataReader(target) if test.needs_all_data else MinibatchReader(target, test, options)
-        self.model = self.reader.model
+        self.model = as_model(target) if test.needs_all_data else as_posterior_model(target)
+        self.reads_all = test.reads_all(self.model.size)
+        self.reader: Reader = self._make_reader()
         states = start_states(target, options.start, options.chains)
         if isinstance(self.model, PosteriorModel):
             self.model.posterior.check_shapes(states[0])
@@ -94,7 +102,7 @@ class Run:
         self.first_batch = min(test.first_batch(size), size)
         batch = proposal.gradient_batch(size) if proposal.needs_gradient else 0
         # a gradient over all the data costs nothing beside a test that reads all of them
-        self.proposal_cost = batch or (size if proposal.needs_gradient and not test.needs_all_data else 0)
+        self.proposal_cost = batch or (size if proposal.needs_gradient and not self.reads_all else 0)
         options.require_budget(self.first_batch + self.proposal_cost)
         self._moves = Noise(seeds, Kind.PROPOSAL, proposal.noise_width(dim), normals)
         self._levels = Noise(seeds, Kind.UNIFORM, 1, lambda rng, shape: test.level(uniforms(rng, shape)))
@@ -119,6 +127,11 @@ class Run:
                 else:
                     self.reader.read(live)
                     self._look()
+
+    def _make_reader(self) -> Reader:
+        if isinstance(self.model, PosteriorModel) and not self.reads_all:
+            return MinibatchReader(self.model, self.test, self.options)
+        return FullDataReader(self.model, self.test)
 
     def _begin(self, states: Floats) -> Chains:
         log_prior = self.model.log_prior(states)
@@ -210,6 +223,8 @@ class Run:
         if self.gradient is not None:
             self.gradient.accept(live.chain[moved])
         self.reader.end_tests(live, rows, moved, reported)
+        # of a proposal that was rejected without a look nothing is known
+        reported = {name: np.full(len(rows), np.nan) for name in self.test.diagnostics} | reported
         count = live.count[rows]
         live.step[rows] += 1
         live.spent[rows] += count + self.proposal_cost

@@ -130,7 +130,7 @@ class Sweeps:
         level = test.level if test.needs_normal else BarkerTest().level
         self._levels = Noise(seeds, Kind.UNIFORM, field.dim, lambda rng, shape: level(uniforms(rng, shape)))
         self._normals = Noise(seeds, Kind.TEST, field.dim, normals) if test.needs_normal else None
-        self._orders = None if test.needs_all_data else Noise(seeds, Kind.TEST_ORDER, field.dim, uniforms)
+        self._orders = None if test.reads_all(field.size) else Noise(seeds, Kind.TEST_ORDER, field.dim, uniforms)
 
     def sweep(self, states: States, chains: Integers, steps: Integers) -> Integers:
         """Update all variables of these chains, (n, D), in place; return the terms that each has read, (n,)."""

@@ -53,6 +53,67 @@ def test_identical_values_end_no_test(test):
     assert not test.decide(look(mean=0.0, variance=0.0)).decided[0]
 
 
+WALK = {"proposal_scale": 0.3, "chains": 2, "draws": 25, "seed": 5}
+
+
+@pytest.mark.parametrize(
+    ("exact", "found"),
+    [
+        (samplers.rwmh, lambda target: samplers.approximate_mh(target, epsilon=0.0, batch_size=4, **WALK)),
+        (samplers.rwmh, lambda target: samplers.approximate_mh(target, epsilon=0.1, **WALK)),
+        (samplers.rwmh, lambda target: samplers.subsampling_mh(target, epsilon=0.0, batch_size=4, **WALK)),
+        (samplers.rwmh, lambda target: samplers.subsampling_mh(target, **WALK)),
+        (None, lambda target: samplers.barker_mh(target, batch_size=53, **WALK)),
+    ],
+    ids=["austerity at 0", "austerity in one batch", "concentration at 0", "concentration in one batch", "Barker"],
+)
+def test_what_reads_all_the_data_does_so_at_once_and_once(exact, found):
+    """The state's log likelihood is kept: 53 rows for each proposal and for each chain's start, in one call each."""
+    calls = []
+
+    def log_likelihood(theta, *batch):
+        calls.append(len(batch[0]))
+        return NODAL.log_likelihood(theta, *batch)
+
+    parts = (NODAL.grad_log_likelihood, NODAL.log_prior, NODAL.grad_log_prior)
+    target = sk.Posterior(NODAL.data, log_likelihood, *parts, dim=6)
+    target.check_shapes(np.zeros(6))  # once: then no run does
+    calls.clear()
+    draws = found(target)
+    assert calls == [53] * (2 * (25 + 1))
+    np.testing.assert_array_equal(draws.cost, np.tile(53.0 * np.arange(1, 26), (2, 1)))
+    assert all((values == 0.0).all() for values in draws.diagnostics.values())
+    if exact is not None:
+        assert draws.points.tobytes() == exact(target, **WALK).points.tobytes()
+
+
+def test_a_bound_on_normality_needs_the_single_values():
+    draws = samplers.barker_mh(NODAL, batch_size=53, clt_bound=True, **WALK)
+    assert (draws.batch_sizes == 53).all()
+    assert np.isfinite(draws.diagnostics["clt_bound"]).all()
+
+
+def test_a_target_without_data_is_refused_whatever_is_read():
+    with pytest.raises(sk.UsageError, match=r"minibatches need a steinkit\.Posterior"):
+        samplers.approximate_mh(sk.targets.Normal(mean=[0.0]), epsilon=0.0, **WALK)
+
+
+def test_diagnostics_of_what_was_rejected_without_a_look_are_unknown():
+    class Reporting(MetropolisTest):
+        diagnostics = ("delta",)
+
+        def decide(self, look):
+            delta = look.size / look.temperature * look.mean + look.offset
+            return super().decide(look)._replace(diagnostics={"delta": delta})
+
+    target = sk.Target(log_density=lambda x: -0.5 * x[:, 0] ** 2, score=lambda x: -x, dim=1, bounds=[[0.0, np.inf]])
+    draws = metropolis_hastings(target, proposal=RandomWalk(3.0), test=Reporting(), start=[0.5], draws=200)
+    unknown = np.isnan(draws.diagnostics["delta"])
+    assert unknown.any()
+    assert not draws.accepted[unknown].any()
+    assert not unknown[draws.accepted].any()
+
+
 def test_identical_rows_in_a_batch_end_no_test():
     """Three of 53 data differ from the rest: a first batch of 5 holds none of them in 73.5 % of all tests."""
     posterior = sk.targets.GaussianMean(np.r_[np.zeros(50), 3.0, 4.0, 5.0])

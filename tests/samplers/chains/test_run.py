@@ -50,6 +50,9 @@ CASES = {
     "minibatch gradient, Barker": Case(Langevin(0.1, 11), MinibatchBarkerTest(6), 11, 6),
     "minibatch gradient, all data": Case(Langevin(0.1, 7), MetropolisTest(), 7, 53),
     "all data's gradient, growing batches": Case(Langevin(0.1), AusterityTest(0.2, 5), 53, 5),
+    "walk, austerity at 0": Case(RandomWalk(0.3), AusterityTest(0.0, 5), 0, 53),
+    "all data's gradient, austerity at 0": Case(Langevin(0.1), AusterityTest(0.0, 5), 0, 53),
+    "minibatch gradient, austerity at 0": Case(Langevin(0.1, 7), AusterityTest(0.0, 5), 7, 53),
     "all data's gradient, all data": Case(Langevin(0.1), MetropolisTest(), 0, 53),
 }
 
@@ -65,14 +68,14 @@ def test_the_cost_is_what_the_functions_were_given(case):
     checks = Counted()
     checks.posterior().check_shapes(np.zeros(6))
     likelihood, gradient = counted.likelihood - checks.likelihood, counted.gradient - checks.gradient
-    if case.test.needs_all_data:  # the state's value is kept
+    if case.test.reads_all(53):  # the state's value is kept
         assert likelihood == 53 * (steps + 1)
         tested = 53 * steps
     else:
         tested = likelihood // 2  # at the state and at the proposal
     proposed = gradient // 2 if case.proposal.needs_gradient and case.proposal.batch_size else max(gradient - 53, 0)
     assert draws.batch_sizes.sum() == tested
-    counted_beside = 0 if case.test.needs_all_data and proposed == 53 * steps else proposed
+    counted_beside = 0 if case.test.reads_all(53) and proposed == 53 * steps else proposed
     assert counted_beside == case.gradient * steps
     assert draws.cost[0, -1] == tested + counted_beside
     np.testing.assert_array_equal(np.diff(draws.cost[0], prepend=0.0), draws.batch_sizes[0] + case.gradient)
@@ -100,5 +103,5 @@ def test_a_budget_that_does_not_pay_the_first_draw_is_refused(case):
     least = 3 * (case.gradient + case.first)
     with pytest.raises(sk.UsageError, match=f"budget must be at least {least},.*received {least - 1}"):
         run(case, budget=least - 1, burn_in=1, thin=2)
-    if case.test.needs_all_data:  # whose steps cost no more than that
+    if case.test.reads_all(53):  # whose steps cost no more than that
         assert run(case, budget=least, burn_in=1, thin=2).cost.tolist() == [[least]]

@@ -132,6 +132,14 @@ class Target:
         return self._tail_integrals is not None
 
     @property
+    def cdf_accuracy(self) -> float:
+        """What brackets of Wasserstein distances allow for errors of F, and of its integrals relative to E|X - x|.
+
+        Assumed of functions given, measured of built-in families.
+        """
+        return 1e-13
+
+    @property
     def can_sample(self) -> bool:
         """Whether independent draws can be had from `sample`."""
         return self._sampler is not None

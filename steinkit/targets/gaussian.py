@@ -20,11 +20,11 @@ def normal_tail_integrals(values: Floats, mean: Floats, deviation: Floats) -> Fl
     """E max(x - X, 0) and E max(X - x, 0) for X normal, last axis of length 2; arguments broadcast."""
     from scipy.special import ndtr
 
-    z = (values - mean) / deviation
-    with np.errstate(over="ignore"):  # of a square, where the density is zero
-        density = np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi)
-    below, above = z * ndtr(z) + density, density - z * ndtr(-z)
-    return np.asarray(np.maximum(np.stack([below, above], axis=-1), 0.0) * np.asarray(deviation)[..., None])
+    distance = values - mean
+    with np.errstate(over="ignore"):  # of a quotient or its square, where the density is zero
+        z = distance / deviation
+        spread = np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi) * deviation
+    return np.asarray(np.maximum(np.stack([distance * ndtr(z) + spread, spread - distance * ndtr(-z)], axis=-1), 0.0))
 
 
 class Normal(Family):

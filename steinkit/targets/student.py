@@ -18,6 +18,7 @@ from steinkit.sample import Floats
 from steinkit.targets.family import Family
 from steinkit.targets.parameters import as_finite, as_positive, as_vector, common_dim, show
 from steinkit.targets.scatter import as_scatter
+from steinkit.targets.stirling import log1p_minus, stirling_error
 
 
 class StudentT(Family):
@@ -152,12 +153,24 @@ class IndependentStudentT(Family):
 
 
 def _tail_integrals(t: Floats, df: float) -> Floats:
-    """E max(t - T, 0) and E max(T - t, 0) for a standard Student T, (n,) -> (n, 2); infinite without a mean."""
-    from scipy.special import gammaln, stdtr
+    """E max(t - T, 0) and E max(T - t, 0) for a standard Student T, (n,) -> (n, 2); infinite without a mean.
+
+    With z = df / 2 the density at 0 is exp(z log1p_minus(1 / (2 z)) + e(z + 1/2) - e(z)) / sqrt(2 pi), for Stirling's
+    error e.
+    """
+    from scipy.special import stdtr
 
     if df <= 1.0:
         return np.full((len(t), 2), np.inf)
-    constant = gammaln(0.5 * (df + 1.0)) - gammaln(0.5 * df) - 0.5 * math.log(df * math.pi)
+    half = 0.5 * df
+    exponent = half * float(log1p_minus(np.array(0.5 / half))) + stirling_error(half + 0.5) - stirling_error(half)
     # (df + t^2) / (df - 1) times the density
-    spread = df / (df - 1.0) * np.exp(constant - 0.5 * (df - 1.0) * np.log1p(t**2 / df))
+    spread = df / (df - 1.0) * np.exp(exponent - (df - 1.0) * _half_log_excess(t, df)) / math.sqrt(2.0 * math.pi)
     return np.maximum(np.column_stack([t * stdtr(df, t) + spread, spread - t * stdtr(df, -t)]), 0.0)
+
+
+def _half_log_excess(t: Floats, df: float) -> Floats:
+    """log(1 + t^2 / df) / 2, where t^2 may overflow or not."""
+    ratio = np.abs(t) / math.sqrt(df)
+    large = ratio > 1e8
+    return np.where(large, np.log(np.where(large, ratio, 1.0)), 0.5 * np.log1p(np.where(large, 0.0, ratio) ** 2))

@@ -51,8 +51,9 @@ class Uniform(Family):
 
     def _evaluate_tail_integrals(self, values: Floats) -> Floats:
         inside, width = np.clip(values, self.lower, self.upper), self.upper - self.lower
-        below = 0.5 * (inside - self.lower) ** 2 / width + np.maximum(values - self.upper, 0.0)
-        above = 0.5 * (self.upper - inside) ** 2 / width + np.maximum(self.lower - values, 0.0)
+        to_lower, to_upper = inside - self.lower, self.upper - inside
+        below = 0.5 * to_lower * (to_lower / width) + np.maximum(values - self.upper, 0.0)
+        above = 0.5 * to_upper * (to_upper / width) + np.maximum(self.lower - values, 0.0)
         return np.column_stack([below, above])
 
     def _draw(self, n: int, rng: np.random.Generator) -> Floats:

@@ -8,6 +8,9 @@ F_P increases from F(a) to F(b), so
 whatever F_P does inside. With the integrals of F_P and 1 - F_P the pieces on which c - F_P keeps its sign are known,
 and the place where the sign changes is found by bisection of F_P. With F_P alone, the pieces with the widest brackets
 are halved, level by level, which no narrow component of the target can escape.
+
+Errors of F_P and of its integrals, as large as the target says they may be, and of F_Q are in the brackets. A cdf's is
+relative to it, so that it vanishes with the cdf; an integral's is relative to E|X - x|.
 """
 
 from __future__ import annotations
@@ -22,8 +25,8 @@ from steinkit.errors import InputError
 from steinkit.sample import Floats
 from steinkit.target import Target
 
-_ALLOWANCE = 1e-13  # relative accuracy granted to cdfs and their integrals
-_LEVEL_ROUNDING = 2.0**-50  # of F_Q, a sum of weights
+_ROUNDING = 2.0**-49  # relative, of a piece's own arithmetic
+_TINY = 2.0**-1060  # more than a piece loses that falls below the normal range
 _HALVINGS = 60
 _MOST_PIECES = 2_000_000
 _DOUBLINGS = 1000
@@ -32,7 +35,7 @@ _RESOLVED = 2.0**-40  # where 1 - F has lost half its digits
 
 @dataclass(frozen=True, eq=False)
 class _Pieces:
-    """Pieces [a, b] on which F_Q is `level`, to within `level_error`, with F_P at their ends."""
+    """Pieces [a, b] on which F_Q is `level`, to within `level_error`, with F_P, to within `accuracy`, at their ends."""
 
     a: Floats
     b: Floats
@@ -40,16 +43,26 @@ class _Pieces:
     cdf_b: Floats
     level: Floats
     level_error: Floats
+    accuracy: Floats
+
+    @property
+    def error(self) -> Floats:
+        """Of c - F at the ends."""
+        return self.level_error + self.accuracy * self.cdf_b
+
+    @property
+    def nearest(self) -> Floats:
+        """How near F_P comes to the level; zero where it crosses it."""
+        to_a, to_b = self.level - self.cdf_a, self.level - self.cdf_b
+        return np.where(np.sign(to_a) * np.sign(to_b) < 0.0, 0.0, np.minimum(abs(to_a), abs(to_b)))
 
     def bracket(self) -> tuple[Floats, Floats]:
         """Bounds of the integral over each piece by monotonicity."""
-        width = self.b - self.a
-        to_a, to_b = self.level - self.cdf_a, self.level - self.cdf_b
-        nearest = np.where(to_a * to_b < 0.0, 0.0, np.minimum(abs(to_a), abs(to_b)))
-        furthest = np.maximum(abs(to_a), abs(to_b))
+        width, error = self.b - self.a, self.error
+        furthest = np.maximum(abs(self.level - self.cdf_a), abs(self.level - self.cdf_b))
         return (
-            width * np.maximum(nearest * (1.0 - _ALLOWANCE) - self.level_error, 0.0),
-            width * (furthest * (1.0 + _ALLOWANCE) + self.level_error),
+            width * np.maximum(self.nearest - error, 0.0) * (1.0 - _ROUNDING),
+            width * (furthest + error) * (1.0 + _ROUNDING),
         )
 
     def __getitem__(self, rows: NDArray[Any]) -> _Pieces:
@@ -66,23 +79,36 @@ class _Pieces:
     def halves(self, target: Target) -> tuple[_Pieces, _Pieces]:
         middle = 0.5 * self.a + 0.5 * self.b
         cdf = _cdf(target, middle)
-        _require_increasing(self.a, self.cdf_a, middle, cdf)
-        _require_increasing(middle, cdf, self.b, self.cdf_b)
+        _require_increasing(self.a, self.cdf_a, middle, cdf, target.cdf_accuracy)
+        _require_increasing(middle, cdf, self.b, self.cdf_b, target.cdf_accuracy)
         return (
-            _Pieces(self.a, middle, self.cdf_a, cdf, self.level, self.level_error),
-            _Pieces(middle, self.b, cdf, self.cdf_b, self.level, self.level_error),
+            _Pieces(self.a, middle, self.cdf_a, cdf, self.level, self.level_error, self.accuracy),
+            _Pieces(middle, self.b, cdf, self.cdf_b, self.level, self.level_error, self.accuracy),
         )
 
 
-def distance_by_integrals(points: Floats, weights: Floats, target: Target) -> tuple[float, float]:
-    """Bracket of the distance, from the cdf and its integrals; infinite where the target has no mean.
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """The distribution function F_Q of a sample.
 
-    Parameters
+    Attributes
     ----------
-    points, weights : ndarray, shape (n,)
-        Sorted.
-    target : Target
+    points : ndarray, shape (n,)
+        Increasing.
+    levels : ndarray, shape (n - 1,)
+        F_Q between neighbouring points.
+    error : float
+        Of the levels.
     """
+
+    points: Floats
+    levels: Floats
+    error: float
+
+
+def distance_by_integrals(steps: Steps, target: Target) -> tuple[float, float]:
+    """Bracket of the distance, from the cdf and its integrals; infinite where the target has no mean."""
+    points, accuracy = steps.points, target.cdf_accuracy
     ends = target.tail_integrals(points[[0, -1]])
     if not (ends >= 0.0).all():  # also refuses NaN
         raise InputError(
@@ -90,32 +116,32 @@ def distance_by_integrals(points: Floats, weights: Floats, target: Target) -> tu
             "max(x - X, 0) and of max(X - x, 0) are not negative"
         )
     outside = float(ends[0, 0] + ends[1, 1])
+    outside_error = accuracy * float(ends.sum()) + _ROUNDING * outside
     if np.isinf(outside):
         return np.inf, np.inf
-    pieces = _between(points, weights, target)
+    pieces = _between(steps, target)
     crossed = (pieces.cdf_a < pieces.level) & (pieces.cdf_b > pieces.level)
     turning = pieces[crossed]
     for _ in range(_HALVINGS):
         left, right = turning.halves(target)
         below = left.cdf_b < turning.level
         turning = left.replaced(below, right)
-    level = turning.level, turning.level_error
+    level = turning.level, turning.level_error, turning.accuracy
     before = _Pieces(pieces.a[crossed], turning.a, pieces.cdf_a[crossed], turning.cdf_a, *level)
     after = _Pieces(turning.b, pieces.b[crossed], turning.cdf_b, pieces.cdf_b[crossed], *level)
     lower, upper = _signed(pieces[~crossed].joined(before).joined(after), target)
     turning_lower, turning_upper = turning.bracket()
-    slack = _ALLOWANCE * outside
-    return outside - slack + lower + float(turning_lower.sum()), outside + slack + upper + float(turning_upper.sum())
+    least, most = outside + lower + float(turning_lower.sum()), outside + upper + float(turning_upper.sum())
+    slack = outside_error + 2.0 * _ROUNDING * most + _TINY
+    return least - slack, most + slack
 
 
-def distance_by_halving(
-    points: Floats, weights: Floats, target: Target, tolerance: float
-) -> tuple[float, float, tuple[str, ...]]:
+def distance_by_halving(steps: Steps, target: Target, tolerance: float) -> tuple[float, float, tuple[str, ...]]:
     """Bracket of the distance to a relative width, from the cdf alone, and what the reader should know of it."""
-    pieces = _between(points, weights, target)
+    pieces = _between(steps, target)
     missing = 0.0
     for side in (0, 1):
-        outside, rest = _outside(points, target, side)
+        outside, rest = _outside(steps.points, target, side)
         pieces, missing = pieces.joined(outside), missing + rest
     while True:
         lower, upper = pieces.bracket()
@@ -125,6 +151,7 @@ def distance_by_halving(
         middle = 0.5 * pieces.a + 0.5 * pieces.b
         divisible = (pieces.a < middle) & (middle < pieces.b)
         wide = (upper - lower > 0.5 * tolerance * least / len(pieces.a)) & divisible
+        wide &= upper - lower > 8.0 * (pieces.b - pieces.a) * pieces.error  # no more is known of those
         if not wide.any():  # a cdf that jumps
             break
         left, right = pieces[wide].halves(target)
@@ -134,16 +161,17 @@ def distance_by_halving(
         "beyond the points where the cdf was evaluated its tails were taken to go on falling as fast as they do there; "
         "give Target tail_integrals= for a proof",
     )
-    return least, most + missing, notes if unbounded else ()
+    lost = _TINY * len(pieces.a)
+    return least * (1.0 - _ROUNDING) - lost, (most + missing) * (1.0 + _ROUNDING) + lost, notes if unbounded else ()
 
 
-def _between(points: Floats, weights: Floats, target: Target) -> _Pieces:
+def _between(steps: Steps, target: Target) -> _Pieces:
     """The pieces between neighbouring points."""
+    points, levels = steps.points, steps.levels
     cdf = _cdf(target, points)
-    _require_increasing(points[:-1], cdf[:-1], points[1:], cdf[1:])
-    level = np.asarray(np.cumsum(weights.astype(np.longdouble))[:-1], dtype=np.float64)
-    error = np.full(len(level), _LEVEL_ROUNDING)
-    return _Pieces(points[:-1], points[1:], cdf[:-1], cdf[1:], np.minimum(level, 1.0), error)
+    _require_increasing(points[:-1], cdf[:-1], points[1:], cdf[1:], target.cdf_accuracy)
+    error, accuracy = (np.full(len(levels), each) for each in (steps.error, target.cdf_accuracy))
+    return _Pieces(points[:-1], points[1:], cdf[:-1], cdf[1:], levels, error, accuracy)
 
 
 def _outside(points: Floats, target: Target, side: int) -> tuple[_Pieces, float]:
@@ -157,7 +185,7 @@ def _outside(points: Floats, target: Target, side: int) -> tuple[_Pieces, float]
     level = float(side)
     if np.isfinite(bound):
         to_bound = np.array([start, bound] if sign * (bound - start) > 0.0 else [start])
-        return _outward(to_bound, _cdf(target, to_bound), level, side), 0.0
+        return _outward(to_bound, _cdf(target, to_bound), side, target.cdf_accuracy), 0.0
     spread = max(float(points[-1] - points[0]), 1e-3 * abs(start), 1e-3)
     edges, cdfs = [start], [float(_cdf(target, points[[-side]])[0])]
     sizes: list[float] = []
@@ -173,22 +201,24 @@ def _outside(points: Floats, target: Target, side: int) -> tuple[_Pieces, float]
             break
     ratio = sizes[-1] / sizes[-2] if len(sizes) > 1 and sizes[-2] > 0.0 else 0.0
     rest = sizes[-1] * ratio / (1.0 - ratio) if ratio < 0.99 else np.inf
-    return _outward(np.array(edges), np.array(cdfs), level, side), rest
+    return _outward(np.array(edges), np.array(cdfs), side, target.cdf_accuracy), rest
 
 
-def _outward(edges: Floats, cdf: Floats, level: float, side: int) -> _Pieces:
+def _outward(edges: Floats, cdf: Floats, side: int, accuracy: float) -> _Pieces:
     """Pieces between edges that go outwards."""
     order = slice(None) if side else slice(None, None, -1)
     x, f = edges[order], cdf[order]
-    _require_increasing(x[:-1], f[:-1], x[1:], f[1:])
+    _require_increasing(x[:-1], f[:-1], x[1:], f[1:], accuracy)
     pieces = len(x) - 1
-    return _Pieces(x[:-1], x[1:], f[:-1], f[1:], np.full(pieces, level), np.zeros(pieces))
+    level, exact, error = (np.full(pieces, each) for each in (float(side), 0.0, accuracy))
+    return _Pieces(x[:-1], x[1:], f[:-1], f[1:], level, exact, error)
 
 
 def _signed(pieces: _Pieces, target: Target) -> tuple[float, float]:
     """Bracket of the sum over pieces on which c - F_P keeps its sign, from the integrals of F_P and of 1 - F_P.
 
-    An error of the integral up to a place that two pieces share cancels, unless c - F_P changes sign there.
+    An error of the integral up to a place that two pieces share cancels, unless c - F_P changes sign there. Where F_P
+    comes as near to c as it may be wrong, the sign may be another on a part of the piece.
     """
     if not len(pieces.a):
         return 0.0, 0.0
@@ -199,8 +229,9 @@ def _signed(pieces: _Pieces, target: Target) -> tuple[float, float]:
     below, above = at_b[:, 0] - at_a[:, 0], at_a[:, 1] - at_b[:, 1]
     share = width * np.where(falling, pieces.level, 1.0 - pieces.level)
     area = np.where(falling, share - below, above - share)
-    error_a, error_b = (_ALLOWANCE * np.where(falling, at[:, 0], at[:, 1]) for at in (at_a, at_b))
-    own = _ALLOWANCE * (share + np.abs(area)) + width * pieces.level_error
+    error_a, error_b = (pieces.accuracy * at.sum(axis=1) for at in (at_a, at_b))
+    own = _ROUNDING * (share + np.abs(area)) + width * pieces.level_error + _TINY
+    own += np.where(pieces.nearest <= pieces.error, 2.0 * width * pieces.error, 0.0)
     _require_fit(pieces, np.abs(area), own + error_a + error_b)
     cancels = (np.sign(area[1:]) == np.sign(area[:-1])) & (area[1:] != 0.0)
     cancels &= (falling[1:] == falling[:-1]) & (pieces.a[1:] == pieces.b[:-1])
@@ -224,14 +255,15 @@ def _require_fit(pieces: _Pieces, area: Floats, slack: Floats) -> None:
 
 def _cdf(target: Target, values: Floats) -> Floats:
     cdf = target.cdf(values)
-    bad = np.flatnonzero(~((cdf >= -_ALLOWANCE) & (cdf <= 1.0 + _ALLOWANCE)))
+    accuracy = target.cdf_accuracy
+    bad = np.flatnonzero(~((cdf >= -accuracy) & (cdf <= 1.0 + accuracy)))
     if bad.size:
         raise InputError(f"the target's cdf is {cdf[bad[0]]} at {values[bad[0]]:.6g}; it must lie between 0 and 1")
     return np.clip(cdf, 0.0, 1.0)
 
 
-def _require_increasing(a: Floats, cdf_a: Floats, b: Floats, cdf_b: Floats) -> None:
-    falls = np.flatnonzero(cdf_b < cdf_a - _ALLOWANCE)
+def _require_increasing(a: Floats, cdf_a: Floats, b: Floats, cdf_b: Floats, accuracy: float) -> None:
+    falls = np.flatnonzero(cdf_b < cdf_a - 2.0 * accuracy)
     if falls.size:
         i = falls[0]
         raise InputError(

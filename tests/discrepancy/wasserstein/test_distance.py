@@ -2,7 +2,9 @@
 
 import itertools
 from fractions import Fraction
+from types import SimpleNamespace
 
+import mpmath as mp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -185,6 +187,110 @@ def fractions(weights):
     return [weight / sum(exact) for weight in exact]
 
 
+def exactly_on_the_line(x, y, p, q):
+    """The integral of |F - G|, in rational numbers."""
+    moves = sorted([*zip(x, fractions(p), strict=True), *((b, -v) for b, v in zip(y, fractions(q), strict=True))])
+    total, above = Fraction(0), Fraction(0)
+    for (place, mass), (following, _) in itertools.pairwise(moves):
+        above += mass
+        total += abs(above) * (Fraction(float(following)) - Fraction(float(place)))
+    return total
+
+
+def exactly_in_space(x, y):
+    """The best of all assignments, to sixty digits."""
+    with mp.workdps(60):
+        costs = [
+            [mp.hypot(*(mp.mpf(float(a)) - mp.mpf(float(b)) for a, b in zip(u, v, strict=True))) for v in y] for u in x
+        ]
+        n = len(costs)
+        return min(mp.fsum(costs[i][order[i]] for i in range(n)) for order in itertools.permutations(range(n))) / n
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "exact"),
+    [
+        ([[0.0, 0.0]], [[1e-170, 0.0]], 1e-170),
+        ([[0.0, 0.0], [1.0, 0.0]], [[3e155, 4e155], [1.0, 0.0]], 2.5e155),
+        ([[0.0, 0.0], [0.0, 0.0]], [[3e-200, 4e-200]], 5e-200),
+        ([[-1e307, 0.0]], [[1e307, 0.0]], 2e307),
+        ([0.0], [1e-200], 1e-200),
+        ([-8e307, 0.0], [8e307, 0.0], 8e307),
+    ],
+)
+def test_distances_whose_squares_are_no_doubles(x, y, exact):
+    result = wasserstein_distance(x, y)
+    assert result.value == pytest.approx(exact, rel=1e-12)
+    assert result.gap < 1e-12
+    assert result.claim == "proved"
+
+
+def test_distances_that_overflow_are_refused():
+    for x, y in (([-1.7e308], [1.7e308]), ([[-1.7e308, 0.0]], [[1.7e308, 0.0]])):
+        with pytest.raises(sk.InputError, match="overflows"):
+            wasserstein_distance(x, y)
+    with pytest.raises(sk.InputError, match="overflow"):
+        wasserstein_distance([-1.7e308, 1.7e308], Normal())
+
+
+SIZES = [1.0, 1e-9, 1e-150, 1e-170, 1e-200, 1e-310, 1e150, 1e155, 1e200, 1e306]
+
+
+@pytest.mark.filterwarnings("ignore:.*relative width:steinkit.SteinkitWarning")
+@pytest.mark.parametrize("seed", range(60))
+def test_brackets_of_numbers_of_any_size_hold_the_exact_distance(seed):
+    rng = np.random.default_rng(seed)
+    n, m = rng.integers(1, 6, 2)
+    x, y = (rng.standard_normal(k) * rng.choice(SIZES, k) for k in (n, m))
+    p, q = (rng.random(k) * 10.0 ** rng.choice([0, 0, 16, -16, 290, -290], k) for k in (n, m))
+    u, v = (rng.standard_normal((n, 2)) * rng.choice(SIZES, (n, 1)) for _ in range(2))
+    line = wasserstein_distance, (x, y), {"weights": p, "other_weights": q}, exactly_on_the_line(x, y, p, q)
+    for take, samples, further, exact in (
+        line,
+        (wasserstein_distance, (u, v), {}, exactly_in_space(u, v)),
+        (wasserstein_distance, (np.repeat(u, 2, axis=0), v), {}, exactly_in_space(u, v)),  # by linear programming
+    ):
+        try:
+            result = take(*samples, **further)
+            lower, upper = result.lower, result.upper
+        except sk.SolverError as refused:
+            lower, upper = refused.lower, refused.upper
+        number = Fraction if isinstance(exact, Fraction) else mp.mpf
+        assert number(lower) <= exact <= number(upper)
+
+
+@pytest.mark.parametrize("fault", ["solver fails", "prices are noise", "plan is noise"])
+def test_what_the_solver_says_is_not_believed(monkeypatch, fault):
+    rng = np.random.default_rng(3)
+    u, v = rng.standard_normal((5, 2)), rng.standard_normal((5, 2))
+
+    def solved(costs, **_):
+        n = len(u) * len(v)
+        plan = rng.random(n) if fault == "plan is noise" else np.eye(5).ravel() / 5
+        prices = 10.0 * rng.standard_normal(10) if fault == "prices are noise" else np.zeros(10)
+        return SimpleNamespace(x=None if fault == "solver fails" else plan, eqlin=SimpleNamespace(marginals=prices))
+
+    monkeypatch.setattr("scipy.optimize.linprog", solved)
+    weights = np.array([1.0, 1.0, 1.0, 1.0, 1.0 + 1e-12])  # so that it is no assignment problem
+    with pytest.raises(sk.SolverError) as refused:
+        wasserstein_distance(u, v, weights=weights)
+    exact = exactly_in_space(u, v)
+    assert refused.value.lower <= exact * (1 + 1e-9)
+    assert exact <= refused.value.upper * (1 + 1e-9)
+
+
+def test_counts_of_repeated_draws_are_divided_once():
+    """A million times 1/n added up is off by some 1e-12, which a far point makes visible."""
+    a, b, far = 333_333, 666_667, 1e9
+    result = wasserstein_distance(np.repeat([0.5, far], [b, a]), Uniform(), tolerance=1e-3)
+    share = Fraction(a, a + b)
+    middle = Fraction(b, a + b)  # where F crosses the level above a half
+    inside = Fraction(1, 8) + ((middle - Fraction(1, 2)) ** 2 + (1 - middle) ** 2) / 2
+    exact = inside + share * (Fraction(far) - 1)
+    assert result.lower <= exact <= result.upper
+    assert result.gap < 2e-12
+
+
 @pytest.mark.parametrize("far", [1e3, 1e9, 1e12])
 def test_rounded_weights_of_far_points_are_within_the_bracket(far):
     """Both samples have about a hundredth of their mass far off: what rounding makes of the shares is moved so far."""
@@ -192,12 +298,7 @@ def test_rounded_weights_of_far_points_are_within_the_bracket(far):
     x, p = np.append(rng.standard_normal(300), far), np.append(np.ones(300), 3.0)
     y, q = np.append(rng.standard_normal(150), far), np.append(np.ones(150), 1.5)
     result = wasserstein_distance(x, y, weights=p, other_weights=q, tolerance=0.05)
-    moves = sorted([*zip(x, fractions(p), strict=True), *((b, -v) for b, v in zip(y, fractions(q), strict=True))])
-    exact, above = Fraction(0), Fraction(0)
-    for (place, mass), (following, _) in itertools.pairwise(moves):
-        above += mass
-        exact += abs(above) * (Fraction(float(following)) - Fraction(float(place)))
-    assert result.lower <= exact <= result.upper
+    assert result.lower <= exactly_on_the_line(x, y, p, q) <= result.upper
     assert result.gap < 3e-14 * far + 1e-12
 
 

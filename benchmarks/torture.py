@@ -82,8 +82,7 @@ def work(pipe) -> None:
         for seed in range(6):
             put(make(family, seed), family, seed)
     pipe.send("ready")
-    while True:
-        task = pipe.recv()
+    while (task := pipe.recv()) is not None:
         instance = task.instance()
         outcome = put(instance, task.family, task.seed, lambda: pipe.send("answered"))
         pipe.send((instance.engine if instance.measure == "graph" else instance.measure, outcome))
@@ -130,6 +129,13 @@ class Worker:
             self.process.join()
             self.process = None
 
+    def finish(self) -> None:
+        """Let the process end."""
+        if self.process is not None:
+            self.pipe.send(None)
+            self.process.join(10.0)
+        self.end()
+
 
 def tasks(settings: argparse.Namespace) -> list[Task]:
     """As many as asked for, the families in turn, each with seeds of its own."""
@@ -149,7 +155,7 @@ def outcomes(asked: Sequence[Task], jobs: int, deadline: float) -> Iterator[tupl
         worker = Worker(deadline)
         for task in asked:
             yield task, *worker.put(task)
-        worker.end()
+        worker.finish()
         return
     from concurrent.futures import ThreadPoolExecutor, as_completed
 
@@ -163,7 +169,7 @@ def outcomes(asked: Sequence[Task], jobs: int, deadline: float) -> Iterator[tupl
     for future in as_completed(futures):
         yield future.result()
     for worker in workers:
-        worker.end()
+        worker.finish()
 
 
 def keep(folder: Path, task: Task, outcome: Outcome) -> Path:

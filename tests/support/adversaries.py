@@ -119,6 +119,36 @@ def cancelling(rng):
     return Instance("cancelling", points + offset, scores, weights=counts, factors=_factors(rng))
 
 
+def clusters_cancel(rng):
+    """Clusters on grids of 2^-20 to 2^-45, with huge scores that add up to nearly nothing in each; bounds on the grid."""
+    dim, exponent = int(rng.integers(1, 4)), int(rng.integers(20, 46))
+    step, points, scores, weights = 2.0**-exponent, [], [], []
+    for _ in range(int(rng.integers(1, 3))):
+        n = int(rng.integers(2, 4))
+        corner = rng.integers(0, 4, dim) * rng.choice([1.0, 0.25, 64 * step])
+        points.append(corner + step * np.unique(rng.integers(0, 8, (n, dim)), axis=0))
+        mass, pull = rng.random(len(points[-1])) + 0.1, rng.standard_normal(points[-1].shape) / step
+        pull[-1] = -(mass[:-1] @ pull[:-1]) / mass[-1]
+        pull[-1] *= 1 + rng.choice([0.0, 1e-15, 1e-12, step])
+        scores.append(pull)
+        weights.append(mass)
+    points, first = np.unique(np.concatenate(points), axis=0, return_index=True)
+    bounds = _bounds(rng, points, np.array([0.0, step, 3 * step, 1.0, np.inf])) if rng.random() < 0.4 else None
+    scores, weights = np.concatenate(scores)[first], np.concatenate(weights)[first]
+    return Instance("clusters cancel", points, scores, weights=weights, bounds=bounds, factors=_factors(rng))
+
+
+def neighbours(rng):
+    """Points whose coordinates are the same, neighbouring or nearly neighbouring doubles."""
+    dim = _dim(rng)
+    n, centre = _size(rng, dim) + 1, rng.choice([1.0, 1e-8, 1e8, np.pi], dim)
+    points = np.unique(centre + np.spacing(centre) * rng.integers(-3, 4, (n, dim)), axis=0)
+    points = rng.permutation(points)
+    scores = rng.standard_normal(points.shape) * rng.choice([1.0, 1.0 / np.spacing(centre).max()])
+    bounds = _bounds(rng, points, np.array([0.0, np.inf])) if rng.random() < 0.3 else None
+    return Instance("neighbours", points, scores, bounds=bounds, factors=_factors(rng))
+
+
 def repeats(rng):
     """Draws that a chain repeats in unequal numbers, at points near each other, with scores that nearly cancel."""
     dim, total = int(rng.choice([1, 1, 2])), int(rng.choice([7, 100, 3000, 30_000]))
@@ -268,6 +298,8 @@ def sliced(rng):
 FAMILIES = {
     "plain": plain,
     "cancelling": cancelling,
+    "clusters cancel": clusters_cancel,
+    "neighbours": neighbours,
     "repeats": repeats,
     "near": near,
     "subnormal": subnormal,

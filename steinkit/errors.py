@@ -1,7 +1,7 @@
 """What can go wrong, in one place; and cautions, under which an answer is to be read.
 
 Every message says what was received, what is wanted, and what to do. The command line turns each class into its exit
-code: 2 wrong usage, 3 bad input, 4 no certified answer.
+code: 2 wrong usage, 3 bad input, 4 no certified answer, 70 a defect of steinkit.
 """
 
 from __future__ import annotations
@@ -9,11 +9,14 @@ from __future__ import annotations
 import difflib
 import math
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
 
 from steinkit.printable import printable
 
@@ -99,6 +102,53 @@ class TimeLimitError(SolverError):
 
 def _restored(doing: str, lower: float, upper: float, needed: float) -> TimeLimitError:
     return TimeLimitError(doing, lower, upper, needed=needed)
+
+
+class CrossedBracketError(SteinkitError, RuntimeError):
+    """What was proved from below exceeds what was proved from above: one of the two proofs is false.
+
+    It is a defect of steinkit, whatever the sample. It is no `SolverError`, so that nobody who makes do without an
+    answer passes over it.
+
+    Attributes
+    ----------
+    lower, upper : float
+        The contradicting bounds.
+    evidence : dict
+        Arrays that led to them.
+    instance : str or None
+        File that `keep` has written.
+    """
+
+    exit_code = 70
+
+    def __init__(self, lower: float, upper: float, **evidence: Any) -> None:
+        super().__init__(lower, upper)
+        self.lower = lower
+        self.upper = upper
+        self.evidence = evidence
+        self.instance: str | None = None
+
+    def __str__(self) -> str:
+        """What happened, and how to report it."""
+        where = "it could not be saved" if self.instance is None else f"it was saved to {self.instance}"
+        return _shown(
+            f"no answer: what was proved from below, {self.lower!r}, exceeds what was proved from above, "
+            f"{self.upper!r}. This is a defect of steinkit, not of the sample; please report it with the instance: "
+            f"{where} (an NPZ file of arrays, the draws among them)"
+        )
+
+    def keep(self, **arrays: Any) -> None:
+        """Save the evidence and what else is known of the instance, if that was not done, in the temporary folder."""
+        if self.instance is not None:
+            return
+        known = {name: value for name, value in {**arrays, **self.evidence}.items() if value is not None}
+        try:
+            with tempfile.NamedTemporaryFile(prefix="steinkit-defect-", suffix=".npz", delete=False) as file:
+                np.savez(file, lower=self.lower, upper=self.upper, **known)
+        except OSError:  # the error itself matters more
+            return
+        self.instance = file.name
 
 
 class SteinkitWarning(UserWarning):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +12,7 @@ import numpy as np
 
 from steinkit.describe.display import Brief, Displayed
 from steinkit.describe.numbers import rounded_outwards
+from steinkit.errors import CrossedBracketError
 from steinkit.sample import Floats
 
 
@@ -90,3 +93,35 @@ def relative_width(lower: float, upper: float) -> float:
     if math.isinf(upper):
         return 1.0
     return 0.0 if upper <= lower else (upper - lower) / upper
+
+
+def require_ordered(lower: float, upper: float, **evidence: Any) -> None:
+    """Refuse bounds that contradict each other, or are no numbers.
+
+    Raises
+    ------
+    CrossedBracketError
+    """
+    if not lower <= upper:
+        raise CrossedBracketError(lower, upper, **evidence)
+
+
+@contextmanager
+def instance_kept(**arrays: Any) -> Iterator[None]:
+    """Save the instance with what led to it, should bounds contradict each other inside this block."""
+    try:
+        yield
+    except CrossedBracketError as error:
+        error.keep(**arrays)
+        raise
+
+
+def sum_of_brackets(lower: Iterable[float], upper: Iterable[float]) -> tuple[float, float]:
+    """Bracket of a sum by those of its terms, rounded outwards where the sums are no doubles."""
+    low, high = list(lower), list(upper)
+    below, above = math.fsum(low), math.fsum(high)
+    if math.fsum([*low, -below]) < 0.0:
+        below = math.nextafter(below, -math.inf)
+    if math.isfinite(above) and math.fsum([*high, -above]) > 0.0:
+        above = math.nextafter(above, math.inf)
+    return below, above

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.containers.reading import DrawsLike
-from steinkit.discrepancy.bracket import Bracketed
+from steinkit.discrepancy.bracket import Bracketed, sum_of_brackets
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 from steinkit.discrepancy.modes import far_apart
 from steinkit.discrepancy.preparation import prepare
@@ -186,9 +185,10 @@ def sliced_stein_discrepancy(
         )
         for vector, each in zip(vectors, bounded, strict=True)
     )
+    total = sum_of_brackets((each.lower for each in slices), (each.upper for each in slices))
     return SlicedSteinDiscrepancy(
-        lower=math.fsum(each.lower for each in slices),
-        upper=math.fsum(each.upper for each in slices),
+        lower=total[0],
+        upper=total[1],
         slices=slices,
         direction_names=names,
         units=chosen,

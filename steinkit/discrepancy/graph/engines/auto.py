@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from steinkit.discrepancy.bracket import require_ordered
 from steinkit.discrepancy.graph.engines.base import Candidate, Settings, asked_for
 from steinkit.discrepancy.graph.engines.case import Case
 from steinkit.discrepancy.graph.programs.certificate import Certificate, Form, certify
@@ -94,4 +95,5 @@ def _joined(
         notes=(*first.notes, note, *second.notes),
         iterations=first.iterations + second.iterations,
     )
-    return joined, Certificate(lower.lower, max(lower.lower, upper.upper), lower.feasible)
+    require_ordered(lower.lower, upper.upper, y=primal.y, p=dual.p)
+    return joined, Certificate(lower.lower, upper.upper, lower.feasible)

@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from steinkit.discrepancy.bracket import relative_width
+from steinkit.discrepancy.bracket import relative_width, require_ordered
 from steinkit.sample import Floats
 
 
@@ -68,10 +68,16 @@ def certify(program: Form, y: Floats, p: Floats) -> Certificate:
     -------
     Certificate
         Entries that are not finite count as zero.
+
+    Raises
+    ------
+    CrossedBracketError
+        If the bounds contradict each other, so that one of the two proofs is false.
     """
     lower, feasible = program.lower_bound(np.where(np.isfinite(y), y, 0.0))
     upper = program.upper_bound(np.where(np.isfinite(p), p, 0.0))
-    return Certificate(lower, max(lower, upper), feasible)
+    require_ordered(lower, upper, y=y, p=p)
+    return Certificate(lower, upper, feasible)
 
 
 class Incumbent:
@@ -105,6 +111,7 @@ class Incumbent:
             self.y, self.lower = y, certificate.lower
         if certificate.upper < self.upper:
             self.p, self.upper = p, certificate.upper
+        require_ordered(self.lower, self.upper, y=self.y, p=self.p)
         return certificate
 
     @property

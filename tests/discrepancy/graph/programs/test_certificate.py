@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import linprog
 
-from steinkit.discrepancy.bracket import relative_width
+import steinkit as sk
+from steinkit.discrepancy.bracket import relative_width, sum_of_brackets
 from steinkit.discrepancy.graph.programs.certificate import Incumbent, certify
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
 
@@ -194,3 +195,42 @@ def test_incumbent_keeps_the_first_of_two_that_are_worth_the_same():
 def test_relative_width():
     assert relative_width(1.0, 2.0) == 0.5
     assert relative_width(0.0, 0.0) == 0.0
+
+
+class Crossed:
+    """A form whose two proofs contradict each other."""
+
+    def lower_bound(self, y):
+        return 2.0, y
+
+    def upper_bound(self, p):
+        return 1.0 if p[0] else 3.0
+
+
+def test_bounds_that_contradict_each_other_are_a_defect_and_no_answer():
+    y, p = np.zeros(1), np.ones(1)
+    assert certify(Crossed(), y, 0.0 * p).upper == 3.0
+    with pytest.raises(sk.CrossedBracketError, match="defect of steinkit") as raised:
+        certify(Crossed(), y, p)
+    assert (raised.value.lower, raised.value.upper, raised.value.exit_code) == (2.0, 1.0, 70)
+    assert not isinstance(raised.value, sk.SolverError)  # which some make do without
+
+
+def test_bounds_from_different_candidates_may_contradict_each_other_too():
+    class Either(Crossed):
+        def lower_bound(self, y):
+            return 2.0 * float(y[0]), y
+
+    incumbent = Incumbent(Either(), 1, 1)
+    assert incumbent.offer(np.ones(1), np.zeros(1)).upper == 3.0
+    with pytest.raises(sk.CrossedBracketError):
+        incumbent.offer(np.zeros(1), np.ones(1))
+
+
+def test_a_total_is_rounded_outwards():
+    low, high = sum_of_brackets([1.0, 2.0**-60], [1.0, 2.0**-60])
+    assert (low, high) == (1.0, np.nextafter(1.0, 2.0))
+    low, high = sum_of_brackets([1.0, -(2.0**-60)], [1.0, -(2.0**-60)])
+    assert (low, high) == (np.nextafter(1.0, 0.0), 1.0)
+    assert sum_of_brackets([0.1], [0.3]) == (0.1, 0.3)
+    assert sum_of_brackets([0.5, 0.25], [np.inf, 1.0]) == (0.75, np.inf)

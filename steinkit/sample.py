@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from steinkit import double_double
 from steinkit.describe.display import Displayed, named
 from steinkit.errors import InputError
 from steinkit.printable import printable
@@ -132,12 +133,11 @@ class Sample(Displayed):
         InputError
             If two equal draws carry different scores.
         """
-        probabilities = self.probabilities
-        carried = np.flatnonzero(probabilities > 0.0)
+        carried = np.arange(len(self)) if self.weights is None else np.flatnonzero(self.probabilities > 0.0)
         everything = len(carried) == len(self)
         first, inverse = first_occurrences(self.points if everything else self.points[carried])
         if everything and len(first) == len(self):
-            return self._as_distinct(probabilities)
+            return self._as_distinct()
         first = carried[first]
         group = np.full(len(self), -1, dtype=np.int64)
         group[carried] = inverse
@@ -151,29 +151,46 @@ class Sample(Displayed):
                     f"draws {first[group[row]] + 1} and {row + 1} are the same point but carry different scores; "
                     "a point has one score: recompute the stored scores"
                 )
-        weights = np.bincount(inverse, weights=probabilities[carried], minlength=len(first))
+        counts = np.bincount(inverse, minlength=len(first))
+        weights, weights_low = self._shares(carried, inverse, counts)
         return DistinctSample(
             points=self.points[first],
-            weights=weights / weights.sum(),
+            weights=weights,
+            weights_low=weights_low,
             scores=scores,
-            counts=np.bincount(inverse, minlength=len(first)),
+            counts=counts,
             first=first,
             inverse=group,
             names=self.names,
         )
 
-    def _as_distinct(self, probabilities: Floats) -> DistinctSample:
+    def _as_distinct(self) -> DistinctSample:
         """The draws themselves, where none repeats another or is without weight: nothing is copied."""
-        places = np.arange(len(self))
+        places, counts = np.arange(len(self)), np.ones(len(self), dtype=np.int64)
+        weights, weights_low = self._shares(places, places, counts)
         return DistinctSample(
             points=self.points,
-            weights=probabilities / probabilities.sum(),
+            weights=weights,
+            weights_low=weights_low,
             scores=self.scores,
-            counts=np.ones(len(self), dtype=np.int64),
+            counts=counts,
             first=places,
             inverse=places,
             names=self.names,
         )
+
+    def _shares(self, carried: Integers, group: Integers, counts: Integers) -> double_double.Pair:
+        """Share of each group of draws in the weight of all, as a double-double: integers are counted, then divided."""
+        if self.weights is None:
+            return double_double.ratio(
+                (counts.astype(np.float64), np.zeros(len(counts))), (np.array([float(len(self))]), np.zeros(1))
+            )
+        scaled = np.ldexp(self.weights[carried], 1 - int(np.frexp(self.weights.max())[1]))  # the largest in [1, 2)
+        masses = scaled, np.zeros(len(scaled))
+        everything = double_double.sums_in_groups(masses, np.zeros(len(scaled), dtype=np.int64), 1)
+        if len(counts) < len(group):
+            masses = double_double.sums_in_groups(masses, group, len(counts))
+        return double_double.ratio(masses, everything)
 
     def with_columns(self, **columns: Any) -> Sample:
         """The same draws with other weights, scores or names, which are checked; the rest is shared, not copied."""
@@ -209,7 +226,9 @@ class DistinctSample:
     ----------
     points : ndarray, shape (n, d)
     weights : ndarray, shape (n,)
-        Positive, summing to one.
+        Positive, the doubles next to numbers that sum to one.
+    weights_low : ndarray, shape (n,)
+        What these numbers, quotients of the weights given or of counts, are beyond `weights`, to about 2^-96 of them.
     scores : ndarray, shape (n, d), or None
     counts : ndarray of int, shape (n,)
         How many draws fell on each point.
@@ -222,6 +241,7 @@ class DistinctSample:
 
     points: Floats
     weights: Floats
+    weights_low: Floats
     scores: Floats | None
     counts: Integers
     first: Integers
@@ -249,10 +269,12 @@ class DistinctSample:
         group : ndarray of int, shape (n,)
             The group of each point.
         """
+        weights, weights_low = double_double.sums_in_groups((self.weights, self.weights_low), group, len(first))
         return replace(
             self,
             points=self.points[first],
-            weights=np.asarray(np.bincount(group, weights=self.weights), dtype=np.float64),
+            weights=weights,
+            weights_low=weights_low,
             scores=None,
             counts=np.bincount(group, weights=self.counts).astype(np.int64),
             first=self.first[first],

@@ -6,14 +6,21 @@ from steinkit.discrepancy.graph.programs.chain_form_kernels import BOUNDED, EDGE
 from support.exact_programs import fractions
 
 
+def exactly(chain, name):
+    """Lengths or weights of a chain's nodes, which it holds as double-doubles."""
+    parts = fractions(getattr(chain, name)), fractions(getattr(chain, f"{name}_low"))
+    return [high + low for high, low in zip(*parts, strict=True)]
+
+
 def function_of(form, y):
     """(gamma, Gamma) in the sample's order, and their objective's terms, by the recursion of the module's docstring."""
     data, c2, c3 = form.chain, Fraction(form.chain.c2), Fraction(form.chain.c3)
     n = form.n_points
     variables = [Fraction(0)] * (2 * n)
     value = slope = Fraction(0)
+    steps = exactly(data, "step")
     for i in range(n):
-        h, first, second = Fraction(data.step[i]), y[2 * i], y[2 * i + 1]
+        h, first, second = steps[i], y[2 * i], y[2 * i + 1]
         if data.kind[i] == FREE:
             value, slope = Fraction(data.box[i]) * first, c2 * second
         else:
@@ -30,8 +37,8 @@ def exact_cost(form, p):
     T is zero behind a segment that ends free. Between two bounds it is such that nothing of phi is left at the end.
     """
     data, c2, c3 = form.chain, Fraction(form.chain.c2), Fraction(form.chain.c3)
-    p, step, n = fractions(p), fractions(data.step), form.n_points
-    boxes, value, slope = fractions(data.box), fractions(data.value), fractions(data.slope)
+    p, n, boxes = fractions(p), form.n_points, fractions(data.box)
+    step, value, slope = (exactly(data, name) for name in ("step", "value", "slope"))
     at_value = [Fraction(float(p[ROWS * k] / boxes[k])) if boxes[k] else Fraction(0) for k in range(n)]
     at_slope = [p[ROWS * k + 1] / c2 for k in range(n)]
     chords = [p[ROWS * k + 4] / c2 if data.kind[k] not in (FREE, EDGE) else Fraction(0) for k in range(n)]
@@ -55,7 +62,7 @@ def exact_cost(form, p):
         two_bounds = end == n and data.far >= 0.0
         force = Fraction(0)
         if two_bounds:
-            far = Fraction(data.far)
+            far = Fraction(data.far) + Fraction(data.far_low)
             left = [behind[1] - far * behind[0] for behind in (follow(start, end, Fraction(t)) for t in (0, 1))]
             force = left[0] / (left[0] - left[1])
         elif data.kind[start] == BOUNDED:

@@ -1,8 +1,8 @@
 """The Stein programs in rational arithmetic, written from their definition: nothing here is rounded.
 
-Points, scores, weights, bounds and Stein factors are the doubles that they are, taken as rational numbers. The
-instances have scores of few bits and weights that are multiples of a power of two, so that the products of the two,
-which the program takes as data, are exact as well.
+Points, scores, bounds and Stein factors are the doubles that they are, taken as rational numbers, and weights the
+double-doubles that they are. Most instances have scores of few bits and weights that are multiples of a power of two,
+so that the products of the two are doubles as well.
 """
 
 from dataclasses import dataclass
@@ -86,7 +86,9 @@ def exact_program(program, j, *, all_rows=False):
             if a > 0 and (all_rows or a < 4 * c2 / c3):
                 rows.append(({gamma(i): Fraction(1), slope(i, j): -inward}, c3 * a**2 / 2))
     objective = [Fraction(0)] * (n * (dim + 1))
-    for i, weight in enumerate(map(Fraction, program.weights)):
+    lows = np.zeros(n) if program.weights_low is None else program.weights_low
+    for i, (high, low) in enumerate(zip(program.weights, lows, strict=True)):
+        weight = Fraction(high) + Fraction(low)
         objective[gamma(i)] = weight * Fraction(program.scores[i, j])
         objective[slope(i, j)] = weight
     return ExactProgram(rows, box, objective)

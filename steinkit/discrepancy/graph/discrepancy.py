@@ -7,12 +7,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.containers.reading import DrawsLike
+from steinkit.discrepancy.bracket import instance_kept, sum_of_brackets
 from steinkit.discrepancy.graph.engines import Candidate, Settings, engine_named
 from steinkit.discrepancy.graph.programs.certificate import Certificate, certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
@@ -115,6 +116,8 @@ def graph_stein_discrepancy(
     SolverError
         If no engine certified the answer to within 10 %; the error carries the bracket. `TimeLimitError` if time ran
         out before there was a program to solve.
+    CrossedBracketError
+        If two proofs contradict each other, which is a defect of steinkit.
 
     Warns
     -----
@@ -154,7 +157,9 @@ def graph_stein_discrepancy(
     from steinkit.runtime.threads import interruptible
 
     scaled = None if coefficients is None else coefficients.in_units(data.units)
-    program = SteinProgram(sample.points, data.scores, sample.weights, _no_edges(sample), factors, data.bounds, scaled)
+    program = SteinProgram(
+        sample.points, data.scores, sample.weights, _no_edges(sample), factors, data.bounds, scaled, sample.weights_low
+    )
     with announced_compilation(), stop_signal() as stop:
         settings = replace(settings, interrupted=stop)
         try:
@@ -163,16 +168,18 @@ def graph_stein_discrepancy(
             clock.lap("graph")
             settings = _with_time_to_prove(settings, program)
             clock.lap("program")
-            answers = interruptible(partial(solve, program, settings), stop)
+            with instance_kept(**_instance(program)):
+                answers = interruptible(partial(solve, program, settings), stop)
+                certified = [(answer, certify(answer.program, answer.y, answer.p)) for answer in answers]
         except TimeLimitError as error:
             raise error.within(0.0, program.trivial_bound) from None
-    certified = [(answer, certify(answer.program, answer.y, answer.p)) for answer in answers]
     g, gradient = _in_raw_units(*_stein_function(certified, len(sample)), data.units, is_langevin=operator is None)
     clock.lap("solve")
     lower, upper = (np.array([getattr(proof, side) for _, proof in certified]) for side in ("lower", "upper"))
+    total = sum_of_brackets(lower, upper)
     result = GraphSteinDiscrepancy(
-        lower=math.fsum(lower),
-        upper=math.fsum(upper),
+        lower=total[0],
+        upper=total[1],
         coordinate_lower=lower,
         coordinate_upper=upper,
         g=g,
@@ -235,6 +242,22 @@ def _graph_on(points: Floats, kind: str, dilation: float, settings: Settings) ->
     from steinkit.discrepancy.graph.spanner.greedy import span_greedily
 
     return span_greedily(points, stretch, n_jobs=settings.n_jobs, progress=settings.progress), stretch
+
+
+def _instance(program: SteinProgram) -> dict[str, Any]:
+    """What it takes to state the program again, as arrays."""
+    c, coefficients = program.factors, program.coefficients
+    return {
+        "points": program.points,
+        "scores": program.scores,
+        "weights": program.weights,
+        "weights_low": program.weights_low,
+        "edges": program.graph.edges,
+        "stein_factors": np.array([c.value, c.gradient, c.smoothness]),
+        "bounds": program.bounds,
+        "drift": None if coefficients is None else coefficients.drift,
+        "covariance": None if coefficients is None else coefficients.covariance,
+    }
 
 
 def _stein_function(certified: Sequence[tuple[Candidate, Certificate]], n: int) -> tuple[Floats, Floats]:

@@ -48,9 +48,11 @@ import math
 
 import numpy as np
 
+from steinkit import double_double
 from steinkit.discrepancy.graph.programs.chain_form_kernels import (
     BOUNDED,
     EDGE,
+    FAR_UNDERFLOW,
     FREE,
     LIPSCHITZ_EDGE,
     Chain,
@@ -65,13 +67,15 @@ from steinkit.sample import Floats
 
 _OUTWARD = 1.0 + 2.0**-48  # covers the rounding of a few operations
 _MENDING_SWEEPS = 10  # one or two do for a solver's answer; for a bad one the rows' scale changes with the shift
+_SMALLEST_SQUARE = 1e-290  # of a length, times c3: below, the roundoff is no longer relative
 _NEGLIGIBLE = 1e-12  # excess of the far bound's rows that scaling may mend
 
 
 class ChainProgram:
     """The program of a sample on the line, as a chain.
 
-    Lengths h and t, radii c3 h^2/2 and objective weights, as rounded in double precision, are the program's data.
+    Points, bounds and Stein factors are the doubles that they are; lengths h and t and objective weights are carried as
+    double-doubles, so that what is proved is true of the program before any rounding.
 
     Parameters
     ----------
@@ -101,38 +105,44 @@ class ChainProgram:
         points = program.points[:, 0]
         lower, upper = (-math.inf, math.inf) if program.bounds is None else map(float, program.bounds[0])
         order = np.argsort(points, kind="stable")
-        lengths = np.diff(points[order])
+        with np.errstate(over="ignore", invalid="ignore"):  # a length without end is a cut
+            lengths, lengths_low = double_double.two_sum(points[order[1:]], -points[order[:-1]])
         cuts = 1 + np.flatnonzero(lengths >= max(c.value_reach, c.taylor_reach))
-        ends = float(points[order[0]] - lower), float(upper - points[order[-1]])
+        ends = _distance(points[order[0]], lower), _distance(upper, points[order[-1]])
         sign = np.ones(len(points))
         first = int(cuts[-1]) if len(cuts) else 0
-        if ends[1] < (math.inf if len(cuts) else ends[0]):  # the last segment has its (nearer) bound at its end
+        if ends[1][0] < (math.inf if len(cuts) else ends[0][0]):  # the last segment has its (nearer) bound at its end
             order[first:] = order[first:][::-1].copy()
-            lengths[first:] = lengths[first:][::-1].copy()
+            lengths[first:], lengths_low[first:] = lengths[first:][::-1].copy(), lengths_low[first:][::-1].copy()
             sign[first:] = -1.0
             if not len(cuts):
                 ends = ends[1], ends[0]
         self.order, self.sign = order, sign
 
         kind = np.full(len(points), EDGE)
-        step = np.concatenate([[0.0], lengths])
+        step, step_low = np.concatenate([[0.0], lengths]), np.concatenate([[0.0], lengths_low])
         kind[step < c.value_reach] = LIPSCHITZ_EDGE
         starts = np.concatenate([[0], cuts]).astype(np.int64)
-        kind[starts], step[starts] = FREE, 0.0
+        kind[starts], step[starts], step_low[starts] = FREE, 0.0, 0.0
         box = np.minimum(c.value, c.gradient * np.minimum(points - lower, upper - points))[order]
-        value, slope = (part[order] for part in program.objective(0).reshape(2, -1))
-        value = sign * value  # a reflection leaves the derivative as it is
+        objective, low = (part.reshape(2, -1)[:, order] for part in program.objective(0))
+        (value, slope), (value_low, slope_low) = objective, low
+        value, value_low = sign * value, sign * value_low  # a reflection leaves the derivative as it is
         self.trivial = _sum_up(box * np.abs(value) + c.gradient * np.abs(slope))
         near = [(0, ends[0])] if not len(cuts) else [(0, ends[0]), (first, ends[1])]
-        for start, distance in near:
+        for start, (distance, rest) in near:
             if distance < c.taylor_reach:
-                kind[start], step[start], box[start] = BOUNDED, distance, c.value
-        far, far_radius = -1.0, 0.0
-        if not len(cuts) and ends[1] < c.taylor_reach:
-            far, far_radius = ends[1], 0.5 * c.smoothness * ends[1] ** 2
+                kind[start], step[start], step_low[start], box[start] = BOUNDED, distance, rest, c.value
+        far, far_low, far_radius = -1.0, 0.0, 0.0
+        if not len(cuts) and ends[1][0] < c.taylor_reach:
+            far, far_low = ends[1]
+            far_radius = 0.5 * c.smoothness * far**2
+            if far_radius < _SMALLEST_SQUARE:
+                far_radius = max(0.0, far_radius - FAR_UNDERFLOW * (1.0 + c.smoothness))
         self.chain = Chain(
             kind.astype(np.int64), step, box, value, slope,
             c.value, c.gradient, c.smoothness, far, far_radius,
+            step_low, value_low, slope_low, far_low,
         )  # fmt: skip
 
     @property
@@ -199,7 +209,7 @@ class ChainProgram:
         edges = chain.kind >= EDGE
         gains = 0.5 * chain.c3 * np.cumsum(np.where(edges, chain.step, 0.0) ** 2)  # of each gamma, by a shift of one
         gain = float(gains[-1])
-        if not excess > _NEGLIGIBLE or not gain > 0.0:
+        if not excess > _NEGLIGIBLE or not gain > _SMALLEST_SQUARE:
             return y, found, excess, 0.0
         mended, shifted, total = y, found, 0.0
         for _ in range(_MENDING_SWEEPS):
@@ -226,8 +236,8 @@ class ChainProgram:
         chain, scale = self.chain, max(1.0, found.worst)
         row, row_error = self._far_row(found)
         value = sum(found.end_value)
-        error = 2.0 * (row_error + found.end_value_error + 2.0**-52 * scale * chain.far_radius)
-        error += 2.0**-51 * (abs(value) if chain.box[-1] > 0.0 else 0.0)
+        error = 2.0 * (row_error + found.end_value_error + 2.0**-49 * scale * chain.far_radius)
+        error += 2.0**-49 * (abs(value) if chain.box[-1] > 0.0 else 0.0)
         below = max(-scale * chain.far_radius - row, -scale * chain.box[-1] - value) + error
         above = min(scale * chain.far_radius - row, scale * chain.box[-1] - value) - error
         if below > above:
@@ -238,8 +248,10 @@ class ChainProgram:
         """The far bound's row gamma + t Gamma at the last node, and its error."""
         far, (slope, slope_low) = self.chain.far, found.end_slope
         turn, turn_low = two_product(far, slope)
-        row = math.fsum([*found.end_value, turn, turn_low, far * slope_low])
-        error = found.end_value_error + far * found.end_slope_error + 2.0**-100 * abs(turn) + 2.0**-52 * abs(row)
+        row = math.fsum([*found.end_value, turn, turn_low, far * slope_low, self.chain.far_low * slope])
+        error = (
+            found.end_value_error + far * _OUTWARD * found.end_slope_error + 2.0**-100 * abs(turn) + 2.0**-52 * abs(row)
+        )
         return row, error
 
     def _far_excess(self, found: Trace) -> float:
@@ -248,6 +260,14 @@ class ChainProgram:
         value = abs(found.end_value[0]) * _OUTWARD + found.end_value_error
         limits = (abs(row) + row_error, self.chain.far_radius), (value, float(self.chain.box[-1]))
         return max(0.0, *((size / limit if limit > 0.0 else math.inf) * _OUTWARD - 1.0 for size, limit in limits))
+
+
+def _distance(above: float, below: float) -> tuple[float, float]:
+    """What one number exceeds another by, as a double-double."""
+    if math.isinf(above - below):
+        return math.inf, 0.0
+    high, low = double_double.two_sum(np.array([above]), np.array([-below]))
+    return float(high[0]), float(low[0])
 
 
 def _sum_up(terms: Floats) -> float:

@@ -1,7 +1,8 @@
 """Kernels of the chain form: the recursion in double-double arithmetic, and the costate bound.
 
 A double-double is an unevaluated sum of two doubles, good to about 2^-104 [1]_. Sums and products of doubles are split
-into result and exact rounding error by Knuth's TwoSum and Dekker's TwoProduct.
+into result and exact rounding error by Knuth's TwoSum and Dekker's TwoProduct. Lengths and weights are double-doubles:
+where points are near and weights large, the doubles next to them are the data of a program with another optimum.
 
 References
 ----------
@@ -25,8 +26,12 @@ FREE, BOUNDED, EDGE, LIPSCHITZ_EDGE = 0, 1, 2, 3
 ROWS = 5
 """Rows of a node: value box, slope box, forward residual a, backward residual e, chord."""
 
+FAR_UNDERFLOW = 2.0**-1072
+"""By how much 1 + c3 times this, at the most, the radius of a far bound's row lies above or below c3 t^2 / 2."""
+
 _SPLITTER = 134217729.0  # 2^27 + 1
 _DOUBLE_DOUBLE = 2.0**-100  # relative error of a double-double operation, with room for its own rounding
+_WEIGHTS = 2.0**-95  # relative error of a weight, of its product and of its share in a sum
 _UNIT_ROUNDOFF = 2.0**-53
 _UNDERFLOW = 1e-300  # covers what underflows in one step
 
@@ -52,6 +57,11 @@ class Chain(NamedTuple):
     far : float
         Distance t of the last node from a second bound, which asks |gamma + t Gamma| <= far_radius; -1 for none.
     far_radius : float
+        c3 t^2 / 2, up to rounding and underflow.
+    step_low, value_low, slope_low : ndarray, shape (n,)
+        What lengths and weights are beyond the doubles above; weights up to 2^-96 of their size, and 2^-1000.
+    far_low : float
+        The same of `far`.
     """
 
     kind: Integers
@@ -64,6 +74,10 @@ class Chain(NamedTuple):
     c3: float
     far: float
     far_radius: float
+    step_low: Floats
+    value_low: Floats
+    slope_low: Floats
+    far_low: float
 
 
 @array_kernel
@@ -100,10 +114,10 @@ def _add(a: DoubleDouble, b: DoubleDouble) -> DoubleDouble:
 
 
 @array_kernel
-def _times(a: DoubleDouble, b: float) -> DoubleDouble:
-    """Product of a double-double and a double."""
-    high, error = two_product(a[0], b)
-    product, rest = two_sum(high, error + a[1] * b)
+def _times(a: DoubleDouble, b: DoubleDouble) -> DoubleDouble:
+    """Product of two double-doubles."""
+    high, error = two_product(a[0], b[0])
+    product, rest = two_sum(high, error + (a[1] * b[0] + a[0] * b[1]))
     return product, rest
 
 
@@ -143,38 +157,41 @@ def trace(chain: Chain, y: Floats, values: Floats, slopes: Floats) -> Trace:
     value_error, slope_error = 0.0, 0.0
     last = chain.kind.size - 1
     for i in range(chain.kind.size):
-        kind, h = chain.kind[i], chain.step[i]
+        kind, h = chain.kind[i], (chain.step[i], chain.step_low[i])
         first, second = y[2 * i], y[2 * i + 1]
         worst = max(worst, abs(first), abs(second))
         if kind == FREE:
             value, slope = two_product(chain.box[i], first), two_product(chain.c2, second)
             value_error = slope_error = _UNDERFLOW
         else:
-            half = two_product(0.5 * chain.c3, h)
+            half = _times(h, (0.5 * chain.c3, 0.0))
             if kind == BOUNDED:
                 value, chord = (0.0, 0.0), two_product(chain.c2, first)
                 value_error = slope_error = _UNDERFLOW
             else:
-                push = _times(half, first)
+                push = _times(half, (first, 0.0))
                 chord = _add(slope, push)
                 slope_error += _DOUBLE_DOUBLE * (abs(slope[0]) + abs(push[0])) + _UNDERFLOW
             if kind == LIPSCHITZ_EDGE:
                 worst = max(worst, (abs(chord[0]) * (1.0 + 2.0 * _UNIT_ROUNDOFF) + slope_error) / chain.c2)
-            rise, pull = _times(chord, h), _times(half, -second)
-            value_error += h * slope_error + _DOUBLE_DOUBLE * (abs(value[0]) + abs(rise[0])) + _UNDERFLOW
+            rise, pull = _times(chord, h), _times(half, (-second, 0.0))
+            value_error += h[0] * (1.0 + 2.0 * _UNIT_ROUNDOFF) * slope_error
+            value_error += _DOUBLE_DOUBLE * (abs(value[0]) + abs(rise[0])) + _UNDERFLOW
             slope_error += _DOUBLE_DOUBLE * (abs(chord[0]) + abs(pull[0])) + _UNDERFLOW
             value, slope = _add(value, rise), _add(chord, pull)
         if i < last or chain.far < 0.0:
             limit = chain.c1 if i < last else chain.box[i]
             worst = max(worst, (abs(value[0]) * (1.0 + 2.0 * _UNIT_ROUNDOFF) + value_error) / limit)
         worst = max(worst, (abs(slope[0]) * (1.0 + 2.0 * _UNIT_ROUNDOFF) + slope_error) / chain.c2)
-        by_value, by_slope = chain.value[i] * value[0], chain.slope[i] * slope[0]
-        objective = _add(objective, two_sum(by_value, by_slope))
-        magnitude += abs(by_value) + abs(by_slope)
-        carried += abs(chain.value[i]) * value_error + abs(chain.slope[i]) * slope_error + _UNDERFLOW
+        by_value = _times((chain.value[i], chain.value_low[i]), value)
+        by_slope = _times((chain.slope[i], chain.slope_low[i]), slope)
+        objective = _add(_add(objective, by_value), by_slope)
+        magnitude += abs(by_value[0]) + abs(by_slope[0]) + abs(objective[0])
+        carried += abs(chain.value[i]) * value_error + abs(chain.slope[i]) * slope_error
+        carried += _UNDERFLOW * (1.0 + abs(value[0]) + abs(slope[0]))
         values[i], slopes[i] = value[0], slope[0]
-    # products round once and leave the low parts out; the sum is exact enough to go under
-    allowance = 8.0 * _UNIT_ROUNDOFF * magnitude + 2.0 * carried
+    # the low part of the sum is left out
+    allowance = 2.0 * (_WEIGHTS * magnitude + carried + _UNIT_ROUNDOFF * abs(objective[0]))
     return Trace(worst, objective[0], allowance, value, slope, value_error, slope_error)
 
 
@@ -182,8 +199,8 @@ def trace(chain: Chain, y: Floats, values: Floats, slopes: Floats) -> Trace:
 def costate_bound(chain: Chain, p: Floats) -> float:
     """Upper bound of the optimum from row multipliers p, shape (5n,): the cost of a dual point, rounded up.
 
-    The dual point is the double-doubles T and the doubles phi and kappa computed here; what their rounding leaves in
-    the equations of gamma and Gamma is charged to the boxes.
+    The dual point is the double-doubles T and the doubles phi and kappa computed here; what their rounding, and that of
+    lengths and weights to doubles, leaves in the equations of gamma and Gamma is charged to the boxes.
     """
     n = chain.kind.size
     force, force_low = np.empty(n + 1), np.empty(n + 1)  # T on the edge into each node, and behind the last
@@ -207,10 +224,10 @@ def costate_bound(chain: Chain, p: Floats) -> float:
                 error = abs(lift) + abs(chord) + abs(forward) + abs(backward)
                 cost += half * (abs(forward) + abs(backward)) + chain.c2 * abs(chord)
             size = abs(force[k]) + abs(force[k + 1]) + abs(at_value) + abs(chain.value[k])
-            cost += reach * _DOUBLE_DOUBLE * size
+            cost += reach * (_WEIGHTS * size + _UNDERFLOW)
             forward = at_slope - chain.slope[k] - backward
             error += abs(at_slope) + abs(chain.slope[k]) + abs(backward) + abs(forward)
-            total += cost + 4.0 * _UNIT_ROUNDOFF * (chain.c2 + half) * error + _UNDERFLOW
+            total += cost + 6.0 * _UNIT_ROUNDOFF * (chain.c2 + half) * error + _UNDERFLOW * (1.0 + chain.c2)
         total += _cost_behind(chain, end, force[end], forward)
         start = end
     rounded_up: float = total * (1.0 + 2.0 * (n + 16) * _UNIT_ROUNDOFF)
@@ -234,8 +251,9 @@ def _cost_behind(chain: Chain, end: int, force: float, forward: float) -> float:
         cost: float = chain.box[end - 1] * remainder + chain.c2 * abs(forward)
         return cost
     lift = chain.far * force
-    rounding = 4.0 * _UNIT_ROUNDOFF * (abs(lift) + abs(forward))
-    return chain.far_radius * remainder + chain.c2 * (abs(forward - lift) + rounding)
+    rounding = 6.0 * _UNIT_ROUNDOFF * (abs(lift) + abs(forward))
+    radius = chain.far_radius + FAR_UNDERFLOW * (1.0 + chain.c3)
+    return radius * remainder + chain.c2 * (abs(forward - lift) + rounding)
 
 
 @array_kernel
@@ -278,10 +296,10 @@ def _longest_edge(chain: Chain) -> int:
 def _sum_outwards(chain: Chain, p: Floats, start: int, end: int, known: int, force: Floats, force_low: Floats) -> None:
     """Set T from its value at `known`, by T' = T + box force - weight."""
     for k in range(known, end):
-        jump = two_sum(_box_force(chain, p, k), -chain.value[k])
+        jump = _add((-chain.value[k], -chain.value_low[k]), (_box_force(chain, p, k), 0.0))
         force[k + 1], force_low[k + 1] = _add((force[k], force_low[k]), jump)
     for k in range(known - 1, start - 1, -1):
-        jump = two_sum(-_box_force(chain, p, k), chain.value[k])
+        jump = _add((chain.value[k], chain.value_low[k]), (-_box_force(chain, p, k), 0.0))
         force[k], force_low[k] = _add((force[k + 1], force_low[k + 1]), jump)
 
 

@@ -5,8 +5,10 @@ For the program max b'y subject to |A y| <= r, |y| <= u,
     upper, for any p:   U(p) = r'|p| + u'|b - A'p|
     lower, for any y:   b'y / max(1, max |A y|/r, max |y|/u)
 
-The first is weak duality; the second scales y until it is feasible. Rounding errors of the two sparse products are
-allowed for: a sum of k products is off by at most (k + 2) 2^-53 times the sum of their magnitudes. The bracket
+The first is weak duality; the second scales y until it is feasible. Both are of the program meant, from which rounding
+may have taken A's entries, differences of doubles, by 2^-53 of their size, boxes by a few times that, and b and r by
+errors that go with them. Rounding errors of the two sparse products are allowed for as well: with its coefficients', a
+sum of k products is off by at most (k + 3) 2^-53 times the sum of their magnitudes, up to higher orders. The bracket
 [0, u'|b|] needs no candidate.
 """
 
@@ -22,8 +24,8 @@ from scipy import sparse
 from steinkit.sample import Floats
 
 UNIT_ROUNDOFF = 2.0**-53
-OUTWARD = 1.0 + 2.0**-50
-"""Covers the rounding of a handful of products, quotients and one exact sum."""
+OUTWARD = 1.0 + 2.0**-49
+"""Covers the rounding of a box, of a handful of products, quotients and one exact sum."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +46,8 @@ class CoordinateProgram:
         n; the N = n (d + 1) variables are gamma (n), then d_1 g_j (n), ..., d_d g_j (n).
     objective_error : float or ndarray, shape (N,)
         How far rounding may have taken each entry of `objective` from the program meant.
+    radius_error : float or ndarray, shape (m,)
+        The same of each radius.
     """
 
     matrix: sparse.csr_array
@@ -52,6 +56,7 @@ class CoordinateProgram:
     objective: Floats
     n_points: int
     objective_error: Floats | float = field(default=0.0, kw_only=True)
+    radius_error: Floats | float = field(default=0.0, kw_only=True)
 
     @cached_property
     def magnitudes(self) -> sparse.csr_array:
@@ -68,7 +73,7 @@ class CoordinateProgram:
         outside = _largest_ratio(np.abs(y), self.box)
         if outside > 1.0:  # into the box first, so that nothing below overflows
             y = y / (outside * OUTWARD)
-        scale = max(1.0, _largest_ratio(self._activity(y), self.radius))
+        scale = max(1.0, _largest_ratio(self._activity(y), np.maximum(self.radius - self.radius_error, 0.0)))
         with np.errstate(over="ignore"):
             terms = self.objective * y
         value = _sum(terms) - 4.0 * UNIT_ROUNDOFF * _sum(np.abs(terms))
@@ -86,15 +91,15 @@ class CoordinateProgram:
             combined = self.matrix.T @ p
             entries = np.bincount(self.matrix.indices, minlength=len(self.box))
             magnitude = self.magnitudes.T @ np.abs(p) + np.abs(self.objective)
-            residual = np.abs(self.objective - combined) + (entries + 2) * UNIT_ROUNDOFF * magnitude
+            residual = np.abs(self.objective - combined) + (entries + 4) * UNIT_ROUNDOFF * magnitude
             residual += self.objective_error
-            bound = _dot(self.radius, np.abs(p)) + _dot(self.box, residual)
+            bound = _dot(self.radius + self.radius_error, np.abs(p)) + _dot(self.box, residual)
         return trivial if math.isnan(bound) else min(trivial, bound)
 
     def _activity(self, y: Floats) -> Floats:
         """Upper bound of |A y|, rounding included."""
         entries = np.diff(self.matrix.indptr)
-        allowance = (entries + 2) * UNIT_ROUNDOFF * (self.magnitudes @ np.abs(y))
+        allowance = (entries + 4) * UNIT_ROUNDOFF * (self.magnitudes @ np.abs(y))
         return np.asarray(np.abs(self.matrix @ y) + allowance)
 
 

@@ -40,6 +40,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components, dijkstra
 
+from steinkit import double_double
 from steinkit.discrepancy.graph.programs.matrix_form import UNIT_ROUNDOFF, CoordinateProgram, power_of_two
 from steinkit.discrepancy.graph.programs.stein_program import Rows, SteinFactors, SteinProgram
 from steinkit.sample import Floats, Integers
@@ -47,7 +48,8 @@ from steinkit.sample import Floats, Integers
 NEAR = 1e-3
 _FINER = 1e-3
 _LEVELS = 5
-_ROUNDING = 1.0 + 1e-12  # keeps redundant boxes redundant
+_ROUNDING = 1e-12  # keeps redundant boxes redundant
+_SHORTEST = 1e-140  # in units of sqrt(c1/c3); squares of shorter lengths may underflow
 
 Terms = list[tuple[Integers, float | Floats]]
 
@@ -139,7 +141,7 @@ class RelativeForm:
         matrix, radius = rows.below(*self.edge_rows)
         units, row_units = power_of_two(box.ravel()), power_of_two(radius)
         objective, error = self._objective(j)
-        values = matrix.data * units[matrix.indices] / np.repeat(row_units, np.diff(matrix.indptr))
+        values = matrix.data * (units[matrix.indices] / np.repeat(row_units, np.diff(matrix.indptr)))
         return RelativeProgram(
             sparse.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape),
             radius / row_units,
@@ -149,12 +151,15 @@ class RelativeForm:
             units,
             program.points,
             self.forest,
-            objective_error=error * units,
+            objective_error=np.where(error > 0.0, error * units + double_double.UNDERFLOW, 0.0),
+            radius_error=program.radius_error(radius) / row_units,
         )
 
     def _boxes(self) -> Floats:
         """Boxes without the support's bounds, shape (d + 1, n)."""
-        c, child, reach = self.program.factors, self.forest.parent >= 0, _ROUNDING * self.forest.reach
+        c, child = self.program.factors, self.forest.parent >= 0
+        reach = self.forest.reach * (1.0 + _ROUNDING + 4.0 * self.program.n_points * UNIT_ROUNDOFF)  # a sum of lengths
+        reach = np.maximum(reach, _SHORTEST * _unit(c))
         box = np.empty((self.program.dim + 1, self.program.n_points))
         box[0] = np.where(child, np.minimum(2.0 * c.value + c.gradient * reach, 0.5 * c.smoothness * reach**2), c.value)
         box[1:] = np.where(child, np.minimum(2.0 * c.gradient, c.smoothness * reach), c.gradient)
@@ -163,38 +168,38 @@ class RelativeForm:
     def _objective(self, j: int) -> tuple[Floats, Floats]:
         """Weights of the variables and bounds of their rounding errors, each of shape (n (d + 1),).
 
-        Those of a point go to it and to all its ancestors.
+        Those of a point go to it and to all its ancestors. They are summed as double-doubles, for in the sum over near
+        points large ones may cancel.
         """
-        on_value, *on_slope = self.program.objective(j).reshape(-1, self.program.n_points)
-        total = np.zeros((self.program.dim + 1, self.program.n_points))
-        size, terms = np.zeros_like(total), np.zeros_like(total)
+        n, dim = self.program.n_points, self.program.dim
+        high, low = (part.reshape(dim + 1, n) for part in self.program.objective(j))
+        terms: list[tuple[Floats, Floats, Integers]] = []
         for ancestor in self.forest.lineage.T:
             i = np.flatnonzero(ancestor >= 0)
-            a = ancestor[i]
-            step = self.program.points[i] - self.forest.origin[a]
-            weights = [on_value[i], *(on_value[i] * step[:, k] + slope[i] for k, slope in enumerate(on_slope))]
-            sizes = [np.abs(on_value[i])]
-            sizes += [np.abs(on_value[i] * step[:, k]) + np.abs(slope[i]) for k, slope in enumerate(on_slope)]
-            for k, (weight, most) in enumerate(zip(weights, sizes, strict=True)):
-                np.add.at(total[k], a, weight)
-                np.add.at(size[k], a, most)
-                np.add.at(terms[k], a, 1.0)
-        error = np.where(terms > 1.0, (terms + 4.0) * UNIT_ROUNDOFF * size, 0.0)
-        error[1:] = np.maximum(error[1:], 5.0 * UNIT_ROUNDOFF * size[1:])
-        return total.ravel(), error.ravel()
+            a, value = ancestor[i], (high[0, i], low[0, i])
+            terms.append((*value, a))
+            for k in range(dim):
+                step = double_double.two_sum(self.program.points[i, k], -self.forest.origin[a, k])
+                place = n * (k + 1) + a
+                terms.append((*double_double.times(value, step), place))
+                terms.append((high[k + 1, i], low[k + 1, i], place))
+        highs, lows, places = (np.concatenate(part) for part in zip(*terms, strict=True))
+        total, rest = double_double.sums_in_groups((highs, lows), places, n * (dim + 1))
+        sizes = np.bincount(places, weights=np.abs(highs), minlength=len(total)).astype(np.float64)
+        return total, double_double.error_of_high((total, rest), sizes)
 
     def _add_edges(self, rows: Rows, i: Integers, k: Integers, distance: Floats) -> None:
         """Add the rows of edges (i, k) that can bind."""
         points, c = self.program.points, self.program.factors
-        near = np.flatnonzero(distance < c.value_reach)
+        near = self.program.nearer(distance, c.value_reach)
         rows.add(c.gradient * distance[near], self._value_difference(i[near], k[near]))
-        near = np.flatnonzero(distance < c.gradient_reach)
+        near = self.program.nearer(distance, c.gradient_reach)
         for coordinate in range(self.program.dim):
             above, below = self._apart(i[near], k[near])
             terms = _slopes(above, coordinate, self.program.n_points, 1.0)
             terms += _slopes(below, coordinate, self.program.n_points, -1.0)
             rows.add(c.smoothness * distance[near], terms)
-        near = np.flatnonzero(distance < c.taylor_reach)
+        near = self.program.nearer(distance, c.taylor_reach)
         for end in (i, k):
             above, below = self._apart(i[near], k[near])
             at = points[end[near]]
@@ -330,6 +335,7 @@ def move_to_bounds(forest: Forest, program: SteinProgram, j: int, nearness: floa
     distance = distance.min(axis=1)
     to_parent = np.abs(program.points - program.points[forest.parent]).sum(axis=1)
     moved = (distance < nearness) & ((forest.parent < 0) | (distance <= to_parent))
+    moved &= (distance == 0.0) | (distance > _SHORTEST * _unit(program.factors))
     if not moved.any():
         return forest
     origin = forest.origin.copy()

@@ -37,14 +37,17 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
+from steinkit import double_double
+from steinkit.discrepancy.graph.programs.matrix_form import UNIT_ROUNDOFF, CoordinateProgram
 from steinkit.discrepancy.graph.spanner.geometry import Graph
 from steinkit.discrepancy.operators import Coefficients
+from steinkit.double_double import Pair
 from steinkit.errors import UsageError
 from steinkit.runtime.deadlines import require_time
 from steinkit.sample import Floats, Integers
 
 _ROWS_AT_ONCE = 200_000  # a tenth of a second's work, between two looks at the clock
+_SMALLEST = 2.0**-1073  # what underflows in a product is off by half of it
 
 
 @dataclass(frozen=True)
@@ -90,13 +93,20 @@ class SteinProgram:
     ----------
     points, scores : ndarray, shape (n, d)
     weights : ndarray, shape (n,)
-        Positive, summing to one.
+        Positive, summing to one but for rounding.
     graph : Graph
         Pairs of points whose values are held together.
     factors : SteinFactors
     bounds : ndarray, shape (d, 2), or None
     coefficients : Coefficients, optional
         Of a diffusion operator at the points; the Langevin operator's if not given.
+    weights_low : ndarray, shape (n,), optional
+        What the weights meant are beyond `weights`; see `DistinctSample`. Nothing if not given.
+
+    Notes
+    -----
+    The program is that of points, scores, bounds, factors and coefficients as the doubles that they are, and of weights
+    to double-double precision. What is computed from them here is rounded, by no more than goes with it.
     """
 
     points: Floats
@@ -106,6 +116,7 @@ class SteinProgram:
     factors: SteinFactors = SteinFactors()
     bounds: Floats | None = None
     coefficients: Coefficients | None = None
+    weights_low: Floats | None = None
 
     @property
     def n_points(self) -> int:
@@ -126,16 +137,16 @@ class SteinProgram:
         distance = np.abs(step).sum(axis=1)
         rows = Rows(self.n_points * (self.dim + 1))
 
-        near = np.flatnonzero(distance < c.value_reach)
+        near = self.nearer(distance, c.value_reach)
         rows.add(c.gradient * distance[near], [(i[near], 1.0), (k[near], -1.0)])
 
-        near = np.flatnonzero(distance < c.gradient_reach)
+        near = self.nearer(distance, c.gradient_reach)
         for coordinate in range(self.dim):
             block = self.n_points * (coordinate + 1)
             radii = c.smoothness * distance[near]
             rows.add(radii, [(block + i[near], 1.0), (block + k[near], -1.0)])
 
-        near = np.flatnonzero(distance < c.taylor_reach)
+        near = self.nearer(distance, c.taylor_reach)
         radii = 0.5 * c.smoothness * distance[near] ** 2
         for end in (i, k):
             slopes = [
@@ -145,26 +156,42 @@ class SteinProgram:
             rows.add(radii, [(i[near], 1.0), (k[near], -1.0), *slopes])
         return rows.assemble()
 
-    def objective(self, j: int) -> Floats:
-        """Weights of coordinate j's variables, shape (n (d + 1),).
+    def nearer(self, distance: Floats, reach: float) -> Integers:
+        """Edges that may be shorter than a reach, rounding allowed for: the rows of others surely cannot bind."""
+        return np.flatnonzero(distance < reach * (1.0 + self._lengths_rounding))
 
-        q_i s_ij on gamma_i and q_i on Gamma_ij, or q_i drift_ij on gamma_i and q_i a_jk(x_i) on every Gamma_ik.
+    def radius_error(self, radius: Floats) -> Floats:
+        """How far rounding may have taken radii c2 D, c3 D or c3 D^2 / 2: D is a sum of d rounded differences."""
+        return self._lengths_rounding * radius + _SMALLEST * (1.0 + self.factors.smoothness)
+
+    @property
+    def _lengths_rounding(self) -> float:
+        """Largest relative error of the square of a length and of a few operations on it."""
+        return (2 * self.dim + 8) * UNIT_ROUNDOFF
+
+    def objective(self, j: int) -> Pair:
+        """Weights of coordinate j's variables as double-doubles, each part of shape (n (d + 1),).
+
+        q_i s_ij on gamma_i and q_i on Gamma_ij, or q_i drift_ij on gamma_i and q_i a_jk(x_i) on every Gamma_ik. The
+        products are not rounded to doubles: where they cancel, what they lost would be all there is.
         """
-        b = np.zeros((self.dim + 1, self.n_points))
+        nothing = np.zeros(self.n_points)
+        weights = self.weights, nothing if self.weights_low is None else self.weights_low
+        high, low = np.zeros((2, self.dim + 1, self.n_points))
         if self.coefficients is None:
-            b[0] = self.weights * self.scores[:, j]
-            b[j + 1] = self.weights
+            high[0], low[0] = _shares(weights, self.scores[:, j])
+            high[j + 1], low[j + 1] = weights
         else:
-            b[0] = self.weights * self.coefficients.drift[:, j]
-            b[1:] = self.weights * self.coefficients.covariance[:, j].T
-        return b.ravel()
+            high[0], low[0] = _shares(weights, self.coefficients.drift[:, j])
+            high[1:], low[1:] = _shares(weights, self.coefficients.covariance[:, j].T)
+        return high.ravel(), low.ravel()
 
     @property
     def trivial_bound(self) -> float:
         """What bounds the sum of the optima whatever the graph: c1 sum |b_gamma| + c2 sum |b_Gamma|, rounded up."""
         total = 0.0
         for j in range(self.dim):
-            b = np.abs(self.objective(j))
+            b = np.abs(self.objective(j)[0])
             on_value, on_slope = b[: self.n_points].sum(), b[self.n_points :].sum()
             total += float(self.factors.value * on_value + self.factors.gradient * on_slope)
         return total * (1.0 + 1e-9)
@@ -177,7 +204,16 @@ class SteinProgram:
         for bound in self.finite_bounds(j):
             self._add_bound(j, bound, box, rows)
         matrix, radius = rows.below(*self.edge_rows)
-        return CoordinateProgram(matrix, radius, box.ravel(), self.objective(j), self.n_points)
+        objective, low = self.objective(j)
+        return CoordinateProgram(
+            matrix,
+            radius,
+            box.ravel(),
+            objective,
+            self.n_points,
+            objective_error=double_double.error_of_high((objective, low)),
+            radius_error=self.radius_error(radius),
+        )
 
     def coordinates(self) -> Iterator[CoordinateProgram]:
         """All d programs, in order."""
@@ -199,6 +235,12 @@ class SteinProgram:
         near = np.flatnonzero((distance > 0.0) & (distance < c.taylor_reach))
         slope = self.n_points * (j + 1) + near
         rows.add(0.5 * c.smoothness * distance[near] ** 2, [(near, 1.0), (slope, -inward[near])])
+
+
+def _shares(weights: Pair, factors: Floats) -> Pair:
+    """Products of weights and other numbers; zero only where these are."""
+    high, low = double_double.times(weights, (factors, np.zeros_like(factors)))
+    return np.where((high == 0.0) & (factors != 0.0), np.copysign(_SMALLEST, factors), high), low
 
 
 class Rows:

@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from support.exact_chain import exact_cost, function_of
+from support.exact_chain import exact_cost, exactly, function_of
 from support.exact_programs import exact_program, fractions, line_program
 
 from steinkit.discrepancy.graph.programs.chain_form import ChainProgram
@@ -33,14 +33,27 @@ def chain_of(rng, kinds, steps, factors=(1.7, 1.3, 0.9)):
     kind, n = np.array(kinds, dtype=np.int64), len(kinds)
     step = np.where(kind == FREE, 0.0, np.array(steps))
     value, slope = rng.standard_normal((2, n))
-    return Chain(kind, step, np.full(n, 1.1 * factors[0]), value, slope, *factors, -1.0, 0.0)
+    step_low, value_low, slope_low = (low_parts(rng, high) for high in (step, value, slope))
+    box = np.full(n, 1.1 * factors[0])
+    return Chain(kind, step, box, value, slope, *factors, -1.0, 0.0, step_low, value_low, slope_low, 0.0)
+
+
+def low_parts(rng, high):
+    """What a double-double may hold beyond its high part."""
+    return high * 2.0**-53 * rng.uniform(-1.0, 1.0, len(high)) * rng.choice([0.0, 1.0])
+
+
+def shortened(chain, n):
+    """Its first n nodes."""
+    arrays = [name for name, part in chain._asdict().items() if isinstance(part, np.ndarray)]
+    return chain._replace(**{name: getattr(chain, name)[:n] for name in arrays})
 
 
 def followed(chain, y):
     """gamma and Gamma at every node, chords, and the recursion's variables, none of them rounded."""
     c2, c3 = Fraction(chain.c2), Fraction(chain.c3)
     values, slopes, chords = [], [], []
-    for i, (kind, h) in enumerate(zip(chain.kind, fractions(chain.step), strict=True)):
+    for i, (kind, h) in enumerate(zip(chain.kind, exactly(chain, "step"), strict=True)):
         first, second = Fraction(float(y[2 * i])), Fraction(float(y[2 * i + 1]))
         if kind == FREE:
             value, slope, chord = Fraction(float(chain.box[i])) * first, c2 * second, Fraction(0)
@@ -59,7 +72,7 @@ def assert_trace(chain, y):
     n = chain.kind.size
     values, slopes, chords = followed(chain, y)
     for end in range(1, n + 1):
-        part = chain._replace(**{name: getattr(chain, name)[:end] for name in chain._fields[:5]})
+        part = shortened(chain, end)
         found = trace(part, y[: 2 * end], np.empty(end), np.empty(end))
         assert abs(sum(map(Fraction, found.end_value)) - values[end - 1]) <= Fraction(found.end_value_error)
         assert abs(sum(map(Fraction, found.end_slope)) - slopes[end - 1]) <= Fraction(found.end_slope_error)
@@ -70,7 +83,7 @@ def assert_trace(chain, y):
     worst = max(size / Fraction(float(limit)) for size, limit in rows)
     assert worst <= Fraction(found.worst) * (1 + Fraction(1, 2**52))  # the quotient rounds: its user allows for that
     assert Fraction(found.worst) <= worst * (1 + Fraction(1, 2**49)) + Fraction(1, 2**80) * (1 + sum(map(abs, chords)))
-    weights = fractions(chain.value) + fractions(chain.slope)
+    weights = exactly(chain, "value") + exactly(chain, "slope")
     pairs = list(zip(weights, values + slopes, strict=True))
     objective = sum(b * v for b, v in pairs)
     assert abs(objective - Fraction(found.objective)) <= Fraction(found.allowance)
@@ -159,7 +172,7 @@ def random_end(rng, far):
     box = 1.3 * far
     chain = Chain(
         np.array([BOUNDED, EDGE]), np.ones(2), np.array([9.0, box]), np.ones(2), np.ones(2),
-        9.0, 1.3, 0.9, far, 0.45 * far * far,
+        9.0, 1.3, 0.9, far, 0.45 * far * far, np.zeros(2), np.zeros(2), np.zeros(2), 0.0,
     )  # fmt: skip
     value = rng.choice([0.0, 0.3, 1.0 + 2.0**-45, 1.0, 2.0, 2.0**50]) * rng.choice([-1.0, 1.0]) * box
     slope = -value / far * rng.choice([0.0, 1.0, 1.0, 1.0 + 2.0**-50]) + rng.choice([0.0, 2.0**-30, 1.0]) * rng.normal()
@@ -234,7 +247,9 @@ def test_multipliers_that_cancel_prove_no_more_than_they_do(edge, factors):
         steps = reach * rng.choice([1.0, 2.0**-10]) * rng.uniform(0.1, 1.0, 4)
         chain = chain_of(rng, [FREE, edge, edge, edge], steps, factors)
         size = rng.choice([2.0**-40, 1.0])
-        chain = chain._replace(value=size * chain.value, slope=size * chain.slope)
+        chain = chain._replace(
+            **{name: size * getattr(chain, name) for name in ("value", "slope", "value_low", "slope_low")}
+        )
         form, p = form_of(chain), cancelling_multipliers(chain, rng)
         cost, bound = exact_cost(form, p), Fraction(float(costate_bound(chain, p)))
         room = (sum(map(abs, fractions(p))) + 1) * Fraction(factors[1] + factors[2] * reach + 1.0 / factors[1])
@@ -294,10 +309,11 @@ def cancelled(seed, edges=4):
     chain = chain_of(rng, [FREE] + [EDGE] * edges, rng.uniform(0.5, 1.0, edges + 1))
     y = np.concatenate([rng.uniform(0.5, 1.0, 2), np.zeros(2 * edges)])
     for k in range(1, edges + 1):
-        part = chain._replace(**{name: getattr(chain, name)[:k] for name in chain._fields[:5]})
+        part = shortened(chain, k)
         found = trace(part, y[: 2 * k], np.empty(k), np.empty(k))
         value, slope = (sum(map(Fraction, each)) for each in (found.end_value, found.end_slope))
-        h, half = Fraction(chain.step[k]), Fraction(chain.c3) / 2 * Fraction(chain.step[k])
+        h = exactly(chain, "step")[k]
+        half = Fraction(chain.c3) / 2 * h
         y[2 * k] = float(-(value / h + slope) / half)
         y[2 * k + 1] = float((slope + half * Fraction(float(y[2 * k]))) / half)
     return chain, y
@@ -312,7 +328,7 @@ def test_what_cancels_to_nothing_is_known_up_to_what_it_carries():
         values, slopes, _ = followed(chain, y)
         last = np.arange(n) == n - 1
         box = np.where(last, max(abs(float(values[-1])) / 8.0, 1e-300), chain.box)
-        chain = chain._replace(box=box, value=1.0 * last, slope=0.0 * last)
+        chain = chain._replace(box=box, value=1.0 * last, slope=0.0 * last, value_low=0.0 * last, slope_low=0.0 * last)
         found = trace(chain, y, np.empty(n), np.empty(n))
         assert abs(values[-1] - Fraction(found.objective)) <= Fraction(found.allowance)
         assert abs(values[-1]) <= Fraction(found.worst) * Fraction(float(box[-1])) * (1 + Fraction(1, 2**52))

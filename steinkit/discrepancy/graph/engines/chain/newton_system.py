@@ -94,8 +94,9 @@ class ChainSystem:
         self.start: Floats = (start / self.scale).ravel()
         self.omega = _length_weights(chain).ravel()
         self.chain = chain._replace(
-            box=box, far_radius=far_radius, value=chain.value / self.scale, slope=chain.slope / self.scale
-        )
+            box=box, far_radius=far_radius, value=chain.value / self.scale, slope=chain.slope / self.scale,
+            value_low=chain.value_low / self.scale, slope_low=chain.slope_low / self.scale,
+        )  # fmt: skip
         self._gains, self._feed = np.zeros(GAINS * n), np.empty(2 * n)
         self.progress = progress_bar("interior point", shown=settings.progress, unit=" steps")
 

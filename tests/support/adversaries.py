@@ -16,7 +16,10 @@ SPACE_ENGINES = ("auto", "block", "first_order", "highs", "cvxpy")
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """A call of a discrepancy: the measure, the sample, and the settings that decide its value and its engine."""
+    """A call of a discrepancy: the measure, the sample, and the settings that decide its value and its engine.
+
+    For a Wasserstein distance `other` is the other sample; without one the target is uniform between the bounds.
+    """
 
     family: str
     points: np.ndarray
@@ -29,6 +32,7 @@ class Instance:
     graph: str = "spanner"
     engine: str = "auto"
     directions: np.ndarray | None = None
+    other: np.ndarray | None = None
 
     @property
     def dim(self):
@@ -47,6 +51,9 @@ class Instance:
 
     def result(self):
         """What steinkit says."""
+        if self.measure == "wasserstein":
+            other = sk.targets.Uniform(*self.bounds[0]) if self.other is None else self.other
+            return sk.wasserstein_distance(self.points, other, weights=self.weights)
         given = {"scores": self.scores, "weights": self.weights, "bounds": self.bounds, "stein_factors": self.factors}
         if self.measure == "sliced":
             directions = "coordinates" if self.directions is None else self.directions
@@ -67,7 +74,7 @@ class Instance:
     @classmethod
     def from_json(cls, line):
         values = json.loads(line)
-        for name in ("points", "scores", "weights", "bounds", "directions"):
+        for name in ("points", "scores", "weights", "bounds", "directions", "other"):
             values[name] = None if values[name] is None else np.array(values[name], dtype=np.float64)
         return cls(**values | {"factors": tuple(values["factors"])})
 
@@ -120,7 +127,7 @@ def cancelling(rng):
 
 
 def clusters_cancel(rng):
-    """Clusters on grids of 2^-20 to 2^-45, with huge scores that add up to nearly nothing in each; bounds on the grid."""
+    """Clusters on grids of 2^-20 to 2^-45 with huge scores that add up to nearly nothing; bounds on the grid."""
     dim, exponent = int(rng.integers(1, 4)), int(rng.integers(20, 46))
     step, points, scores, weights = 2.0**-exponent, [], [], []
     for _ in range(int(rng.integers(1, 3))):
@@ -337,6 +344,29 @@ def classical(rng):
     bounds = _bounds(rng, points, np.array([1e-12, 0.1, 1.0, np.inf]) * float(np.abs(points).max()))
     weights = rng.random(n) + 0.01
     return Instance("classical", points, scores, "classical", weights, bounds if rng.random() < 0.5 else None, factors)
+
+
+def wasserstein(rng):
+    """Distances between samples, and to uniform targets, of any size, of near points, of many repeats."""
+    which, size = (
+        int(rng.integers(0, 3)),
+        float(rng.choice([1.0, 1.0, 1e-9, 1e-155, 1e-170, 1e-300, 1e100, 1e155, 1e300])),
+    )
+    n, dim = int(rng.integers(1, 6)), int(rng.integers(2, 4)) if which == 2 else 1
+    points = rng.random((n, dim))
+    if rng.random() < 0.4:
+        points = np.concatenate([points, np.clip(points[:1] + 10.0 ** rng.uniform(-16, -9), 0.0, 1.0)])
+    other = None if which == 1 else rng.random((len(points) if dim > 1 else int(rng.integers(1, 6)), dim))
+    if other is not None and rng.random() < 0.4:
+        other[: len(points)] = points[: len(other)]
+        other[0] *= 1 + rng.choice([0.0, 2.0**-52, 1e-9])
+    offset = float(rng.choice([0.0, 0.0, 1.0, 1e6]))
+    points, other = (points + offset) * size, None if other is None else (other + offset) * size
+    weights = 10.0 ** rng.uniform(*[(0, 1), (-15, 0)][rng.integers(0, 2)], len(points)) if dim == 1 else None
+    bounds = np.array([[offset * size, (offset + 1) * size]])
+    if which == 1:
+        points = np.clip(points, *bounds[0])
+    return Instance("wasserstein", points, np.zeros_like(points), "wasserstein", weights, bounds, other=other)
 
 
 def larger(rng):

@@ -16,6 +16,7 @@ from scipy.optimize import linprog
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 from support.exact_programs import exact_program
 from support.judge import Claim, answered, distinct
+from support.judge_wasserstein import to_uniform
 
 # Nodes of the grid in each gap between draws.
 SHARES = [Fraction(k, 32) for k in (1, 4, 8, 12, 16, 20, 24, 28, 31, 32)]
@@ -31,20 +32,10 @@ def classical_claims(instance, result):
     q = [weights[k] for k in order]
     limits = (-np.inf, np.inf) if instance.bounds is None else tuple(np.ravel(instance.bounds).tolist())
     if instance.factors == UNIFORM and limits == (0.0, 1.0) and not any(s):
-        value = wasserstein_to_uniform(x, q)
+        value = to_uniform(x, q, Fraction(0), Fraction(1))
         return [Claim("the Wasserstein distance", SimpleNamespace(known=(value, value)), result.lower, result.upper)]
     known = enclosed_classical(x, q, s, limits, instance)
     return [Claim("the optimum", SimpleNamespace(known=known), result.lower, result.upper)]
-
-
-def wasserstein_to_uniform(x, q):
-    """The integral of |F_n - F| over [0, 1], for sorted x."""
-    total, below = Fraction(0), Fraction(0)
-    for left, right, mass in zip([Fraction(0), *x], [*x, Fraction(1)], [*q, Fraction(0)], strict=True):
-        a, b = left - below, right - below  # F - F_n at the ends of the piece
-        total += (abs(b) * b - abs(a) * a) / 2
-        below += mass
-    return total
 
 
 def enclosed_classical(x, q, s, limits, instance):

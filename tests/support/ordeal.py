@@ -14,12 +14,19 @@ from pathlib import Path
 import numpy as np
 
 from steinkit.errors import SolverError, SteinkitError, SteinkitWarning
-from support.adversaries import FAMILIES, SAME, classical, larger
+from support.adversaries import FAMILIES, SAME, classical, larger, wasserstein
 from support.judge import claims, graph_claims, graph_of
 from support.judge_classical import classical_claims
+from support.judge_wasserstein import wasserstein_claims
 
-ALL = {**FAMILIES, "classical": classical, "larger": larger, **dict.fromkeys(SAME, larger), "engines agree": larger}
+ALL = {
+    **FAMILIES, "classical": classical, "wasserstein": wasserstein,
+    "larger": larger, **dict.fromkeys(SAME, larger), "engines agree": larger,
+}  # fmt: skip
 """How an instance of each family is made. Of the last ones two answers are compared."""
+
+WHOLE = {"classical": classical_claims, "wasserstein": wasserstein_claims}
+"""Measures that claim one number."""
 
 
 @dataclass(frozen=True)
@@ -110,12 +117,12 @@ def refutations(instance, family, answers):
 
 def claims_of(instance, answer):
     """What an answer claims; a refusal's bracket is that of the sum over coordinates, and can be judged in one."""
-    if answer.result is not None:
-        return (classical_claims if instance.measure == "classical" else claims)(instance, answer.result)
-    if not np.isfinite(answer.upper):
+    if answer.result is None and not np.isfinite(answer.upper):
         return []
-    if instance.measure == "classical":
-        return classical_claims(instance, answer)
+    if instance.measure in WHOLE:
+        return WHOLE[instance.measure](instance, answer)
+    if answer.result is not None:
+        return claims(instance, answer.result)
     if instance.measure == "graph" and instance.dim == 1:
         return graph_claims(instance, graph_of(instance), [(answer.lower, answer.upper)])
     return []

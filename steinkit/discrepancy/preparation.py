@@ -73,11 +73,8 @@ class Prepared:
         chosen = chosen.from_bounds(self.bounds)
         first, group = first_occurrences(chosen.points(self.points.points))
         raw = self if len(first) == len(self.points) else self._joined(first, group)
-        with np.errstate(over="ignore"):
-            points, scores = chosen.points(raw.points.points), chosen.scores(raw.scores)
-        if not (np.isfinite(points).all() and np.isfinite(scores).all()):
-            raise InputError("draws or scores overflow in these units: rescale them, or take other units")
-        limits = None if self.bounds is None else chosen.points(self.bounds.T).T
+        points, scores = chosen.points(raw.points.points), chosen.scores(raw.scores)
+        limits = None if self.bounds is None else chosen.limits(self.bounds)
         return replace(
             raw,
             points=replace(raw.points, points=points, scores=None),

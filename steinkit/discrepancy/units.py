@@ -125,7 +125,8 @@ class Units(Brief):
     def _own(cls, sample: DistinctSample) -> Units:
         centre, scale = sample.weights @ sample.points, np.zeros(sample.dim)
         for j, column in enumerate(sample.points.T):
-            deviations = column - centre[j]
+            with np.errstate(over="ignore"):  # refused at once
+                deviations = _finite(column - centre[j])
             largest = float(np.abs(deviations).max())  # squares of the deviations themselves may overflow
             if (column != column[0]).any():  # the mean of a constant is rounded
                 deviations /= largest
@@ -153,12 +154,31 @@ class Units(Brief):
         return replace(self, centre=centre)
 
     def points(self, points: Floats) -> Floats:
-        """Points or bounds in these units, coordinates last."""
-        return np.asarray((points - self.centre) / self.scale)
+        """Points in these units, coordinates last.
+
+        Raises
+        ------
+        InputError
+            If one overflows.
+        """
+        with np.errstate(over="ignore"):
+            return _finite((points - self.centre) / self.scale)
+
+    def limits(self, bounds: Floats) -> Floats:
+        """Bounds (d, 2) in these units; one that overflows is as good as none."""
+        with np.errstate(over="ignore"):
+            return np.asarray((bounds - self.centre[:, None]) / self.scale[:, None])
 
     def scores(self, scores: Floats) -> Floats:
-        """Scores in these units, (n, d) -> (n, d)."""
-        return np.asarray(scores * self.scale)
+        """Scores in these units, (n, d) -> (n, d).
+
+        Raises
+        ------
+        InputError
+            If one overflows.
+        """
+        with np.errstate(over="ignore"):
+            return _finite(scores * self.scale)
 
     def _of_names(self, names: tuple[str, ...]) -> Units:
         """These units for coordinates of these names; names that nobody gave stand for any."""
@@ -213,6 +233,12 @@ def common_units(units: UnitsLike | None, pilot: DistinctSample, target: Target 
 def is_open(units: UnitsLike | None) -> bool:
     """Whether every sample would have a scale of its own, so that the one of several is still to be fixed."""
     return units is None or (isinstance(units, str) and units == "own")
+
+
+def _finite(values: Floats) -> Floats:
+    if not np.isfinite(values).all():
+        raise InputError("draws or scores overflow in these units: rescale them, or take other units")
+    return values
 
 
 def _checked(scale: ArrayLike, dim: int) -> Floats:

@@ -182,7 +182,7 @@ def stein_kernel_at(
             coefficients = operator.coefficients(points, scores, bounds=bounds, names=names, first=first)
         if units is not None and units.kind != "raw":
             points, scores = units.points(points), units.scores(scores)
-            bounds = None if bounds is None else units.points(bounds.T).T
+            bounds = None if bounds is None else units.limits(bounds)
             coefficients = None if coefficients is None else coefficients.in_units(units)
         drift, size = scores, np.abs(scores)
         if coefficients is not None:

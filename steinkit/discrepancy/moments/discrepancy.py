@@ -283,7 +283,7 @@ def standardised(draws: Draws, units: Units, bounds: Floats | None) -> Moments:
             points[:, rows] = units.points(draws.points[rows]).T
             drift[:, rows] = units.scores(draws.scores[rows]).T
             if bounds is not None and spread is not None:
-                limits = anchored.points(bounds.T).T
+                limits = anchored.limits(bounds)
                 factor, slope, _ = boundary_factor(anchored.points(draws.points[rows]), limits, 1.0)
                 drift[:, rows] = factor.T * drift[:, rows] + slope.T
                 spread[:, rows] = factor.T

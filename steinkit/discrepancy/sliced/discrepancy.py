@@ -175,7 +175,7 @@ def sliced_stein_discrepancy(
     if chosen.kind != "raw":  # raw ones are as they are: an origin at a bound would round them
         chosen = chosen.from_bounds(prepared.bounds)
     vectors, names = _directions(directions, sample.names)
-    limits = None if prepared.bounds is None else chosen.points(prepared.bounds.T).T
+    limits = None if prepared.bounds is None else chosen.limits(prepared.bounds)
     bounded = _bounds_along(vectors, limits)
     points, scaled = chosen.points(sample.points), chosen.scores(prepared.scores)
     scored = time.perf_counter()

@@ -112,7 +112,7 @@ def sliced_stein_test(
     laid_out = Draws.of(weights, prepared)
     units = Units.of("own", prepared.points).from_bounds(prepared.bounds)
     points, scaled = units.points(laid_out.points), units.scores(laid_out.scores)
-    limits = None if prepared.bounds is None else units.points(prepared.bounds.T).T
+    limits = None if prepared.bounds is None else units.limits(prepared.bounds)
     free = np.arange(points.shape[1])
     if limits is not None:
         free = np.flatnonzero(~np.isfinite(limits).any(axis=1))

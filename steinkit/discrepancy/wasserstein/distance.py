@@ -248,8 +248,7 @@ def _to_sample(sample: Sample, other: Sample, units: Units) -> tuple[float, floa
         return _over(*distance_on_the_line(sample, other), units)
     if units.kind == "raw":
         return distance_in_space(sample, other)
-    with np.errstate(over="ignore"):  # refused by the sample, which wants finite points
-        sample, other = (replace(each, points=units.points(each.points)) for each in (sample, other))
+    sample, other = (replace(each, points=units.points(each.points)) for each in (sample, other))
     norms = (float(np.hypot.reduce(np.abs(each.points).max(axis=0))) for each in (sample, other))
     return distance_in_space(sample, other, shift=_UNIT_ROUNDING * sum(norms))
 

@@ -39,7 +39,8 @@ CONFIG.toml:
     tolerance = 1e-2                # also: max_seconds, racing, label, units, stein_factors, dilation, engine, ...
 
 Every finished cell is kept in DIR at once. The same command on the same DIR goes on where a run broke off, and runs
-nothing twice. Exit code 4 if no cell could be scored.
+nothing twice, but for cells that failed, once more, and what was damaged meanwhile. Exit code 4 if no cell could be
+scored.
 """
 
 
@@ -58,14 +59,15 @@ nothing twice. Exit code 4 if no cell could be scored.
     "--jobs",
     type=int,
     metavar="N",
-    help="Workers, -1 for all processors; by default 1 with loky, all of the cluster's with the others.",
+    help="Worker processes, -1 for all processors; by default none with loky, all of the cluster's with the others.",
 )
 @click.option(
     "--backend",
     type=click.Choice(backend_names()),
     default="loky",
     show_default=True,
-    help="loky: processes of this machine; dask, ray: a cluster, one of this machine if no --scheduler is given.",
+    help="loky: processes of this machine; dask, ray: a cluster, one of this machine if no --scheduler is given. It "
+    "unpickles what it is sent, so that it must be trusted.",
 )
 @click.option("--scheduler", metavar="ADDRESS", help="Address of the Dask scheduler or Ray cluster.")
 @click.option("--racing", is_flag=True, help="Drop settings as soon as they certainly do not win, to save time.")

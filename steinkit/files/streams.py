@@ -20,6 +20,8 @@ from steinkit.limits import MAX_BYTES, MAX_WAIT
 
 _BLOCK = 2**20
 
+DRAFTS = ".steinkit-*.tmp"  # names of files on their way to their place, which a killed process leaves behind
+
 Place = str | os.PathLike[str] | IO[str] | IO[bytes]
 
 
@@ -208,7 +210,7 @@ def _write_file(path: Path, data: bytes) -> None:
 
 
 def _replace(path: Path, data: bytes) -> None:
-    draft = path.with_name(f".steinkit-{secrets.token_hex(8)}.tmp")
+    draft = path.with_name(DRAFTS.replace("*", secrets.token_hex(8)))
     try:
         with open(draft, "xb") as stream:
             stream.write(data)

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from steinkit.errors import InputError, UsageError
-from steinkit.files import read_sample
 from steinkit.report.sources import Found
 from steinkit.sweeps.identity import target_fingerprint
 from steinkit.sweeps.run import named_target
-from steinkit.sweeps.store import draws_file
+from steinkit.sweeps.store import draws_file, read_draws
 from steinkit.sweeps.tasks import judge_again, score_again
 from steinkit.target import Target
 
@@ -69,7 +68,7 @@ def scored_draws(
     kept = {k: record for k, record in records.items() if record is not None}  # others failed before they had draws
     if not kept:
         return None, {}
-    samples = {k: read_sample(str(draws_file(found.folder, record["cell"]))) for k, record in kept.items()}
+    samples = {k: read_draws(found.folder, record) for k, record in kept.items()}
     made = _sweep_target(found.configuration, target, next(iter(samples.values())).dim)
     return made, {k: score_again(made, samples[k], measure, record).result for k, record in kept.items()}
 
@@ -89,7 +88,7 @@ def judged_draws(
     record = _kept(found.folder, found.records, setting)
     if record is None:
         return None
-    sample = read_sample(str(draws_file(found.folder, record["cell"])))
+    sample = read_draws(found.folder, record)
     verdict, notes = judge_again(_sweep_target(found.configuration, target, sample.dim), sample, measure, record)
     if verdict is None:
         raise InputError("; ".join(notes))

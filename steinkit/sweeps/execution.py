@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from steinkit.describe.settings import setting_key
 from steinkit.runtime.progress import progress_bar
-from steinkit.sample import Sample
-from steinkit.sweeps.backends import Workers
 from steinkit.sweeps.plan import Plan
+from steinkit.sweeps.records import Record
 from steinkit.sweeps.store import Store
-from steinkit.sweeps.tasks import Run, Scores, run_chains_of_setting, score_chain
-
-Cell = tuple[int, int]
-Record = dict[str, Any]
+from steinkit.sweeps.tasks import Cell, Run, Scores, run_setting, score_cell
+from steinkit.sweeps.workers import Arguments, Lost, Workers, answers
 
 # Settings a worker whose draws are held at once: several, so that workers wait for each other seldom.
 _SETTINGS_AT_ONCE = 4
+_ATTEMPTS = 2  # sweeps that try a cell which fails: the one that made it, and one that goes on in its folder
+_OVERTIME = 1.1  # that measures may take; workers grant a little more
+_CELLS_NAMED = 5
+
+
+@dataclass(frozen=True)
+class _Round:
+    """Cells that are computed at one tolerance, and how often each was tried before."""
+
+    tolerance: float | None
+    attempts: dict[Cell, int]
 
 
 class Execution:
@@ -28,62 +37,103 @@ class Execution:
     def __init__(self, plan: Plan, store: Store, workers: Workers, progress: bool) -> None:
         self._plan, self._store, self._workers, self._progress = plan, store, workers, progress
         self._before, self._used = set(store.records), set[str]()
+        self._to_retry = {name for name, record in store.records.items() if _may_be_retried(record)}
+        self._retried: list[Record] = []
 
     @property
     def reused(self) -> int:
         """How many of the cells asked for were there before."""
         return len(self._used)
 
+    @property
+    def notes(self) -> list[str]:
+        """What was tried again."""
+        if not self._retried:
+            return []
+        cells = [f"{setting_key(record['settings'])} seed {record['seed']}" for record in self._retried]
+        named = "; ".join(cells[:_CELLS_NAMED]) + (f" and {len(cells) - _CELLS_NAMED} more") * (
+            len(cells) > _CELLS_NAMED
+        )
+        failed = sum(record["status"] == "failed" for record in self._retried)
+        return [
+            f"{len(cells)} cell{'s' * (len(cells) > 1)} that had failed before {'were' if len(cells) > 1 else 'was'} "
+            f"run once more, {failed} failed again: {named}"
+        ]
+
     def records(self, cells: Sequence[Cell], tolerance: float | None = None) -> dict[Cell, Record]:
         """Records of the cells at a tolerance (None: the final one), computed where there are none."""
         names = {cell: self._plan.fingerprint(*cell, tolerance) for cell in cells}
         known = self._store.records
-        missing = [cell for cell in cells if names[cell] not in known]
-        self._used |= self._before & set(names.values())
-        with progress_bar(
-            "sweep", len(cells), initial=len(cells) - len(missing), unit=" cells", shown=self._progress
-        ) as bar:
-            for record in self._computed(missing, tolerance):
+        keeps = self._plan.keeps_draws
+        there = [
+            (setting, seed)
+            for setting, seed in cells
+            if self._store.holds(name := names[setting, seed], keeps(seed)) and name not in self._to_retry
+        ]
+        self._used |= self._before & {names[cell] for cell in there}
+        attempts = {
+            cell: known[names[cell]]["attempts"] if names[cell] in known else 0 for cell in cells if cell not in there
+        }
+        with progress_bar("sweep", len(cells), initial=len(there), unit=" cells", shown=self._progress) as bar:
+            for record in self._computed(_Round(tolerance, attempts)):
+                if record["cell"] in self._to_retry:
+                    self._to_retry.remove(record["cell"])
+                    self._retried.append(record)
                 self._store.append(record)
                 bar.update()
         return {cell: known[name] for cell, name in names.items()}
 
-    def _computed(self, cells: Sequence[Cell], tolerance: float | None) -> Iterator[Record]:
+    def _computed(self, wanted: _Round) -> Iterator[Record]:
         """Records of the cells as they are finished: chains of some settings first, then their scores."""
         by_setting: dict[int, list[int]] = {}
-        for setting, seed in cells:
+        for setting, seed in wanted.attempts:
             by_setting.setdefault(setting, []).append(seed)
         settings = list(by_setting)
         width = _SETTINGS_AT_ONCE * self._workers.count
         for begin in range(0, len(settings), width):
-            some = {setting: by_setting[setting] for setting in settings[begin : begin + width]}
-            yield from self._finished(some, tolerance)
+            yield from self._finished(
+                {setting: by_setting[setting] for setting in settings[begin : begin + width]}, wanted
+            )
 
-    def _finished(self, seeds: dict[int, list[int]], tolerance: float | None) -> Iterator[Record]:
-        plan, measure_settings = self._plan, self._plan.at_tolerance(tolerance)
+    def _finished(self, seeds: dict[int, list[int]], wanted: _Round) -> Iterator[Record]:
         runs: dict[Cell, Run] = {}
         for setting, found in self._run_chains(seeds):
             for run in found:
                 cell = (setting, run.seed)
                 if run.sample is None:
-                    yield plan.record(cell, tolerance, run, None)
+                    yield self._record(cell, wanted, run, None)
                     continue
                 runs[cell] = run
-                if run.seed == plan.seeds[0]:  # before its record, which says that they are there
-                    self._store.write_draws(plan.fingerprint(*cell, tolerance), run.sample)
-        arguments = [(plan.target, cell, run.sample, plan.measures, measure_settings) for cell, run in runs.items()]
-        with contextlib.closing(self._workers.as_completed(_score, arguments)) as scored:
-            for cell, scores in scored:
-                yield plan.record(cell, tolerance, runs[cell], scores)
+                if self._plan.keeps_draws(run.seed):  # before its record, which says that they are there
+                    self._store.write_draws(self._plan.fingerprint(*cell, wanted.tolerance), run.sample)
+        for cell, scores in self._scores(runs, wanted.tolerance):
+            yield self._record(cell, wanted, runs[cell], scores)
+
+    def _record(self, cell: Cell, wanted: _Round, run: Run, scores: Scores | None) -> Record:
+        return self._plan.record(cell, wanted.tolerance, run, scores, wanted.attempts[cell] + 1)
 
     def _run_chains(self, seeds: dict[int, list[int]]) -> Iterator[tuple[int, list[Run]]]:
         plan = self._plan
         arguments = [
-            (plan.target, setting, plan.sampler, plan.options | plan.settings[setting], wanted)
-            for setting, wanted in seeds.items()
+            (setting, plan.sampler, plan.options | plan.settings[setting], wanted) for setting, wanted in seeds.items()
         ]
-        with contextlib.closing(self._workers.as_completed(_run, arguments)) as found:
-            yield from found
+        for answer in answers(self._workers, run_setting, arguments, parts=_seed_by_seed):
+            if isinstance(answer, Lost):
+                setting, _, _, lost = answer.arguments
+                yield setting, [Run(seed, None, None, _why(answer, "run"), 0.0) for seed in lost]
+            else:
+                yield answer
+
+    def _scores(self, runs: dict[Cell, Run], tolerance: float | None) -> Iterator[tuple[Cell, Scores]]:
+        plan, settings = self._plan, self._plan.at_tolerance(tolerance)
+        arguments = [(cell, run.sample, plan.measures, settings) for cell, run in runs.items()]
+        limit = settings["max_seconds"]
+        seconds = None if limit is None else _OVERTIME * limit * len(plan.measures)
+        for answer in answers(self._workers, score_cell, arguments, seconds=seconds):
+            if isinstance(answer, Lost):
+                yield answer.arguments[0], Scores([], _why(answer, "scored"), [], 0.0)
+            else:
+                yield answer
 
 
 def other_records(plan: Plan, store: Store) -> list[str]:
@@ -130,10 +180,16 @@ def _sorted(value: Any) -> Any:
     return sorted(value.items()) if isinstance(value, dict) else value
 
 
-def _run(target: Any, setting: int, *others: Any) -> tuple[int, list[Run]]:
-    """The runs of a setting, with its number: results come in any order."""
-    return setting, run_chains_of_setting(target, *others)
+def _may_be_retried(record: Record) -> bool:
+    return bool(record["status"] == "failed" and record["attempts"] < _ATTEMPTS)
 
 
-def _score(target: Any, cell: Cell, sample: Sample, *others: Any) -> tuple[Cell, Scores]:
-    return cell, score_chain(target, sample, *others)
+def _seed_by_seed(whole: Arguments) -> list[Arguments]:
+    """The chains of a setting apart: one of them may have cost the others their process, or all their memory."""
+    *setting, seeds = whole
+    return [(*setting, [seed]) for seed in seeds]
+
+
+def _why(lost: Lost, what: str) -> str:
+    """Why a chain was not run, or not scored."""
+    return f"the chain was not {what}: {lost.reason}{', twice' * (not lost.late)}"

@@ -37,6 +37,11 @@ def digest(*values: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]
 
 
+def array_digest(array: NDArray[Any]) -> list[Any]:
+    """An array as JSON keeps it: its type, its shape and a hash of its entries."""
+    return [str(array.dtype), array.shape, _bytes_hash(np.ascontiguousarray(array).tobytes())]
+
+
 def target_fingerprint(target: Target, files: Sequence[Path] = ()) -> str:
     """Hash of what a target does and holds.
 
@@ -58,7 +63,7 @@ def target_fingerprint(target: Target, files: Sequence[Path] = ()) -> str:
         target.names,
         [_value_at(target.score, point) for point in points],
         [_value_at(target.log_density, point) for point in points] if target.has_log_density else None,
-        [_array_digest(array) for array in arrays],
+        [array_digest(array) for array in arrays],
         [_bytes_hash(path.read_bytes()) for path in files],
     )
 
@@ -103,7 +108,7 @@ def _held_value(value: Any, around: tuple[Callable[..., Any], ...]) -> Any:
     if isinstance(value, dict):
         return [_held_value(pair, around) for pair in value.items()]
     if isinstance(value, np.ndarray) and value.dtype != object:
-        return _array_digest(value)
+        return array_digest(value)
     if isinstance(value, Target):
         return target_fingerprint(value)
     if value is None or isinstance(value, bool | int | float | str | np.generic):
@@ -157,10 +162,6 @@ def _value_at(function: Callable[[Floats], ArrayLike], point: Floats) -> Any:
 
 def _digits(values: ArrayLike) -> list[str]:
     return [f"{value:.9e}" for value in np.ravel(np.asarray(values, dtype=np.float64)).tolist()]
-
-
-def _array_digest(array: NDArray[Any]) -> list[Any]:
-    return [str(array.dtype), array.shape, _bytes_hash(np.ascontiguousarray(array).tobytes())]
 
 
 def _bytes_hash(data: bytes) -> str:

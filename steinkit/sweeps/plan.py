@@ -14,6 +14,7 @@ from steinkit import __version__
 from steinkit.errors import UsageError
 from steinkit.measures.registry import recorded_settings
 from steinkit.sweeps.identity import digest, operator_fingerprint, recordable
+from steinkit.sweeps.records import Record, sample_digest
 from steinkit.sweeps.swept_sampler import SweptSampler
 from steinkit.sweeps.tasks import Run, Scores
 from steinkit.target import Target
@@ -103,8 +104,14 @@ class Plan:
         """Hash of a cell's description."""
         return digest(self.description(setting, seed, tolerance))
 
-    def record(self, cell: tuple[int, int], tolerance: float | None, run: Run, scores: Scores | None) -> dict[str, Any]:
-        """The record of a finished cell."""
+    def keeps_draws(self, seed: int) -> bool:
+        """Whether the draws of chains of a seed are kept beside their records."""
+        return seed == self.seeds[0]
+
+    def record(
+        self, cell: tuple[int, int], tolerance: float | None, run: Run, scores: Scores | None, attempts: int
+    ) -> Record:
+        """The record of a finished cell, at which sweeps were for the given number of times."""
         draws = 0 if run.sample is None else len(run.sample)
         cost = None if run.sample is None else run.sample.cost
         reason = run.reason if scores is None else scores.reason
@@ -113,8 +120,10 @@ class Plan:
             **self.description(*cell, tolerance),
             "status": "failed" if reason else "ok",
             "reason": reason,
+            "attempts": attempts,
             "results": [] if scores is None else scores.results,
             "draws": draws,
+            "draws_hash": None if run.sample is None else sample_digest(run.sample),
             "cost_per_draw": None if cost is None else float(cost.max()) / draws,
             "acceptance": run.acceptance if run.acceptance is not None and np.isfinite(run.acceptance) else None,
             "seconds": {"sampling": run.seconds, "scoring": 0.0 if scores is None else scores.seconds},

@@ -11,9 +11,11 @@ from steinkit.describe.settings import setting_key
 from steinkit.errors import UsageError
 from steinkit.measures import find_measure
 from steinkit.sweeps.choice import why_unranked
-from steinkit.sweeps.execution import Cell, Execution, Record, seconds_of
+from steinkit.sweeps.execution import Execution, seconds_of
 from steinkit.sweeps.plan import Plan
 from steinkit.sweeps.racing import Bracket, Race
+from steinkit.sweeps.records import Record
+from steinkit.sweeps.tasks import Cell
 
 _LOOSE = 1e-2
 """Tolerance of early rounds where the final one is tighter: scores are then several times cheaper."""

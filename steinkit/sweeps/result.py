@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from steinkit import __version__
 from steinkit.describe.display import Displayed
@@ -16,9 +16,10 @@ from steinkit.describe.sweep import text
 from steinkit.errors import Caution, InputError, about, reservations
 from steinkit.measures import find_measure
 from steinkit.sweeps.choice import Choice, UnrankedError, choose
-from steinkit.sweeps.store import CONFIGURATION, RECORDS, RESULT, parse_records
+from steinkit.sweeps.records import Record, parse_records
+from steinkit.sweeps.store import CONFIGURATION, RECORDS, RESULT, read_document
 
-Record = dict[str, Any]
+Content = TypeVar("Content")
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +47,7 @@ class SweepResult(Displayed):
     racing : dict, optional
         What racing dropped and saved.
     units : dict, optional
-        The one scale that all cells were scored in, as JSON keeps it; None where no measure has units, and of a sweep
-        read from a folder of before there were any.
+        The one scale that all cells were scored in, as JSON keeps it; None where no measure has units.
     warnings : tuple of str
     """
 
@@ -169,7 +169,7 @@ def read_sweep(directory: str | os.PathLike[str]) -> SweepResult:
         reused=found["reused"],
         seconds=found["seconds"],
         racing=found["racing"],
-        units=found.get("units"),
+        units=found["units"],
         notes=(),
     )
     return SweepResult(**vars(made) | {"warnings": tuple(found["warnings"])})
@@ -186,29 +186,34 @@ def read_folder(directory: str | os.PathLike[str]) -> tuple[dict[str, Any], dict
     folder = Path(directory)
     configuration = _read_document(folder, CONFIGURATION, ("settings", "seeds", "measures"))
     result = _read_document(folder, RESULT, ("result", "records"))
-    known = parse_records(_read_file(folder, RECORDS), folder / RECORDS)
+    known, damaged = parse_records(_read(folder, RECORDS, Path.read_bytes))
     missing = [cell for cell in result["records"] if cell not in known]
     if missing:
-        raise InputError(f"{folder / RECORDS} lacks {len(missing)} records of the sweep; run it again on the folder")
+        lines = f", of which line {damaged[0][0]} is damaged," if damaged else ""
+        raise InputError(
+            f"{folder / RECORDS}{lines} lacks {len(missing)} records of the sweep; run it again on the folder"
+        )
     return configuration, result["result"], [known[cell] for cell in result["records"]]
 
 
 def _read_document(folder: Path, name: str, keys: Sequence[str]) -> dict[str, Any]:
-    data = _read_file(folder, name)
     try:
-        found = json.loads(data)
+        found = _read(folder, name, read_document)
     except ValueError as error:
-        raise InputError(f"{folder / name} cannot be read: {error}") from None
-    if not isinstance(found, dict) or any(key not in found for key in keys):
+        raise InputError(
+            f"{folder / name} is not as a sweep wrote it ({error}): it is damaged, or of an earlier version; run the "
+            "sweep again on the folder"
+        ) from None
+    if any(key not in found for key in keys):
         raise InputError(
             f"{folder / name} is not what a sweep writes, with {', '.join(keys)}; name a folder that it made"
         )
     return found
 
 
-def _read_file(folder: Path, name: str) -> bytes:
+def _read(folder: Path, name: str, read: Callable[[Path], Content]) -> Content:
     try:
-        return (folder / name).read_bytes()
+        return read(folder / name)
     except FileNotFoundError:
         raise InputError(
             f"{folder} holds no finished sweep: there is no {name} in it; run 'steinkit sweep CONFIG.toml -o {folder}' "

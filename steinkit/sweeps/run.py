@@ -84,14 +84,18 @@ def sweep(
         Widest relative bracket accepted. It is looser here than for a single score: seeds differ from each other by
         tens of percents, brackets of one percent leave the choice as it is, and they cost a fraction of the time.
     max_seconds : float, optional
-        Time for a measure of one cell; a cell that has no bracket of 10 % by then fails.
+        Time for a measure of one cell; a cell that has no bracket of 10 % by then fails. A worker process that does
+        not answer soon after is ended, which clusters are not asked for; without `n_jobs` there is one process then.
     directory : path, optional
         Folder in which every finished cell is kept at once, and from which a later run takes the cells that are
         there. Without one nothing is kept but the result.
     n_jobs : int, optional
-        Workers; by default 1 with backend loky, all of the cluster's with the others.
+        Worker processes; by default none with backend loky, which then works in this process, and all of the
+        cluster's with the others. A process that is killed, be it for want of memory, is started again, and a cell at
+        which two are lost fails; the sweep goes on.
     backend : str
-        loky: processes of this machine. dask, ray: a cluster, through joblib.
+        loky: processes of this machine. dask, ray: a cluster. Its workers unpickle, and so run, whatever they are
+        sent, and this process what they send back: it must be trusted.
     scheduler : str, optional
         Address of the cluster; without one the cluster in use, or one started on this machine.
     racing : bool
@@ -123,7 +127,9 @@ def sweep(
 
     Notes
     -----
-    A cell that fails does not end the sweep: its record says why, and it counts as worst in the choice.
+    A cell that fails does not end the sweep: its record says why, and it counts as worst in the choice. When the sweep
+    is run again on its folder, cells that failed are run once more, and the warnings name them. So they do what was
+    found damaged in the folder, which is set aside and run again.
 
     A record is used again only if its fingerprint is that of a cell of this sweep. The fingerprint covers the setting,
     the seed, the measures and their settings, steinkit's version, and the target: its name and options, its data, and
@@ -224,21 +230,23 @@ def run_plan(
     began = time.perf_counter()
     if directory is not None:
         _require_identifiable(plan)
-    with Store(directory) as store:
-        with _saying_how_to_resume(store, len(plan.cells)):
-            plan, doubts = in_fixed_units(plan, store)
+    timed = plan.measure_settings["max_seconds"] is not None
+    with (
+        Store(directory) as store,
+        _saying_how_to_resume(store, len(plan.cells)),
+        open_workers(backend, n_jobs, scheduler, plan.target, timed=timed) as workers,
+    ):
+        plan, doubts = in_fixed_units(plan, store, workers)
         store.remove_document(RESULT)  # which may be that of another sweep than the configuration to be written
         store.write_document(CONFIGURATION, plan.document | {"racing": racing})
-        notes = [*store.notes, *doubts, *other_records(plan, store)]
-        with open_workers(backend, n_jobs, scheduler, plan.target) as workers:
-            execution = Execution(plan, store, workers, progress)
-            report: dict[str, Any] | None = None
-            with _saying_how_to_resume(store, len(plan.cells)):
-                if racing:
-                    records, report = race_rounds(plan, execution)
-                else:
-                    found = execution.records(plan.cells)
-                    records = [found[cell] for cell in plan.cells]
+        others = other_records(plan, store)
+        execution = Execution(plan, store, workers, progress)
+        report: dict[str, Any] | None = None
+        if racing:
+            records, report = race_rounds(plan, execution)
+        else:
+            found = execution.records(plan.cells)
+            records = [found[cell] for cell in plan.cells]
         result = make_result(
             records,
             plan.settings,
@@ -248,7 +256,7 @@ def run_plan(
             seconds=time.perf_counter() - began,
             racing=report,
             units=plan.measure_settings.get("units"),
-            notes=notes,
+            notes=[*store.notes, *doubts, *others, *execution.notes],
         )
         store.write_document(RESULT, {"result": result.document, "records": [record["cell"] for record in records]})
     return result

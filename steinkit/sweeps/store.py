@@ -4,17 +4,21 @@
     records.jsonl    a line a finished cell, which says all of it
     samples/         draws of the first seed of every setting: CELL.npz
     result.json      what the sweep found
+    damaged/         what was found damaged: lines of records, draws; made when it is needed
     lock             held while a sweep is at work in the folder
     owner            number of the process that holds it, or held it last
 
-A line that was being written when its process was killed is recognised by its missing end, and dropped.
+All but the last two are sealed (`steinkit.sweeps.records`). A line that was being written when its process was killed
+is recognised by its missing end, and dropped; whatever else is no longer what was written is named, set aside and its
+cell run again.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
+import itertools
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -22,14 +26,18 @@ from typing import IO, Any
 from filelock import FileLock, Timeout
 
 from steinkit.errors import InputError, OutputError, UsageError
-from steinkit.files import write_sample
-from steinkit.files.streams import write_bytes
+from steinkit.files import read_sample, write_sample
+from steinkit.files.streams import DRAFTS, write_bytes
 from steinkit.sample import Sample
+from steinkit.sweeps.records import Record, parse_records, sample_digest, sealed, unsealed
 
 RECORDS = "records.jsonl"
 CONFIGURATION = "sweep.json"
 RESULT = "result.json"
+INDENT = 2  # of documents
 _SAMPLES = "samples"
+_DAMAGED = "damaged"
+_LINES_NAMED = 5
 _LOCK = "lock"
 _OWNER = "owner"
 
@@ -47,22 +55,21 @@ class Store:
     records : dict
         By the fingerprints of their cells.
     notes : list of str
-        What was found damaged and dropped.
+        What was found damaged, and set aside.
 
     Raises
     ------
     UsageError
         If another process is at work in the folder.
-    InputError
-        If a line that is not the last is no record.
     OutputError
         If the folder cannot be written.
     """
 
     def __init__(self, directory: Path | None) -> None:
         self.directory = directory
-        self.records: dict[str, dict[str, Any]] = {}
+        self.records: dict[str, Record] = {}
         self.notes: list[str] = []
+        self._whole = set[str]()  # cells whose draws were looked at, or written
         self._lock: FileLock | None = None
         self._stream: IO[bytes] | None = None
         if directory is None:
@@ -70,8 +77,9 @@ class Store:
         try:
             (directory / _SAMPLES).mkdir(parents=True, exist_ok=True)
             self._lock = _locked(directory)
-            self._stream = open(directory / RECORDS, "a+b")  # noqa: SIM115 (open as long as the store)
+            _remove_drafts(directory)
             self._recover(directory / RECORDS)
+            self._stream = open(directory / RECORDS, "ab")  # noqa: SIM115 (open as long as the store)
         except OSError as error:
             self.close()
             raise OutputError(f"{directory} cannot be used for a sweep: {error}; choose another folder") from error
@@ -95,13 +103,13 @@ class Store:
         if self._lock is not None:
             self._lock.release()
 
-    def append(self, record: dict[str, Any]) -> None:
+    def append(self, record: Record) -> None:
         """Keep a record for good: it is on the disk when this returns."""
         self.records[record["cell"]] = record
         if self._stream is None:
             return
         try:
-            self._stream.write(json.dumps(record, allow_nan=False).encode() + b"\n")
+            self._stream.write(sealed(record))
             self._stream.flush()
             os.fsync(self._stream.fileno())
         except OSError as error:
@@ -109,16 +117,36 @@ class Store:
                 f"{self._stream.name} cannot be written: {error}; make room and run again: the records before are kept"
             ) from error
 
+    def holds(self, cell: str, with_draws: bool) -> bool:
+        """Whether there is a record of a cell, with the draws that it was made of if these are kept.
+
+        Draws that are damaged are set aside, and the record is no longer one.
+        """
+        record = self.records.get(cell)
+        if record is None or self.directory is None:
+            return record is not None
+        if not with_draws or record["draws_hash"] is None or cell in self._whole:
+            return True
+        try:
+            read_draws(self.directory, record)
+        except InputError as error:
+            self._set_aside_draws(cell)
+            del self.records[cell]
+            self.notes.append(f"{error}; what was there is kept in {self.directory / _DAMAGED}, the cell is run again")
+            return False
+        self._whole.add(cell)
+        return True
+
     def write_draws(self, cell: str, sample: Sample) -> None:
         """Keep the draws of a cell, in one step."""
         if self.directory is not None:
-            write_sample(sample, str(self.directory / _SAMPLES / f"{cell}.npz"))
+            write_sample(sample, str(draws_file(self.directory, cell)))
+            self._whole.add(cell)
 
     def write_document(self, name: str, document: dict[str, Any]) -> None:
         """Write a JSON document, in one step."""
         if self.directory is not None:
-            text = json.dumps(document, indent=2, allow_nan=False)
-            write_bytes(str(self.directory / name), f"{text}\n".encode(), binary=True)
+            write_bytes(str(self.directory / name), sealed(document, INDENT), binary=True)
 
     def remove_document(self, name: str) -> None:
         """Remove a JSON document, if it is there."""
@@ -129,35 +157,76 @@ class Store:
                 raise OutputError(f"{self.directory / name} cannot be removed: {error}") from error
 
     def _recover(self, path: Path) -> None:
-        """Read the records, and cut off a last line that was not written to its end."""
-        assert self._stream is not None
-        data = path.read_bytes()
+        """Read the records; set damaged lines aside, and drop a last one that was not written to its end."""
+        data = path.read_bytes() if path.exists() else b""
         whole = data.rfind(b"\n") + 1
+        self.records, damaged = parse_records(data[:whole])
+        if damaged:
+            folder = self._damaged_folder()
+            with open(folder / RECORDS, "ab") as stream:
+                stream.writelines(line + b"\n" for _, line in damaged)
+            self.notes.append(
+                f"{_lines([number for number, _ in damaged])} of {path}: damaged, or written by an earlier version; "
+                f"set aside in {folder}, cells without a record are run again"
+            )
         if whole < len(data):
-            self._stream.truncate(whole)
             self.notes.append(
                 f"the last line of {path} was cut off, as when a run is killed while it writes; it was dropped and its "
                 "cell is run again"
             )
-        self.records = parse_records(data[:whole], path)
+        if damaged or whole < len(data):
+            numbers = {number for number, _ in damaged}
+            lines = enumerate(data[:whole].split(b"\n")[:-1], start=1)
+            kept = b"".join(line + b"\n" for number, line in lines if number not in numbers)
+            write_bytes(str(path), kept, binary=True)
+
+    def _set_aside_draws(self, cell: str) -> None:
+        assert self.directory is not None
+        path, folder = draws_file(self.directory, cell), self._damaged_folder()
+        names = itertools.chain([path.name], (f"{cell}-{k}.npz" for k in itertools.count(2)))
+        try:
+            path.replace(folder / next(name for name in names if not (folder / name).exists()))
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise OutputError(f"{path} cannot be set aside: {error}; move it yourself and run again") from error
+
+    def _damaged_folder(self) -> Path:
+        assert self.directory is not None
+        folder = self.directory / _DAMAGED
+        folder.mkdir(exist_ok=True)
+        return folder
 
 
-def parse_records(data: bytes, path: Path) -> dict[str, dict[str, Any]]:
-    """The records of whole lines, by the fingerprints of their cells.
+def read_document(path: Path) -> dict[str, Any]:
+    """A JSON document of a sweep's folder.
+
+    Raises
+    ------
+    ValueError
+        If it is not as it was written.
+    OSError
+        If it cannot be read.
+    """
+    return unsealed(path.read_bytes(), INDENT)
+
+
+def read_draws(directory: Path, record: Mapping[str, Any]) -> Sample:
+    """The draws that are kept beside a record.
 
     Raises
     ------
     InputError
-        If a line is no record.
+        If there are none, or they are not those of the record.
     """
-    records = {}
-    for number, line in enumerate(data.splitlines(), start=1):
-        try:
-            record = json.loads(line)
-            records[record["cell"]] = record
-        except (ValueError, TypeError, KeyError):
-            raise InputError(f"{path}, line {number} is no record of a sweep; delete that line and run again") from None
-    return records
+    path = draws_file(directory, record["cell"])
+    try:
+        sample = read_sample(str(path))
+    except Exception as error:  # a damaged file makes readers raise whatever they like
+        raise InputError(f"the draws in {path} cannot be read: {error}") from None
+    if sample_digest(sample) != record["draws_hash"]:
+        raise InputError(f"the draws in {path} are damaged: they are not those that were scored")
+    return sample
 
 
 def draws_file(directory: Path, cell: str) -> Path:
@@ -171,9 +240,23 @@ def _locked(directory: Path) -> FileLock:
     try:
         lock.acquire()
     except Timeout:
-        process = owner.read_text(encoding="ascii").strip() if owner.exists() else "unknown"
+        process = owner.read_text(encoding="ascii", errors="replace").strip() if owner.exists() else "unknown"
         raise UsageError(
             f"another sweep (process {process}) is at work in {directory}; wait for it, or name another folder"
         ) from None
     owner.write_text(f"{os.getpid()}\n", encoding="ascii")
     return lock
+
+
+def _remove_drafts(directory: Path) -> None:
+    """Remove what a killed run was writing; the lock says that nobody is at it."""
+    for folder in (directory, directory / _SAMPLES):
+        for draft in folder.glob(DRAFTS):
+            draft.unlink(missing_ok=True)
+
+
+def _lines(numbers: Sequence[int]) -> str:
+    shown = ", ".join(map(str, numbers[:_LINES_NAMED]))
+    return f"line{'s' * (len(numbers) > 1)} {shown}" + (
+        f" and {len(numbers) - _LINES_NAMED} more" if len(numbers) > _LINES_NAMED else ""
+    )

@@ -1,7 +1,6 @@
 """The work of a sweep, as functions that a worker process can be given: run a setting's chains, score a chain.
 
-Neither raises what a setting, a sampler, a target or a solver does wrong, be it to leave Python: they return the
-reason.
+None raises what a setting, a sampler, a target or a solver does wrong, be it to leave Python: they return the reason.
 """
 
 from __future__ import annotations
@@ -51,6 +50,19 @@ class Scores:
     reason: str | None
     warnings: list[str]
     seconds: float
+
+
+Cell = tuple[int, int]  # number of the setting, and seed
+
+
+def run_setting(target: Target, setting: int, *others: Any) -> tuple[int, list[Run]]:
+    """The chains of a setting, `run_chains_of_setting`, with its number: answers come in any order."""
+    return setting, run_chains_of_setting(target, *others)
+
+
+def score_cell(target: Target, cell: Cell, *others: Any) -> tuple[Cell, Scores]:
+    """The scores of a cell, `score_chain`, with the cell."""
+    return cell, score_chain(target, *others)
 
 
 def run_chains_of_setting(

@@ -25,7 +25,8 @@ from steinkit.measures.units import units_of_several
 from steinkit.sample import Sample, default_names
 from steinkit.sweeps.plan import Plan
 from steinkit.sweeps.store import Store
-from steinkit.sweeps.tasks import run_chains_of_setting
+from steinkit.sweeps.tasks import run_setting
+from steinkit.sweeps.workers import Lost, Workers, answers
 from steinkit.target import Target
 
 _DIGITS = 6
@@ -36,7 +37,7 @@ _WHY_RAW = (
 )
 
 
-def in_fixed_units(plan: Plan, store: Store) -> tuple[Plan, tuple[str, ...]]:
+def in_fixed_units(plan: Plan, store: Store, workers: Workers) -> tuple[Plan, tuple[str, ...]]:
     """The plan with the units that its cells are scored in, as JSON keeps them, and what to say of them.
 
     Raises
@@ -49,7 +50,7 @@ def in_fixed_units(plan: Plan, store: Store) -> tuple[Plan, tuple[str, ...]]:
     notes: tuple[str, ...] = ()
     units: Any = _kept(plan, store) if is_open(plan.measure_settings.get("units")) else None
     if units is None:
-        sample = _named_like(plan) if _needs_no_pilot(plan) else _pilot(plan)
+        sample = _named_like(plan) if _needs_no_pilot(plan) else _pilot(plan, workers)
         found, notes = units_of_several([] if sample is None else [sample], plan.target, plan.measure_settings)
         if found is None:
             units, notes = {"kind": "raw", "scale": {}}, (Caution(_WHY_RAW),)
@@ -82,12 +83,13 @@ def _named_like(plan: Plan) -> Sample:
     return Sample(np.array([[0.0] * dim, [1.0] * dim]), names=plan.target.names or default_names(dim))
 
 
-def _pilot(plan: Plan) -> Sample | None:
+def _pilot(plan: Plan, workers: Workers) -> Sample | None:
     """Of a few chains the one whose spreads the score agrees with best; None if none of them can be run."""
     places = np.linspace(0, len(plan.settings) - 1, min(len(plan.settings), _TRIED)).round().astype(int)
+    arguments = [(k, plan.sampler, plan.options | plan.settings[k], plan.seeds[:1]) for k in places.tolist()]
+    found = [answer for answer in answers(workers, run_setting, arguments) if not isinstance(answer, Lost)]
     best, least = None, math.inf
-    for k in places.tolist():
-        (run,) = run_chains_of_setting(plan.target, plan.sampler, plan.options | plan.settings[k], plan.seeds[:1])
+    for _, (run,) in sorted(found, key=lambda answer: answer[0]):
         if run.sample is None or _stands_still(run.sample):
             continue
         off = _disagreement(run.sample, plan.target)

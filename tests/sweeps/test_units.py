@@ -8,7 +8,6 @@ import pytest
 import steinkit as sk
 from steinkit.errors import SteinkitWarning
 from steinkit.sweeps.run import sweep
-from steinkit.sweeps.store import RECORDS, RESULT
 from steinkit.sweeps.tasks import score_again
 
 _SD = np.array([3.0, 0.2])
@@ -63,18 +62,8 @@ def test_cells_in_other_units_are_other_cells(tmp_path):
     assert given.units == {"kind": "given", "scale": {"a": 3.0, "b": 0.2}}
 
 
-def test_a_folder_of_before_there_were_units_is_read_and_is_not_run_again_in_silence(tmp_path):
+def test_records_in_other_units_are_named(tmp_path):
     swept(times=(0.9,), directory=tmp_path, units="raw")
-    old = [json.loads(line) for line in (tmp_path / RECORDS).read_text().splitlines()]
-    for record in old:
-        del record["measure_settings"]["units"], record["measure_settings"]["kernel_scale"]
-        record["cell"] = f"old{record['cell'][3:]}"
-    (tmp_path / RECORDS).write_text("".join(json.dumps(record) + "\n" for record in old))
-    result = json.loads((tmp_path / RESULT).read_text())
-    del result["result"]["units"]
-    result["records"] = [record["cell"] for record in old]
-    (tmp_path / RESULT).write_text(json.dumps(result))
-    assert sk.read_sweep(tmp_path).units is None
     again = swept(times=(0.9,), directory=tmp_path)
     assert again.reused == 0
     assert f"2 records in {tmp_path} were made in other units, and are not reused" in again.warnings

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from steinkit import __version__
 from steinkit.describe.display import Displayed
@@ -16,10 +16,8 @@ from steinkit.describe.sweep import text
 from steinkit.errors import Caution, InputError, about, reservations
 from steinkit.measures import find_measure
 from steinkit.sweeps.choice import Choice, UnrankedError, choose
-from steinkit.sweeps.records import Record, parse_records
-from steinkit.sweeps.store import CONFIGURATION, RECORDS, RESULT, read_document
-
-Content = TypeVar("Content")
+from steinkit.sweeps.records import Record, parse_records, unsealed
+from steinkit.sweeps.store import CONFIGURATION, INDENT, RECORDS, RESULT
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +184,7 @@ def read_folder(directory: str | os.PathLike[str]) -> tuple[dict[str, Any], dict
     folder = Path(directory)
     configuration = _read_document(folder, CONFIGURATION, ("settings", "seeds", "measures"))
     result = _read_document(folder, RESULT, ("result", "records"))
-    known, damaged = parse_records(_read(folder, RECORDS, Path.read_bytes))
+    known, damaged = parse_records(_read_file(folder, RECORDS))
     missing = [cell for cell in result["records"] if cell not in known]
     if missing:
         lines = f", of which line {damaged[0][0]} is damaged," if damaged else ""
@@ -197,8 +195,9 @@ def read_folder(directory: str | os.PathLike[str]) -> tuple[dict[str, Any], dict
 
 
 def _read_document(folder: Path, name: str, keys: Sequence[str]) -> dict[str, Any]:
+    data = _read_file(folder, name)
     try:
-        found = _read(folder, name, read_document)
+        found = unsealed(data, INDENT)
     except ValueError as error:
         raise InputError(
             f"{folder / name} is not as a sweep wrote it ({error}): it is damaged, or of an earlier version; run the "
@@ -211,9 +210,9 @@ def _read_document(folder: Path, name: str, keys: Sequence[str]) -> dict[str, An
     return found
 
 
-def _read(folder: Path, name: str, read: Callable[[Path], Content]) -> Content:
+def _read_file(folder: Path, name: str) -> bytes:
     try:
-        return read(folder / name)
+        return (folder / name).read_bytes()
     except FileNotFoundError:
         raise InputError(
             f"{folder} holds no finished sweep: there is no {name} in it; run 'steinkit sweep CONFIG.toml -o {folder}' "

@@ -29,7 +29,7 @@ from steinkit.errors import InputError, OutputError, UsageError
 from steinkit.files import read_sample, write_sample
 from steinkit.files.streams import DRAFTS, write_bytes
 from steinkit.sample import Sample
-from steinkit.sweeps.records import Record, parse_records, sample_digest, sealed, unsealed
+from steinkit.sweeps.records import Record, parse_records, sample_digest, sealed
 
 RECORDS = "records.jsonl"
 CONFIGURATION = "sweep.json"
@@ -196,19 +196,6 @@ class Store:
         folder = self.directory / _DAMAGED
         folder.mkdir(exist_ok=True)
         return folder
-
-
-def read_document(path: Path) -> dict[str, Any]:
-    """A JSON document of a sweep's folder.
-
-    Raises
-    ------
-    ValueError
-        If it is not as it was written.
-    OSError
-        If it cannot be read.
-    """
-    return unsealed(path.read_bytes(), INDENT)
 
 
 def read_draws(directory: Path, record: Mapping[str, Any]) -> Sample:

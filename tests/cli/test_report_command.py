@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from steinkit.sweeps.records import sealed
+from steinkit.sweeps.store import INDENT
+
 
 @pytest.fixture
 def scored(steinkit, folder, sample_file):
@@ -56,10 +59,14 @@ def test_mistakes(steinkit, scored, arguments, code, said):
     assert not Path("report.html").exists()
 
 
+def _configured(folder):
+    (folder / "sweep.json").write_bytes(sealed({"settings": [], "seeds": [], "measures": []}, INDENT))
+
+
 def _interrupted(folder):
     """What a sweep leaves that was stopped before its first record."""
     (folder / "samples").mkdir()
-    (folder / "sweep.json").write_text('{"settings": [], "seeds": [], "measures": []}')
+    _configured(folder)
     (folder / "records.jsonl").touch()
 
 
@@ -68,7 +75,7 @@ def _interrupted(folder):
     [
         (lambda folder: None, "sweep.json"),
         (
-            lambda folder: (folder / "sweep.json").write_text('{"settings": [], "seeds": [], "measures": []}'),
+            _configured,
             "result.json",
         ),
         (_interrupted, "there is no result.json in it; run 'steinkit sweep CONFIG.toml -o sweep' to its end"),

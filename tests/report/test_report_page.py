@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import re
 import shlex
 import shutil
@@ -14,7 +13,9 @@ from support.page_checks import CONTROLS, CONTROLS_SHOWN, ESS_SCORE, HOSTILE_SHO
 
 from steinkit.errors import InputError, OutputError, UsageError
 from steinkit.report.page import write_report
+from steinkit.sweeps.records import sealed, unsealed
 from steinkit.sweeps.result import read_sweep
+from steinkit.sweeps.store import INDENT
 
 
 @pytest.fixture(scope="module")
@@ -190,9 +191,9 @@ class TestMistakes:
 
     def test_a_folder_of_another_version(self, sweep_folder, tmp_path):
         folder = shutil.copytree(sweep_folder, tmp_path / "older")
-        found = json.loads((folder / "result.json").read_text())
+        found = unsealed((folder / "result.json").read_bytes(), INDENT)
         del found["result"]["failures"]
-        (folder / "result.json").write_text(json.dumps(found))
+        (folder / "result.json").write_bytes(sealed(found, INDENT))
         with pytest.raises(InputError, match=r"older: a result lacks .*; make it again with this version"):
             write_report(folder, tmp_path / "page.html")
 

@@ -17,8 +17,9 @@ from steinkit.report.sources import read_source
 from steinkit.report.sweep_draws import judged_draws, scored_draws, telling_settings
 from steinkit.report.sweep_part import sweep_part
 from steinkit.sweeps.choice import choose
+from steinkit.sweeps.records import sealed, unsealed
 from steinkit.sweeps.run import sweep
-from steinkit.sweeps.store import draws_file
+from steinkit.sweeps.store import INDENT, draws_file
 
 _STEPS = (5e-2, 1e-2, 5e-3, 1e-3, 1e-4)
 
@@ -86,9 +87,9 @@ def test_another_target_is_refused(sweep_folder):
 
 def test_code_is_not_run_unasked(sweep_folder, tmp_path):
     folder = shutil.copytree(sweep_folder, tmp_path / "own")
-    configuration = json.loads((folder / "sweep.json").read_text())
+    configuration = unsealed((folder / "sweep.json").read_bytes(), INDENT)
     configuration["target"]["name"] = "model.py:target"
-    (folder / "sweep.json").write_text(json.dumps(configuration))
+    (folder / "sweep.json").write_bytes(sealed(configuration, INDENT))
     found = read_source(folder)
     with pytest.raises(UsageError, match="does not run unasked"):
         scored_draws(found, list(found.configuration["settings"]), "graph", None)

@@ -135,7 +135,8 @@ def stated(instance, points, scores, weights, edges, bounds=None):
     """What `exact_program` reads."""
     limits = instance.bounds if bounds is None else bounds
     return SimpleNamespace(
-        points=points, scores=scores, weights=weights, graph=SimpleNamespace(edges=np.asarray(edges).reshape(-1, 2)),
+        points=points, scores=scores, weights=weights, weights_low=None,
+        graph=SimpleNamespace(edges=np.asarray(edges).reshape(-1, 2)),
         factors=SteinFactors.of(instance.factors), bounds=None if limits is None else np.atleast_2d(limits),
     )  # fmt: skip
 

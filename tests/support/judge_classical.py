@@ -49,7 +49,7 @@ def enclosed_classical(x, q, s, limits, instance):
     edges = np.column_stack([np.arange(len(nodes) - 1), np.arange(1, len(nodes))])
     points = np.array([[node] for node in nodes], dtype=object)
     problem = SimpleNamespace(
-        points=points, scores=np.array([[p] for p in pull], dtype=object), weights=weight,
+        points=points, scores=np.array([[p] for p in pull], dtype=object), weights=weight, weights_low=None,
         graph=SimpleNamespace(edges=edges), factors=SteinFactors.of(instance.factors),
         bounds=None if instance.bounds is None else np.atleast_2d(instance.bounds),
     )  # fmt: skip

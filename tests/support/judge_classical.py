@@ -13,9 +13,8 @@ from types import SimpleNamespace
 import numpy as np
 from scipy.optimize import linprog
 
-from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 from support.exact_programs import exact_program
-from support.judge import Claim, answered, distinct
+from support.judge import Claim, answered, distinct, stated
 from support.judge_wasserstein import to_uniform
 
 # Nodes of the grid in each gap between draws.
@@ -48,11 +47,7 @@ def enclosed_classical(x, q, s, limits, instance):
     least = best_spline(nodes, weight, pull, c, [np.isfinite(limit) for limit in limits])
     edges = np.column_stack([np.arange(len(nodes) - 1), np.arange(1, len(nodes))])
     points = np.array([[node] for node in nodes], dtype=object)
-    problem = SimpleNamespace(
-        points=points, scores=np.array([[p] for p in pull], dtype=object), weights=weight, weights_low=None,
-        graph=SimpleNamespace(edges=edges), factors=SteinFactors.of(instance.factors),
-        bounds=None if instance.bounds is None else np.atleast_2d(instance.bounds),
-    )  # fmt: skip
+    problem = stated(instance, points, np.array([[p] for p in pull], dtype=object), weight, edges)
     return least, answered(exact_program(problem, 0))[1]
 
 

@@ -82,11 +82,11 @@ class TimeLimitError(SolverError):
     """
 
     def __init__(self, doing: str, lower: float = 0.0, upper: float = math.inf, *, needed: float = 0.0) -> None:
-        late = f"time would run out: about {needed:.2g} seconds more are needed than are left" if needed else ""
+        late = f"time would have run out: about {needed:.2g} seconds more are needed than are left" if needed else ""
         known = f"; all that is known is that the value lies in [{lower:.6g}, {upper:.6g}]" if upper < math.inf else ""
         super().__init__(
-            f"{late or 'time ran out'} while {doing}{known}: allow more time (max_seconds, --max-seconds), or thin the "
-            "sample",
+            f"no certified answer: {late or 'time ran out'} while {doing}{known}: allow more time (max_seconds, "
+            "--max-seconds), or thin the sample",
             lower,
             upper,
         )

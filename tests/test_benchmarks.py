@@ -30,6 +30,7 @@ MEASURE_MEMORY = ("measures.py", "scaling.py", "large_samples.py")
         ("sliced.py", "chosen:"),
         ("large_samples.py", "processor"),
         ("verdict.py", "share rejected"),
+        ("deadlines.py", "asked"),
     ],
 )
 def test_runs_and_prints_a_table(name, columns, tmp_path):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
+from steinkit.cli import commands
 from steinkit.discrepancy.graph.engines import Settings
 from steinkit.discrepancy.graph.engines.block import cholesky, newton_system
 from steinkit.discrepancy.graph.engines.block import cholesky_kernels as kernels
@@ -16,7 +17,15 @@ from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.discrepancy.graph.spanner import greedy_kernels
 from steinkit.discrepancy.graph.spanner.greedy import _adjacency
 from steinkit.errors import TimeLimitError
-from steinkit.runtime.deadlines import StopSignal, deadline, require_time, seconds_left, stop_signal, time_limit
+from steinkit.runtime.deadlines import (
+    Shares,
+    StopSignal,
+    deadline,
+    require_time,
+    seconds_left,
+    stop_signal,
+    time_limit,
+)
 from steinkit.runtime.threads import awaited
 
 STOPPED = np.ones(1, dtype=bool)
@@ -161,3 +170,55 @@ def test_time_in_threads_that_wait_is_not_lost():
     with time_limit(1e-9):
         time.sleep(0.001)
         assert awaited(seconds_left, 60.0) == 0.0
+
+
+def test_time_is_shared_and_what_is_left_over_goes_to_the_others():
+    shares = Shares(3)
+    with time_limit(90.0):
+        for most in (30.0, 45.0, 90.0):
+            with shares.one():
+                assert most - 5.0 < seconds_left() <= most
+    with Shares(2).one():
+        assert deadline() == np.inf
+
+
+NORMAL = sk.targets.Normal(0.0, dim=3)
+ON_THE_LINE = sk.targets.Normal(0.0, dim=1)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda s: sk.kernel_stein_discrepancy(LONG, NORMAL, max_seconds=s),
+        lambda s: sk.kernel_stein_discrepancy(LONG, NORMAL, max_seconds=s, n_jobs=2),
+        lambda s: sk.kernel_stein_test(LONG[:4000], NORMAL, max_seconds=s),
+        lambda s: sk.moment_stein_discrepancy(LONG, NORMAL, max_seconds=s),
+        lambda s: sk.sliced_stein_discrepancy(LONG, NORMAL, max_seconds=s),
+        lambda s: sk.sliced_stein_test(LONG, NORMAL, max_seconds=s),
+        lambda s: sk.classical_stein_discrepancy(LONG[:, 0], ON_THE_LINE, max_seconds=s),
+        lambda s: sk.wasserstein_distance(LONG[:, 0], ON_THE_LINE, max_seconds=s),
+        lambda s: sk.wasserstein_distance(LONG[:2000, :2], 1.0 + LONG[2000:4000, :2], max_seconds=s),
+        lambda s: sk.verdict(LONG, NORMAL, max_seconds=s),
+    ],
+)
+def test_measures_hear_the_deadline(call):
+    with pytest.raises(sk.SolverError) as raised:
+        call(1e-3)
+    assert raised.value.exit_code == 4
+    assert raised.value.lower <= raised.value.upper
+
+
+def test_a_comparison_and_a_curve_say_what_there_was_no_time_for():
+    found = sk.compare({"a": LONG}, NORMAL, measures=["ksd", "ess"], max_seconds=1e-3)
+    assert isinstance(found.samples[0].errors["ksd"], TimeLimitError)
+    assert "ess" in found.samples[0].measurements
+    assert any("there is no verdict" in note and "time ran out" in note for note in found.warnings)
+    fallen = sk.curve(LONG, NORMAL, n=[1000, 30_000], measure="ksd", max_seconds=0.2)
+    assert np.isnan(fallen.values[-1])
+
+
+def test_the_command_line_says_no_certified_answer(tmp_path, capsys):
+    np.savez(tmp_path / "draws.npz", points=LONG)
+    arguments = ["score", str(tmp_path / "draws.npz"), "--target", "normal", "-p", "mean=0,0,0", "--measure", "graph"]
+    with pytest.raises(TimeLimitError, match="no certified answer: time ran out"):
+        commands.main([*arguments, "--max-seconds", "0.2"], standalone_mode=False)

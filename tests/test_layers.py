@@ -69,7 +69,7 @@ MAY_IMPORT = {
     "targets": BASE | {"files", "datasets", "runtime", "adapters"},
     "chains": {"errors", "sample", "containers"},
     "discrepancy": BASE | {"runtime", "chains", "describe"},
-    "measures": BASE | {"discrepancy", "chains", "describe"},
+    "measures": BASE | {"discrepancy", "chains", "describe", "runtime"},
     "samplers": BASE | {"targets", "datasets", "runtime", "describe"},
     "curves": BASE | {"discrepancy", "measures", "chains", "describe", "runtime"},
     "comparison": BASE | {"discrepancy", "measures", "describe", "runtime"},

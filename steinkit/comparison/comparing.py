@@ -18,6 +18,7 @@ from steinkit.measures.judging import Judging
 from steinkit.measures.registry import require_taken
 from steinkit.measures.scoring import measured_reference
 from steinkit.measures.units import units_of_several
+from steinkit.runtime.deadlines import Shares, time_limit
 from steinkit.runtime.progress import progress_bar
 from steinkit.target import Seed, Target
 
@@ -70,7 +71,8 @@ def compare(
     progress : bool
         Show progress on standard error.
     settings : mapping, optional
-        How the measures are taken, by the names of the settings; each measure reads its own.
+        How the measures are taken, by the names of the settings; each measure reads its own. Of ``max_seconds`` every
+        measure of a sample has a share, as have its verdict and the references.
     **changes
         Settings that differ, such as ``tolerance=1e-3``; at least one of the measures must read each.
 
@@ -101,14 +103,15 @@ def compare(
     run = _long_run(reference_draws)
     _require_reference(reference, run, target, shared)
     steps = len(samples) * len(measures)
-    with progress_bar("measures", steps, shown=progress) as bar:
+    with time_limit(shared.get("max_seconds")), progress_bar("measures", steps, shown=progress) as bar:
+        shares = Shares(steps * (2 if reference or run else 1) + (len(samples) if verdict else 0))
         units, unsettled = _units(samples, target, measures, shared)
         shared |= {"units": units}
-        found = tuple(_measure(name, draws, target, measures, shared, bar) for name, draws in samples.items())
+        found = tuple(_measure(name, draws, target, measures, shared, shares, bar) for name, draws in samples.items())
         _require_one(found)
         found = _sized(found) if reference or run else found
-        references, missed = _references(found, target, measures, reference, run, rng, shared, progress)
-        judged, doubts = _judged(found, judging, target, shared, rng)
+        references, missed = _references(found, target, measures, reference, run, rng, shared, shares, progress)
+        judged, doubts = _judged(found, judging, target, shared, shares, rng)
     ranking = {measure: _rank(found, measure) for measure in measures}
     notes = [about(each.name, note) for each in found for note in _notes(each)]
     notes = list(dict.fromkeys([*unsettled, *notes, *doubts]))
@@ -200,6 +203,7 @@ def _measure(
     target: Target | None,
     measures: tuple[str, ...],
     settings: Mapping[str, Any],
+    shares: Shares,
     bar: Any,
 ) -> ComparedSample:
     """All measures of one sample, or why they cannot be had."""
@@ -212,7 +216,8 @@ def _measure(
     errors: dict[str, SteinkitError] = {}
     for measure in measures:
         try:
-            measurements[measure] = take_measure(measure, sample, target, settings)
+            with shares.one():
+                measurements[measure] = take_measure(measure, sample, target, settings)
         except SteinkitError as error:
             errors[measure] = error
         bar.update()
@@ -224,6 +229,7 @@ def _judged(
     judging: Judging | None,
     target: Target | None,
     settings: Mapping[str, Any],
+    shares: Shares,
     rng: Seed,
 ) -> tuple[tuple[ComparedSample, ...], list[str]]:
     """The samples with verdicts on those that were measured, and what to know of these."""
@@ -232,7 +238,8 @@ def _judged(
         if judging is None or each.sample is None or not each.measurements:
             judged.append(each)
             continue
-        verdict, notes = judging.judge(each.sample, target, settings, rng=rng)
+        with shares.one():
+            verdict, notes = judging.judge(each.sample, target, settings, rng=rng)
         judged.append(replace(each, verdict=verdict))
         doubts += [about(each.name, note) for note in notes]
     return tuple(judged), doubts
@@ -246,6 +253,7 @@ def _references(
     run: LongRun | None,
     rng: Seed,
     settings: Mapping[str, Any],
+    shares: Shares,
     progress: bool,
 ) -> tuple[dict[str, tuple[Reference, ...]], list[str]]:
     """What right samples of each effective size score, and which could not be scored."""
@@ -259,9 +267,10 @@ def _references(
         for size in sorted({each.effective for each in measured if each.effective is not None}):
             try:
                 own = None if run is None else run.like(next(each.sample for each in measured if each.sample))
-                reference = measured_reference(
-                    alike, target, size, repeats, run=own, rng=rng, settings=settings, progress=progress
-                )
+                with shares.one():
+                    reference = measured_reference(
+                        alike, target, size, repeats, run=own, rng=rng, settings=settings, progress=progress
+                    )
             except (SolverError, InputError) as error:  # the samples' own answers stand
                 missed.append(f"the reference of {size} draws was not measured by {measure}: {error}")
                 continue

@@ -38,6 +38,7 @@ from steinkit.errors import InputError, SolverError, UsageError, cautious
 from steinkit.measures import default_measure, find_measure, take_measure
 from steinkit.measures.registry import require_taken
 from steinkit.measures.units import units_of_several
+from steinkit.runtime.deadlines import Shares, time_limit
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Sample
 from steinkit.target import Seed, Target
@@ -93,7 +94,8 @@ def curve(
     progress : bool
         Show progress on standard error.
     settings : mapping, optional
-        How the measure is taken, by the names of the settings; it may hold those of other measures.
+        How the measure is taken, by the names of the settings; it may hold those of other measures. Of
+        ``max_seconds`` every size has a share.
     **changes
         Settings that differ, such as ``tolerance=1e-3``; the measure must have each.
 
@@ -133,7 +135,8 @@ def curve(
     if "units" in find_measure(measure).options:
         units, doubts = units_of_several(samples, target, shared)
         shared |= {"units": units}
-    points = _measured(samples, target, measure, grid, budget is not None, shared, progress)
+    with time_limit(shared.get("max_seconds")):
+        points = _measured(samples, target, measure, grid, budget is not None, shared, progress)
     against = points.n if budget is None else points.cost
     assert against is not None  # samples without cost have no budget
     begin = _upper_half(grid) if tail_from is None else tail_from
@@ -247,6 +250,7 @@ def _measured(
     brackets = np.full((3, len(samples), len(grid)), np.nan)
     n, cost = np.empty(brackets.shape[1:]), np.empty(brackets.shape[1:])
     notes: list[tuple[str, int]] = []
+    shares = Shares(n.size)
 
     def measure_one(r: int, sample: Sample) -> None:
         scored, own_target, own_settings, said = _prepared(sample, target, measure, settings)
@@ -254,7 +258,8 @@ def _measured(
         for k, wanted in enumerate(grid):
             first = within_budget(scored, float(wanted)) if by_budget else first_draws(scored, int(wanted))
             n[r, k], cost[r, k] = len(first), total_cost(first)
-            brackets[:, r, k], said = _take(measure, first, own_target, own_settings)
+            with shares.one():
+                brackets[:, r, k], said = _take(measure, first, own_target, own_settings)
             notes.extend((note, len(first)) for note in said)
             bar.update()
 

@@ -20,6 +20,7 @@ from steinkit.containers.reading import as_sample
 from steinkit.discrepancy.bracket import Reference
 from steinkit.discrepancy.graph.discrepancy import graph_stein_discrepancy
 from steinkit.errors import InputError, UsageError, cautious
+from steinkit.runtime.deadlines import Shares
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Sample
 from steinkit.target import Seed, Target
@@ -81,7 +82,13 @@ def reference_discrepancy(
     generators = np.random.default_rng(rng).spawn(repeats)
     draws = (as_sample(target.sample(n, generator)) for generator in generators)
     steps = progress_bar("reference samples", shown=progress, unit="it", steps=range(repeats))
-    return _of_right_samples([discrepancy(next(draws), target, **settings) for _ in steps], n)
+    shares = Shares(repeats)
+
+    def scored() -> Any:
+        with shares.one():
+            return discrepancy(next(draws), target, **settings)
+
+    return _of_right_samples([scored() for _ in steps], n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +153,13 @@ class LongRun:
         """Score blocks of this effective size; see `reference_discrepancy`."""
         blocks = self.blocks(size)
         steps = progress_bar("reference samples", shown=progress, unit="it", steps=range(len(blocks)))
-        found = _of_right_samples([discrepancy(blocks[k], target, **settings) for k in steps], len(blocks[0]))
+        shares = Shares(len(blocks))
+
+        def scored(block: Sample) -> Any:
+            with shares.one():
+                return discrepancy(block, target, **settings)
+
+        found = _of_right_samples([scored(blocks[k]) for k in steps], len(blocks[0]))
         return replace(found, effective=size, run=self.name)
 
 

@@ -43,6 +43,7 @@ from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.discrepancy.sliced.goodness_of_fit import SlicedSteinTest, sliced_stein_test
 from steinkit.discrepancy.units import Units
 from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
+from steinkit.runtime.deadlines import require_time, within_time
 from steinkit.sample import DistinctSample, Floats, Integers, Sample
 from steinkit.target import Seed, Target
 
@@ -180,6 +181,7 @@ class Verdict(Displayed):
 
 
 @cautious
+@within_time
 def verdict(
     draws: DrawsLike,
     target: Target | None = None,
@@ -190,6 +192,7 @@ def verdict(
     level: float = 0.01,
     matters: float | None = None,
     rng: Seed = 0,
+    max_seconds: float | None = None,
 ) -> Verdict:
     """Judge whether draws may be used as draws of their target, without any others to compare with.
 
@@ -213,6 +216,8 @@ def verdict(
         `steinkit.discrepancy.blame.size_of` for what a size is, and is not.
     rng : int, numpy.random.Generator or None
         Seed of the kernel test's bootstrap.
+    max_seconds : float, optional
+        Time, from the call on, after which to give up.
 
     Returns
     -------
@@ -222,6 +227,8 @@ def verdict(
     ------
     UsageError, InputError, SolverError
         As `moment_stein_discrepancy` and `sliced_stein_test` do; or if `level` or `matters` is out of range.
+    TimeLimitError
+        If `max_seconds` pass first.
 
     Notes
     -----
@@ -247,6 +254,7 @@ def verdict(
     p_ksd, n_eff, untested = _kernel_test(scored, laid_out, standard, rng)
     p = _bonferroni(moments.p_value, sliced.p_value, p_ksd)
     n_effective = min(moments.n_effective, sliced.n_effective)
+    require_time("the sample was judged")
     diagnosed = chain_diagnostics(prepared.weighted(weights))
     enough = n_effective >= FEW_EFFECTIVE
     standardised = replace(laid_out, points=units.points(laid_out.points), scores=units.scores(laid_out.scores))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from steinkit.describe.kernel import describe_kernel
 from steinkit.measures.base import Measure, Measurement, bracketed
-from steinkit.measures.options import BOUNDS, N_JOBS, OPERATOR, UNITS, Option
+from steinkit.measures.options import BOUNDS, MAX_SECONDS, N_JOBS, OPERATOR, UNITS, Option
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 
@@ -65,6 +65,7 @@ class KernelSettings:
         f"{_BOOTSTRAP} wild bootstrap samples",
     ).field()
     seed: int = Option(default=0, read=int, of_one_sample=True).field()
+    max_seconds: float | None = MAX_SECONDS.field()
     n_jobs: int = N_JOBS.field()
 
 
@@ -89,7 +90,9 @@ def _test(sample: Sample, target: Target | None, settings: KernelSettings) -> di
 
 def _shared(settings: KernelSettings) -> dict[str, Any]:
     """Settings of the discrepancy and of its test."""
-    found = {name: getattr(settings, name) for name in ("bounds", "units", "operator", "kernel", "n_jobs")}
+    found = {
+        name: getattr(settings, name) for name in ("bounds", "units", "operator", "kernel", "max_seconds", "n_jobs")
+    }
     return found | {"kernel": scaled_kernel(settings.kernel, settings.kernel_scale)}
 
 

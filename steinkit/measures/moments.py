@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from steinkit.describe.moments import describe_moments
 from steinkit.measures.base import Measure, Measurement
-from steinkit.measures.options import BOUNDS, UNITS
+from steinkit.measures.options import BOUNDS, MAX_SECONDS, UNITS
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 
@@ -22,6 +22,7 @@ class MomentSettings:
 
     bounds: Floats | None = BOUNDS.field()
     units: UnitsLike | None = UNITS.field()
+    max_seconds: float | None = MAX_SECONDS.field()
 
 
 def _take(sample: Sample, target: Target | None, settings: MomentSettings) -> Measurement:

@@ -173,7 +173,10 @@ BOUNDS = BoundsOption(
     metavar="LOWER,UPPER",
 )
 TOLERANCE = Option(help="Widest relative bracket accepted; by default 1e-6, and 1e-3 for graph above three dimensions")
-MAX_SECONDS = Option(help="Stop after this time, spanner and a first compilation included, with the best bracket found")
+MAX_SECONDS = Option(
+    help="Stop after this many seconds, with the best bracket found if there is one; all measures, the verdict and the "
+    "reference share them"
+)
 STEIN_FACTORS = SteinFactorsOption(
     default=(1.0, 1.0, 1.0),
     read=_three_numbers,

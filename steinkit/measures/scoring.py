@@ -12,6 +12,7 @@ from steinkit.errors import SolverError, SteinkitWarning, UsageError
 from steinkit.measures.base import Measure, Measurement
 from steinkit.measures.judging import Judging
 from steinkit.measures.registry import all_options, take_measure
+from steinkit.runtime.deadlines import Shares, time_limit
 from steinkit.sample import Sample
 from steinkit.target import Seed, Target
 
@@ -78,7 +79,7 @@ def score_sample(
     target : Target, optional
     measures : sequence of Measure
     settings : mapping
-        Of all the measures, by their names.
+        Of all the measures, by their names. Of "max_seconds" each of them has a share, as have references and verdict.
     repeats : int
         How many independent samples to measure, of the sample's effective size; the target must be one that can be
         drawn from.
@@ -98,27 +99,33 @@ def score_sample(
 
     references: dict[str, Reference] = {}
     size = effective_size(sample) if repeats or run else 0
-    with warnings.catch_warnings():
+    compared = [measure for measure in measures if measure.has_bracket] if repeats or run else []
+    shares = Shares(len(measures) + len(compared) + (judging is not None))
+    taken: tuple[Measurement, ...] = ()
+    with time_limit(settings.get("max_seconds")), warnings.catch_warnings():
         warnings.simplefilter("ignore", SteinkitWarning)  # what they say is in the results' warnings too
-        taken = tuple(take_measure(measure.name, sample, target, settings) for measure in measures)
+        for measure in measures:
+            with shares.one():
+                taken += (take_measure(measure.name, sample, target, settings),)
         notes = [note for each in taken for note in each.warnings]
         for measure, each in zip(measures, taken, strict=True):
-            if not (repeats or run) or not measure.has_bracket:
+            if measure not in compared:
                 continue
             try:
-                references[measure.name] = measured_reference(
-                    [each],
-                    target,
-                    size,
-                    repeats,
-                    run=run,
-                    rng=rng,
-                    settings=settings,
-                    progress=settings.get("progress", False),
-                )
+                with shares.one():
+                    references[measure.name] = measured_reference(
+                        [each],
+                        target,
+                        size,
+                        repeats,
+                        run=run,
+                        rng=rng,
+                        settings=settings,
+                        progress=settings.get("progress", False),
+                    )
             except SolverError as error:  # the sample's own answer stands
                 notes.append(f"the reference samples were not scored: {error}")
-    verdict, doubts = (None, ()) if judging is None else judging.judge(sample, target, settings, rng=rng)
+        verdict, doubts = (None, ()) if judging is None else judging.judge(sample, target, settings, rng=rng)
     named = (each.result.sample for each in taken if hasattr(each.result, "sample"))
     names = next((points.names for points in named if points is not None), sample.names)
     return Scores(replace(sample, names=names), taken, references, verdict, (*notes, *doubts))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from steinkit.describe.sliced import describe_sliced
 from steinkit.measures.base import Measure, Measurement
-from steinkit.measures.options import BOUNDS, STEIN_FACTORS, TOLERANCE, UNITS
+from steinkit.measures.options import BOUNDS, MAX_SECONDS, STEIN_FACTORS, TOLERANCE, UNITS
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 
@@ -23,6 +23,7 @@ class SlicedSettings:
     bounds: Floats | None = BOUNDS.field()
     units: UnitsLike | None = UNITS.field()
     tolerance: float | None = TOLERANCE.field()
+    max_seconds: float | None = MAX_SECONDS.field()
     stein_factors: tuple[float, float, float] = STEIN_FACTORS.field()
 
 

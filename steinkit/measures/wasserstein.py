@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from steinkit.describe.wasserstein import describe_wasserstein
 from steinkit.measures.base import Measure, Measurement, bracketed
-from steinkit.measures.options import TOLERANCE, UNITS
+from steinkit.measures.options import MAX_SECONDS, TOLERANCE, UNITS
 from steinkit.sample import Sample
 from steinkit.target import Target
 
@@ -22,6 +22,7 @@ class WassersteinSettings:
 
     units: UnitsLike | None = UNITS.field()
     tolerance: float | None = TOLERANCE.field()
+    max_seconds: float | None = MAX_SECONDS.field()
 
 
 def _take(sample: Sample, target: Target | None, settings: WassersteinSettings) -> Measurement:

@@ -29,6 +29,8 @@ from steinkit.errors import TimeLimitError, UsageError
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
+_LEAST = 1e-9  # seconds: none to speak of, but a limit
+
 _moment: ContextVar[float] = ContextVar("moment", default=math.inf)  # of `time.monotonic`
 
 
@@ -46,12 +48,12 @@ def time_limit(seconds: float | None) -> Iterator[float]:
     UsageError
         If the time is not positive.
     """
-    own = math.inf
     if seconds is not None:
         if isinstance(seconds, bool) or not isinstance(seconds, int | float | np.number) or not seconds > 0.0:
             raise UsageError(f"max_seconds (--max-seconds) must be positive; received {seconds!r}")
-        own = time.monotonic() + float(seconds)
-    moment = min(own, _moment.get())
+        moment = min(time.monotonic() + float(seconds), _moment.get())
+    else:
+        moment = _moment.get()
     token = _moment.set(moment)
     try:
         yield moment
@@ -79,6 +81,27 @@ def deadline() -> float:
 def seconds_left() -> float:
     """Time until the deadline, never negative."""
     return max(0.0, _moment.get() - time.monotonic())
+
+
+class Shares:
+    """Shares out the time that is left among pieces of work, so that none takes that of the others.
+
+    Parameters
+    ----------
+    pieces : int
+        How many there are; what one leaves over is shared by those after it.
+    """
+
+    def __init__(self, pieces: int) -> None:
+        self.pieces = pieces
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """Hold the next piece to its share."""
+        share = max(seconds_left() / max(self.pieces, 1), _LEAST) if _moment.get() < math.inf else None
+        self.pieces -= 1
+        with time_limit(share):
+            yield
 
 
 def require_time(doing: str, seconds: float = 0.0) -> None:

@@ -51,6 +51,7 @@ from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
 from steinkit.runtime.compilation import announced_compilation
+from steinkit.runtime.deadlines import require_time, within_time
 from steinkit.runtime.threads import thread_count
 from steinkit.sample import DistinctSample, Floats, Integers, Sample
 from steinkit.target import Seed, Target
@@ -120,6 +121,7 @@ class KernelSteinTest:
 
 
 @cautious
+@within_time
 def kernel_stein_test(
     draws: DrawsLike,
     target: Target | None = None,
@@ -132,6 +134,7 @@ def kernel_stein_test(
     flip_probability: float | None = None,
     n_bootstrap: int = 1000,
     rng: Seed = 0,
+    max_seconds: float | None = None,
     n_jobs: int = 1,
 ) -> KernelSteinTest:
     """Test whether draws come from the target, in whatever way they depend on their predecessors.
@@ -166,6 +169,8 @@ def kernel_stein_test(
         Replicates. Replicate b is the same however many are asked for.
     rng : int, numpy.random.Generator or None
         Seed.
+    max_seconds : float, optional
+        Time, from the call on, after which to give up.
     n_jobs : int
         Threads; -1 for all processors. The result does not depend on it.
 
@@ -180,6 +185,8 @@ def kernel_stein_test(
     InputError
         If sample, scores, bounds and operator do not fit together, the draws carry unequal weights or are all the same
         point, or the numbers overflow.
+    TimeLimitError
+        If `max_seconds` pass first.
     """
     _require_settings(flip_probability, n_bootstrap)
     threads = thread_count(n_jobs)
@@ -329,6 +336,7 @@ def _sign_sums(
     sums = np.empty((n_bootstrap, n_points), dtype=np.float32)  # whole numbers: exact
     for first in range(0, n_bootstrap, _REPLICATES):
         last = min(first + _REPLICATES, n_bootstrap)
+        require_time("signs were drawn")
         flipped = rng.random((last - first, len(whole))) < flips
         signs = 1.0 - 2.0 * np.logical_xor.accumulate(flipped, axis=1).astype(np.float32)
         sums[first:last] = np.add.reduceat(signs[:, grouped], starts, axis=1)

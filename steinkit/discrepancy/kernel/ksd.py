@@ -36,6 +36,7 @@ from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
 from steinkit.runtime.compilation import announced_compilation
+from steinkit.runtime.deadlines import within_time
 from steinkit.runtime.threads import thread_count
 from steinkit.sample import DistinctSample, Floats, Sample
 from steinkit.target import Target, require_inside
@@ -176,6 +177,7 @@ class KernelSteinDiscrepancy(Displayed):
 
 
 @cautious
+@within_time
 def kernel_stein_discrepancy(
     draws: DrawsLike,
     target: Target | None = None,
@@ -188,6 +190,7 @@ def kernel_stein_discrepancy(
     operator: RiemannianLangevin | None = None,
     statistic: Literal["v", "u"] = "v",
     squared: bool = False,
+    max_seconds: float | None = None,
     n_jobs: int = 1,
 ) -> KernelSteinDiscrepancy:
     """Measure how far a sample is from its target with a Stein kernel: closed form, time O(n^2 d), memory O(n d).
@@ -220,6 +223,8 @@ def kernel_stein_discrepancy(
     statistic : {"v", "u"}
     squared : bool
         Give the squared discrepancy. A U-statistic can be negative, so it is given squared only.
+    max_seconds : float, optional
+        Time, from the call on, after which to give up.
     n_jobs : int
         Threads; -1 for all processors. The result does not depend on it.
 
@@ -234,6 +239,8 @@ def kernel_stein_discrepancy(
     InputError
         If sample, scores, weights, bounds and operator do not fit together, the numbers overflow, or a U-statistic is
         asked of one draw.
+    TimeLimitError
+        If `max_seconds` pass first.
 
     References
     ----------

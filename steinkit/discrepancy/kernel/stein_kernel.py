@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from threading import Event
 
 import numpy as np
 
@@ -28,11 +27,13 @@ from steinkit.discrepancy.preparation import Prepared
 from steinkit.discrepancy.units import Units
 from steinkit.errors import UsageError
 from steinkit.runtime.compilation import announced_compilation
+from steinkit.runtime.deadlines import stop_signal
 from steinkit.runtime.threads import interruptible
 from steinkit.sample import Floats, Integers
 
 _STRIPES = 16  # fixed, so that sums are added in the same order whatever the number of threads
 _ROWS_A_CALL = 64
+_TERMS_A_CALL = 20_000_000  # of coordinates, a tenth of a second's work
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +98,8 @@ class SteinKernel:
         sums = np.zeros((stripes, n))
         _, add_rows = row_kernels(self.base.radial)
         form = self.base.parameters(), self.points, self.drift, self.covariance, weights
-        reach = _ROWS_A_CALL * stripes
+        rows_a_call = min(_ROWS_A_CALL, max(1, _TERMS_A_CALL // max(1, self.points.size)))
+        reach = rows_a_call * stripes
 
         def fill(stripe: int) -> Iterator[None]:
             for first in range(stripe, n, reach):
@@ -109,24 +111,30 @@ class SteinKernel:
 
 
 def run_pieces(steps: Callable[[int], Iterator[None]], pieces: int = 1, threads: int = 1) -> None:
-    """Do the steps of the pieces 0, 1, ... of compiled work, in threads; control-C ends it between two steps."""
-    interrupted = Event()
+    """Do the steps of the pieces 0, 1, ... of compiled work, in threads; control-C ends it between two steps.
 
-    def run(piece: int) -> None:
+    Raises
+    ------
+    TimeLimitError
+        If the deadline passes before all are done.
+    """
+
+    def run(piece: int) -> bool:
         progress = steps(piece)
-        while not interrupted.is_set() and next(progress, True) is None:
-            pass
+        while not stop.is_set():
+            if next(progress, True) is not None:
+                return True
+        return False
 
-    def work() -> None:
+    def work() -> bool:
         if threads == 1:
-            for piece in range(pieces):
-                run(piece)
-            return
+            return all(run(piece) for piece in range(pieces))
         with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(run, range(pieces)))
+            return all(list(pool.map(run, range(pieces))))
 
-    with announced_compilation():
-        interruptible(work, interrupted)
+    with announced_compilation(), stop_signal() as stop:
+        if not interruptible(work, stop):
+            stop.require("pairs of draws were gone through")
 
 
 def stein_kernel_for(base: BaseKernel, prepared: Prepared, operator: RiemannianLangevin | None = None) -> SteinKernel:

@@ -20,6 +20,7 @@ from steinkit.discrepancy.moments.features import GROUPS, OVERFLOW, Feature, Kin
 from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import InputError, cautious, reservations
+from steinkit.runtime.deadlines import require_time, within_time
 from steinkit.sample import Floats, Integers
 from steinkit.target import Target
 
@@ -143,6 +144,7 @@ class MomentSteinDiscrepancy(Displayed):
 
 
 @cautious
+@within_time
 def moment_stein_discrepancy(
     draws: DrawsLike,
     target: Target | None = None,
@@ -152,6 +154,7 @@ def moment_stein_discrepancy(
     bounds: ArrayLike | None = None,
     units: UnitsLike = "own",
     by_chain: bool = False,
+    max_seconds: float | None = None,
 ) -> MomentSteinDiscrepancy:
     """Test location, spread and dependence of a sample against its target, without any draws to compare with.
 
@@ -177,6 +180,8 @@ def moment_stein_discrepancy(
         values are to be compared.
     by_chain : bool
         Judge each of several chains by itself as well.
+    max_seconds : float, optional
+        Time, from the call on, after which to give up.
 
     Returns
     -------
@@ -186,6 +191,8 @@ def moment_stein_discrepancy(
     ------
     UsageError, InputError
         As `graph_stein_discrepancy` does; or if there are fewer than eight draws, or a coordinate never changes.
+    TimeLimitError
+        If `max_seconds` pass first.
 
     Notes
     -----
@@ -306,6 +313,7 @@ def _statistics(moments: Moments, draws: Draws) -> tuple[Floats, Floats, Floats,
     n = len(draws.shares)
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
         for values in moments.feature_values():
+            require_time("moments were taken")
             centre = values @ draws.shares
             values -= centre[:, None]
             rounding = _ROUNDING * np.abs(centre)

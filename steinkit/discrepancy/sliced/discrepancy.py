@@ -17,6 +17,7 @@ from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.sliced.slices import Slice, solve_slice
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import Caution, UsageError, cautious, reservations
+from steinkit.runtime.deadlines import within_time
 from steinkit.sample import DistinctSample, Floats
 from steinkit.target import Target
 
@@ -105,6 +106,7 @@ class SlicedSteinDiscrepancy(Bracketed):
 
 
 @cautious
+@within_time
 def sliced_stein_discrepancy(
     draws: DrawsLike,
     target: Target | None = None,
@@ -116,6 +118,7 @@ def sliced_stein_discrepancy(
     units: UnitsLike = "own",
     stein_factors: tuple[float, float, float] = (1.0, 1.0, 1.0),
     tolerance: float = _TOLERANCE,
+    max_seconds: float | None = None,
 ) -> SlicedSteinDiscrepancy:
     """Measure how far a sample is from its target by functions of one variable at a time, with proof, in any dimension.
 
@@ -143,6 +146,8 @@ def sliced_stein_discrepancy(
         Bounds (c1, c2, c3) on phi, phi' and the Lipschitz constant of phi'.
     tolerance : float
         Widest relative bracket accepted of every direction.
+    max_seconds : float, optional
+        Time, from the call on, after which to give up.
 
     Returns
     -------

@@ -27,6 +27,7 @@ from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.sliced.slices import solve_slice
 from steinkit.discrepancy.units import Units
 from steinkit.errors import cautious, reservations
+from steinkit.runtime.deadlines import within_time
 from steinkit.sample import Floats, Integers
 from steinkit.target import Target
 
@@ -68,6 +69,7 @@ class SlicedSteinTest:
 
 
 @cautious
+@within_time
 def sliced_stein_test(
     draws: DrawsLike,
     target: Target | None = None,
@@ -75,6 +77,7 @@ def sliced_stein_test(
     scores: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     bounds: ArrayLike | None = None,
+    max_seconds: float | None = None,
 ) -> SlicedSteinTest:
     """Test whether draws come from their target by univariate Stein functions learnt on half of them.
 
@@ -89,6 +92,8 @@ def sliced_stein_test(
         Autocorrelation is then not corrected for, and a warning says so.
     bounds : array_like, shape (d, 2) or (2,), optional
         Bounds of the support; the target's own if not given. Bounded coordinates are in no principal axis.
+    max_seconds : float, optional
+        Time, from the call on, after which to give up.
 
     Returns
     -------

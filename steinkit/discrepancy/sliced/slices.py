@@ -19,6 +19,7 @@ import numpy as np
 from steinkit.discrepancy.bracket import Bracketed
 from steinkit.discrepancy.graph.discrepancy import graph_stein_discrepancy
 from steinkit.discrepancy.graph.programs.matrix_form import UNIT_ROUNDOFF
+from steinkit.runtime.deadlines import require_time
 from steinkit.sample import Floats
 
 _APART = 1e-100  # of standard units, below which the coefficients of a spline overflow
@@ -100,6 +101,7 @@ def solve_slice(
     stein_factors : tuple of three floats
     tolerance : float
     """
+    require_time("slices were solved")
     u, inverse = np.unique(points @ direction, return_inverse=True)
     mass = np.bincount(inverse, weights=weights, minlength=len(u))
     pull = np.bincount(inverse, weights=weights * (scores @ _conjugate(direction)), minlength=len(u)) / mass

@@ -23,7 +23,9 @@ import math
 import numpy as np
 
 from steinkit.discrepancy.wasserstein.mass import LONG_EPS, LongFloats, masses
-from steinkit.errors import InputError, UsageError
+from steinkit.errors import InputError, TimeLimitError, UsageError
+from steinkit.runtime.deadlines import deadline, require_time, seconds_left
+from steinkit.runtime.threads import awaited
 from steinkit.sample import Floats, Sample
 
 _EPS = 2.0**-52
@@ -153,7 +155,10 @@ def _assignment(costs: Floats) -> tuple[float, float]:
     from scipy.optimize import linear_sum_assignment
 
     n = len(costs)
-    costs = costs[:, linear_sum_assignment(costs)[1]]  # the best is the diagonal now
+    matched = awaited(lambda: linear_sum_assignment(costs), seconds_left())
+    if matched is None:
+        raise TimeLimitError("draws were assigned to each other")
+    costs = costs[:, matched[1]]  # the best is the diagonal now
     own = costs.diagonal().copy()
     upper = math.nextafter(math.nextafter(math.fsum(own), math.inf) / n, math.inf)
     shares, g = np.full(n, 1.0 / n), own - own.max()
@@ -166,7 +171,7 @@ def _assignment(costs: Floats) -> tuple[float, float]:
         settled = (before - g).max() <= _EPS
         if settled or sweep % _SWEEPS == 0:
             lower = max(lower, _priced(costs, shares, shares, g))
-        if settled or upper - lower <= _CLOSE * max(upper, _CLOSE):
+        if settled or upper - lower <= _CLOSE * max(upper, _CLOSE) or seconds_left() == 0.0:
             break
     return lower, upper
 
@@ -184,7 +189,9 @@ def _transport(costs: Floats, p: LongFloats, q: LongFloats, error: float) -> tup
         [sparse.kron(sparse.eye_array(n), np.ones((1, m))), sparse.kron(np.ones((1, n)), sparse.eye_array(m))]
     )
     sums = np.concatenate([p, q]).astype(np.float64)
-    solved = linprog(costs.ravel(), A_eq=sparse.csr_array(rows), b_eq=sums)  # type: ignore[call-overload]
+    require_time("the transport was planned")
+    limit = {"time_limit": seconds_left()} if deadline() < math.inf else {}
+    solved = linprog(costs.ravel(), A_eq=sparse.csr_array(rows), b_eq=sums, options=limit)  # type: ignore[call-overload]
     plan, g = np.outer(p, q).astype(np.float64), np.zeros(m)
     if solved.x is not None:
         plan, f = np.maximum(solved.x.reshape(n, m), 0.0), solved.eqlin.marginals[:n]

@@ -25,6 +25,7 @@ from steinkit.discrepancy.preparation import require_names
 from steinkit.discrepancy.tolerance import accepted
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import InputError, UsageError, cautious, reservations
+from steinkit.runtime.deadlines import within_time
 from steinkit.sample import DistinctSample, Sample
 from steinkit.target import Target
 
@@ -77,6 +78,7 @@ class WassersteinDistance(Bracketed):
 
 
 @cautious
+@within_time
 def wasserstein_distance(
     draws: DrawsLike,
     target_or_draws: Target | DrawsLike,
@@ -85,6 +87,7 @@ def wasserstein_distance(
     other_weights: ArrayLike | None = None,
     units: UnitsLike = "raw",
     tolerance: float | None = None,
+    max_seconds: float | None = None,
 ) -> WassersteinDistance:
     """Measure the Wasserstein distance W_1, with a bracket, from a sample to a target or to another sample.
 
@@ -101,6 +104,8 @@ def wasserstein_distance(
         for each coordinate, as an array or by name, {"scale": {...}}. In one dimension it divides the distance.
     tolerance : float, optional
         Widest relative bracket (upper - lower)/upper accepted; 1e-6, or 1e-3 for a target without `tail_integrals`.
+    max_seconds : float, optional
+        Time, from the call on, after which to give up. A cdf under way is not cut short.
 
     Returns
     -------
@@ -113,7 +118,7 @@ def wasserstein_distance(
     InputError
         If the samples do not fit together, the cdf is none, or the distance is infinite as the target has no mean.
     SolverError
-        If the answer could not be bracketed to within 10 %.
+        If the answer could not be bracketed to within 10 %; `TimeLimitError` if `max_seconds` pass first.
 
     Warns
     -----

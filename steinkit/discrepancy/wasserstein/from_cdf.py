@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.errors import InputError
+from steinkit.runtime.deadlines import require_time
 from steinkit.sample import Floats
 from steinkit.target import Target
 
@@ -123,6 +124,7 @@ def distance_by_integrals(steps: Steps, target: Target) -> tuple[float, float]:
     crossed = (pieces.cdf_a < pieces.level) & (pieces.cdf_b > pieces.level)
     turning = pieces[crossed]
     for _ in range(_HALVINGS):
+        require_time("the cdf was evaluated")
         left, right = turning.halves(target)
         below = left.cdf_b < turning.level
         turning = left.replaced(below, right)
@@ -144,6 +146,7 @@ def distance_by_halving(steps: Steps, target: Target, tolerance: float) -> tuple
         outside, rest = _outside(steps.points, target, side)
         pieces, missing = pieces.joined(outside), missing + rest
     while True:
+        require_time("the cdf was evaluated")
         lower, upper = pieces.bracket()
         least, most = float(lower.sum()), float(upper.sum())
         if most - least <= tolerance * most or len(pieces.a) > _MOST_PIECES:

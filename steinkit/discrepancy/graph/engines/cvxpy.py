@@ -43,7 +43,7 @@ def engine(solver: str) -> Solve:
         programs = [program.coordinate(j) for j in asked_for(program, coordinates)]
         with warnings.catch_warnings():  # in this thread only: the filters are the whole process's
             warnings.simplefilter("ignore")  # "may be inaccurate": the certificate says by how much
-            return each_coordinate(lambda one, _: _in_time(one, settings, name, label), programs, settings)
+            return each_coordinate(lambda one, _: solve_coordinate(one, settings, name, label), programs, settings)
 
     return solve
 
@@ -62,19 +62,13 @@ def linear_solvers() -> list[str]:
     return sorted(usable)
 
 
-def _in_time(program: CoordinateProgram, settings: Settings, solver: str, label: str) -> Candidate:
-    """Solve a coordinate, but do not wait for a solver that does not keep to its time limit."""
+def solve_coordinate(program: CoordinateProgram, settings: Settings, solver: str, label: str = "cvxpy") -> Candidate:
+    """State max b'y, |A y| <= r, |y| <= u and solve it; multipliers of the rows come from CVXPY's dual values.
+
+    A solver that does not keep to its time limit is not waited for.
+    """
     if not settings.has_time(_SETUP_SECONDS * program.matrix.nnz):
         return unsolved(program, label)
-    patience = settings.seconds_left + _GRACE if np.isfinite(settings.deadline) else np.inf
-    solved = awaited(lambda: solve_coordinate(program, settings, solver, label), patience)
-    if solved is None:
-        return replace(unsolved(program, label), notes=(f"{solver} did not keep to its time limit",))
-    return solved
-
-
-def solve_coordinate(program: CoordinateProgram, settings: Settings, solver: str, label: str = "cvxpy") -> Candidate:
-    """State max b'y, |A y| <= r, |y| <= u and solve it; multipliers of the rows come from CVXPY's dual values."""
     m, n = program.matrix.shape
     y = cp.Variable(n)
     box = [y <= program.box, y >= -program.box]
@@ -85,7 +79,12 @@ def solve_coordinate(program: CoordinateProgram, settings: Settings, solver: str
         options[_TIME_LIMITS[solver]] = max(settings.seconds_left, 1e-3)
     notes: tuple[str, ...] = ()
     try:
-        problem.solve(solver=solver, **options)
+        data, chain, inverse = problem.get_problem_data(solver, solver_opts=options)
+        patience = settings.seconds_left + _GRACE if options else np.inf
+        solution = awaited(lambda: chain.solve_via_data(problem, data, solver_opts=options), patience)
+        if solution is None:
+            return replace(unsolved(program, label), notes=(f"{solver} did not keep to its time limit",))
+        problem.unpack_results(solution, chain, inverse)
     except (cp.SolverError, ValueError) as error:  # CVXPY raises the latter where a solver has no solution to unpack
         notes = (f"{solver} failed: {str(error).strip().splitlines()[0]:.100}",)
     if problem.status not in _USABLE or y.value is None:

@@ -131,6 +131,7 @@ class SteinProgram:
     @cached_property
     def edge_rows(self) -> tuple[sparse.csr_array, Floats]:
         """Matrix A and radii r of the edges' rows, shared by all coordinates."""
+        require_time("the programs were written down")
         c = self.factors
         i, k = self.graph.edges.T
         step = self.points[i] - self.points[k]

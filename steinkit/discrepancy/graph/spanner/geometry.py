@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike
 
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.errors import InputError, UsageError
+from steinkit.runtime.deadlines import require_time
 from steinkit.sample import Floats, Integers
 
 if TYPE_CHECKING:
@@ -152,7 +153,10 @@ def join_all_pairs(points: Floats) -> Graph:
             "use greedy_spanner, which needs a few edges a point"
         )
     edges = np.column_stack(np.triu_indices(n, k=1))
-    return Graph(n, edges, edge_lengths(points, edges))
+    require_time("all pairs were joined")
+    lengths = edge_lengths(points, edges)
+    require_time("all pairs were joined")
+    return Graph(n, edges, lengths)
 
 
 def edge_lengths(points: Floats, edges: Integers) -> Floats:

@@ -10,7 +10,7 @@ from support.adversaries import FAMILIES
 from support.exact_optimum import solved
 from support.exact_programs import clustered_program, exact_program, line_program
 from support.judge import answered, claims
-from support.ordeal import make
+from support.ordeal import ALL, make, put
 
 
 def dense(program):
@@ -43,6 +43,15 @@ def test_a_solvers_answer_encloses_the_exact_optimum(family):
         least, most = answered(claim.program)
         assert least <= solved(claim.program).value <= most
         assert most - least < Fraction(1, 1000) * most
+
+
+@pytest.mark.parametrize("family", [name for name in ALL if name != "subnormal"])
+def test_brackets_hold(family):
+    """What is certified and what is refused; anything else is a fault. The benchmark `torture.py` puts many more."""
+    seeds = range(10) if family in FAMILIES else range(4)
+    found = {seed: put(make(family, seed), family, seed) for seed in seeds}
+    assert not {seed: each.why for seed, each in found.items() if each.verdict not in ("certified", "refused")}
+    assert any(each.verdict == "certified" for each in found.values())
 
 
 @pytest.mark.parametrize("family", sorted(FAMILIES))

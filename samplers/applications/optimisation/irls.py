@@ -5,10 +5,13 @@ theta_t (see `losses`). Far from the solution a rough step will do. So the step 
 replacement, is taken if the probability that it points more than 90 degrees away from d_N is small:
 
     repeat    A_n, g_n <- normal equations at theta_t of the n data;   d_n = A_n^-1 g_n
-              if n = N or delta(d_n) < epsilon:  theta_{t+1} = theta_t + d_n;  next t
+              if n = N or delta(d_n) < epsilon:  theta_{t+1} = theta_t + s d_n;  next t
               n <- min(N, max(n + first batch, growth n))
 
-At n = N the step is that of IRLS on all the data.
+At n = N the step is that of IRLS on all the data. The share s is 1, or for a logistic regression less where the loss of
+the n data would rise (see `losses`). Nor is a step taken that leads to where a hyperplane separates the classes of the
+n data, as the first few data often can be: they know its direction at best, and the coefficients would run away. Such a
+batch grows.
 
 In the paper each iteration begins anew, with a small batch of other data. Then theta_t carries the noise of the last
 batch, which is as long as that of the next. In six dimensions and more the step that mends the one and brings in the
@@ -143,12 +146,13 @@ def sequential_irls(
         If an option is out of range.
     InputError
         If values are not finite, shapes disagree, the columns of X are linearly dependent, or a hyperplane through the
-        origin separates the classes of a logistic regression, whose coefficients then grow without bound.
+        origin separates the classes of a logistic regression, whose coefficients then grow without bound; or if the
+        steps, when no more may be taken, have led to a larger loss than that of the start.
 
     Notes
     -----
-    IRLS for logistic regression is Newton's method with full steps: from a start far from the minimum it may diverge,
-    which a warning then says.
+    IRLS for logistic regression is Newton's method. Steps that would let the loss of their data rise are halved until
+    it falls, so that on all the data it converges from any start.
 
     Directions are judged by the scalar product of coefficients, which depends on the units of the columns of X:
     standardise them.
@@ -181,14 +185,16 @@ def sequential_irls(
         while True:
             run.read(system, theta, *batches.take(system.seen, n))
             if n == N:
-                found = run.full_step(system)
+                found = run.full_step(system, theta)
                 break
             solution = system.solve()
             if solution is not None and not system.separated:
                 delta = wrong_direction_probability(solution[0], system.covariance(*solution), debias=debias)
                 if delta < epsilon:
-                    found = _Step(solution[0], n, delta)
-                    break
+                    advance = run.loss.advance(theta, solution[0], *batches.take(0, n))
+                    if not advance.separated:
+                        found = _Step(solution[0], n, delta, advance.share)
+                        break
             n = min(N, max(n + first, math.ceil(growth * n)))
         begin = first if carry == "nothing" else n
         return found
@@ -228,18 +234,23 @@ def batch_irls(
     def step(theta: Floats) -> _Step:
         system = NormalEquations(*run.X.shape, keep_rows=False)
         run.read(system, theta, run.X, run.loss.responses)
-        return run.full_step(system)
+        return run.full_step(system, theta)
 
     return run.iterate(step)
 
 
 @dataclass(frozen=True)
 class _Step:
-    """A step, the number of data it was computed from, and its delta."""
+    """A step, the number of data it was computed from, its delta, and the share of it that is taken."""
 
     step: Floats
     seen: int
     wrong_direction: float
+    share: float
+
+    @property
+    def taken(self) -> Floats:
+        return self.share * self.step
 
 
 class _Run:
@@ -270,7 +281,7 @@ class _Run:
             block = slice(first, first + _BLOCK)
             system.add(self.loss.working_rows(theta, X[block], y[block]))
 
-    def full_step(self, system: NormalEquations) -> _Step:
+    def full_step(self, system: NormalEquations, theta: Floats) -> _Step:
         """Step of all the data."""
         if system.separated:
             raise InputError(
@@ -281,7 +292,8 @@ class _Run:
         solution = system.solve()
         if solution is None:
             raise system.dependence()
-        return _Step(solution[0], system.seen, 0.0)
+        share = self.loss.advance(theta, solution[0], self.X, self.loss.responses).share
+        return _Step(solution[0], system.seen, 0.0, share)
 
     def iterate(self, step: Callable[[Floats], _Step]) -> IRLSResult:
         """Take steps until one on all the data is short, or no more may be taken."""
@@ -292,12 +304,13 @@ class _Run:
         seconds: list[float] = []
         while not converged and len(path) < self.max_iterations and read < self.max_passes * N:
             found = step(theta)
-            theta = theta + found.step
+            theta = theta + found.taken
             read += found.seen
             converged = found.seen == N and _length(found.step) <= self.tolerance * _length(theta)
             path.append(theta)
             steps.append(found)
             seconds.append(time.perf_counter() - began)
+        warnings = () if converged else (self._not_converged(steps[-1], theta),)
         return IRLSResult(
             coefficients=theta,
             path=np.array(path),
@@ -306,20 +319,22 @@ class _Run:
             data_passes=np.cumsum([found.seen for found in steps]) / N,
             seconds=np.array(seconds),
             converged=converged,
-            warnings=() if converged else (self._not_converged(steps[-1], theta),),
+            warnings=warnings,
         )
 
     def _not_converged(self, last: _Step, theta: Floats) -> str:
+        """Say so; or refuse to give an answer that is worse than the start."""
         at_start, at_end = (self.loss.mean(point, self.X, self.loss.responses) for point in (self.start, theta))
-        remedy = (
-            f"the mean loss rose from {at_start:.3g} to {at_end:.3g}: from a start far from the minimum IRLS may "
-            "diverge; start nearer to it, at zeros for example"
-            if at_end > at_start
-            else "allow more iterations or passes, or a larger tolerance"
-        )
+        if not at_end <= at_start:
+            raise InputError(
+                f"the steps of small batches led astray: the mean loss rose from {at_start:.3g} at the start to "
+                f"{at_end:.3g} after {last.seen} of {len(self.X)} data in the last step; give a batch_size several "
+                'times as large, with carry="data" and more max_iterations or max_passes, or use batch_irls, which '
+                "never lets it rise"
+            )
         return (
             f"not converged: the last step, on {last.seen} of {len(self.X)} data, was {_length(last.step):.1e} long, "
-            f"the coefficients are {_length(theta):.1e}; {remedy}"
+            f"the coefficients are {_length(theta):.1e}; allow more iterations or passes, or a larger tolerance"
         )
 
 

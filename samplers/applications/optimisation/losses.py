@@ -12,8 +12,18 @@ have the same rows a_i and the working residuals rho_i = b_i - a_i'theta:
 Without the floor c a datum that is fitted exactly would weigh infinitely much; with it IRLS minimises Huber's function,
 quadratic for |r_i| < c and |r_i| otherwise, up to constants.
 
+Steps of least absolute deviations never let the loss rise: each minimises a function that lies above it and touches it.
+Those of logistic regression are Newton's, and go far too far where the p_i are near 0 and 1. So a share s = 1, 1/2,
+1/4, ... of a step d is taken, the first for which the loss of the data that d was made of, f(s) at theta + s d, has
+
+    f(s) <= f(0) - 1e-4 s |f'(0)|,    or  s max_i |x_i'd| <= 1,  which implies it:
+
+along d the third derivative is at most max_i |x_i'd| times the second, so that f falls by .28 s |f'(0)| at the least
+(Bach 2010, proposition 1).
+
 References
 ----------
+F. Bach (2010), "Self-concordant analysis for logistic regression".
 A. Korattikara, Y. Chen and M. Welling (2016), "Sequential tests for large-scale learning", sections 4.1.1 and 4.1.2.
 """
 
@@ -30,6 +40,8 @@ from steinkit.sample import Floats
 
 # p (1 - p) below which a datum of a logistic regression is given this weight: its working residual stays finite.
 _LEAST_VARIANCE = 1e-8
+# Least fall of the loss, as a share of what its slope promises.
+_SUFFICIENT_FALL = 1e-4
 # Distance from the hyperplane between the classes, relative to the farthest datum's, that counts as none.
 _ROUNDING = 1e-12
 
@@ -53,6 +65,22 @@ class WorkingRows(NamedTuple):
     separated: bool
 
 
+class Advance(NamedTuple):
+    """Where a step leads.
+
+    Attributes
+    ----------
+    share : float
+        How much of the step may be taken, in (0, 1].
+    separated : bool
+        Whether the coefficients there put every datum of the batch on the side of its class, or on the hyperplane
+        between: nothing in such a batch says how long they should be.
+    """
+
+    share: float
+    separated: bool
+
+
 @dataclass(frozen=True)
 class Loss:
     """A loss, for the responses it was made for.
@@ -65,11 +93,14 @@ class Loss:
         Rows at theta of a batch of features and responses.
     mean : callable, (D,), (n, D), (n,) -> float
         Mean of the loss over a batch.
+    advance : callable, (D,), (D,), (n, D), (n,) -> Advance
+        How far to go from theta along a step that was made of this batch.
     """
 
     responses: Floats
     working_rows: Callable[[Floats, Floats, Floats], WorkingRows]
     mean: Callable[[Floats, Floats, Floats], float]
+    advance: Callable[[Floats, Floats, Floats, Floats], Advance]
 
 
 def loss_named(name: str, responses: Floats, smallest_residual: float) -> Loss:
@@ -93,7 +124,7 @@ def loss_named(name: str, responses: Floats, smallest_residual: float) -> Loss:
     if name == "lad":
         return _least_absolute_deviations(responses, smallest_residual)
     if name == "logistic":
-        return Loss(_as_classes(responses), _logistic_rows, _mean_log_loss)
+        return Loss(_as_classes(responses), _logistic_rows, _mean_log_loss, _advance_logistic)
     raise UsageError(
         f'loss must be "lad" or "logistic"; received {name!r}{did_you_mean(str(name), ["lad", "logistic"])}'
     )
@@ -113,7 +144,7 @@ def _least_absolute_deviations(responses: Floats, smallest_residual: float) -> L
     def mean(theta: Floats, X: Floats, y: Floats) -> float:
         return float(np.abs(y - X @ theta).mean())
 
-    return Loss(responses, working_rows, mean)
+    return Loss(responses, working_rows, mean, lambda theta, step, X, y: Advance(1.0, False))
 
 
 def _as_classes(responses: Floats) -> Floats:
@@ -130,13 +161,39 @@ def _logistic_rows(theta: Floats, X: Floats, y: Floats) -> WorkingRows:
     eta = X @ theta
     p = expit(eta)
     w = np.sqrt(np.maximum(p * expit(-eta), _LEAST_VARIANCE))
-    margins = np.where(y > 0.0, eta, -eta)
-    separated = bool(theta.any() and (margins >= -_ROUNDING * np.abs(margins).max()).all())
-    return WorkingRows(X * w[:, None], (y - p) / w, separated)
+    return WorkingRows(X * w[:, None], (y - p) / w, _separates(theta, _margins(eta, y)))
 
 
 def _mean_log_loss(theta: Floats, X: Floats, y: Floats) -> float:
+    return _mean_loss_of(_margins(X @ theta, y))
+
+
+def _advance_logistic(theta: Floats, step: Floats, X: Floats, y: Floats) -> Advance:
+    from scipy.special import expit
+
+    margins, change = _margins(X @ theta, y), _margins(X @ step, y)
+    share, largest = 1.0, float(np.abs(change).max())
+    if largest > 1.0:
+        before, slope = _mean_loss_of(margins), float((change * expit(-margins)).mean())
+        while (
+            share * largest > 1.0
+            and _mean_loss_of(margins + share * change) > before - _SUFFICIENT_FALL * share * slope
+        ):
+            share *= 0.5
+    return Advance(share, _separates(theta + share * step, margins + share * change))
+
+
+def _margins(eta: Floats, y: Floats) -> Floats:
+    """x_i'theta, positive on the side of the datum's class."""
+    return np.where(y > 0.0, eta, -eta)
+
+
+def _separates(theta: Floats, margins: Floats) -> bool:
+    """Whether theta, with these margins, leaves no datum on the wrong side."""
+    return bool(theta.any() and (margins >= -_ROUNDING * np.abs(margins).max()).all())
+
+
+def _mean_loss_of(margins: Floats) -> float:
     from scipy.special import log_expit
 
-    eta = X @ theta
-    return float(-log_expit(np.where(y > 0.0, eta, -eta)).mean())
+    return float(-log_expit(margins).mean())

@@ -18,7 +18,8 @@ SPACE_ENGINES = ("auto", "block", "first_order", "highs", "cvxpy")
 class Instance:
     """A call of a discrepancy: the measure, the sample, and the settings that decide its value and its engine.
 
-    For a Wasserstein distance `other` is the other sample; without one the target is uniform between the bounds.
+    For a Wasserstein distance `other` is the other sample; without one the target is uniform between the bounds. With
+    `tails` the operator is that of the covariance 1 + |x|^2 / tails on the diagonal and .3 elsewhere.
     """
 
     family: str
@@ -33,6 +34,7 @@ class Instance:
     engine: str = "auto"
     directions: np.ndarray | None = None
     other: np.ndarray | None = None
+    tails: float = 0.0
 
     @property
     def dim(self):
@@ -61,7 +63,12 @@ class Instance:
         if self.measure == "classical":
             return sk.classical_stein_discrepancy(self.points, **given)
         return sk.graph_stein_discrepancy(
-            self.points, **given, dilation=self.dilation, graph=self.graph, engine=self.engine
+            self.points,
+            **given,
+            dilation=self.dilation,
+            graph=self.graph,
+            engine=self.engine,
+            operator=operator(self.tails, self.dim) if self.tails else None,
         )
 
     def as_json(self):
@@ -77,6 +84,15 @@ class Instance:
         for name in ("points", "scores", "weights", "bounds", "directions", "other"):
             values[name] = None if values[name] is None else np.array(values[name], dtype=np.float64)
         return cls(**values | {"factors": tuple(values["factors"])})
+
+
+def operator(tails, dim):
+    """A diffusion that moves faster in the tails."""
+
+    def covariance(x):
+        return (1.0 + (x**2).sum(axis=1) / tails)[:, None, None] * np.eye(dim) + 0.3 * (1.0 - np.eye(dim))
+
+    return sk.RiemannianLangevin(covariance, lambda x: 2.0 * x / tails)
 
 
 def _size(rng, dim):
@@ -281,6 +297,17 @@ def wide(rng):
     return Instance("wide", points, scores, factors=_factors(rng))
 
 
+def diffusion(rng):
+    """A Riemannian Langevin operator, with points in the tails and clusters."""
+    dim = _dim(rng)
+    n = _size(rng, dim)
+    points = rng.standard_normal((n, dim)) * rng.choice([0.1, 1.0, 30.0])
+    points[-1] = points[0] + 10.0 ** rng.uniform(-11, 0) * rng.standard_normal(dim)
+    scores = rng.standard_normal((n, dim)) * rng.choice([0.1, 1.0, 1e6])
+    tails, factors = float(rng.choice([1.0, 3.0, 100.0])), _factors(rng)
+    return Instance("diffusion", points, scores, weights=rng.random(n) + 0.01, factors=factors, tails=tails)
+
+
 def sliced(rng):
     """Slices along coordinates and other directions; some draws with the same projections."""
     dim = int(rng.integers(1, 4))
@@ -317,6 +344,7 @@ FAMILIES = {
     "complete": complete,
     "weights": weighted,
     "wide": wide,
+    "diffusion": diffusion,
     "sliced": sliced,
 }
 """Small enough for an exact optimum."""

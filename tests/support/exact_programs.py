@@ -89,8 +89,13 @@ def exact_program(program, j, *, all_rows=False):
     lows = np.zeros(n) if program.weights_low is None else program.weights_low
     for i, (high, low) in enumerate(zip(program.weights, lows, strict=True)):
         weight = Fraction(high) + Fraction(low)
-        objective[gamma(i)] = weight * Fraction(program.scores[i, j])
-        objective[slope(i, j)] = weight
+        if program.coefficients is None:
+            objective[gamma(i)] = weight * Fraction(program.scores[i, j])
+            objective[slope(i, j)] = weight
+        else:
+            objective[gamma(i)] = weight * Fraction(program.coefficients.drift[i, j])
+            for k in range(dim):
+                objective[slope(i, k)] = weight * Fraction(program.coefficients.covariance[i, j, k])
     return ExactProgram(rows, box, objective)
 
 

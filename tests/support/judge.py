@@ -105,15 +105,19 @@ def claims(instance, result):
     """What a graph or a sliced result says: its coordinates' or directions' brackets."""
     if instance.measure == "sliced":
         return sliced_claims(instance, result)
-    return graph_claims(
-        instance, result.graph.edges, list(zip(result.coordinate_lower, result.coordinate_upper, strict=True))
-    )
+    brackets = list(zip(result.coordinate_lower, result.coordinate_upper, strict=True))
+    return graph_claims(instance, result.graph.edges, brackets, result.coefficients)
 
 
-def graph_claims(instance, edges, brackets):
-    """Those of coordinates, on a graph whose vertices are the distinct points in order of appearance."""
+def graph_claims(instance, edges, brackets, coefficients=None):
+    """Those of coordinates, on a graph whose vertices are the distinct points in order of appearance.
+
+    A diffusion operator is what it is at these points, in double precision.
+    """
     first, weights = distinct(instance)
-    problem = stated(instance, instance.points[first], instance.scores[first], weights, edges)
+    problem = stated(
+        instance, instance.points[first], instance.scores[first], weights, edges, coefficients=coefficients
+    )
     small = len(first) <= MOST_EXACT.get(instance.dim, 3)
     return [
         Claim(f"coordinate {j + 1}", exact_program(problem, j), float(lower), float(upper), small)
@@ -131,13 +135,14 @@ def graph_of(instance):
     return sk.greedy_spanner(points, instance.dilation).edges
 
 
-def stated(instance, points, scores, weights, edges, bounds=None):
+def stated(instance, points, scores, weights, edges, bounds=None, coefficients=None):
     """What `exact_program` reads."""
     limits = instance.bounds if bounds is None else bounds
     return SimpleNamespace(
         points=points, scores=scores, weights=weights, weights_low=None,
         graph=SimpleNamespace(edges=np.asarray(edges).reshape(-1, 2)),
         factors=SteinFactors.of(instance.factors), bounds=None if limits is None else np.atleast_2d(limits),
+        coefficients=coefficients,
     )  # fmt: skip
 
 

@@ -123,7 +123,7 @@ def claims_of(instance, answer):
         return WHOLE[instance.measure](instance, answer)
     if answer.result is not None:
         return claims(instance, answer.result)
-    if instance.measure == "graph" and instance.dim == 1:
+    if instance.measure == "graph" and instance.dim == 1 and not instance.tails:
         return graph_claims(instance, graph_of(instance), [(answer.lower, answer.upper)])
     return []
 

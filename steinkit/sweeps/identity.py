@@ -1,16 +1,14 @@
-"""What a record of a sweep says of its target and sampler, so that a later run knows whether it may be used again.
+"""What a record of a sweep says of its target, so that a later run knows whether it may be used again.
 
 A target is known by what it does and what it holds: its score and log density at a few fixed points, its bounds and
 names, the bytes of its data, and the text of the file that it comes from. A function cannot be told from another by
-its code alone, which may call other code; its values can.
+its code alone, which may call other code; its values can. Samplers are known by their code (`code_identity`).
 """
 
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
-import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from steinkit.errors import UsageError
 from steinkit.posterior import Posterior
-from steinkit.sample import Floats
+from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 
 if TYPE_CHECKING:
@@ -68,6 +66,12 @@ def target_fingerprint(target: Target, files: Sequence[Path] = ()) -> str:
     )
 
 
+def sample_digest(sample: Sample) -> str:
+    """Hash of the draws of a sample and of all that is known of them."""
+    columns = (sample.points, sample.weights, sample.scores, sample.cost, sample.chain, sample.draw)
+    return digest(list(sample.names), [None if column is None else array_digest(column) for column in columns])
+
+
 def operator_fingerprint(operator: RiemannianLangevin, target: Target) -> str:
     """Hash of a diffusion operator: its covariance coefficient and divergence where a target is looked at too."""
     points = _probe_points(target)
@@ -75,47 +79,6 @@ def operator_fingerprint(operator: RiemannianLangevin, target: Target) -> str:
         [_value_at(operator.covariance, point) for point in points],
         [_value_at(operator.divergence, point) for point in points],
     )
-
-
-def source_hash(function: Callable[..., Any]) -> str | None:
-    """Hash of a function's source and of the values it holds, or None where they cannot be told.
-
-    It holds what it takes from the function around it, and its defaults. The functions that it calls by global names
-    are not seen.
-    """
-    try:
-        return digest(_function_content(function, ()))
-    except (OSError, TypeError, ValueError):
-        return None
-
-
-def _function_content(function: Callable[..., Any], around: tuple[Callable[..., Any], ...]) -> list[Any]:
-    """Source and held values of a function; TypeError where it is no function of Python's, or holds something else."""
-    if not inspect.isfunction(function):
-        raise TypeError("only the source of a function says what it does")
-    if any(function is each for each in around):
-        return ["itself"]
-    held = inspect.getclosurevars(function).nonlocals
-    values = [sorted(held.items()), function.__defaults__, sorted((function.__kwdefaults__ or {}).items())]
-    source = textwrap.dedent(inspect.getsource(function))
-    return [source, _held_value(values, (*around, function))]
-
-
-def _held_value(value: Any, around: tuple[Callable[..., Any], ...]) -> Any:
-    """A value that a function holds, as JSON keeps it."""
-    if isinstance(value, list | tuple):
-        return [_held_value(each, around) for each in value]
-    if isinstance(value, dict):
-        return [_held_value(pair, around) for pair in value.items()]
-    if isinstance(value, np.ndarray) and value.dtype != object:
-        return array_digest(value)
-    if isinstance(value, Target):
-        return target_fingerprint(value)
-    if value is None or isinstance(value, bool | int | float | str | np.generic):
-        return repr(value)
-    if inspect.ismodule(value):
-        return value.__name__
-    return _function_content(value, around)
 
 
 def recordable(value: Any, what: str) -> Any:

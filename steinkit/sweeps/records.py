@@ -12,8 +12,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from steinkit.sample import Sample
-from steinkit.sweeps.identity import array_digest, digest
+from steinkit.sweeps.identity import digest
 
 Record = dict[str, Any]
 
@@ -90,9 +89,3 @@ def parse_records(data: bytes) -> tuple[dict[str, Record], list[tuple[int, bytes
         else:
             records[record["cell"]] = record
     return records, damaged
-
-
-def sample_digest(sample: Sample) -> str:
-    """Hash of the draws of a sample and of all that is known of them."""
-    columns = (sample.points, sample.weights, sample.scores, sample.cost, sample.chain, sample.draw)
-    return digest(list(sample.names), [None if column is None else array_digest(column) for column in columns])

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from steinkit.errors import UsageError, cautious, did_you_mean
+from steinkit.errors import Caution, UsageError, cautious, did_you_mean
 from steinkit.measures import default_measure, find_measure
 from steinkit.measures.registry import all_options, require_taken
 from steinkit.sweeps.backends import open_workers
@@ -105,7 +105,7 @@ def sweep(
         Show progress on standard error.
     label : str
         Words that join the fingerprint of every cell. Change them where something changed that steinkit cannot see,
-        such as a helper that a sampler of your own calls.
+        such as a file that a sampler of your own reads.
     **measure_settings
         Other settings of the measures, each read by at least one of them: units, bounds, operator, stein_factors,
         dilation, graph and engine of graph; units, bounds, operator, kernel, statistic and squared of ksd; and so on.
@@ -133,7 +133,10 @@ def sweep(
 
     A record is used again only if its fingerprint is that of a cell of this sweep. The fingerprint covers the setting,
     the seed, the measures and their settings, steinkit's version, and the target: its name and options, its data, and
-    its score and log density at a few fixed points.
+    its score and log density at a few fixed points. Of a sampler of your own it covers the source and the values that
+    it holds, and those of the functions, classes and constants that it takes from its module and from other modules of
+    yours, on and on; packages that are installed count by their versions. A constant that cannot be told from another
+    of its type, such as an open file or a random generator, is named in a warning, unless there is a label.
 
     References
     ----------
@@ -228,8 +231,7 @@ def run_plan(
         With a note that says what is kept and how to go on.
     """
     began = time.perf_counter()
-    if directory is not None:
-        _require_identifiable(plan)
+    identity_doubts = () if directory is None else _identity_doubts(plan)
     timed = plan.measure_settings["max_seconds"] is not None
     with (
         Store(directory) as store,
@@ -256,7 +258,7 @@ def run_plan(
             seconds=time.perf_counter() - began,
             racing=report,
             units=plan.measure_settings.get("units"),
-            notes=[*store.notes, *doubts, *others, *execution.notes],
+            notes=[*store.notes, *identity_doubts, *doubts, *others, *execution.notes],
         )
         store.write_document(RESULT, {"result": result.document, "records": [record["cell"] for record in records]})
     return result
@@ -376,14 +378,25 @@ def _identified(
     return made, TargetIdentity(name, described, target_fingerprint(made, files))
 
 
-def _require_identifiable(plan: Plan) -> None:
-    """Refuse to keep records of what another run could not tell from something else."""
-    if plan.sampler.is_users and plan.sampler.code is None and not plan.label:
+def _identity_doubts(plan: Plan) -> tuple[str, ...]:
+    """Refuse to keep records of what another run could not tell from something else; say what it would not see."""
+    sampler = plan.sampler
+    if not sampler.is_users or plan.label:
+        return ()
+    if sampler.code is None:
         raise UsageError(
-            f"what the sampler {plan.sampler.name} does cannot be told by its source and the values that it holds, so "
+            f"what the sampler {sampler.name} does cannot be told by its source and the values that it holds, so "
             "its records could be mistaken for another's; pass label=, words of yours that change when it does, or "
             "leave out the directory"
         )
+    if not sampler.untold:
+        return ()
+    return (
+        Caution(
+            f"the sampler {sampler.name} takes {', '.join(sampler.untold)} from its module: should such a value "
+            "change, its records would be used again all the same; pass label=, words of yours that change when it does"
+        ),
+    )
 
 
 @contextlib.contextmanager

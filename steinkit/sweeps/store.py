@@ -29,7 +29,8 @@ from steinkit.errors import InputError, OutputError, UsageError
 from steinkit.files import read_sample, write_sample
 from steinkit.files.streams import DRAFTS, write_bytes
 from steinkit.sample import Sample
-from steinkit.sweeps.records import Record, parse_records, sample_digest, sealed
+from steinkit.sweeps.identity import sample_digest
+from steinkit.sweeps.records import Record, parse_records, sealed
 
 RECORDS = "records.jsonl"
 CONFIGURATION = "sweep.json"

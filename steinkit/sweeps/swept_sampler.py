@@ -13,7 +13,7 @@ from steinkit.errors import InputError, UsageError, did_you_mean
 from steinkit.sample import Floats, Sample
 from steinkit.samplers.draws import Draws
 from steinkit.samplers.registry import Option, Sampler, find_sampler, sampler_names
-from steinkit.sweeps.identity import source_hash
+from steinkit.sweeps.code_identity import code_identity
 from steinkit.target import Target
 
 _NORMAL_START = "normal"
@@ -37,11 +37,14 @@ class SweptSampler:
     name : str
         The registered name, or the place of a user's function.
     code : str, optional
-        Hash of a user's function and the values it holds; None where these cannot be told.
+        Hash of what a user's function does; None where that cannot be told.
+    untold : tuple of str
+        Names that it takes from its module and whose values cannot be told, each with its type.
     """
 
     name: str
     code: str | None
+    untold: tuple[str, ...]
     _registered: Sampler | None
     _function: Callable[..., Any] | None
 
@@ -115,14 +118,15 @@ def swept_sampler(sampler: str | Callable[..., Any]) -> SweptSampler:
         If no sampler has the name, or it is neither a name nor a function.
     """
     if isinstance(sampler, str):
-        return SweptSampler(sampler, None, find_sampler(sampler), None)
+        return SweptSampler(sampler, None, (), find_sampler(sampler), None)
     if not callable(sampler):
         raise UsageError(f"sampler must be a name or a function; received {sampler!r}")
     for name in sampler_names():
         if find_sampler(name).function is sampler:
-            return SweptSampler(name, None, find_sampler(name), None)
+            return SweptSampler(name, None, (), find_sampler(name), None)
     name = getattr(sampler, "__qualname__", type(sampler).__name__)
-    return SweptSampler(name, source_hash(sampler), None, sampler)
+    identity = code_identity(sampler)
+    return SweptSampler(name, identity.code, identity.untold, None, sampler)
 
 
 def _started(target: Target, options: Mapping[str, Any], seeds: Sequence[int]) -> dict[str, Any]:

@@ -9,7 +9,8 @@ import pytest
 import steinkit as sk
 from steinkit.errors import InputError
 from steinkit.sweeps import records as records_module
-from steinkit.sweeps.records import parse_records, sample_digest, sealed, unsealed
+from steinkit.sweeps.identity import sample_digest
+from steinkit.sweeps.records import parse_records, sealed, unsealed
 from steinkit.sweeps.result import read_sweep
 from steinkit.sweeps.run import sweep
 from steinkit.sweeps.store import RECORDS, Store, draws_file

@@ -62,19 +62,16 @@ def test_failures_are_kept_and_tried_once_more_when_the_sweep_goes_on(tmp_path):
     assert not any("once more" in note for each in (first, third) for note in each.warnings)
 
 
-_FAILING = [True]
-
-
 def test_a_cell_that_failed_for_a_passing_reason_is_whole_when_the_sweep_goes_on(tmp_path, monkeypatch):
     def sampler(target, *, seed, scale):
-        if _FAILING[0] and seed == 1:
+        if "FULL_DISK" in os.environ and seed == 1:
             raise OSError("no space left")
         return scale * np.random.default_rng(seed).standard_normal(20)
 
     given = {"sampler": sampler, "grid": {"scale": [1.0]}, "options": {}, "seeds": 3}
-    _FAILING[0] = True
+    monkeypatch.setenv("FULL_DISK", "1")
     assert small(tmp_path, **given).failed == 1
-    _FAILING[0] = False
+    monkeypatch.delenv("FULL_DISK")
     again = small(tmp_path, **given)
     assert (again.failed, again.reused) == (0, 2)
     assert "1 cell that had failed before was run once more, 0 failed again: scale 1.0 seed 1" in again.warnings
@@ -290,24 +287,24 @@ def test_a_folder_that_is_a_file_is_refused(tmp_path):
         small(tmp_path / "file")
 
 
-_INTERRUPTED_AT = [3]
-
-
 def test_an_interrupt_keeps_what_is_finished_and_says_how_to_go_on(tmp_path, monkeypatch):
     def sampler(target, *, seed, scale):
-        if scale == 3.0 and seed == _INTERRUPTED_AT[0]:
+        if scale == 1.0 and str(seed) == os.environ["INTERRUPTED_AT"]:
             raise KeyboardInterrupt
         return scale * np.random.default_rng(seed).standard_normal(20)
 
-    given = {"sampler": sampler, "grid": {"scale": [1.0, 2.0, 3.0]}, "options": {}, "seeds": 5}
+    monkeypatch.setenv("INTERRUPTED_AT", "6")
+    given = {"sampler": sampler, "grid": {"scale": [1.0, 2.0, 3.0]}, "options": {}, "seeds": 8}
     with pytest.raises(KeyboardInterrupt) as interrupt:
         small(None, **given)
     assert "without a directory" in interrupt.value.__notes__[0]
     with pytest.raises(KeyboardInterrupt) as interrupt:
-        small(tmp_path, racing=True, **given | {"seeds": 8})
+        small(tmp_path, racing=True, **given)
     assert "run the same sweep" in interrupt.value.__notes__[0]
-    monkeypatch.setitem(globals(), "_INTERRUPTED_AT", [-1])
-    assert timeless(small(tmp_path, **given).records) == timeless(small(None, **given).records)
+    monkeypatch.setenv("INTERRUPTED_AT", "nowhere")
+    resumed = small(tmp_path, **given)
+    assert resumed.reused == 15
+    assert timeless(resumed.records) == timeless(small(None, **given).records)
 
 
 MODEL = """

@@ -1,0 +1,215 @@
+"""What a user's sampler does is told by all that it takes: a change of that makes other cells, no other change does."""
+
+import importlib
+import linecache
+import sys
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit.errors import SteinkitWarning
+from steinkit.sweeps.code_identity import code_identity
+from steinkit.sweeps.run import sweep
+
+SAMPLER = """
+import dataclasses, enum, functools, logging, math
+import numba
+import numpy as np
+import own_tools
+from own_tools import shifted
+
+SCALE = 1.0
+TABLE = {"a": [1.0, np.array([1.0, 2.0])]}
+UNUSED = 1.0
+CACHE = []
+logger = logging.getLogger(__name__)
+
+class Kind(enum.Enum):
+    ONE = 1
+
+@dataclasses.dataclass
+class Options:
+    width: float = 2.0
+    def total(self):
+        return self.width * INNER
+
+class Plain:
+    FACTOR = 1.0
+    def __init__(self, held):
+        self.held = held
+
+INNER = 3.0
+OPTIONS = Options()
+PLAIN = Plain(5.0)
+WITH = functools.partial(math.hypot, 3.0)
+
+def helper(x):
+    return further(x) * SCALE
+
+def further(x):
+    return [TABLE["a"][0] * each for each in [x]][0]
+
+@numba.njit
+def compiled(x):
+    return 2.0 * x
+
+def even(n):
+    return n == 0 or odd(n - 1)
+
+def odd(n):
+    return n != 0 and even(n - 1)
+
+def twice(function):
+    @functools.wraps(function)
+    def both(*args, **kwargs):
+        return 1.0 * function(*args, **kwargs)
+    return both
+
+def draw(target, *, seed, scale):
+    logger.debug("drawing")
+    rng = np.random.default_rng(seed)
+    return helper(scale) * rng.standard_normal(20) + own_tools.SHIFT + shifted(0.0)
+
+def by_objects(target, *, seed, scale):
+    return OPTIONS.total() + PLAIN.held + WITH(4.0) + compiled(1.0) + even(2) + Kind.ONE.value
+
+@twice
+def decorated(target, *, seed, scale):
+    return scale
+
+def importing(target, *, seed, scale):
+    import own_tools as tools
+    import numpy
+    return tools.SHIFT
+
+first, second = (lambda target, seed: 1.0, lambda target, seed: 2.0)
+"""
+TOOLS = """
+SHIFT = 0.0
+DEEP = 1.0
+OTHER = 2.0
+def shifted(x):
+    return x + inner()
+def inner():
+    return DEEP
+"""
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """The sampler's module, imported anew, with something replaced in its text or in that of the tools it imports."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def load(old="", new="", tools=("", "")):
+        assert old in SAMPLER
+        assert tools[0] in TOOLS
+        (tmp_path / "own_sampler.py").write_text(SAMPLER.replace(old, new) if old else SAMPLER)
+        (tmp_path / "own_tools.py").write_text(TOOLS.replace(*tools) if tools[0] else TOOLS)
+        forget()
+        return importlib.import_module("own_sampler")
+
+    def forget():
+        for name in ("own_sampler", "own_tools"):
+            sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+        linecache.clearcache()
+
+    yield load
+    forget()
+
+
+@pytest.fixture
+def identity(module):
+    """What a sampler of such a module does."""
+    return lambda sampler, *replaced, **tools: code_identity(getattr(module(*replaced, **tools), sampler))
+
+
+@pytest.mark.parametrize(
+    ("sampler", "old", "new"),
+    [
+        ("draw", "SCALE = 1.0", "SCALE = 0.5"),
+        ("draw", "further(x) * SCALE", "further(x) / SCALE"),
+        ("draw", "np.array([1.0, 2.0])", "np.array([1.0, 2.5])"),
+        ("draw", 'TABLE["a"][0] * each', 'TABLE["a"][0] / each'),
+        ("by_objects", "width: float = 2.0", "width: float = 2.5"),
+        ("by_objects", "INNER = 3.0", "INNER = 3.5"),
+        ("by_objects", "PLAIN = Plain(5.0)", "PLAIN = Plain(5.5)"),
+        ("by_objects", "FACTOR = 1.0", "FACTOR = 1.5"),
+        ("by_objects", "math.hypot, 3.0", "math.hypot, 3.5"),
+        ("by_objects", "math.hypot, 3.0", "math.fmod, 3.0"),
+        ("by_objects", "return 2.0 * x", "return 2.5 * x"),
+        ("by_objects", "return n != 0 and", "return n > 0 and"),
+        ("by_objects", "ONE = 1", "ONE = 1.5"),
+        ("decorated", "return 1.0 * function", "return 1.5 * function"),
+        ("decorated", "return scale", "return -scale"),
+        ("first", "seed: 1.0", "seed: 1.5"),
+    ],
+)
+def test_what_a_sampler_takes_is_part_of_what_it_does(identity, sampler, old, new):
+    before, after = identity(sampler), identity(sampler, old, new)
+    assert before.untold == after.untold == ()
+    assert before.code is not None
+    assert before != after
+
+
+@pytest.mark.parametrize("tools", [("SHIFT = 0.0", "SHIFT = 1.0"), ("DEEP = 1.0", "DEEP = 2.0")])
+def test_modules_of_the_users_own_are_followed(identity, tools):
+    assert identity("draw") != identity("draw", tools=tools)
+
+
+def test_so_are_modules_that_a_function_imports_itself(identity, module):
+    assert identity("importing") != identity("importing", tools=("SHIFT = 0.0", "SHIFT = 1.0"))
+    found = module().importing
+    del sys.modules["own_tools"]
+    assert code_identity(found).untold == ("own_tools (a module that is not imported yet)",)
+
+
+@pytest.mark.parametrize(("old", "new"), [("", ""), ("UNUSED = 1.0", "UNUSED = 2.0"), ("CACHE = []", "CACHE = {}")])
+def test_what_it_does_not_take_is_not(identity, old, new):
+    for name in ("draw", "by_objects", "decorated"):
+        assert identity(name) == identity(name, old, new)
+    assert identity("draw") == identity("draw", tools=("OTHER = 2.0", "OTHER = 3.0"))
+
+
+def test_two_functions_of_one_line_are_two(identity):
+    assert identity("first") != identity("second")
+
+
+def test_a_constant_that_cannot_be_told_is_named_in_a_warning_unless_there_is_a_label(tmp_path, module):
+    assert code_identity(module("CACHE = []", "CACHE = [np.random.default_rng(0)]").draw).untold == ()
+    given = {"grid": {"scale": [1.0]}, "seeds": 1, "measures": ("ess",)}
+    target, untold = sk.targets.Normal([0.0]), "RNG = np.random.default_rng(0)\nLOOP = []\nLOOP.append(LOOP)\n"
+    draw = module("def further(x):", f"{untold}def further(x):\n    RNG, LOOP").draw
+    with pytest.warns(SteinkitWarning, match=r"takes LOOP \(list\), RNG \(Generator\) from its module: .* pass label="):
+        sweep(target, draw, directory=tmp_path / "out", **given)
+    for changes in ({}, {"directory": tmp_path / "out", "label": "mine"}):
+        assert not any("RNG" in note for note in sweep(target, draw, **given, **changes).warnings)
+
+
+def test_a_sweep_with_another_constant_runs_anew(tmp_path, module):
+    def swept(sampler):
+        given = {"grid": {"scale": [0.5, 1.0, 2.0]}, "seeds": 8, "measures": ("ksd",)}
+        return sweep(sk.targets.Normal([1.0]), sampler, directory=tmp_path / "out", **given)
+
+    before = swept(module().draw)
+    after = swept(module("SCALE = 1.0", "SCALE = 0.5").draw)
+    assert (before.reused, after.reused) == (0, 0)
+    assert (before.criteria["ksd"].best, after.criteria["ksd"].best) == ({"scale": 1.0}, {"scale": 2.0})
+    assert any("other code of the sampler" in note for note in after.warnings)
+    assert swept(module().draw).reused == 24
+
+
+def test_values_that_look_alike_are_told_apart():
+    def holding(value):
+        return code_identity(lambda target, seed: value).code
+
+    values = [1, 1.0, "1", True, (1,), [1], {1}, b"1", {1: 1}, 1 + 0j, None, ...]
+    values += [np.float64(1.0), np.int64(1), np.ones(1), np.ones((1, 1)), np.ones(1, dtype=int)]
+    assert len({holding(value) for value in values}) == len(values)
+    assert holding(0.1) == holding(0.1)
+    assert holding({"a", "b", "c"}) == holding({"c", "b", "a"})
+    assert holding(object()) is None
+    samples = [sk.Sample([[1.0], [2.0]]), sk.Sample([[1.0], [2.0]], weights=[1.0, 2.0])]
+    assert len({holding(each) for each in [*samples, sk.targets.Normal([0.0]), sk.targets.Normal([1.0])]}) == 4

@@ -46,11 +46,11 @@ def far_apart(points: DistinctSample, scores: Floats, units: Units) -> tuple[str
         return ()
     found = []
     for j, name in enumerate(points.names):
-        pull = scores[:, j] * units.scale[j]
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is not far apart
+            pull = scores[:, j] * units.scale[j]
             spread = float(np.sqrt(points.weights @ (pull - points.weights @ pull) ** 2))
         x = (points.points[:, j] - units.centre[j]) / units.scale[j]
-        if spread > _FAR and _valley(x, pull, points.weights):
+        if _FAR < spread < np.inf and _valley(x, pull, points.weights):
             found.append(f"{name} ({spread:.3g} times)")
     if not found:
         return ()

@@ -276,8 +276,10 @@ def _in_raw_units(g: Floats, gradient: Floats, units: Units, *, is_langevin: boo
     """
     if units.kind == "raw":
         return g, gradient
-    factor = units.scale if is_langevin else 1.0 / units.scale
-    return g * factor, gradient * (factor[:, None] / units.scale)
+    with np.errstate(over="ignore"):  # infinite where it is, in raw units
+        if is_langevin:
+            return g * units.scale, gradient * units.scale[:, None] / units.scale
+        return g / units.scale, gradient / units.scale[:, None] / units.scale
 
 
 def _accept(result: GraphSteinDiscrepancy, bounds: Floats | None, timed_out: bool) -> GraphSteinDiscrepancy:

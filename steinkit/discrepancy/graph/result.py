@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,14 +93,16 @@ class GraphSteinDiscrepancy(Bracketed):
         With a diffusion operator the ceiling is sum q (c1 |drift| + c2 sum |a|). A sample that is far off comes near
         it, and so does any sample whose draws lie too far apart, which `is_saturated` tells from it.
         """
-        c1, c2, _ = self.stein_factors
         if self.coefficients is None:
-            drift, slopes = self.units.scores(self.scores), 1.0
+            drift, slopes = self.units.scores(self.scores), np.ones((1, 1))
         else:
             scaled = self.coefficients.in_units(self.units)
             drift, slopes = scaled.drift, np.abs(scaled.covariance).sum(axis=2)
-        ceiling = float(self.sample.weights @ (c1 * np.abs(drift) + c2 * slopes).sum(axis=1))
-        return self.lower / ceiling
+        parts = [(c, *_with_exponent(part)) for c, part in zip(self.stein_factors, (drift, slopes), strict=False)]
+        unit = max(math.frexp(c)[1] + exponent for c, _, exponent in parts)  # for the ceiling may be no double
+        shares = [np.ldexp(c * np.abs(part), exponent - unit) for c, part, exponent in parts]
+        ceiling = float(self.sample.weights @ (shares[0] + shares[1]).sum(axis=1))
+        return math.ldexp(self.lower, -unit) / ceiling
 
     @property
     def is_saturated(self) -> bool:
@@ -221,3 +224,10 @@ class GraphSteinDiscrepancy(Bracketed):
             f"{len(self.sample)} points in {self.sample.dim} dimensions, engine {self.engine}"
             f"{reservations(self.warnings)}>"
         )
+
+
+def _with_exponent(values: Floats) -> tuple[Floats, int]:
+    """Values over a power of two, below 1, and its exponent; of zeros one below all others."""
+    largest = float(np.abs(values).max())
+    exponent = math.frexp(largest)[1] if largest > 0.0 else -4096
+    return np.ldexp(values, -exponent), exponent

@@ -44,7 +44,7 @@ def spacing(graph: Graph, stein_factors: tuple[float, float, float]) -> float:
     nearest = np.full(graph.n_points, np.inf)
     for end in graph.edges.T:
         np.minimum.at(nearest, end, graph.lengths)
-    return float(np.median(nearest)) / min(gradient / smoothness, math.sqrt(value / smoothness))
+    return float(np.median(nearest)) * max(smoothness / gradient, math.sqrt(smoothness) / math.sqrt(value))
 
 
 def relative_width(weights: Floats, points: Floats, scores: Floats, bounds: Floats | None) -> float:

@@ -154,7 +154,7 @@ def distance_by_halving(steps: Steps, target: Target, tolerance: float) -> tuple
         middle = 0.5 * pieces.a + 0.5 * pieces.b
         divisible = (pieces.a < middle) & (middle < pieces.b)
         wide = (upper - lower > 0.5 * tolerance * least / len(pieces.a)) & divisible
-        wide &= upper - lower > 8.0 * (pieces.b - pieces.a) * pieces.error  # no more is known of those
+        wide &= 0.125 * (upper - lower) > (pieces.b - pieces.a) * pieces.error  # no more is known of the others
         if not wide.any():  # a cdf that jumps
             break
         left, right = pieces[wide].halves(target)

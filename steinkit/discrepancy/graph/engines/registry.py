@@ -18,6 +18,8 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from steinkit.discrepancy.graph.engines.base import Candidate, Settings, Solve
 from steinkit.discrepancy.graph.engines.case import Case
 from steinkit.errors import UsageError, did_you_mean
@@ -77,13 +79,14 @@ class Engine:
     def __call__(
         self, program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None
     ) -> list[Candidate]:
-        """Solve coordinates of a program."""
+        """Solve coordinates of a program, without NumPy's warnings: what overflows in a solver proves nothing."""
         if program.dim > self.most_dimensions:
             others = [engine.name for engine in ENGINES.values() if engine.most_dimensions >= program.dim]
             raise UsageError(
                 f"engine {self.name} is for {self.serves}, but the sample has {program.dim}; choose {_listed(others)}"
             )
-        solved: list[Candidate] = self.implementation().solve(program, settings, coordinates)
+        with np.errstate(all="ignore"):
+            solved: list[Candidate] = self.implementation().solve(program, settings, coordinates)
         return solved
 
     def suits(self, case: Case) -> bool:

@@ -124,11 +124,13 @@ class ChainProgram:
         kind[step < c.value_reach] = LIPSCHITZ_EDGE
         starts = np.concatenate([[0], cuts]).astype(np.int64)
         kind[starts], step[starts], step_low[starts] = FREE, 0.0, 0.0
-        box = np.minimum(c.value, c.gradient * np.minimum(points - lower, upper - points))[order]
+        with np.errstate(over="ignore"):  # a bound that far off restricts nothing
+            box = np.minimum(c.value, c.gradient * np.minimum(points - lower, upper - points))[order]
         objective, low = (part.reshape(2, -1)[:, order] for part in program.objective(0))
         (value, slope), (value_low, slope_low) = objective, low
         value, value_low = sign * value, sign * value_low  # a reflection leaves the derivative as it is
-        self.trivial = _sum_up(box * np.abs(value) + c.gradient * np.abs(slope))
+        with np.errstate(over="ignore"):  # then it is infinite
+            self.trivial = _sum_up(box * np.abs(value) + c.gradient * np.abs(slope))
         near = [(0, ends[0])] if not len(cuts) else [(0, ends[0]), (first, ends[1])]
         for start, (distance, rest) in near:
             if distance < c.taylor_reach:
@@ -136,7 +138,7 @@ class ChainProgram:
         far, far_low, far_radius = -1.0, 0.0, 0.0
         if not len(cuts) and ends[1][0] < c.taylor_reach:
             far, far_low = ends[1]
-            far_radius = 0.5 * c.smoothness * far**2
+            far_radius = float(c.taylor_radius(far))
             if far_radius < _SMALLEST_SQUARE:
                 far_radius = max(0.0, far_radius - FAR_UNDERFLOW * (1.0 + c.smoothness))
         self.chain = Chain(

@@ -74,7 +74,7 @@ class CoordinateProgram:
         if outside > 1.0:  # into the box first, so that nothing below overflows
             y = y / (outside * OUTWARD)
         scale = max(1.0, _largest_ratio(self._activity(y), np.maximum(self.radius - self.radius_error, 0.0)))
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite proves nothing, see below
             terms = self.objective * y
         value = _sum(terms) - 4.0 * UNIT_ROUNDOFF * _sum(np.abs(terms))
         value -= _dot(np.abs(y), np.broadcast_to(self.objective_error, y.shape))

@@ -133,6 +133,10 @@ class RelativeForm:
 
     def coordinate(self, j: int) -> RelativeProgram:
         """The linear program of coordinate j."""
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows restricts nothing, or else proves nothing
+            return self._coordinate(j)
+
+    def _coordinate(self, j: int) -> RelativeProgram:
         program = self.program
         box = self._boxes()
         rows = Rows(box.size)
@@ -161,7 +165,7 @@ class RelativeForm:
         reach = self.forest.reach * (1.0 + _ROUNDING + 4.0 * self.program.n_points * UNIT_ROUNDOFF)  # a sum of lengths
         reach = np.maximum(reach, _SHORTEST * _unit(c))
         box = np.empty((self.program.dim + 1, self.program.n_points))
-        box[0] = np.where(child, np.minimum(2.0 * c.value + c.gradient * reach, 0.5 * c.smoothness * reach**2), c.value)
+        box[0] = np.where(child, np.minimum(2.0 * c.value + c.gradient * reach, c.taylor_radius(reach)), c.value)
         box[1:] = np.where(child, np.minimum(2.0 * c.gradient, c.smoothness * reach), c.gradient)
         return box
 
@@ -204,7 +208,7 @@ class RelativeForm:
             above, below = self._apart(i[near], k[near])
             at = points[end[near]]
             terms = self._sum(above, at, 1.0) + self._sum(below, at, -1.0)
-            rows.add(0.5 * c.smoothness * distance[near] ** 2, terms)
+            rows.add(c.taylor_radius(distance[near]), terms)
 
     def _add_bound(self, j: int, bound: float, box: Floats, rows: Rows) -> None:
         """Hold the function to what a finite bound of coordinate j asks of it, by boxes where they can."""
@@ -228,7 +232,7 @@ class RelativeForm:
                 i = np.flatnonzero(~root & (slope < c.gradient))
                 rows.add(slope[i], self._slope(i, k))
 
-        taylor = 0.5 * c.smoothness * distance**2
+        taylor = c.taylor_radius(distance)
         box[0, here] = np.minimum(2.0 * allowed[here], taylor[here])
         i = np.flatnonzero(~here & (distance < c.taylor_reach))
         projection = points[i].copy()

@@ -48,6 +48,7 @@ from steinkit.sample import Floats, Integers
 
 _ROWS_AT_ONCE = 200_000  # a tenth of a second's work, between two looks at the clock
 _SMALLEST = 2.0**-1073  # what underflows in a product is off by half of it
+_SQUARES = 2.0**500  # beyond, of a distance, the square is taken by parts
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,12 @@ class SteinFactors:
     def taylor_reach(self) -> float:
         """Distance from which on the Taylor rows cannot bind: 4 c2/c3."""
         return 4.0 * self.gradient / self.smoothness
+
+    def taylor_radius(self, distance: float | Floats) -> Floats:
+        """Radius c3 D^2 / 2 of the Taylor rows, whose square alone may be no double; infinite, it restricts nothing."""
+        with np.errstate(over="ignore"):
+            half, distance = 0.5 * self.smoothness, np.asarray(distance)
+            return np.where(distance < _SQUARES, half * distance**2, half * distance * distance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +155,7 @@ class SteinProgram:
             rows.add(radii, [(block + i[near], 1.0), (block + k[near], -1.0)])
 
         near = self.nearer(distance, c.taylor_reach)
-        radii = 0.5 * c.smoothness * distance[near] ** 2
+        radii = c.taylor_radius(distance[near])
         for end in (i, k):
             slopes = [
                 (self.n_points * (coordinate + 1) + end[near], -step[near, coordinate])
@@ -162,8 +169,12 @@ class SteinProgram:
         return np.flatnonzero(distance < reach * (1.0 + self._lengths_rounding))
 
     def radius_error(self, radius: Floats) -> Floats:
-        """How far rounding may have taken radii c2 D, c3 D or c3 D^2 / 2: D is a sum of d rounded differences."""
-        return self._lengths_rounding * radius + _SMALLEST * (1.0 + self.factors.smoothness)
+        """How far rounding may have taken radii c2 D, c3 D or c3 D^2 / 2: D is a sum of d rounded differences.
+
+        Infinite radii restrict nothing, rounded or not.
+        """
+        known = np.where(np.isfinite(radius), radius, 0.0)
+        return self._lengths_rounding * known + _SMALLEST * (1.0 + self.factors.smoothness)
 
     @property
     def _lengths_rounding(self) -> float:
@@ -235,7 +246,7 @@ class SteinProgram:
                 box[k + 1] = np.minimum(box[k + 1], c.smoothness * distance)
         near = np.flatnonzero((distance > 0.0) & (distance < c.taylor_reach))
         slope = self.n_points * (j + 1) + near
-        rows.add(0.5 * c.smoothness * distance[near] ** 2, [(near, 1.0), (slope, -inward[near])])
+        rows.add(c.taylor_radius(distance[near]), [(near, 1.0), (slope, -inward[near])])
 
 
 def _shares(weights: Pair, factors: Floats) -> Pair:

@@ -1,0 +1,50 @@
+"""Samples and Stein factors of any size: an answer, or an error that says why there is none; never NumPy's warning."""
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
+from steinkit.discrepancy.graph.saturation import spacing
+
+SIZES = np.array([1.0, 1e-9, 1e-150, 1e-200, 1e-310, 1e150, 1e200, 1e300])
+
+
+def extreme_sample(rng):
+    n, dim = rng.integers(1, 7), rng.integers(1, 3)
+    points = rng.standard_normal((n, dim)) * rng.choice(SIZES, (n, 1))
+    scores = rng.standard_normal((n, dim)) * rng.choice(SIZES, (n, 1))
+    factors = 10.0 ** rng.choice([0, 0, -9, 9, -200, 200], 3)
+    units = ("own", "raw", 10.0 ** rng.choice([0, -150, 200], dim))[rng.integers(3)]
+    return points, {"scores": scores, "stein_factors": tuple(factors), "units": units}
+
+
+@pytest.mark.filterwarnings("ignore:.*relative width:steinkit.SteinkitWarning")
+@pytest.mark.parametrize("seed", range(80))
+def test_no_warning_of_numpy_and_no_bare_error(seed):
+    rng = np.random.default_rng(seed)
+    points, settings = extreme_sample(rng)
+    try:
+        result = sk.graph_stein_discrepancy(points, **settings)
+    except (sk.InputError, sk.SolverError):
+        return
+    assert 0.0 <= result.lower <= result.upper
+    assert 0.0 <= result.saturation <= 1.0 + 1e-9
+    assert isinstance(result.unranked, str)
+
+
+@pytest.mark.parametrize("power", [-900, -300, 0, 300, 900])
+def test_saturation_is_the_same_in_any_unit_of_g(power):
+    """Of the factors all three, and the discrepancy, are multiplied."""
+    draws = np.random.default_rng(0).standard_normal((20, 2))
+    plain = sk.graph_stein_discrepancy(draws, scores=-draws)
+    scaled = sk.graph_stein_discrepancy(draws, scores=-draws, stein_factors=(2.0**power,) * 3)
+    assert scaled.saturation == pytest.approx(plain.saturation, rel=1e-3)
+    assert spacing(scaled.graph, scaled.stein_factors) == spacing(plain.graph, plain.stein_factors)
+
+
+def test_radii_whose_squares_are_no_doubles():
+    factors = SteinFactors(1.0, 1.0, 2.0**-900)
+    assert factors.taylor_radius(2.0**600) == 2.0**299
+    assert factors.taylor_radius(np.array([2.0**-400, 3.0])).tolist() == [0.0, 9 * 2.0**-901]
+    assert SteinFactors(1.0, 1.0, 1.0).taylor_radius(1e200) == np.inf

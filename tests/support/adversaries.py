@@ -35,6 +35,7 @@ class Instance:
     directions: np.ndarray | None = None
     other: np.ndarray | None = None
     tails: float = 0.0
+    tolerance: float = 1e-6
 
     @property
     def dim(self):
@@ -57,6 +58,7 @@ class Instance:
             other = sk.targets.Uniform(*self.bounds[0]) if self.other is None else self.other
             return sk.wasserstein_distance(self.points, other, weights=self.weights)
         given = {"scores": self.scores, "weights": self.weights, "bounds": self.bounds, "stein_factors": self.factors}
+        given["tolerance"] = self.tolerance
         if self.measure == "sliced":
             directions = "coordinates" if self.directions is None else self.directions
             return sk.sliced_stein_discrepancy(self.points, **given, units="raw", directions=directions)

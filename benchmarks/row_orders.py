@@ -199,7 +199,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="few and short chains")
     parser.add_argument("--seed", type=int, default=0, help="seed of the data and the chains")
     options = parser.parse_args()
-    sizes, chains, steps = (SIZES[:1], 8, 6) if options.quick else (SIZES, 100, 32)
+    sizes, chains, steps = (SIZES[:1], 8, 6) if options.quick else (SIZES, 100, 60)
     values, caught, began = [], True, time.process_time()
     for size in sizes:
         x = np.random.default_rng([options.seed, size]).exponential(size=size)

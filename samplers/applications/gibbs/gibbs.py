@@ -9,8 +9,8 @@ This is Barker's test, and any acceptance test can take its place, with log(u / 
 reads all N terms, the austerity test only as many as it takes to tell the mean from mu_0. (The paper prints
 log u / log(1 - u), which is not the same: u < P1 / (P1 + P0) if and only if u / (1 - u) < P1 / P0.)
 
-The terms of each variable stand in an order that is random and always the same. Each update reads blocks of them, one
-to 32 terms long, in a random order of its own; a new permutation of all terms would cost more than reading them does.
+The terms of each variable stand in an order that is random and always the same. Each update reads them in strides of
+its own, in blocks of 1 to 32 that come in a random order; a permutation of all terms would cost more than reading them.
 """
 
 from __future__ import annotations
@@ -158,12 +158,12 @@ class Sweeps:
         counts, numbers = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
         wanted = np.full(n, test.first_batch(N))
         shifts, totals, squares = np.zeros(n), np.zeros(n), np.zeros(n)
-        origins, orders = np.empty(n, dtype=np.int64), np.empty((n, N // block_length(N)), dtype=np.int64)
-        begin(np.ascontiguousarray(seeds), origins, orders, N)
+        places = *np.empty((2, n), dtype=np.int64), np.empty((n, N // block_length(N)), dtype=np.int64)
+        begin(np.ascontiguousarray(seeds), *places, N)
         bound = None if test.constant_bound is None else np.full(n, test.constant_bound)
         rows = np.arange(n)
         while rows.size:
-            read_on(differences, pairs, states, rows, origins, orders, counts, wanted, shifts, totals, squares)
+            read_on(differences, pairs, states, rows, *places, counts, wanted, shifts, totals, squares)
             b, deviation = counts[rows], totals[rows] / counts[rows]
             verdict = test.decide(
                 Look(

@@ -144,21 +144,55 @@ def test_an_austerity_update_does_what_its_definition_says():
         assert sign * (exact[which] - expected) > 10.0 * error
 
 
+def beginnings(number, size):
+    """Origins, strides and orders of tests."""
+    places = *np.empty((2, number), dtype=np.int64), np.empty((number, size // block_length(size)), dtype=np.int64)
+    begin(np.random.default_rng(0).integers(0, 1 << 53, number).astype(np.uint64), *places, size)
+    return places
+
+
+@pytest.mark.parametrize("in_strides", [True, False])
+def test_minibatches_vary_as_random_ones_do(in_strides):
+    """Blocks of the same terms, which is what they are without strides, vary more or less than that."""
+    field, number, n, away = MarkovField.simulate(100, rng=1), 1000, 500, []
+    origins, strides, orders = beginnings(number, field.size)
+    state = np.random.default_rng(2).integers(0, 2, 100).astype(np.uint8)
+    for i in range(20):
+        terms = field.terms.differences[i], field.terms.pairs[i]
+        l = terms[0][np.arange(field.size), 2 * state[terms[1][:, 0]] + state[terms[1][:, 1]]]  # noqa: E741
+        taken = strides if in_strides else np.ones_like(strides)
+        sampled = [
+            sums(*terms, state, *places, 0, n, 0.0)[0] / n for places in zip(origins, taken, orders, strict=True)
+        ]
+        squares = (np.array(sampled) - l.mean()) ** 2 / (l.var(ddof=1) * (1.0 / n - 1.0 / field.size))
+        away.append((squares.mean() - 1.0) / (squares.std() / np.sqrt(number)))
+    chi_square = float(np.sum(np.square(away)))
+    assert (stats.chi2(20).sf(chi_square) > 1e-3) == in_strides
+
+
 @pytest.mark.parametrize(("size", "length"), [(55, 1), (300, 2), (4851, 32)])
 def test_terms_are_read_once_each_in_an_order_that_is_random(size, length):
     assert block_length(size) == length
     number = 2000
-    origins, orders = np.empty(number, dtype=np.int64), np.empty((number, size // length), dtype=np.int64)
-    begin(np.random.default_rng(0).integers(0, 1 << 53, number).astype(np.uint64), origins, orders, size)
+    origins, strides, orders = beginnings(number, size)
     np.testing.assert_array_equal(np.sort(orders, axis=1), np.tile(np.arange(size // length), (number, 1)))
-    for draws, values in ((origins, size), (orders[:, 0], size // length), (orders[:, 7], size // length)):
+    assert (np.gcd(strides, size) == 1).all()
+    for draws, values in (
+        (origins, size),
+        (strides, size),
+        (orders[:, 0], size // length),
+        (orders[:, 7], size // length),
+    ):
         assert stats.kstest((draws + np.random.default_rng(1).random(number)) / values, "uniform").pvalue > 1e-4
     assert abs(np.corrcoef(orders[:, 0], orders[:, 1])[0, 1]) < 4.5 / np.sqrt(number) + 1.0 / (size // length - 1)
     # read as terms, bit after bit, the places add up to what they do in their own order
     for bit in range(size.bit_length()):
         terms = np.repeat((np.arange(size) >> bit & 1).astype(float)[:, None], 4, axis=1)
         pairs, state = np.zeros((size, 2), dtype=np.uint16), np.zeros(3, dtype=np.uint8)
-        halves = [sums(terms, pairs, state, origins[0], orders[0], *part, 0.0)[0] for part in ((0, 41), (41, size))]
+        halves = [
+            sums(terms, pairs, state, origins[0], strides[0], orders[0], *part, 0.0)[0]
+            for part in ((0, 41), (41, size))
+        ]
         assert sum(halves) == terms[:, 0].sum()
 
 

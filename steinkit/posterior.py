@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from steinkit.errors import InputError, UsageError
+from steinkit.masks import require_unmasked
 from steinkit.sample import Floats
 from steinkit.target import Target
 
@@ -263,6 +264,7 @@ def _as_data(data: Sequence[ArrayLike]) -> tuple[Array, ...]:
         raise UsageError(
             f"data must be a tuple of arrays with one row a datum, such as (array,); received {type(data).__name__}"
         )
+    require_unmasked(tuple(data), "data")
     arrays = tuple(np.asarray(array) for array in data)
     shapes = ", ".join(str(array.shape) for array in arrays)
     if not arrays or any(array.ndim == 0 for array in arrays) or len({len(array) for array in arrays}) != 1:
@@ -278,6 +280,7 @@ def _repeated(array: Array, times: int) -> Array:
 
 
 def _require_shape(values: ArrayLike, shape: tuple[int, ...], name: str, wanted: str) -> Floats:
+    require_unmasked(values, f"the values of {name}")
     array = np.asarray(values, dtype=np.float64)
     if array.shape != shape:
         raise InputError(f"{name} must return shape {wanted}: here {shape}; it returned {array.shape}")

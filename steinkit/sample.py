@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from steinkit import double_double
 from steinkit.describe.display import Displayed, named
 from steinkit.errors import InputError
+from steinkit.masks import masked_entries
 from steinkit.printable import printable
 from steinkit.repeats import first_occurrences
 
@@ -344,11 +345,12 @@ def _floats(values: ArrayLike, what: str) -> Floats:
     if isinstance(values, Unshared):
         return values.array
     try:
+        masked = masked_entries(values)
+        if masked:
+            raise TypeError(f"an array with {masked} masked entries, which are no draws")
         array = np.asarray(values)
         if array.dtype.kind not in "fiub":
             raise TypeError(f"numbers of type {array.dtype}")
-        if isinstance(values, np.ma.MaskedArray) and np.any(values.mask):
-            raise TypeError(f"an array with {int(np.sum(values.mask))} masked entries, which are no draws")
         return np.array(array, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{what} must be an array of real numbers; received {error}") from None

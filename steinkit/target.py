@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from steinkit.errors import InputError, SteinkitError, UsageError
 from steinkit.finite_differences import DifferenceScore, length_scales, numerical_gradient
+from steinkit.masks import require_unmasked
 from steinkit.sample import Floats, Integers, default_names, require_printable
 from steinkit.user_functions import Vectorised, call_checked, described
 
@@ -219,7 +220,9 @@ class Target:
         if self._sampler is None:
             raise UsageError(f"{self.label} cannot be drawn from; pass sampler= to Target")
         try:
-            points = np.asarray(self._sampler(n, np.random.default_rng(rng)), dtype=np.float64)
+            drawn = self._sampler(n, np.random.default_rng(rng))
+            require_unmasked(drawn, "the points of sampler")
+            points = np.asarray(drawn, dtype=np.float64)
         except SteinkitError:
             raise
         except Exception as error:
@@ -343,6 +346,7 @@ class Target:
         )
 
     def _points(self, points: ArrayLike) -> Floats:
+        require_unmasked(points, "points")
         array = np.asarray(points, dtype=np.float64)
         if array.ndim == 1 and self.dim == 1:
             array = array[:, None]
@@ -378,6 +382,7 @@ class ScoreCheck:
 
 def as_bounds(bounds: ArrayLike, dim: int | None) -> Floats:
     """Bounds as a (d, 2) array, rows (lower, upper). One pair serves all coordinates of a known dimension."""
+    require_unmasked(bounds, "bounds")
     try:
         array = np.array(bounds, dtype=np.float64)
     except (TypeError, ValueError):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.errors import InputError, SteinkitError
+from steinkit.masks import require_unmasked
 from steinkit.sample import Floats
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -40,7 +41,9 @@ def call_checked(function: Vectorised, points: Floats, shape: tuple[int, ...], w
         If the function raises, or returns another shape.
     """
     try:
-        values = np.asarray(function(points.copy()), dtype=np.float64)
+        given = function(points.copy())
+        require_unmasked(given, f"the values of {what}")
+        values = np.asarray(given, dtype=np.float64)
     except SteinkitError:
         raise
     except Exception as error:

@@ -13,6 +13,7 @@ from steinkit.containers.messages import listed
 from steinkit.containers.named_draws import NamedDraws, require_numbers, row_labels
 from steinkit.containers.variables import positions
 from steinkit.errors import InputError, UsageError
+from steinkit.masks import require_unmasked
 from steinkit.sample import Sample
 
 DIMS = (("draw",), ("chain", "draw"), ("draw", "chain"))
@@ -40,6 +41,8 @@ def as_array(draws: Any, what: str) -> NDArray[Any]:
             f"{what} were given as a {type(draws).__name__} of {type(strange).__name__}; each is a sample of its own: "
             "give one, or join them as chains first"
         )
+    if isinstance(draws, list | tuple):  # which NumPy joins without their masks
+        require_unmasked(draws, what)
     try:
         array: NDArray[Any] = np.asanyarray(draws)
     except ValueError:

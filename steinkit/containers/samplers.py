@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from steinkit.containers.named_draws import NamedDraws, row_labels
 from steinkit.containers.variables import indexed, positions
 from steinkit.errors import InputError
+from steinkit.masks import require_unmasked
 from steinkit.sample import Sample
 
 
@@ -28,9 +29,11 @@ def from_ensemble(sampler: Any) -> Sample:
         If nothing was sampled.
     """
     try:
-        chain = np.asarray(sampler.get_chain())
+        given = sampler.get_chain()
     except AttributeError as error:
         raise InputError(f"the {type(sampler).__name__} holds no draws: {error}") from None
+    require_unmasked(given, f"draws of the {type(sampler).__name__}")
+    chain = np.asarray(given)
     if chain.ndim != 3:
         raise InputError(
             f"get_chain() of {type(sampler).__name__} gave shape {chain.shape}; (steps, walkers, d) is wanted"

@@ -13,6 +13,7 @@ from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.discrepancy.modes import far_apart
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import Caution, InputError, UsageError
+from steinkit.masks import require_unmasked
 from steinkit.repeats import first_occurrences
 from steinkit.sample import DistinctSample, Floats, Integers, Sample
 from steinkit.target import Target, as_bounds, require_inside
@@ -141,11 +142,13 @@ def _with_columns(sample: Sample, weights: ArrayLike | None, scores: ArrayLike |
     if weights is not None:
         if sample.weights is not None:
             raise UsageError("weights were given, but the sample carries its own; drop one of the two")
+        require_unmasked(weights, "weights")
         columns["weights"] = np.asarray(weights)
     if scores is not None:
         if target is not None or sample.scores is not None:
             other = "a target was given too" if target is not None else "the sample stores its own"
             raise UsageError(f"scores were given, but {other}; drop one of the two")
+        require_unmasked(scores, "scores")
         columns["scores"] = np.asarray(scores)
     if target is None:
         if sample.scores is None and scores is None:

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from steinkit.containers.reading import as_sample
 from steinkit.describe.display import Brief
 from steinkit.errors import InputError, UsageError, did_you_mean
+from steinkit.masks import require_unmasked
 from steinkit.sample import DistinctSample, Floats, default_names
 from steinkit.target import Seed, Target
 
@@ -242,6 +243,7 @@ def _finite(values: Floats) -> Floats:
 
 
 def _checked(scale: ArrayLike, dim: int) -> Floats:
+    require_unmasked(scale, "units")
     try:
         values = np.asarray(scale, dtype=np.float64)
     except (TypeError, ValueError):

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.errors import InputError, UsageError
+from steinkit.masks import require_unmasked
 from steinkit.posterior import Posterior, for_kernel, unrepeated
 from steinkit.sample import Floats
 from steinkit.targets.linear_models import linear_predictors, regression_table, weighted_feature_sums
@@ -178,6 +179,7 @@ class LogisticRegression(Posterior):
 
 def _as_signs(responses: ArrayLike, n: int) -> Floats:
     """Responses as -1 and +1, shape (n,)."""
+    require_unmasked(responses, "responses")
     values = np.asarray(responses)
     if values.dtype.kind == "b":
         values = values.astype(np.float64)

@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.errors import UsageError
+from steinkit.masks import require_unmasked
 from steinkit.sample import Floats
 
 
 def as_numbers(value: ArrayLike, what: str) -> Floats:
     """``value`` as a float64 array of any shape; UsageError for text, truth values, NaN and ragged lists."""
+    require_unmasked(value, what)
     try:
         array = np.asarray(value)
         if array.dtype.kind not in "fiu":

@@ -134,7 +134,7 @@ def parse_value(text: str) -> Any:
     """Read an option: JSON if it is, else numbers separated by commas, else the text itself."""
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         pass
     if text.startswith(("[", "{")):
         raise UsageError(f"{text!r} is no list of numbers; write [[1,0.5],[0.5,1]], say, and 0.5 for .5")

@@ -35,6 +35,7 @@ from steinkit.discrepancy.operators import RiemannianLangevin
 from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
+from steinkit.masks import require_unmasked
 from steinkit.runtime.compilation import announced_compilation
 from steinkit.runtime.deadlines import within_time
 from steinkit.runtime.threads import thread_count
@@ -171,6 +172,7 @@ class KernelSteinDiscrepancy(Displayed):
             return given.points, target.score(given.points, names=self.sample.names)
         if scores is not None:
             layout = given.points if np.ndim(scores) < 3 else np.asarray(points)
+            require_unmasked(scores, "scores")
             given = Sample(layout, scores=np.asarray(scores), names=self.sample.names)
         assert given.scores is not None
         return given.points, given.scores

@@ -43,6 +43,7 @@ from steinkit.discrepancy.graph.spanner.geometry import Graph
 from steinkit.discrepancy.operators import Coefficients
 from steinkit.double_double import Pair
 from steinkit.errors import UsageError
+from steinkit.masks import require_unmasked
 from steinkit.runtime.deadlines import require_time
 from steinkit.sample import Floats, Integers
 
@@ -62,6 +63,7 @@ class SteinFactors:
     @classmethod
     def of(cls, factors: tuple[float, float, float]) -> SteinFactors:
         """Check three numbers (c1, c2, c3)."""
+        require_unmasked(factors, "stein_factors")
         try:
             c = np.asarray(factors, dtype=np.float64)
         except (TypeError, ValueError):

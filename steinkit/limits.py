@@ -73,7 +73,7 @@ MAX_MEMBERS = Limit("STEINKIT_MAX_MEMBERS", 10_000, "members")
 MAX_RATIO = Limit("STEINKIT_MAX_RATIO", 200, "bytes for each byte packed")
 MAX_WAIT = Limit("STEINKIT_MAX_WAIT", 60, "seconds")
 """Without a byte, of a named pipe."""
-MAX_SECONDS = Limit("STEINKIT_MAX_SECONDS", 8, "seconds")
+MAX_SECONDS = Limit("STEINKIT_MAX_SECONDS", 5, "seconds")
 """Of a library that reads a NetCDF file or Zarr folder, beyond the time that its size accounts for."""
 
 _SMALL = 2**26  # bytes; what unpacks to less is harmless, however well it was packed

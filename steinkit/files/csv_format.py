@@ -209,13 +209,21 @@ def _read_table(stream: BinaryIO, header: _Header, layout: Columns, source: str)
 
 
 def _rows(text: io.TextIOWrapper, header: _Header, source: str) -> Iterator[tuple[int, list[str]]]:
+    """Line number and cells of every row; a blank line has none, which a line of two quotes is not."""
     for _ in range(header.line):
         text.readline()
-    reader = csv.reader(text, skipinitialspace=True, strict=True)
+    line = ""
+
+    def lines() -> Iterator[str]:
+        nonlocal line
+        for line in text:  # noqa: UP028 (the last line stays known)
+            yield line
+
+    reader = csv.reader(lines(), skipinitialspace=True, strict=True)
     begins = header.line + 1
     try:
         for cells in reader:
-            yield header.line + reader.line_num, cells
+            yield header.line + reader.line_num, cells if line.strip() else []
             begins = header.line + reader.line_num + 1
     except csv.Error as error:
         raise InputError(f"{source}, line {begins} cannot be read as CSV ({error}); correct it") from None

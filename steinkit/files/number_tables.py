@@ -109,7 +109,7 @@ def read_cells(rows: Iterable[tuple[int, list[str]]], columns: Columns, source: 
     values, lines = array("d"), array("q")
     blank = None
     for line, cells in rows:
-        if not any(cell.strip() for cell in cells) and len(cells) < 2:
+        if not cells:
             blank = blank or line
             continue
         if blank:

@@ -8,12 +8,9 @@ three dimensions, (chains, draws). Files are never unpickled.
 from __future__ import annotations
 
 import io
-import lzma
 import math
-import struct
 import warnings
 import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -24,7 +21,7 @@ from numpy.typing import NDArray
 from steinkit.containers.chain_labels import array_layout
 from steinkit.containers.columns import choose, make_sample
 from steinkit.containers.messages import listed
-from steinkit.errors import InputError, UsageError, did_you_mean
+from steinkit.errors import InputError, SteinkitError, UsageError, did_you_mean
 from steinkit.limits import MAX_BYTES, MAX_MEMBERS, require_ratio
 from steinkit.sample import Sample, default_names
 
@@ -32,21 +29,6 @@ _ENTRIES = ("points", "weights", "scores", "cost", "names", "chain", "draw")
 _ZIP, _NPY = (b"PK\x03\x04", b"PK\x05\x06"), b"\x93NUMPY"
 _MEMBER = b"PK\x01\x02"  # each in an archive's directory begins so
 _BLOCK = 2**20
-# All of these come out of zipfile for a damaged archive, depending on the byte that is wrong.
-_ZIP_DAMAGE = (
-    OSError,
-    EOFError,
-    KeyError,
-    IndexError,
-    NotImplementedError,
-    RuntimeError,
-    OverflowError,
-    UnicodeDecodeError,
-    struct.error,
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-)
 
 
 def read_npz(data: bytes, source: str, columns: Sequence[str] | None = None) -> Sample:
@@ -143,8 +125,10 @@ def _unpack(data: bytes, source: str) -> dict[str, Any]:
                 for entry in _ENTRIES
                 if entry in members
             }
-    except _ZIP_DAMAGE as error:
-        raise _damaged(source, str(error)) from None
+    except SteinkitError:
+        raise
+    except Exception as error:  # of a damaged archive zipfile says it with almost any
+        raise _damaged(source, str(error) or type(error).__name__) from None
 
 
 def _members(archive: zipfile.ZipFile, source: str) -> dict[str, zipfile.ZipInfo]:

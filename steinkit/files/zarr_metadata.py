@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from steinkit.errors import InputError
-from steinkit.files.json_documents import parse_json
+from steinkit.json_documents import parse_json
 from steinkit.limits import MAX_BYTES, MAX_MEMBERS, require_ratio
 
 MARKS = ("zarr.json", ".zgroup", ".zmetadata")  # of version 3, and of version 2

@@ -6,7 +6,6 @@ the cells of a sweep, are taken in one scale. With a diffusion operator, a funct
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steinkit.errors import Caution, InputError
+from steinkit.json_documents import parse_json
 from steinkit.measures.options import UNITS
 from steinkit.sample import Sample
 from steinkit.target import Target
@@ -87,12 +87,13 @@ def read_units(path: str | os.PathLike[str]) -> Mapping[str, Any]:
         If the file cannot be read, or holds no units.
     """
     try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        text = Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:
         words = ", ".join(UNITS.words)
         raise InputError(f"units {path}: there is no such file, and the words are {words}") from None
     except (OSError, ValueError) as error:
         raise InputError(f"units {path}: the file cannot be read as JSON: {error}") from None
+    found = parse_json(text, f"units {path}: the file")
     if isinstance(found, dict) and isinstance(found.get("units"), dict):
         found = found["units"]
     if not isinstance(found, dict) or "scale" not in found:

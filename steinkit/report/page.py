@@ -17,7 +17,7 @@ from steinkit.comparison import Comparison
 from steinkit.curves import Curve
 from steinkit.describe.numbers import UNDEFINED
 from steinkit.describe.table import Table
-from steinkit.errors import InputError, UsageError
+from steinkit.errors import InputError, SteinkitError, UsageError
 from steinkit.files.streams import write_bytes
 from steinkit.report.comparison_part import comparison_part
 from steinkit.report.curve_part import curve_parts
@@ -126,7 +126,9 @@ def _accounts(found: Sequence[Found], target: Target | str | None) -> list[Part]
     try:
         curves = iter(curve_parts([each for each in found if each.kind == "curve"]))
         return [next(curves) if each.kind == "curve" else kinds[each.kind](each) for each in found]
-    except (KeyError, IndexError, TypeError) as error:
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, StopIteration) as error:
+        if isinstance(error, SteinkitError):
+            raise
         names = ", ".join(each.name for each in found if each.address is not None)
         if not names:
             raise

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +13,9 @@ from steinkit.comparison import Comparison
 from steinkit.curves import Curve
 from steinkit.errors import InputError, UsageError
 from steinkit.files.streams import read_bytes
+from steinkit.json_documents import parse_json
 from steinkit.printable import printable, printable_document
+from steinkit.report.document_shapes import require_document, require_sweep
 from steinkit.sweeps.result import SweepResult, read_folder
 from steinkit.sweeps.store import CONFIGURATION, RECORDS
 
@@ -100,6 +101,7 @@ def _read(source: Source) -> Found:
 
 def _read_folder(folder: Path) -> Found:
     configuration, document, records = read_folder(folder)
+    require_sweep(configuration, document, records, str(folder))
     hashes = {name: _hash((folder / name).read_bytes()) for name in (CONFIGURATION, RECORDS)}
     name = folder.name or str(folder.resolve().name)
     return Found(name, "sweep", document, records, configuration, folder, hashes, str(folder))
@@ -108,12 +110,10 @@ def _read_folder(folder: Path) -> Found:
 def _read_document(source: str) -> Found:
     data = read_bytes(source, binary=True)
     name = "standard input" if source == "-" else Path(source).name
-    try:
-        document = json.loads(data)
-    except ValueError as error:
-        raise InputError(f"{name} is no JSON: {error}; {_WANTED}") from None
+    document = parse_json(data, name)
     for kind, keys in _MARKS.items():
         if isinstance(document, dict) and all(key in document for key in keys):
+            require_document(document, kind, name)
             return Found(name, kind, document, hashes={name: _hash(data)}, address=source)
     raise InputError(f"{name} is JSON, but no result that a report can be made of; {_WANTED}")
 

@@ -87,7 +87,7 @@ def _parsed(file: Path) -> dict[str, Any]:
         raise InputError(f"{file} does not exist; name the TOML file that describes the sweep") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file} cannot be read: {error}") from None
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, ValueError, OverflowError, RecursionError) as error:  # dates beyond the calendar
         raise InputError(f"{file} is no TOML: {error}") from None
 
 

@@ -185,13 +185,16 @@ def read_folder(directory: str | os.PathLike[str]) -> tuple[dict[str, Any], dict
     configuration = _read_document(folder, CONFIGURATION, ("settings", "seeds", "measures"))
     result = _read_document(folder, RESULT, ("result", "records"))
     known, damaged = parse_records(_read_file(folder, RECORDS))
-    missing = [cell for cell in result["records"] if cell not in known]
+    cells = result["records"]
+    if not isinstance(cells, list) or not all(isinstance(cell, str) for cell in cells):
+        raise InputError(f"{folder / RESULT} does not list its records by name; run the sweep again on the folder")
+    missing = [cell for cell in cells if cell not in known]
     if missing:
         lines = f", of which line {damaged[0][0]} is damaged," if damaged else ""
         raise InputError(
             f"{folder / RECORDS}{lines} lacks {len(missing)} records of the sweep; run it again on the folder"
         )
-    return configuration, result["result"], [known[cell] for cell in result["records"]]
+    return configuration, result["result"], [known[cell] for cell in cells]
 
 
 def _read_document(folder: Path, name: str, keys: Sequence[str]) -> dict[str, Any]:

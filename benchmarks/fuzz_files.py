@@ -1,0 +1,190 @@
+"""Damaged files, by the thousand, given to every reader: each is read right or refused in words, and that at once.
+
+    python benchmarks/fuzz_files.py                       # 10,000 files and more, five minutes
+    python benchmarks/fuzz_files.py --quick
+    python benchmarks/fuzz_files.py --seed 7 --files 2000 --reader csv --reader npz
+    python benchmarks/fuzz_files.py --save FOLDER         # keeps what failed
+
+Sound files of every format are mutated: bytes flipped, cut, moved and repeated, and, by those who know the format,
+cells, headers, shapes, members, keys and values replaced by awkward ones. A process of its own reads each, with a
+deadline and a cap on its memory. What is read without complaint must be finite, and where the format is simple enough
+for a second, strict parser, the same to the last bit. The exit code is 1 if any file brought a traceback, hung,
+went over the memory, or was misread. Zarr needs the package zarr, and is left out without it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import selectors
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from fuzzing import corpora, readers
+
+FILES = {  # by what they cost; together a little more than 10,000
+    "csv": 2600,
+    "gz": 900,
+    "stan": 1500,
+    "npy": 1600,
+    "npz": 1500,
+    "netcdf": 500,
+    "zarr": 300,
+    "toml": 1000,
+    "units": 500,
+    "report": 400,
+}
+DEADLINE = 10.0  # seconds
+MEMORY = 3_000_000_000  # bytes of addresses beyond those of a process that has loaded all readers
+OUTCOMES = ("read", "refused", "misread", "traceback", "hung", "over memory")
+FAULTS = OUTCOMES[2:]
+
+
+@dataclass
+class Tally:
+    """What became of the files of a reader."""
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    slowest: float = 0.0
+    shown: list[str] = field(default_factory=list)
+
+    def add(self, outcome: str, seconds: float, said: str) -> None:
+        """Count a file."""
+        self.outcomes[outcome] += 1
+        self.slowest = max(self.slowest, seconds)
+        if outcome in FAULTS:
+            self.shown.append(said)
+
+
+class Worker:
+    """A process that reads mutated files, one a line of its input; started again when it had to be ended."""
+
+    def __init__(self, memory: int) -> None:
+        self.memory = memory
+        self.process: subprocess.Popen[str] | None = None
+
+    def try_file(self, reader: str, seed: int) -> tuple[str, float, str]:
+        """Outcome, seconds and words on one file."""
+        process = self._running()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        begin = time.perf_counter()
+        process.stdin.write(f"{reader} {seed}\n")
+        process.stdin.flush()
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ)
+            answered = selector.select(DEADLINE)
+        seconds = time.perf_counter() - begin
+        line = process.stdout.readline() if answered else ""
+        if line:
+            outcome, _, said = line.rstrip("\n").partition("\t")
+            return outcome, seconds, said
+        self.end()
+        return ("traceback" if answered else "hung"), seconds, "the process that read it died" if answered else "hung"
+
+    def _running(self) -> subprocess.Popen[str]:
+        if self.process is None:
+            self.process = subprocess.Popen(
+                [sys.executable, __file__, "--worker", str(self.memory)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
+            assert self.process.stdout is not None
+            if self.process.stdout.readline() != "ready\n":
+                raise RuntimeError("the process that reads files could not be started: see --worker 1000000000")
+        return self.process
+
+    def end(self) -> None:
+        """End the process, if there is one."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.communicate()
+            self.process = None
+
+
+def work(memory: int) -> None:
+    """Read files as they are asked for, and say what became of each."""
+    import resource
+
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with tempfile.TemporaryDirectory() as place:
+        os.chdir(place)
+        readers.load()
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + memory, resource.RLIM_INFINITY))
+        print("ready", file=answers, flush=True)
+        for line in sys.stdin:
+            reader, seed = line.split()
+            outcome, said = readers.outcome(reader, corpora.mutated(reader, int(seed)))
+            print(f"{outcome}\t{' '.join(said.split())[:300]}", file=answers, flush=True)
+
+
+def run(names: list[str], files: dict[str, int], seed: int, save: Path | None) -> dict[str, Tally]:
+    """Try so many files of every reader."""
+    tallies = {name: Tally() for name in names}
+    worker = Worker(MEMORY)
+    try:
+        for name, tally in tallies.items():
+            seeds = np.random.SeedSequence([seed, corpora.NAMES.index(name)]).generate_state(files[name], np.uint64)
+            for each in map(int, seeds):
+                outcome, seconds, said = worker.try_file(name, each)
+                tally.add(outcome, seconds, f"{name} {each}: {outcome}: {said}")
+                if outcome in FAULTS and save is not None:
+                    (save / f"{name}-{each}{corpora.ENDINGS[name]}").write_bytes(corpora.mutated(name, each))
+            print(f"{name}: {dict(tally.outcomes)}", file=sys.stderr, flush=True)
+    finally:
+        worker.end()
+    return tallies
+
+
+def main() -> int:
+    """Print the table; 1 if a file was too much."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=0, help="of the mutations")
+    parser.add_argument("--files", type=int, help="files of each reader")
+    parser.add_argument("--reader", action="append", choices=corpora.NAMES, help="repeatable; all of them by default")
+    parser.add_argument("--quick", action="store_true", help="a dozen files a reader")
+    parser.add_argument("--save", type=Path, metavar="FOLDER", help="keep the files that failed")
+    parser.add_argument("--worker", type=int, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.worker is not None:
+        work(asked.worker)
+        return 0
+    if asked.save is not None:
+        asked.save.mkdir(parents=True, exist_ok=True)
+    names = asked.reader or corpora.available()
+    most = 12 if asked.quick else asked.files
+    begin = time.perf_counter()
+    tallies = run(names, {name: most or FILES[name] for name in names}, asked.seed, asked.save)
+    print(f"{'reader':10}{'tried':>8}" + "".join(f"{outcome:>13}" for outcome in OUTCOMES) + f"{'slowest, s':>13}")
+    for name, tally in [*tallies.items(), ("together", _together(tallies))]:
+        counts = "".join(f"{tally.outcomes[outcome]:13}" for outcome in OUTCOMES)
+        print(f"{name:10}{tally.outcomes.total():8}{counts}{tally.slowest:13.2f}")
+    print(f"seed {asked.seed}, {time.perf_counter() - begin:.0f} s")
+    faults = [said for tally in tallies.values() for said in tally.shown]
+    print("\n".join(faults[:50]), file=sys.stderr)
+    return int(bool(faults))
+
+
+def _together(tallies: dict[str, Tally]) -> Tally:
+    total = Tally()
+    for tally in tallies.values():
+        total.outcomes += tally.outcomes
+        total.slowest = max(total.slowest, tally.slowest)
+    return total
+
+
+if __name__ == "__main__":
+    sys.exit(main())

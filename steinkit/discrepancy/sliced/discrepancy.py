@@ -15,6 +15,7 @@ from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 from steinkit.discrepancy.modes import far_apart
 from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.sliced.slices import Slice, solve_slice
+from steinkit.discrepancy.tolerance import refuse_wide
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import Caution, UsageError, cautious, reservations
 from steinkit.runtime.deadlines import within_time
@@ -191,7 +192,7 @@ def sliced_stein_discrepancy(
         for vector, each in zip(vectors, bounded, strict=True)
     )
     total = sum_of_brackets((each.lower for each in slices), (each.upper for each in slices))
-    return SlicedSteinDiscrepancy(
+    result = SlicedSteinDiscrepancy(
         lower=total[0],
         upper=total[1],
         slices=slices,
@@ -213,6 +214,12 @@ def sliced_stein_discrepancy(
             ),
         ),
     )
+    refuse_wide(
+        result,
+        f"the discrepancy lies in {result.bracket}: the bracket's relative width is {result.gap:.1e}",
+        "Scores that nearly cancel between draws next to each other leave no digits: rescale them, or thin the sample",
+    )
+    return result
 
 
 def _regions(u: Floats, weights: Floats, h: Floats) -> dict[str, float]:

@@ -172,3 +172,11 @@ def test_raw_units_leave_draws_as_they_are_though_a_bound_is_far():
     x = np.array([[0.0], [1e-17], [0.1]])
     sliced = sliced_stein_discrepancy(x, scores=-x, bounds=[[-1.0, np.inf]], units="raw")
     assert sliced.slices[0].positions.tolist() == x.ravel().tolist()
+
+
+def test_a_bracket_that_is_no_answer_is_refused():
+    """Scores that cancel to within their rounding, which the bracket allows for: however wide, it was an answer."""
+    x, scores = np.array([[0.0], [2.0**-50]]), np.array([[-39.0], [30.0]]) * 2.0**50
+    with pytest.raises(sk.SolverError, match="no certified answer") as refused:
+        sliced_stein_discrepancy(x, scores=scores, weights=[30.0, 39.0], units="raw")
+    assert refused.value.upper > 1.2 * refused.value.lower

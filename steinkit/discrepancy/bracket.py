@@ -125,3 +125,12 @@ def sum_of_brackets(lower: Iterable[float], upper: Iterable[float]) -> tuple[flo
     if math.isfinite(above) and math.fsum([*high, -above]) > 0.0:
         above = math.nextafter(above, math.inf)
     return below, above
+
+
+def outwards(end: float, exponent: int, *, up: bool = False) -> float:
+    """An end of a bracket times a power of two; rounded down, or up, where that is no double."""
+    with np.errstate(over="ignore", under="ignore"):
+        scaled = float(np.ldexp(end, exponent))
+        if float(np.ldexp(scaled, -exponent)) == end:
+            return scaled
+    return math.nextafter(scaled, math.inf if up else -math.inf)

@@ -26,6 +26,7 @@ import itertools
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 from steinkit.sample import Floats, Integers
 
 _SOLVER_TOLERANCE = 1e-9
+_SOLVABLE = 1e-300, 1e300  # Stein factors that a solver is given
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +57,32 @@ class ClassicalProgram:
     scores: Floats
     factors: SteinFactors
     bounds: tuple[float, float]
+
+    @property
+    def natural_units(self) -> tuple[int, int]:
+        """Exponents of the powers of two nearest to sqrt(c1 / c3), a length, and to c1.
+
+        Both zero where these units would round a number: then none are natural.
+        """
+        c = self.factors
+        units = round(0.5 * (math.log2(c.value) - math.log2(c.smoothness))), math.frexp(c.value)[1]
+        there = self.in_units(*units)
+        back = there.in_units(-units[0], -units[1])
+        exact = back.factors == c and back.bounds == self.bounds and np.array_equal(back.points, self.points)
+        return units if exact and np.array_equal(back.scores, self.scores) else (0, 0)
+
+    def in_units(self, length: int, value: int) -> ClassicalProgram:
+        """The program in units 2^length of points and 2^value of g, whose optimum is 2^(length - value) times this one.
+
+        The factors are (c1, c2 L, c3 L^2) / 2^value for L = 2^length, and the scores s L.
+        """
+        c = self.factors
+        powers = -value, length - value, 2 * length - value
+        with np.errstate(over="ignore"):  # of units that are too small or too large, see `natural_units`
+            points, scores = np.ldexp(self.points, -length), np.ldexp(self.scores, length)
+            factors = SteinFactors(*np.ldexp([c.value, c.gradient, c.smoothness], powers).tolist())
+            low, high = np.ldexp(self.bounds, -length).tolist()
+        return ClassicalProgram(points, self.weights, scores, factors, (low, high))
 
     @property
     def reach(self) -> float:
@@ -157,23 +185,27 @@ def solve_cone(program: ClassicalProgram, seconds: float = math.inf) -> ConeAnsw
     """
     c = program.factors
     unit = 2.0 ** round(0.5 * (math.log2(c.value) - math.log2(c.smoothness)))
-    answer = _solve(
-        ClassicalProgram(
+    slope_unit = unit / c.value
+    with np.errstate(all="ignore"):  # what overflows in a solver proves nothing
+        gradient, smoothness = np.clip([c.gradient * slope_unit, c.smoothness * slope_unit * unit], *_SOLVABLE)
+        scaled = ClassicalProgram(
             program.points / unit,
             program.weights,
             program.scores * unit,
-            SteinFactors(1.0, c.gradient * (unit / c.value), c.smoothness * (unit / c.value) * unit),
+            SteinFactors(1.0, float(gradient), float(smoothness)),
             (program.bounds[0] / unit, program.bounds[1] / unit),
-        ),
-        seconds,
-    )
-    return replace(
-        answer,
-        value=c.value * answer.value,
-        slope=c.value / unit * answer.slope,
-        tension=answer.tension / unit,
-        value_force=answer.value_force / unit,
-    )
+        )
+        alike = np.array_equal(scaled.inner, program.inner) and len(scaled.ends) == len(program.ends)
+        answer = _solve(scaled if alike else program, seconds)  # rounding may change which gaps restrict
+        if not alike:
+            return answer
+        return replace(
+            answer,
+            value=c.value * answer.value,
+            slope=c.value / unit * answer.slope,
+            tension=answer.tension / unit,
+            value_force=answer.value_force / unit,
+        )
 
 
 def _solve(program: ClassicalProgram, seconds: float) -> ConeAnswer:
@@ -290,9 +322,12 @@ class _Rows:
         settings.iterative_refinement_enable = False  # twice as fast; what it costs in precision the proof would show
         if math.isfinite(seconds):
             settings.time_limit = max(seconds, 1e-3)
-        matrix = sparse.csc_matrix(self._matrix())
+        matrix, right = sparse.csc_matrix(self._matrix()), np.concatenate(self._right)
+        if not (np.isfinite(matrix.data).all() and np.isfinite(right).all() and 0.0 < scale < math.inf):
+            nothing = np.zeros(self.variables), np.zeros(self._n_rows)
+            return SimpleNamespace(x=nothing[0], z=nothing[1], status="numbers that overflow"), 1.0
         none = sparse.csc_matrix((self.variables, self.variables))
-        solver = clarabel.DefaultSolver(none, cost / scale, matrix, np.concatenate(self._right), self._cones, settings)
+        solver = clarabel.DefaultSolver(none, cost / scale, matrix, right, self._cones, settings)
         return solver.solve(), scale
 
     def point_forces(self, z: Floats) -> Floats:

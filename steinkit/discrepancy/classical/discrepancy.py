@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.containers.reading import DrawsLike
-from steinkit.discrepancy.bracket import Bracketed, instance_kept, require_ordered
+from steinkit.discrepancy.bracket import Bracketed, instance_kept, outwards, require_ordered
 from steinkit.discrepancy.classical.cone_program import ClassicalProgram, ConeAnswer, solve_cone
 from steinkit.discrepancy.classical.lower_bound import lower_bound
 from steinkit.discrepancy.classical.upper_bound import upper_bound
@@ -164,7 +164,9 @@ def classical_stein_discrepancy(
         raise UsageError(f"tolerance must lie between 0 and 1; received {tolerance}")
     began = time.perf_counter()
     data = prepare(draws, target, scores=scores, weights=weights, bounds=bounds).in_units(units)
-    program, order = _program(data, factors)
+    given, order = _program(data, factors)
+    length, height = given.natural_units
+    program = given.in_units(length, height)  # where no square is lost of numbers that matter
     scored = time.perf_counter()
     from steinkit.runtime.threads import interruptible
 
@@ -172,14 +174,17 @@ def classical_stein_discrepancy(
     try:
         require_time("the program was written down", setting_up + proving)
     except TimeLimitError as error:
-        raise error.within(0.0, _trivial_bound(program, factors)) from None
+        raise error.within(0.0, _trivial_bound(given, factors)) from None
     seconds = max(seconds_left() - setting_up - proving, 0.0)
     answer = interruptible(partial(solve_cone, program, seconds), Event())
     solved = time.perf_counter()
     with instance_kept(points=program.points, scores=program.scores, weights=program.weights, bounds=program.bounds):
         lower, upper, value, slope = prove(program, answer)
     g, grad_g = np.empty(len(order)), np.empty(len(order))
-    g[order], grad_g[order] = value * data.units.scale, slope
+    lower, upper = outwards(lower, height - length), outwards(upper, height - length, up=True)
+    with np.errstate(over="ignore"):  # infinite where it is, in raw units
+        g[order] = np.ldexp(value, height) * data.units.scale
+        grad_g[order] = np.ldexp(slope, height - length)
     proved = time.perf_counter()
     result = ClassicalSteinDiscrepancy(
         lower=lower,

@@ -27,6 +27,7 @@ from steinkit.sample import Floats
 LongFloats = NDArray[np.longdouble]
 
 _ALLOWANCE = 2.0**-49  # relative; covers a dozen operations in double precision
+_TINY = 2.0**-1070  # more than a number loses that falls below the normal range
 _LONG = float(np.finfo(np.longdouble).eps)
 _HALVINGS = 60
 _MARGIN = 1e-14  # of cones whose left-hand sides are sums of four terms of about one
@@ -61,7 +62,7 @@ def lower_bound(program: ClassicalProgram, answer: ConeAnswer) -> tuple[float, F
         trajectory.value_error + _ALLOWANCE * abs(value),
         trajectory.slope_error + _ALLOWANCE * abs(slope),
     )
-    loss = program.weights * (abs(program.scores) * value_error + slope_error)
+    loss = program.weights * (abs(program.scores) * (value_error + _TINY) + slope_error + _TINY) + _TINY
     total = float(np.sum(terms - loss, dtype=np.longdouble))
     lower = total - (len(terms) * _LONG + _ALLOWANCE) * float((np.abs(terms) + loss).sum())
     return (lower, value, slope) if lower > 0.0 else (0.0, np.zeros(n), np.zeros(n))
@@ -280,7 +281,7 @@ def _largest_multiples(program: ClassicalProgram, path: _Trajectory, gaps: LongF
         np.concatenate([program.inner, [end[0] for end in program.ends]]).astype(np.int64)
     ]
     real = program.lengths > 0.0
-    width = np.where(real, c.smoothness * program.lengths, 1.0)
+    width = np.where(real, c.smoothness * program.lengths.astype(np.longdouble), 1.0)
     left, right = program.inner, program.inner + 1
     mean = np.concatenate([0.5 * (path.slope[left] + path.slope[right]), path.slope[at_ends]])
     mean_error = np.concatenate(

@@ -30,6 +30,7 @@ from steinkit.discrepancy.classical.cone_program import ClassicalProgram, ConeAn
 from steinkit.sample import Floats, Integers
 
 _ALLOWANCE = 2.0**-48  # relative; covers the operations on a term, and an exact sum's rounding
+_TINY = 2.0**-1070  # more than a product loses that falls below the normal range
 _HALVINGS = 60
 
 
@@ -122,7 +123,10 @@ def _bound(program: ClassicalProgram, tension: Floats, turning: Floats, cut: Flo
     beta_error = program.weights + program.mean.T @ (h * abs(tension) + cut.sum(axis=0)) + abs(ends).T @ abs(turning)
     value, slope = pointwise_optimum(program, alpha, beta)
     at_points = alpha * value + beta * slope + _ALLOWANCE * (alpha_error * c.value + beta_error * program.steepest)
-    at_gaps = _gap_maximum(0.5 * c.smoothness * h * h * tension, c.smoothness * h * turned, c.smoothness * h * cut)
+    at_points += _TINY * len(h) * (1.0 + c.value + program.steepest)
+    bend = c.smoothness * h
+    at_gaps = _gap_maximum(0.5 * bend * (h * tension), bend * turned, bend * cut)
+    at_gaps += _TINY * (1.0 + bend) * (1.0 + h * abs(tension) + abs(turned) + cut.sum(axis=0))
     shares = cut.sum(axis=0) * (c.gradient - 0.5 * c.smoothness * h)
     shares += _ALLOWANCE * cut.sum(axis=0) * (c.gradient + c.smoothness * h)
     terms = np.concatenate([at_points, at_gaps * (1.0 + _ALLOWANCE), shares])
@@ -134,7 +138,7 @@ def _bound(program: ClassicalProgram, tension: Floats, turning: Floats, cut: Flo
 def _gap_maximum(A: Floats, B: Floats, C: Floats) -> Floats:
     """A bound of max A u + B v + C_+ t_+ + C_- t_- over the cones of each gap; any S gives one."""
     least = 0.5 * np.abs(A)
-    low, high = np.zeros(len(A)), np.sqrt(0.25 * B * B + 0.125 * (C * C).sum(axis=0))  # of S - |A| / 2
+    low, high = np.zeros(len(A)), np.hypot(0.5 * B, math.sqrt(0.125) * np.hypot(*C))  # of S - |A| / 2
 
     def shares(rest: Floats) -> tuple[Floats, Floats, Floats]:
         return rest + least, rest + (least + 0.5 * A), rest + (least - 0.5 * A)
@@ -145,9 +149,9 @@ def _gap_maximum(A: Floats, B: Floats, C: Floats) -> Floats:
         rising = (0.5 * B / both) ** 2 + 0.125 * ((C[0] / upper) ** 2 + (C[1] / lower) ** 2) < 1.0
         low, high = np.where(rising, low, middle), np.where(rising, middle, high)
     both, upper, lower = shares(high)
-    return both + _share(B * B, 4.0 * both) + _share(C[0] ** 2, 8.0 * upper) + _share(C[1] ** 2, 8.0 * lower)
+    return both + _share(B, 4.0 * both) + _share(C[0], 8.0 * upper) + _share(C[1], 8.0 * lower)
 
 
 def _share(portion: Floats, whole: Floats) -> Floats:
-    """Quotient of non-negative numbers, where nothing of nothing is nothing."""
-    return np.asarray(np.where(portion == 0.0, 0.0, portion / np.where(portion == 0.0, 1.0, whole)))
+    """Square of a number over one that is not negative, where nothing of nothing is nothing."""
+    return np.asarray(np.where(portion == 0.0, 0.0, portion * (portion / np.where(portion == 0.0, 1.0, whole))))

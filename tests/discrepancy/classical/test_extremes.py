@@ -1,0 +1,75 @@
+"""Classical discrepancies of numbers of any size: a bracket that scales with them, or an error that says why not."""
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit.discrepancy.bracket import outwards
+from steinkit.discrepancy.classical.cone_program import ClassicalProgram
+from steinkit.discrepancy.classical.upper_bound import _gap_maximum
+from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
+from steinkit.errors import CrossedBracketError
+
+SIZES = np.array([1.0, 1e-9, 1e-150, 1e-200, 1e-310, 1e150, 1e200, 1e300])
+
+
+@pytest.mark.parametrize(("length", "height"), [(0, 0), (300, -400), (-300, 400), (450, -100), (-450, 100), (100, 800)])
+@pytest.mark.parametrize("bounded", [False, True])
+def test_the_bracket_scales_with_its_units(length, height, bounded):
+    """Points in units 2^length and g in units 2^height: squares of the multipliers are no doubles."""
+    rng = np.random.default_rng(4)
+    points, scores, weights = rng.standard_normal(6), rng.standard_normal(6), rng.random(6)
+    bounds = np.array([points.min() - 0.5, points.max() + 0.25]) if bounded else None
+    plain = sk.classical_stein_discrepancy(
+        points, scores=scores, weights=weights, bounds=bounds, stein_factors=(10.0, 1.0, 0.01)
+    )
+    scaled = sk.classical_stein_discrepancy(
+        np.ldexp(points, length),
+        scores=np.ldexp(scores, -length),
+        weights=weights,
+        bounds=None if bounds is None else np.ldexp(bounds, length),
+        stein_factors=tuple(np.ldexp([10.0, 1.0, 0.01], [height, height - length, height - 2 * length])),
+    )
+    lower, upper = np.ldexp([scaled.lower, scaled.upper], length - height)
+    assert lower <= plain.upper
+    assert plain.lower <= upper
+    assert scaled.gap < 1e-5
+
+
+@pytest.mark.filterwarnings("ignore:.*relative width:steinkit.SteinkitWarning")
+@pytest.mark.parametrize("seed", range(60))
+def test_no_warning_of_numpy_and_no_bare_error(seed):
+    rng = np.random.default_rng(seed)
+    n = rng.integers(1, 7)
+    points, scores = (rng.standard_normal(n) * rng.choice(SIZES, n) for _ in range(2))
+    factors = tuple(10.0 ** rng.choice([0, 0, -9, 9, -200, 200], 3))
+    bounds = [points.min() - rng.choice([0.0, 1.0, 1e-12]), points.max() + rng.choice([1.0, 1e200])]
+    try:
+        result = sk.classical_stein_discrepancy(
+            points, scores=scores, stein_factors=factors, bounds=bounds if seed % 2 else None
+        )
+    except CrossedBracketError:
+        raise
+    except (sk.InputError, sk.UsageError, sk.SolverError):
+        return
+    assert 0.0 <= result.lower <= result.upper
+
+
+def test_shares_of_gaps_whose_squares_are_no_doubles():
+    """The cones' maximum is homogeneous in its forces."""
+    A, B, C = np.array([0.3, -1.0]), np.array([1.0, 0.2]), np.array([[0.5, 0.0], [0.1, 2.0]])
+    np.testing.assert_array_equal(
+        _gap_maximum(*(np.ldexp(each, -900) for each in (A, B, C))), np.ldexp(_gap_maximum(A, B, C), -900)
+    )
+
+
+def test_units_that_would_round_a_number_are_none():
+    weights = np.array([0.5, 0.5])
+    factors = SteinFactors(2.0**40, 1.0, 2.0**-40)
+    fine = ClassicalProgram(np.array([0.0, 3.0]), weights, np.array([1.0, -1.0]), factors, (-np.inf, 7.0))
+    assert fine.natural_units == (40, 41)
+    tiny = ClassicalProgram(np.array([3 * 2.0**-1074, 3.0]), weights, np.array([1.0, -1.0]), factors, (-np.inf, 7.0))
+    assert tiny.natural_units == (0, 0)
+    assert outwards(3.0, -1074) == 3 * 2.0**-1074
+    assert outwards(3.0, -1075) == 2.0**-1074
+    assert outwards(3.0, -1075, up=True) > 1.5 * 2.0**-1074

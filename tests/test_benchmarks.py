@@ -25,6 +25,7 @@ MEASURE_MEMORY = ("measures.py", "scaling.py", "large_samples.py")
         ("samplers.py", "papers"),
         ("row_orders.py", "chi-square"),
         ("sweeps.py", "winner kept"),
+        ("kills.py", "orphans"),
         ("sequential.py", "time ratio"),
         ("irls.py", "passes"),
         ("sliced.py", "chosen:"),

@@ -11,7 +11,7 @@ from support.scripts import output_of
 from steinkit.samplers import correction_distribution
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-MEASURE_MEMORY = ("measures.py", "scaling.py", "large_samples.py")
+STARTERS = ("measures.py", "scaling.py", "large_samples.py", "torture.py")
 
 
 @pytest.mark.slow
@@ -31,12 +31,13 @@ MEASURE_MEMORY = ("measures.py", "scaling.py", "large_samples.py")
         ("sliced.py", "chosen:"),
         ("large_samples.py", "processor"),
         ("verdict.py", "share rejected"),
+        ("torture.py", "worst gap"),
         ("deadlines.py", "asked"),
     ],
 )
 def test_runs_and_prints_a_table(name, columns, tmp_path):
-    """In this process, but for those that start others to measure their memory: its peak would be theirs."""
-    if name in MEASURE_MEMORY:
+    """In this process, but for those that start others: to measure their memory, or to end them where they hang."""
+    if name in STARTERS:
         command = [sys.executable, BENCHMARKS / name, "--quick"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr

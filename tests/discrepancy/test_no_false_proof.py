@@ -12,6 +12,8 @@ from support.exact_programs import clustered_program, exact_program, line_progra
 from support.judge import answered, claims
 from support.ordeal import ALL, make, put
 
+from steinkit.discrepancy.graph.programs import chain_form, matrix_form
+
 
 def dense(program):
     matrix = np.zeros((len(program.rows), len(program.box)))
@@ -45,13 +47,28 @@ def test_a_solvers_answer_encloses_the_exact_optimum(family):
         assert most - least < Fraction(1, 1000) * most
 
 
-@pytest.mark.parametrize("family", [name for name in ALL if name != "subnormal"])
+@pytest.mark.parametrize("family", ALL)
 def test_brackets_hold(family):
     """What is certified and what is refused; anything else is a fault. The benchmark `torture.py` puts many more."""
     seeds = range(10) if family in FAMILIES else range(4)
     found = {seed: put(make(family, seed), family, seed) for seed in seeds}
     assert not {seed: each.why for seed, each in found.items() if each.verdict not in ("certified", "refused")}
     assert any(each.verdict == "certified" for each in found.values())
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "engine"), [(matrix_form, "OUTWARD", "block"), (chain_form, "_OUTWARD", "chain")]
+)
+def test_an_allowance_that_is_too_small_is_found_out(module, name, engine, monkeypatch, tmp_path):
+    """Brackets as narrow as may be leave some 1e-15 on either side: a proof that loses 1e-13 is refuted."""
+    instances = [replace(make("plain", seed), tolerance=1e-14).by(engine) for seed in LINES]
+    assert not [why for each in instances if (why := put(each, "plain", 0).why)]
+    monkeypatch.setattr(module, name, 1.0 - 1e-13)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # where contradictions are kept
+    assert {put(each, "plain", 0).verdict for each in instances} == {"wrong"}
+
+
+LINES = [seed for seed in range(12) if make("plain", seed).dim == 1]
 
 
 @pytest.mark.parametrize("family", sorted(FAMILIES))

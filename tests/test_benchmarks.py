@@ -11,7 +11,7 @@ from support.scripts import output_of
 from steinkit.samplers import correction_distribution
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-STARTERS = ("measures.py", "scaling.py", "large_samples.py", "torture.py")
+STARTERS = ("measures.py", "scaling.py", "large_samples.py", "torture.py", "fuzz_files.py")
 
 
 @pytest.mark.slow
@@ -32,6 +32,7 @@ STARTERS = ("measures.py", "scaling.py", "large_samples.py", "torture.py")
         ("large_samples.py", "processor"),
         ("verdict.py", "share rejected"),
         ("torture.py", "worst gap"),
+        ("fuzz_files.py", "misread"),
         ("deadlines.py", "asked"),
     ],
 )

@@ -8,6 +8,7 @@ import io
 import json
 import tempfile
 import tomllib
+import warnings
 import zipfile
 from collections.abc import Callable
 from functools import cache
@@ -262,7 +263,12 @@ def _as_npy(data: bytes, rng: np.random.Generator) -> bytes:
 def _as_npz(data: bytes, rng: np.random.Generator) -> bytes:
     """An archive of sound packing with members that are not."""
     stream = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as new:
+    with (
+        warnings.catch_warnings(),
+        zipfile.ZipFile(io.BytesIO(data)) as old,
+        zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as new,
+    ):
+        warnings.simplefilter("ignore")  # of two members of one name, which are meant
         for name in old.namelist():
             content = old.read(name)
             if rng.random() < 0.4:

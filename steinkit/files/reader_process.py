@@ -161,9 +161,10 @@ _children: list[_Child] = []
 
 def _running() -> _Child:
     """The child of this process; that of the process that this one was forked from is not ours to ask."""
-    for child in list(_children):
-        if child.owner == os.getpid() and child.process.poll() is None:
+    for child in [each for each in _children if each.owner == os.getpid()]:
+        if child.process.poll() is None:
             return child
+        child.end()
         _children.remove(child)
     _children.append(_Child())
     return _children[-1]

@@ -24,7 +24,7 @@ def in_a_folder(tmp_path_factory, monkeypatch):
 
 @pytest.mark.parametrize("reader", ["csv", "gz", "stan", "npy", "npz", "toml", "units"])
 def test_every_file_is_read_right_or_refused(reader):
-    @settings(max_examples=60, deadline=None, database=None)
+    @settings(max_examples=40, deadline=None, database=None)
     @given(st.integers(0, 2**63))
     def try_file(seed):
         found, said = readers.outcome(reader, corpora.mutated(reader, seed))

@@ -34,6 +34,7 @@ _ONE_THREAD = dict.fromkeys(
     ),
     "1",
 )
+_LOOK = 1.0  # seconds between looks at whether processes are there
 _FALSE_STARTS = 5  # in a row, before nothing can be started
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has the latter alone, which ends a process at once there
 _GRACE, _FIRST_GRACE = 5.0, 40.0  # seconds beyond the time; a process compiles with its first work of a kind
@@ -104,14 +105,16 @@ class Processes:
 
     def _heard(self) -> list[_Process]:
         """Processes that said something or ended, once there are any, or the time of one is over."""
-        until = min((each.until for each in self._processes if each.until is not None), default=None)
-        patience = None if until is None else max(0.0, until - time.monotonic())
-        found = wait([each.connection for each in self._processes], patience)
-        return [each for each in self._processes if each.connection in found]
+        now = time.monotonic()
+        until = min((each.until for each in self._processes if each.until is not None), default=now + _LOOK)
+        found = wait([each.connection for each in self._processes], min(_LOOK, max(0.0, until - now)))
+        return [each for each in self._processes if each.connection in found or each.is_dead]
 
     def _hear(self, process: _Process) -> Generator[Any, None, None]:
         """The answer of a process, if that is what it said; or what is lost with it."""
         try:
+            if not process.connection.poll():  # a child of its own holds the other end
+                raise EOFError
             kind, value = cloudpickle.loads(process.connection.recv_bytes())
             if kind == UP:
                 self._false_starts = 0
@@ -155,6 +158,10 @@ class _Process:
         self._known = set[Work]()
 
     @property
+    def is_dead(self) -> bool:
+        return not self._process.is_alive()
+
+    @property
     def is_late(self) -> bool:
         return self.until is not None and time.monotonic() > self.until
 
@@ -176,7 +183,7 @@ class _Process:
         return lost
 
     def end(self) -> None:
-        if self._process.is_alive():
+        if not self.is_dead:
             os.kill(self._process.pid, _KILL)
         self._process.join()
         self.connection.close()

@@ -114,7 +114,8 @@ def pickled(value: object) -> bytes:
     except (pickle.PicklingError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise UsageError(
             "the sampler, the target or a setting cannot be sent to another process, be it for a lock, a file "
-            f"or a generator that it holds; leave out n_jobs (--jobs), or make them of functions and arrays ({error})"
+            "or a generator that it holds; leave out n_jobs (--jobs) and max_seconds, or make them of functions and "
+            f"arrays ({error})"
         ) from error
 
 

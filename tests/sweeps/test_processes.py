@@ -72,6 +72,10 @@ def test_a_worker_that_is_killed_is_started_again_and_only_a_cell_that_costs_two
 def work(shared, kind, folder=None):
     if kind == "die":
         os._exit(3)
+    if kind == "die beside a child":
+        if os.fork() == 0:
+            time.sleep(30.0)
+        os._exit(3)
     if kind == "hold":  # as compiled code does that does not let go of the interpreter
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
         time.sleep(600.0)
@@ -108,6 +112,15 @@ def test_parts_are_tried_once_more_and_no_more(by_value):
         found = list(answers(workers, work, [("die", "ab")], parts=lambda whole: [("die", c) for c in whole[1]]))
     assert [each.arguments for each in found] == [("die", "a"), ("die", "b")]
     assert list(answers(InProcess(5), work, [("quick",)])) == [(5, "quick", os.getpid())]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_a_process_that_dies_is_missed_though_a_child_of_it_lives(by_value):
+    began = time.monotonic()
+    with Processes(1, None) as workers:
+        found = list(workers.as_completed(work, [("die beside a child",), ("quick",)]))
+    assert [isinstance(each, Lost) for each in found] == [True, False]
+    assert time.monotonic() - began < 20.0
 
 
 def test_processes_that_never_come_up_end_the_sweep(monkeypatch):

@@ -363,9 +363,9 @@ def classical(rng):
             [points, rng.choice([0.0, 1e-12, 1e-300, 1 - 1e-12, 1.0], (int(rng.integers(0, 3)), 1))]
         )
         weights = 10.0 ** rng.uniform(*[(0, 1), (-12, 0)][rng.integers(0, 2)], len(points))
-        return Instance(
-            "classical", points, np.zeros_like(points), "classical", weights, np.array([[0.0, 1.0]]), (0.5, 0.5, 1.0)
-        )
+        width = 2.0 ** int(rng.choice([0, 0, -30, 30, -300, 300]))
+        points, bounds, factors = points * width, np.array([[0.0, width]]), (width / 2, 0.5, 1.0 / width)
+        return Instance("classical", points, np.zeros_like(points), "classical", weights, bounds, factors)
     n = min(n, 3)
     points = rng.standard_normal((n, 1)) * rng.choice([1e-9, 0.1, 1.0, 10.0, 1e9])
     if n > 1 and rng.random() < 0.5:

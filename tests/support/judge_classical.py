@@ -1,9 +1,9 @@
 """What a bracket of the classical Stein discrepancy says, held against rational arithmetic.
 
-For the uniform distribution on [0, 1] and factors (1/2, 1/2, 1) the optimum is the Wasserstein distance, an integral of
-|F_n - F| that is rational. For others two programs on a grid that the sample is part of enclose it, without its
-certificate: functions whose second derivative is constant from node to node are some of those allowed, and the graph's
-program on the grid, of which nodes without draws carry no weight, asks less of them.
+For the uniform distribution on [0, w] and factors (w/2, 1/2, 1/w) the optimum is the Wasserstein distance over w, an
+integral of |F_n - F| that is rational. For others two programs on a grid that the sample is part of enclose it, without
+its certificate: functions whose second derivative is constant from node to node are some of those allowed, and the
+graph's program on the grid, of which nodes without draws carry no weight, asks less of them.
 """
 
 from fractions import Fraction
@@ -19,7 +19,6 @@ from support.judge_wasserstein import to_uniform
 
 # Nodes of the grid in each gap between draws.
 SHARES = [Fraction(k, 32) for k in (1, 4, 8, 12, 16, 20, 24, 28, 31, 32)]
-UNIFORM = (0.5, 0.5, 1.0)
 
 
 def classical_claims(instance, result):
@@ -30,8 +29,9 @@ def classical_claims(instance, result):
     s = [Fraction(instance.scores[first[k], 0]) for k in order]
     q = [weights[k] for k in order]
     limits = (-np.inf, np.inf) if instance.bounds is None else tuple(np.ravel(instance.bounds).tolist())
-    if instance.factors == UNIFORM and limits == (0.0, 1.0) and not any(s):
-        value = to_uniform(x, q, Fraction(0), Fraction(1))
+    lower, width = limits
+    if lower == 0.0 and instance.factors == (width / 2, 0.5, 1 / width) and not any(s):
+        value = to_uniform(x, q, Fraction(0), Fraction(width)) / Fraction(width)
         return [Claim("the Wasserstein distance", SimpleNamespace(known=(value, value)), result.lower, result.upper)]
     known = enclosed_classical(x, q, s, limits, instance)
     return [Claim("the optimum", SimpleNamespace(known=known), result.lower, result.upper)]

@@ -26,6 +26,7 @@ FREE, BOUNDED, EDGE, LIPSCHITZ_EDGE = 0, 1, 2, 3
 ROWS = 5
 """Rows of a node: value box, slope box, forward residual a, backward residual e, chord."""
 
+_SMALLEST = 2.0**-1074  # what underflows in a product is off by half of it
 FAR_UNDERFLOW = 2.0**-1072
 """By how much 1 + c3 times this, at the most, the radius of a far bound's row lies above or below c3 t^2 / 2."""
 
@@ -211,12 +212,12 @@ def costate_bound(chain: Chain, p: Floats) -> float:
         _balance_forces(chain, p, start, end, force, force_low)
         forward = 0.0  # phi of the edge into the node
         for k in range(start, end):
-            half = 0.5 * chain.c3 * chain.step[k]
+            half = 0.5 * chain.c3 * chain.step[k] + _SMALLEST
             at_value, at_slope = _box_force(chain, p, k), p[ROWS * k + 1] / chain.c2
-            cost = abs(at_value) * chain.box[k] + abs(at_slope) * chain.c2
-            backward, error, reach = 0.0, 0.0, chain.box[k]
+            backward, error, reach = 0.0, 0.0, chain.box[k] + _SMALLEST
+            cost = abs(at_value) * reach + abs(at_slope) * chain.c2
             if chain.kind[k] == BOUNDED:
-                reach = min(reach, chain.c2 * chain.step[k])
+                reach = min(reach, chain.c2 * chain.step[k] + _SMALLEST)
             if chain.kind[k] != FREE:
                 chord = p[ROWS * k + 4] / chain.c2 if chain.kind[k] != EDGE else 0.0
                 lift = chain.step[k] * force[k]
@@ -248,7 +249,7 @@ def _cost_behind(chain: Chain, end: int, force: float, forward: float) -> float:
     """Cost of what T and phi are left behind a segment's last node: a far bound's row, or its boxes, take them."""
     remainder = abs(force) * (1.0 + 2.0 * _UNIT_ROUNDOFF)
     if end < chain.kind.size or chain.far < 0.0:
-        cost: float = chain.box[end - 1] * remainder + chain.c2 * abs(forward)
+        cost: float = (chain.box[end - 1] + _SMALLEST) * remainder + chain.c2 * abs(forward)
         return cost
     lift = chain.far * force
     rounding = 6.0 * _UNIT_ROUNDOFF * (abs(lift) + abs(forward))

@@ -24,6 +24,11 @@ from scipy import sparse
 from steinkit.sample import Floats
 
 UNIT_ROUNDOFF = 2.0**-53
+SMALLEST = 2.0**-1074
+"""Twice what a product that underflows may be off by."""
+
+_LEAST_MAGNITUDE = 2.0**-1020
+_NOTICEABLE = 2.0**-900
 OUTWARD = 1.0 + 2.0**-49
 """Covers the rounding of a box, of a handful of products, quotients and one exact sum."""
 
@@ -48,6 +53,10 @@ class CoordinateProgram:
         How far rounding may have taken each entry of `objective` from the program meant.
     radius_error : float or ndarray, shape (m,)
         The same of each radius.
+
+    Notes
+    -----
+    Boxes are right up to a few roundings; one that is not zero but may have underflowed, up to the smallest number.
     """
 
     matrix: sparse.csr_array
@@ -60,23 +69,25 @@ class CoordinateProgram:
 
     @cached_property
     def magnitudes(self) -> sparse.csr_array:
-        """|A|, which bounds the rounding errors of products with A."""
-        return sparse.csr_array(abs(self.matrix))
+        """|A|, which bounds the rounding errors of products with A; what has underflowed counts as what it may be."""
+        magnitudes = sparse.csr_array(abs(self.matrix))
+        magnitudes.data = np.maximum(magnitudes.data, _LEAST_MAGNITUDE)
+        return magnitudes
 
     def stein_function(self, y: Floats) -> tuple[Floats, Floats]:
         """Map variables back to g_j, shape (n,), and its gradient, shape (n, d)."""
         values = y.reshape(-1, self.n_points)
         return values[0], values[1:].T
 
+    @np.errstate(over="ignore", invalid="ignore")
     def lower_bound(self, y: Floats) -> tuple[float, Floats]:
         """Objective of y scaled until it is feasible, and that point; 0 and zeros if y proves nothing."""
-        outside = _largest_ratio(np.abs(y), self.box)
+        outside = _largest_ratio(np.abs(y), np.maximum(self.box - self._box_error, 0.0))
         if outside > 1.0:  # into the box first, so that nothing below overflows
             y = y / (outside * OUTWARD)
         scale = max(1.0, _largest_ratio(self._activity(y), np.maximum(self.radius - self.radius_error, 0.0)))
-        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite proves nothing, see below
-            terms = self.objective * y
-        value = _sum(terms) - 4.0 * UNIT_ROUNDOFF * _sum(np.abs(terms))
+        terms = self.objective * y
+        value = _sum(terms) - 4.0 * UNIT_ROUNDOFF * _sum(np.abs(terms)) - len(terms) * SMALLEST
         value -= _dot(np.abs(y), np.broadcast_to(self.objective_error, y.shape))
         if not (0.0 < value < math.inf and outside < math.inf and scale < math.inf):
             return 0.0, np.zeros_like(y)
@@ -84,23 +95,37 @@ class CoordinateProgram:
             scale *= OUTWARD
         return value / (scale * OUTWARD), y / scale
 
+    @np.errstate(over="ignore", invalid="ignore")
     def upper_bound(self, p: Floats) -> float:
         """Weak duality: r'|p| + u'|b - A'p|, or u'|b| if that is less."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            trivial = _dot(self.box, np.abs(self.objective) + self.objective_error)
-            combined = self.matrix.T @ p
-            entries = np.bincount(self.matrix.indices, minlength=len(self.box))
-            magnitude = self.magnitudes.T @ np.abs(p) + np.abs(self.objective)
-            residual = np.abs(self.objective - combined) + (entries + 4) * UNIT_ROUNDOFF * magnitude
-            residual += self.objective_error
-            bound = _dot(self.radius + self.radius_error, np.abs(p)) + _dot(self.box, residual)
+        box = self.box + self._box_error
+        trivial = _dot(box, np.abs(self.objective) + self.objective_error)
+        combined = self.matrix.T @ p
+        entries = np.bincount(self.matrix.indices, minlength=len(self.box))
+        magnitude = self.magnitudes.T @ np.abs(p) + np.abs(self.objective)
+        residual = np.abs(self.objective - combined) + (entries + 4) * UNIT_ROUNDOFF * magnitude
+        residual += self.objective_error + (entries * SMALLEST if p.any() else 0.0)
+        bound = _dot(self.radius + self.radius_error, np.abs(p)) + _dot(box, residual)
         return trivial if math.isnan(bound) else min(trivial, bound)
+
+    @property
+    def _box_error(self) -> Floats:
+        """What underflow may have taken from boxes, or added to them."""
+        return np.where((self.box > 0.0) & (self.box < _NOTICEABLE), SMALLEST, 0.0)
 
     def _activity(self, y: Floats) -> Floats:
         """Upper bound of |A y|, rounding included."""
         entries = np.diff(self.matrix.indptr)
         allowance = (entries + 4) * UNIT_ROUNDOFF * (self.magnitudes @ np.abs(y))
+        if self.radius.min(initial=1.0) < _NOTICEABLE:  # what underflows in a product is nothing to larger radii
+            allowance += 4.0 * SMALLEST * (self._pattern @ (y != 0.0))
         return np.asarray(np.abs(self.matrix @ y) + allowance)
+
+    @property
+    def _pattern(self) -> sparse.csr_array:
+        """Ones where A has entries, be they zero."""
+        ones = np.ones(len(self.matrix.data))
+        return sparse.csr_array((ones, self.matrix.indices, self.matrix.indptr), shape=self.matrix.shape)
 
 
 def power_of_two(size: Floats) -> Floats:
@@ -121,7 +146,8 @@ def _largest_ratio(values: Floats, limits: Floats) -> float:
 def _dot(limits: Floats, magnitudes: Floats) -> float:
     """Upper bound of a sum of products of non-negative numbers."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return _sum(limits * magnitudes) * OUTWARD
+        underflow = np.count_nonzero((limits != 0.0) & (magnitudes != 0.0)) * SMALLEST
+        return _sum(limits * magnitudes) * OUTWARD + underflow
 
 
 def _sum(terms: Floats) -> float:

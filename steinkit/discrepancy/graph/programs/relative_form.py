@@ -42,13 +42,14 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 
 from steinkit import double_double
 from steinkit.discrepancy.graph.programs.matrix_form import UNIT_ROUNDOFF, CoordinateProgram, power_of_two
-from steinkit.discrepancy.graph.programs.stein_program import Rows, SteinFactors, SteinProgram
+from steinkit.discrepancy.graph.programs.stein_program import Rows, SteinFactors, SteinProgram, times_distance
 from steinkit.sample import Floats, Integers
 
 NEAR = 1e-3
 _FINER = 1e-3
 _LEVELS = 5
 _ROUNDING = 1e-12  # keeps redundant boxes redundant
+_SMALLEST_BOX = 2.0**-1000
 _SHORTEST = 1e-140  # in units of sqrt(c1/c3); squares of shorter lengths may underflow
 
 Terms = list[tuple[Integers, float | Floats]]
@@ -167,7 +168,7 @@ class RelativeForm:
         box = np.empty((self.program.dim + 1, self.program.n_points))
         box[0] = np.where(child, np.minimum(2.0 * c.value + c.gradient * reach, c.taylor_radius(reach)), c.value)
         box[1:] = np.where(child, np.minimum(2.0 * c.gradient, c.smoothness * reach), c.gradient)
-        return box
+        return np.where(child, np.maximum(box, _SMALLEST_BOX), box)
 
     def _objective(self, j: int) -> tuple[Floats, Floats]:
         """Weights of the variables and bounds of their rounding errors, each of shape (n (d + 1),).
@@ -218,14 +219,14 @@ class RelativeForm:
         root = forest.parent < 0
         moved = forest.origin[:, j] != points[:, j]
         here = root & (moved | (distance == 0.0)) & (forest.origin[:, j] == bound)
-        allowed = c.gradient * distance
+        allowed = times_distance(c.gradient, distance)
 
         unmoved = root & ~moved
         box[0, unmoved] = np.minimum(box[0, unmoved], allowed[unmoved])
         i = np.flatnonzero(~unmoved & ((allowed < c.value) | here) & (distance > 0.0))
         rows.add(np.minimum(c.value, allowed[i]), self._affine(i, points[i]))
 
-        slope = c.smoothness * distance
+        slope = times_distance(c.smoothness, distance)
         for k in range(self.program.dim):
             if k != j:
                 box[k + 1, root] = np.minimum(box[k + 1, root], slope[root])

@@ -38,7 +38,7 @@ import numpy as np
 from scipy import sparse
 
 from steinkit import double_double
-from steinkit.discrepancy.graph.programs.matrix_form import UNIT_ROUNDOFF, CoordinateProgram
+from steinkit.discrepancy.graph.programs.matrix_form import SMALLEST, UNIT_ROUNDOFF, CoordinateProgram
 from steinkit.discrepancy.graph.spanner.geometry import Graph
 from steinkit.discrepancy.operators import Coefficients
 from steinkit.double_double import Pair
@@ -48,7 +48,6 @@ from steinkit.runtime.deadlines import require_time
 from steinkit.sample import Floats, Integers
 
 _ROWS_AT_ONCE = 200_000  # a tenth of a second's work, between two looks at the clock
-_SMALLEST = 2.0**-1073  # what underflows in a product is off by half of it
 _SQUARES = 2.0**500  # beyond, of a distance, the square is taken by parts
 
 
@@ -176,7 +175,7 @@ class SteinProgram:
         Infinite radii restrict nothing, rounded or not.
         """
         known = np.where(np.isfinite(radius), radius, 0.0)
-        return self._lengths_rounding * known + _SMALLEST * (1.0 + self.factors.smoothness)
+        return self._lengths_rounding * known + 2.0 * SMALLEST * (1.0 + self.factors.smoothness)
 
     @property
     def _lengths_rounding(self) -> float:
@@ -242,19 +241,26 @@ class SteinProgram:
         c = self.factors
         inward = self.points[:, j] - bound
         distance = np.abs(inward)
-        box[0] = np.minimum(box[0], c.gradient * distance)
+        box[0] = np.minimum(box[0], times_distance(c.gradient, distance))
         for k in range(self.dim):
             if k != j:
-                box[k + 1] = np.minimum(box[k + 1], c.smoothness * distance)
+                box[k + 1] = np.minimum(box[k + 1], times_distance(c.smoothness, distance))
         near = np.flatnonzero((distance > 0.0) & (distance < c.taylor_reach))
         slope = self.n_points * (j + 1) + near
         rows.add(c.taylor_radius(distance[near]), [(near, 1.0), (slope, -inward[near])])
 
 
+@np.errstate(over="ignore")
+def times_distance(factor: float, distance: Floats) -> Floats:
+    """Boxes at distances from a bound; zero only on it."""
+    box = factor * distance
+    return np.where((box == 0.0) & (distance > 0.0), SMALLEST, box)
+
+
 def _shares(weights: Pair, factors: Floats) -> Pair:
     """Products of weights and other numbers; zero only where these are."""
     high, low = double_double.times(weights, (factors, np.zeros_like(factors)))
-    return np.where((high == 0.0) & (factors != 0.0), np.copysign(_SMALLEST, factors), high), low
+    return np.where((high == 0.0) & (factors != 0.0), np.copysign(SMALLEST, factors), high), low
 
 
 class Rows:

@@ -109,3 +109,31 @@ def test_functions_are_worth_what_is_said_and_no_more_than_any_upper_bound(seed,
         assert Fraction(proof.lower) <= values[-1]
         proofs.append(proof)
     assert max(values) <= Fraction(min(proof.upper for proof in proofs))
+
+
+@pytest.mark.parametrize("engine", ["auto", "block", "first_order", "highs"])
+def test_boxes_that_underflow_hold_nothing_at_zero(engine):
+    """One draw at a = 3.4e-202 and more from its bounds, c = (1e100, 1e-200, 1e30), score 2.3e200.
+
+    |gamma| <= c2 a = 1e-401 is no double, but times the score it is a tenth of the value.
+    """
+    bounds = [[-np.inf, np.inf], [-1.0657994921225749e-200, 3.420050787742519e-202]]
+    point, scores = [[0.0, -9.657994921225748e-201]], [[0.0, 2.3263308682463654e200]]
+    settings = {"scores": scores, "bounds": bounds, "stein_factors": (1e100, 1e-200, 1e30), "engine": engine}
+    lower, upper = bracket_of(point, **settings)
+    inward = Fraction(point[0][1]) - Fraction(bounds[1][0])
+    second = Fraction(1e-200) * (1 + inward * Fraction(scores[0][1]))  # gamma = c2 a and Gamma = c2
+    assert upper >= Fraction(1e-200) + second
+    assert lower <= Fraction(1e-200) + second
+
+
+@pytest.mark.parametrize("engine", ["auto", "block", "first_order", "highs"])
+def test_rows_that_underflow_still_hold(engine):
+    """Draws at a = 1e-201 and 3e-201 from bounds on either side, c3 = 1e-30: |gamma -+ a Gamma| <= c3 a^2/2 < 1e-431.
+
+    The two leave Gamma about 1e-230 in that coordinate; radii and products rounded to zero left it free, c2 = 1e-200.
+    """
+    bounds, scores = [[-np.inf, np.inf], [0.0, 4e-201]], [[0.0, 0.5], [0.0, -0.5]]
+    settings = {"scores": scores, "bounds": bounds, "stein_factors": (1.0, 1e-200, 1e-30), "engine": engine}
+    lower, upper = bracket_of([[0.0, 1e-201], [0.0, 3e-201]], **settings)
+    assert lower <= Fraction(1e-200) * (1 + Fraction(1, 10**9)) <= upper * (1 + Fraction(2, 10**9))

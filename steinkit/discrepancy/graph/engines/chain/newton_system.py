@@ -78,6 +78,7 @@ class ChainSystem:
         See `interior_point.NewtonSystem`.
     """
 
+    @np.errstate(over="ignore", invalid="ignore")  # from what is not finite the method takes no step
     def __init__(self, chain: Chain, settings: Settings) -> None:
         n = len(chain.kind)
         box, far_radius = np.maximum(chain.box, _SMALLEST_BOX * chain.c1), chain.far_radius
@@ -115,6 +116,7 @@ class ChainSystem:
         self.progress.update()
         return lower, upper
 
+    @np.errstate(over="ignore", invalid="ignore")
     def candidate(self, chain: Chain, solution: interior_point.Solution) -> tuple[Floats, Floats]:
         """Variables and multipliers of the chain form from the rows'."""
         rows = solution.rows.reshape(-1, ROWS)

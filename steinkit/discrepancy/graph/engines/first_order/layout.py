@@ -143,5 +143,6 @@ def _steps(matrix: sparse.csr_array, radius: Floats, groups: Integers, member: F
     sums = np.zeros((matrix.shape[1], LANES))
     for begin, end, lanes in zip(groups[:-1], groups[1:], member, strict=True):
         sums += np.outer(magnitudes[begin:end].T @ (1.0 / radius[begin:end]), lanes)
-    least = sums[sums > 0.0].min()  # a column without rows may take any step
+    held = sums[sums > 0.0]
+    least = held.min() if held.size else 1.0  # a column without rows, or with rows too wide to hold it, takes any step
     return sigma, 1.0 / np.maximum(sums, least)

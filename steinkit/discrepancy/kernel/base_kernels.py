@@ -77,6 +77,14 @@ class BaseKernel(ABC):
         """How many times a relative error of u counts in phi, phi' and phi'', the factors of `suprema` apart."""
         return 2.0
 
+    def in_units(self, length: int) -> tuple[Self, float]:
+        """The kernel of points in units 2^length, and the exponent of the power of two that it is to be multiplied by.
+
+        The scale must be known.
+        """
+        assert self.scale is not None
+        return replace(self, scale=math.ldexp(self.scale, -length)), 0.0
+
     def document(self) -> dict[str, Any]:
         """Class and parameters for JSON; the exponent is null where there is none."""
         return {"name": type(self).__name__, "scale": self.scale, "exponent": None} | vars(self)
@@ -121,6 +129,11 @@ class IMQ(BaseKernel):
     def height(self) -> float:
         """c^(2 beta)."""
         return float(np.power(self.scale, 2.0 * self.exponent))
+
+    def in_units(self, length: int) -> tuple[Self, float]:
+        """(c^2 + u)^beta is homogeneous of degree 2 beta in lengths."""
+        kernel, _ = super().in_units(length)
+        return kernel, 2.0 * self.exponent * length
 
     def suprema(self) -> tuple[float, float, float]:
         """sqrt(u) <= sqrt(b) and u <= b, and powers of b fall."""
@@ -234,7 +247,9 @@ def _median_distance(points: Floats) -> tuple[float, tuple[str, ...]]:
         notes = (
             f"the kernel's scale is the median distance of {_MEDIAN_POINTS} evenly spaced points among the sample",
         )
-    scale = float(np.median(pdist(chosen)))
+    unit = int(np.frexp(np.abs(chosen).max())[1])  # so that no square of a distance over- or underflows in vain
+    with np.errstate(over="ignore"):
+        scale = float(np.ldexp(np.median(pdist(np.ldexp(chosen, -unit))), unit))
     if not 0.0 < scale < math.inf:
         raise InputError(
             f"the median distance between points is {scale}, which cannot set the kernel's scale; "

@@ -217,8 +217,8 @@ def kernel_stein_test(
     reached = int((bootstrap >= statistic - 2.0**-52 * len(points) * size).sum())
     return KernelSteinTest(
         p_value=(1 + reached) / (1 + n_bootstrap),
-        statistic=statistic,
-        bootstrap=bootstrap,
+        statistic=statistic * stein.factor,
+        bootstrap=bootstrap * stein.factor,
         flip_probability=float(flip_probability),
         autocorrelation_time=tau,
         kernel=base,
@@ -257,7 +257,7 @@ def _size(stein: SteinKernel, points: DistinctSample) -> float:
     with announced_compilation(), np.errstate(over="ignore", invalid="ignore"):
         diagonal = stein.diagonal()
         size = float(points.counts @ np.sqrt(diagonal)) ** 2 / len(points.inverse)
-    if not math.isfinite(size):
+    if not math.isfinite(size * max(stein.factor, 1.0)):
         raise InputError("the Stein kernel overflows: draws or scores are too large; rescale them")
     return size
 

@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike
 
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.describe.display import Displayed
+from steinkit.discrepancy.bracket import outwards
 from steinkit.discrepancy.kernel.base_kernels import BaseKernel, kernel_of
 from steinkit.discrepancy.kernel.rounding import pair_sum_rounding
 from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, run_pieces, stein_kernel_at, stein_kernel_for
@@ -43,6 +44,7 @@ from steinkit.sample import DistinctSample, Floats, Sample
 from steinkit.target import Target, require_inside
 
 _ROWS_AT_ONCE = 64
+_EPS = 2.0**-50  # relative, of a product with a power of two that is not whole, and the same of that power's exponent
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +151,7 @@ class KernelSteinDiscrepancy(Displayed):
                 some = np.arange(first, min(first + _ROWS_AT_ONCE, here))
                 rows = both.rows(some, here)[:, here:]
                 with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
-                    values[some] = [row @ self.sample.weights for row in rows]
+                    values[some] = [both.factor * (row @ self.sample.weights) for row in rows]
                 yield
 
         run_pieces(fill)
@@ -262,7 +264,7 @@ def kernel_stein_discrepancy(
     seen = time.perf_counter()
     with announced_compilation(), np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
         others, diagonal = stein.sums_over_others(points.weights, threads), stein.diagonal()
-        witness = _finite(others + points.weights * diagonal)
+        witness = others + points.weights * diagonal
         if statistic == "v":
             power, lower, upper = _v_statistic(stein, points, witness)
         else:
@@ -275,9 +277,12 @@ def kernel_stein_discrepancy(
                 "repeated draws are not independent: pairs of repeats raise the U-statistic above its unbiased value"
             ),
         )
+        witness = _finite(witness * stein.factor)
+    exponent = stein.exponent
     if not squared:
-        power = math.sqrt(power)
+        power, exponent = math.sqrt(power), 0.5 * exponent
         lower, upper = math.nextafter(math.sqrt(lower), 0.0), math.nextafter(math.sqrt(upper), math.inf)
+    power, lower, upper = _times_power(power, lower, upper, exponent)
     return KernelSteinDiscrepancy(
         value=power,
         lower=lower,
@@ -300,6 +305,19 @@ def _finite(values: Floats) -> Floats:
     if not np.isfinite(values).all():
         raise InputError("the discrepancy overflows: draws or scores are too large; rescale them")
     return values
+
+
+def _times_power(value: float, lower: float, upper: float, exponent: float) -> tuple[float, float, float]:
+    """A number and its bracket times 2^exponent, the bracket rounded outwards."""
+    whole = math.floor(exponent)
+    if whole != exponent:
+        part, error = 2.0 ** (exponent - whole), _EPS * (1.0 + abs(exponent))
+        value *= part
+        lower, upper = part * (lower - error * abs(lower)), part * (upper + error * abs(upper))
+    with np.errstate(over="ignore"):
+        value = float(np.ldexp(value, whole))
+    _finite(np.array([value]))
+    return value, outwards(lower, whole), outwards(upper, whole, up=True)
 
 
 def _v_statistic(stein: SteinKernel, points: DistinctSample, witness: Floats) -> tuple[float, float, float]:

@@ -13,6 +13,7 @@ is chosen by the numbers, so that an operator that happens to be Langevin's give
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from steinkit.runtime.deadlines import stop_signal
 from steinkit.runtime.threads import interruptible
 from steinkit.sample import Floats, Integers
 
+_LARGE_EXPONENT = 64  # of a scale whose powers might be no doubles
 _STRIPES = 16  # fixed, so that sums are added in the same order whatever the number of threads
 _ROWS_A_CALL = 64
 _TERMS_A_CALL = 20_000_000  # of coordinates, a tenth of a second's work
@@ -51,6 +53,9 @@ class SteinKernel:
         of it row by row if one has.
     drift_size : ndarray, shape (n,)
         At least |b|: what the rounding error of b is in proportion to.
+    exponent : float
+        k0 as it was asked for is 2^exponent times the one given here, whose kernel's scale is in a unit in which its
+        powers are doubles.
     """
 
     base: BaseKernel
@@ -58,9 +63,16 @@ class SteinKernel:
     drift: Floats
     covariance: Floats
     drift_size: Floats
+    exponent: float = 0.0
 
     def __len__(self) -> int:
         return int(self.points.shape[1])
+
+    @property
+    def factor(self) -> float:
+        """2^exponent; infinite where that is no double."""
+        with np.errstate(over="ignore"):
+            return float(np.exp2(self.exponent))
 
     def rows(self, which: Sequence[int] | Integers, start: int = 0, out: Floats | None = None) -> Floats:
         """k0(x_i, x_j) for some rows i and every j >= start, shape (rows, n); what lies left of start is undefined."""
@@ -204,14 +216,34 @@ def stein_kernel_at(
                 own = np.diagonal(covariance, axis1=1, axis2=2)
                 drift, size = factor * drift + own * slope, factor * size + np.abs(own) * slope_size
                 covariance = factor[:, :, None] * covariance
-        lengths = np.linalg.norm(size, axis=1)
+        unit, exponent = _unit_of(base), 0.0
+        if unit:  # T g is 2^-unit times that of the scaled points, with b 2^unit and a as they are
+            base, exponent = base.in_units(unit)
+            exponent -= 2.0 * unit
+            points, drift, size = np.ldexp(points, -unit), np.ldexp(drift, unit), np.ldexp(size, unit)
+        lengths = _norms(size)
     return SteinKernel(
         base=base,
         points=np.ascontiguousarray(points.T),
         drift=np.ascontiguousarray(drift.T),
         covariance=np.empty((0, len(points))) if covariance is None else _compact(covariance),
         drift_size=lengths,
+        exponent=exponent,
     )
+
+
+def _unit_of(base: BaseKernel) -> int:
+    """Exponent of the unit in which the kernel's scale is near one; zero where its powers are doubles as it is."""
+    assert base.scale is not None
+    exponent = math.frexp(base.scale)[1]
+    return exponent if abs(exponent) > _LARGE_EXPONENT else 0
+
+
+def _norms(rows: Floats) -> Floats:
+    """Euclidean norms of rows (n, d), whose squares may be no doubles."""
+    largest = np.abs(rows).max(axis=1)
+    unit = np.where(largest > 0.0, largest, 1.0)
+    return np.asarray(largest * np.linalg.norm(rows / unit[:, None], axis=1))
 
 
 def _compact(covariance: Floats) -> Floats:

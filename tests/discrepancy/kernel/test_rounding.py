@@ -1,7 +1,10 @@
 """The bracket of rounding against numbers of sixty digits, on samples whose every pair is rounded the same way."""
 
+import itertools
+from dataclasses import replace
 from decimal import Decimal, localcontext
 
+import mpmath as mp
 import numpy as np
 import pytest
 
@@ -25,7 +28,7 @@ def exact_v_statistic(points, scores, weights, scale):
     return total
 
 
-@pytest.mark.parametrize(("score", "scale"), [(1000.0, 1.3), (777.7, 0.7), (12345.678, 1.3)])
+@pytest.mark.parametrize(("score", "scale"), [(999.9, 1.3), (777.7, 0.7), (12345.678, 1.3)])
 def test_the_bracket_holds_what_many_equal_roundings_add_up_to(score, scale):
     points = np.arange(100) * 2.0**-30
     result = sk.kernel_stein_discrepancy(points, scores=np.full(100, score), kernel=sk.IMQ(scale, -1.0), squared=True)
@@ -75,3 +78,71 @@ def test_the_bound_is_the_one_that_is_derived(kernel, suprema, conditioning, ful
     expected = operations * 2.0**-53 * sum_of_absolute_values(drift, covariance, weights, suprema)
     assert pair_sum_rounding(stein, weights, further=7) == pytest.approx(1.01 * expected, rel=1e-6, abs=0.0)
     assert pair_sum_rounding(stein, weights) == pair_sum_rounding(stein, weights, further=0)
+
+
+def exactly(kernel, points, scores, weights):
+    """The squared V-statistic to sixty digits."""
+    c, total = mp.mpf(kernel.scale), mp.mpf(0)
+    share = [mp.mpf(float(w)) / mp.fsum(map(float, weights)) for w in weights]
+    x, s = ([[mp.mpf(float(value)) for value in row] for row in rows] for rows in (points, scores))
+    for i, j in itertools.product(range(len(x)), repeat=2):
+        r = [a - b for a, b in zip(x[i], x[j], strict=True)]
+        u = mp.fsum(value**2 for value in r)
+        if isinstance(kernel, sk.IMQ):
+            base, power = c**2 + u, mp.mpf(kernel.exponent)
+            phi, first, second = base**power, power * base ** (power - 1), power * (power - 1) * base ** (power - 2)
+        elif isinstance(kernel, sk.GaussianKernel):
+            rate = -1 / (2 * c**2)
+            phi, first, second = (rate**k * mp.exp(rate * u) for k in range(3))
+        else:
+            rate = 5 / (6 * c**2)
+            t = mp.sqrt(6 * rate * u)
+            phi, first, second = (f * mp.exp(-t) for f in (1 + t + t**2 / 3, -rate * (1 + t), 3 * rate**2))
+        slope = mp.fsum(each * (b - a) for each, a, b in zip(r, s[i], s[j], strict=True))
+        inner = mp.fsum(a * b for a, b in zip(s[i], s[j], strict=True))
+        total += share[i] * share[j] * (-2 * first * len(r) - 4 * u * second + 2 * first * slope + phi * inner)
+    return total
+
+
+@pytest.mark.parametrize("size", [1.0, 1e30, 1e90, 1e-90, 1e150, 1e-150, 1e-160, 1e200])
+@pytest.mark.parametrize(
+    "kernel", [sk.IMQ(1.3), sk.IMQ(1.3, -0.1), sk.IMQ(0.9, -2.0), sk.GaussianKernel(1.3), sk.MaternKernel(1.3)]
+)
+def test_brackets_of_scales_whose_powers_are_no_doubles(kernel, size):
+    """With a scale of 1e90 its fifth power is none, of which phi'' is made: it was zero, and so was a term of k0."""
+    rng = np.random.default_rng(6)
+    kernel = replace(kernel, scale=kernel.scale * size)
+    for points_in, scores_in in ((1.0, 1.0), (1e-8, 1.0), (1.0, 1e-90), (1.0, 1e60)):
+        points, scores = size * points_in * rng.standard_normal((4, 2)), scores_in * rng.standard_normal((4, 2)) / size
+        weights = rng.random(4)
+        try:
+            found = sk.kernel_stein_discrepancy(points, scores=scores, weights=weights, kernel=kernel)
+        except sk.InputError as refused:
+            assert "overflow" in str(refused)  # noqa: PT017
+            assert size < 1e-50 or size > 1e100
+            continue
+        with mp.workdps(60):
+            exact = mp.sqrt(exactly(kernel, points, scores, weights))
+        assert found.lower <= exact <= found.upper
+        assert found.upper - found.lower < 1e-6 * found.upper or found.upper < 1e-140
+
+
+def test_what_underflows_is_in_the_bracket():
+    """A box so narrow that all factors at its faces are below the root of the smallest double."""
+    points = np.array([[1e-170], [3e-170], [4e-170]])
+    found = sk.kernel_stein_discrepancy(points, scores=np.zeros((3, 1)), bounds=[[0.0, 5e-170]])
+    assert found.lower == 0.0
+    with mp.workdps(60):  # k0 = 2 w w' + ... + phi b b', of which b = w' alone is not below 1e-160 squared
+        x = [mp.mpf(float(each)) for each in points[:, 0]]
+        slopes = [(mp.mpf(5e-170) - 2 * each) for each in x]
+        assert mp.fsum(slopes) ** 2 / 9 < mp.mpf(found.upper) ** 2
+
+
+def test_the_median_distance_in_any_unit():
+    points = np.random.default_rng(1).standard_normal((30, 2))
+    plain = sk.kernel_stein_discrepancy(points, scores=-points, kernel="gaussian").kernel.scale
+    for power in (-900, 900):
+        scaled = sk.kernel_stein_discrepancy(
+            np.ldexp(points, power), scores=-np.ldexp(points, -power), kernel=sk.GaussianKernel()
+        )
+        assert scaled.kernel.scale == np.ldexp(plain, power)

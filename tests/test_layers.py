@@ -73,7 +73,7 @@ MAY_IMPORT = {
     "targets": BASE | {"files", "datasets", "runtime", "adapters"},
     "chains": {"errors", "sample", "containers"},
     "discrepancy": BASE | {"runtime", "chains", "describe"},
-    "measures": BASE | {"discrepancy", "chains", "describe", "runtime"},
+    "measures": BASE | {"files", "discrepancy", "chains", "describe", "runtime"},
     "samplers": BASE | {"targets", "datasets", "runtime", "describe"},
     "curves": BASE | {"discrepancy", "measures", "chains", "describe", "runtime"},
     "comparison": BASE | {"discrepancy", "measures", "describe", "runtime"},

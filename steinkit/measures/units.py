@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from steinkit.errors import Caution, InputError
+from steinkit.files.streams import read_bytes
 from steinkit.json_documents import parse_json
 from steinkit.measures.options import UNITS
 from steinkit.sample import Sample
@@ -86,14 +86,10 @@ def read_units(path: str | os.PathLike[str]) -> Mapping[str, Any]:
     InputError
         If the file cannot be read, or holds no units.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except FileNotFoundError:
+    if not os.path.exists(path):
         words = ", ".join(UNITS.words)
-        raise InputError(f"units {path}: there is no such file, and the words are {words}") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"units {path}: the file cannot be read as JSON: {error}") from None
-    found = parse_json(text, f"units {path}: the file")
+        raise InputError(f"units {path}: there is no such file, and the words are {words}")
+    found = parse_json(read_bytes(path, binary=True), f"units {path}: the file")
     if isinstance(found, dict) and isinstance(found.get("units"), dict):
         found = found["units"]
     if not isinstance(found, dict) or "scale" not in found:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from steinkit.errors import InputError, UsageError, did_you_mean
+from steinkit.files.streams import read_bytes
 from steinkit.measures.options import UNITS
 from steinkit.measures.units import read_units
 from steinkit.sweeps.plan import Plan
@@ -81,12 +82,14 @@ def _operator(reference: Any, file: Path) -> Any:
 
 
 def _parsed(file: Path) -> dict[str, Any]:
+    if not os.path.exists(file):
+        raise InputError(f"{file} does not exist; name the TOML file that describes the sweep")
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"{file} does not exist; name the TOML file that describes the sweep") from None
-    except (OSError, UnicodeDecodeError) as error:
+        return tomllib.loads(read_bytes(file, binary=True).decode())
+    except UnicodeDecodeError as error:
         raise InputError(f"{file} cannot be read: {error}") from None
+    except InputError:
+        raise
     except (tomllib.TOMLDecodeError, ValueError, OverflowError, RecursionError) as error:  # dates beyond the calendar
         raise InputError(f"{file} is no TOML: {error}") from None
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from steinkit.errors import InputError, UsageError
-from steinkit.files import csv_format
+from steinkit.files import csv_format, number_tables
 from steinkit.files.csv_format import read_csv, write_csv
 from steinkit.sample import Sample
 
@@ -216,6 +216,19 @@ def test_the_fast_and_the_slow_reader_agree_to_the_last_bit() -> None:
     quoted = head + '\n"' + body.replace(",", '","').replace("\n", '"\n"')[:-1]
     fast, slow = read_csv(plain, "fast.csv"), read(quoted)
     assert fast.points.tobytes() == slow.points.tobytes() == values.tobytes()
+
+
+@pytest.mark.parametrize("block", [16, 40, 64, 1000])
+@pytest.mark.parametrize("end", ["", "\n", "\n\n", "\r\n \n"])
+def test_large_files_are_read_in_blocks(block: int, end: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(number_tables, "_BLOCK", block)
+    values = np.random.default_rng(0).normal(size=(300, 2)).round(6)
+    lines = [",".join(map(repr, row)) for row in values.tolist()]
+    text = "a,b\n" + "\n".join(lines) + end
+    assert read(text).points.tobytes() == values.tobytes()
+    for fault, words in (("", "is blank"), ("1,2,3", "3 values"), ("1", "1 values"), ("1,x", 'column "b" holds "x"')):
+        with pytest.raises(InputError, match=rf"line 202.*{words}"):
+            read("a,b\n" + "\n".join([*lines[:200], fault, *lines[200:]]) + end)
 
 
 def test_plain_files_take_the_fast_road(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ _READERS: Mapping[str, Callable[..., Sample]] = {
     "netcdf": read_hdf5,
     "zarr": lambda data, source, **request: read_zarr_folder(source=source, **request),
 }
+_PACKAGES = {"netcdf": ("h5py", "h5netcdf"), "zarr": ("zarr",)}
 
 
 def main() -> None:
@@ -27,7 +28,9 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asks decides
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # libraries may print what they like
-    importlib.import_module("xarray")  # which takes longest, before any file is waited for
+    for package in _PACKAGES[sys.argv[1]]:  # which takes longest, before any file is waited for
+        importlib.import_module(package)
+    importlib.import_module("xarray").backends.list_engines()
     write_frame(answers, b"ready")
     while True:
         try:

@@ -1,9 +1,9 @@
 """Reading in a child process what only a C library can read: a damaged file may hang or kill that, and not us.
 
-One child is started when it is first needed, kept for the files that follow, and ends with the process that started
-it. It is given bytes or a path and answers with a sample as NPZ or with an error; nothing is pickled. A child that does
-not answer in time is killed. Python and the library are loaded in the child only, so that the first file costs no more
-than if it were read here, and others about a millisecond.
+A child for each kind of files is started when it is first needed, kept for those that follow, and ends with the process
+that started it. It is given bytes or a path and answers with a sample as NPZ or with an error; nothing is pickled. A
+child that does not answer in time is killed. The libraries are loaded in the child only, so that the first file costs
+little more than if it were read here, and others about a millisecond.
 """
 
 from __future__ import annotations
@@ -55,7 +55,13 @@ def read_in_child(
     seconds = MAX_SECONDS.value + (len(data) + size) / _BYTES_A_SECOND
     asked = {"kind": kind, "source": source, "seconds": seconds, "limits": _limits(), "request": request}
     with _LOCK:
-        child = _running()
+        try:
+            child = _running(kind)
+        except (EOFError, TimeoutError, OSError):
+            raise InputError(
+                f"{source} is read by a process of its own, which could not be started; see whether 'python -m {_CHILD} "
+                f"{kind}' says why"
+            ) from None
         try:
             answer, packed = child.ask(asked, data, seconds)
         except BaseException as error:
@@ -104,17 +110,21 @@ def _exactly(stream: IO[bytes], length: int) -> bytes:
 class _Child:
     """A process that reads files."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: str) -> None:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OPENBLAS_NUM_THREADS": "1"}
-        self.owner = os.getpid()
+        self.owner, self.kind = os.getpid(), kind
         self.process = subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-m", _CHILD],
+            [sys.executable, "-W", "ignore", "-m", _CHILD, kind],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env=environment,
         )
-        self._within(_START, lambda: read_frame(self._out))
+        try:
+            self._within(_START, lambda: read_frame(self._out))
+        except BaseException:
+            self.end()
+            raise
 
     @property
     def _out(self) -> IO[bytes]:
@@ -159,14 +169,14 @@ _LOCK = threading.Lock()
 _children: list[_Child] = []
 
 
-def _running() -> _Child:
+def _running(kind: str) -> _Child:
     """The child of this process; that of the process that this one was forked from is not ours to ask."""
-    for child in [each for each in _children if each.owner == os.getpid()]:
+    for child in [each for each in _children if each.owner == os.getpid() and each.kind == kind]:
         if child.process.poll() is None:
             return child
         child.end()
         _children.remove(child)
-    _children.append(_Child())
+    _children.append(_Child(kind))
     return _children[-1]
 
 

@@ -50,6 +50,13 @@ def test_a_library_that_crashes_takes_nobody_with_it(file, failing, monkeypatch)
     assert sk.read_sample(file).points.tolist() == [[1, 2], [3, 4]]  # by another process
 
 
+def test_a_process_that_does_not_start(file, monkeypatch):
+    monkeypatch.setattr(reader_process, "_CHILD", "support.no_such_module")
+    monkeypatch.setattr(reader_process, "_children", [])
+    with pytest.raises(sk.InputError, match=r"s\.nc is read by a process of its own, which could not be started"):
+        sk.read_sample(file)
+
+
 def test_one_process_reads_all_files_until_it_is_gone(file):
     found = []
     for _ in range(2):

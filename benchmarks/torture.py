@@ -39,7 +39,13 @@ VERDICTS = ("certified", "refused", "wrong", "crashed", "hung", "unjudged")
 BAD = VERDICTS[2:]
 STARTING = 300.0  # seconds that a new process may take to compile or load everything
 JUDGING = 120.0  # seconds that the oracle may take
-FEWER = {"classical": 0.6, "larger": 0.4, "engines agree": 0.2, "repeats": 0.7}  # of the families' equal shares
+FEWER = {
+    "classical": 0.6,
+    "larger": 0.4,
+    "hurried": 0.3,
+    "engines agree": 0.2,
+    "repeats": 0.7,
+}  # of the families' equal shares
 
 
 @dataclass

@@ -36,6 +36,7 @@ class Instance:
     other: np.ndarray | None = None
     tails: float = 0.0
     tolerance: float = 1e-6
+    max_seconds: float | None = None
 
     @property
     def dim(self):
@@ -71,6 +72,7 @@ class Instance:
             graph=self.graph,
             engine=self.engine,
             operator=operator(self.tails, self.dim) if self.tails else None,
+            max_seconds=self.max_seconds,
         )
 
     def as_json(self):
@@ -411,6 +413,11 @@ def larger(rng):
     weights = rng.random(n) + 0.01 if rng.random() < 0.5 else None
     graph = "complete" if rng.random() < 0.3 and n < 13 else "spanner"
     return Instance("larger", points, scores, weights=weights, bounds=bounds, graph=graph, factors=_factors(rng))
+
+
+def hurried(rng):
+    """Larger samples, with next to no time."""
+    return replace(larger(rng), family="hurried", max_seconds=float(10.0 ** rng.uniform(-3, -1)))
 
 
 def permuted(rng, instance):

@@ -125,6 +125,13 @@ def graph_claims(instance, edges, brackets, coefficients=None):
     ]
 
 
+def sum_claim(instance, lower, upper):
+    """That of the sum over coordinates, of a graph discrepancy of which there is no result."""
+    found = graph_claims(instance, graph_of(instance), [(lower, upper)] * instance.dim)
+    ends = [enclosed(claim.program, claim.is_small) for claim in found]
+    return Claim("the sum", SimpleNamespace(known=tuple(map(sum, zip(*ends, strict=True)))), lower, upper)
+
+
 def graph_of(instance):
     """The graph's edges, without a result."""
     points = instance.points[distinct(instance)[0]]

@@ -14,14 +14,14 @@ from pathlib import Path
 import numpy as np
 
 from steinkit.errors import CrossedBracketError, SolverError, SteinkitError, SteinkitWarning
-from support.adversaries import FAMILIES, SAME, classical, larger, wasserstein
-from support.judge import claims, graph_claims, graph_of
+from support.adversaries import FAMILIES, SAME, classical, hurried, larger, wasserstein
+from support.judge import claims, sum_claim
 from support.judge_classical import classical_claims
 from support.judge_wasserstein import wasserstein_claims
 
 ALL = {
     **FAMILIES, "classical": classical, "wasserstein": wasserstein,
-    "larger": larger, **dict.fromkeys(SAME, larger), "engines agree": larger,
+    "larger": larger, "hurried": hurried, **dict.fromkeys(SAME, larger), "engines agree": larger,
 }  # fmt: skip
 """How an instance of each family is made. Of the last ones two answers are compared."""
 
@@ -120,15 +120,15 @@ def refutations(instance, family, answers):
 
 
 def claims_of(instance, answer):
-    """What an answer claims; a refusal's bracket is that of the sum over coordinates, and can be judged in one."""
+    """What an answer claims; the bracket of a refusal is that of the sum over coordinates."""
     if answer.result is None and not np.isfinite(answer.upper):
         return []
     if instance.measure in WHOLE:
         return WHOLE[instance.measure](instance, answer)
     if answer.result is not None:
         return claims(instance, answer.result)
-    if instance.measure == "graph" and instance.dim == 1 and not instance.tails:
-        return graph_claims(instance, graph_of(instance), [(answer.lower, answer.upper)])
+    if instance.measure == "graph" and not instance.tails:
+        return [sum_claim(instance, answer.lower, answer.upper)]
     return []
 
 

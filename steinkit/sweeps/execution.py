@@ -51,9 +51,8 @@ class Execution:
         if not self._retried:
             return []
         cells = [f"{setting_key(record['settings'])} seed {record['seed']}" for record in self._retried]
-        named = "; ".join(cells[:_CELLS_NAMED]) + (f" and {len(cells) - _CELLS_NAMED} more") * (
-            len(cells) > _CELLS_NAMED
-        )
+        more = f" and {len(cells) - _CELLS_NAMED} more" if len(cells) > _CELLS_NAMED else ""
+        named = "; ".join(cells[:_CELLS_NAMED]) + more
         failed = sum(record["status"] == "failed" for record in self._retried)
         return [
             f"{len(cells)} cell{'s' * (len(cells) > 1)} that had failed before {'were' if len(cells) > 1 else 'was'} "
@@ -65,11 +64,11 @@ class Execution:
         names = {cell: self._plan.fingerprint(*cell, tolerance) for cell in cells}
         known = self._store.records
         keeps = self._plan.keeps_draws
-        there = [
+        there = {
             (setting, seed)
             for setting, seed in cells
             if self._store.holds(name := names[setting, seed], keeps(seed)) and name not in self._to_retry
-        ]
+        }
         self._used |= self._before & {names[cell] for cell in there}
         attempts = {
             cell: known[names[cell]]["attempts"] if names[cell] in known else 0 for cell in cells if cell not in there
@@ -115,7 +114,7 @@ class Execution:
     def _run_chains(self, seeds: dict[int, list[int]]) -> Iterator[tuple[int, list[Run]]]:
         plan = self._plan
         arguments = [
-            (setting, plan.sampler, plan.options | plan.settings[setting], wanted) for setting, wanted in seeds.items()
+            (setting, plan.sampler, plan.options | plan.settings[setting], those) for setting, those in seeds.items()
         ]
         for answer in answers(self._workers, run_setting, arguments, parts=_seed_by_seed):
             if isinstance(answer, Lost):

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from steinkit.errors import Caution, UsageError, cautious, did_you_mean
+from steinkit.errors import UsageError, cautious, did_you_mean
 from steinkit.measures import default_measure, find_measure
 from steinkit.measures.registry import all_options, require_taken
 from steinkit.sweeps.backends import open_workers
@@ -231,7 +231,7 @@ def run_plan(
         With a note that says what is kept and how to go on.
     """
     began = time.perf_counter()
-    identity_doubts = () if directory is None else _identity_doubts(plan)
+    identity_doubts = () if directory is None else plan.require_identifiable()
     timed = plan.measure_settings["max_seconds"] is not None
     with (
         Store(directory) as store,
@@ -376,27 +376,6 @@ def _identified(
         made, files, name = target, (), target.label
     described = {key: recordable(value, f"target option {key}") for key, value in target_options.items()}
     return made, TargetIdentity(name, described, target_fingerprint(made, files))
-
-
-def _identity_doubts(plan: Plan) -> tuple[str, ...]:
-    """Refuse to keep records of what another run could not tell from something else; say what it would not see."""
-    sampler = plan.sampler
-    if not sampler.is_users or plan.label:
-        return ()
-    if sampler.code is None:
-        raise UsageError(
-            f"what the sampler {sampler.name} does cannot be told by its source and the values that it holds, so "
-            "its records could be mistaken for another's; pass label=, words of yours that change when it does, or "
-            "leave out the directory"
-        )
-    if not sampler.untold:
-        return ()
-    return (
-        Caution(
-            f"the sampler {sampler.name} takes {', '.join(sampler.untold)} from its module: should such a value "
-            "change, its records would be used again all the same; pass label=, words of yours that change when it does"
-        ),
-    )
 
 
 @contextlib.contextmanager

@@ -185,10 +185,9 @@ def sliced_stein_discrepancy(
     bounded = _bounds_along(vectors, limits)
     points, scaled = chosen.points(sample.points), chosen.scores(prepared.scores)
     scored = time.perf_counter()
+    masses = sample.weights, sample.weights_low
     slices = tuple(
-        solve_slice(
-            vector, points, scaled, sample.weights, bounds=each, stein_factors=stein_factors, tolerance=tolerance
-        )
+        solve_slice(vector, points, scaled, masses, bounds=each, stein_factors=stein_factors, tolerance=tolerance)
         for vector, each in zip(vectors, bounded, strict=True)
     )
     total = sum_of_brackets((each.lower for each in slices), (each.upper for each in slices))

@@ -132,7 +132,7 @@ def sliced_stein_test(
                 direction,
                 points[learn],
                 scaled[learn],
-                share,
+                (share, np.zeros_like(share)),
                 bounds=along,
                 stein_factors=(1.0, 1.0, 1.0),
                 tolerance=_TOLERANCE,

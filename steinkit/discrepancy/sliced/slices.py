@@ -16,9 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from steinkit import double_double
 from steinkit.discrepancy.bracket import Bracketed
 from steinkit.discrepancy.graph.discrepancy import graph_stein_discrepancy
 from steinkit.discrepancy.graph.programs.matrix_form import UNIT_ROUNDOFF
+from steinkit.double_double import Pair
 from steinkit.runtime.deadlines import require_time
 from steinkit.sample import Floats
 
@@ -83,7 +85,7 @@ def solve_slice(
     direction: Floats,
     points: Floats,
     scores: Floats,
-    weights: Floats,
+    weights: Pair,
     *,
     bounds: Floats | None,
     stein_factors: tuple[float, float, float],
@@ -95,7 +97,8 @@ def solve_slice(
     ----------
     direction : ndarray, shape (d,)
     points, scores : ndarray, shape (n, d)
-    weights : ndarray, shape (n,)
+    weights : tuple of two ndarray, shape (n,)
+        As double-doubles.
     bounds : ndarray, shape (1, 2), optional
         Bounds of u, where the support is bounded in that direction and the direction is a coordinate's.
     stein_factors : tuple of three floats
@@ -103,13 +106,15 @@ def solve_slice(
     """
     require_time("slices were solved")
     u, inverse = np.unique(points @ direction, return_inverse=True)
-    mass = np.bincount(inverse, weights=weights, minlength=len(u))
-    pull = np.bincount(inverse, weights=weights * (scores @ _conjugate(direction)), minlength=len(u)) / mass
-    rounding = _rounding(direction, scores, weights, int(np.bincount(inverse).max()), stein_factors)
+    pulls = scores @ _conjugate(direction)
+    moments = double_double.times(weights, (pulls, np.zeros_like(pulls)))
+    mass, moment = (double_double.sums_in_groups(terms, inverse, len(u)) for terms in (weights, moments))
+    pull = double_double.ratio(moment, mass)[0]
+    rounding = _rounding(direction, scores, weights[0], float(mass[0] @ np.abs(pull)), stein_factors)
     found = graph_stein_discrepancy(
         u[:, None],
         scores=pull[:, None],
-        weights=mass,
+        weights=mass[0],
         bounds=bounds,
         stein_factors=stein_factors,
         tolerance=tolerance,
@@ -126,17 +131,22 @@ def solve_slice(
 
 
 def _rounding(
-    direction: Floats, scores: Floats, weights: Floats, most: int, stein_factors: tuple[float, float, float]
+    direction: Floats, scores: Floats, weights: Floats, moved: float, stein_factors: tuple[float, float, float]
 ) -> float:
-    """How far the optimum can move by what is rounded in s.w and in the sums over draws with the same u.
+    """How far the optimum can move by what is rounded in s.w, in the means of draws with the same u, and in weights.
 
-    Every term passes d products and sums of s.w, at most so many sums of a group, and four more operations; twice
-    that covers higher orders and the rounding of this bound.
+    Sums over draws lose nothing to speak of. Of the k parts of a direction, w passes k + 2 operations and s.w as many,
+    unless w is one part that is a power of two. A mean is rounded once and its weight twice, which moves terms by three
+    roundings of their size: `moved` is the sum of sizes of what means leave of scores. One more rounding each, and the
+    factor, cover higher orders and the rounding of this bound.
     """
-    pulls = np.abs(scores) @ np.abs(_conjugate(direction))
-    operations = len(direction) + most + 4
-    moved = float(weights @ (stein_factors[0] * pulls + stein_factors[1]))
-    return 2.0 * operations * UNIT_ROUNDOFF * moved
+    parts = _conjugate(direction)[direction != 0.0]
+    exact = len(parts) == 1 and abs(np.frexp(direction[direction != 0.0])[0][0]) == 0.5
+    pulls = float(weights @ (np.abs(scores) @ np.abs(_conjugate(direction))))
+    value, slope, _ = stein_factors
+    of_sums = double_double.ROUNDING + (0.0 if exact else (2 * len(parts) + 5) * UNIT_ROUNDOFF)
+    moving = of_sums * value * pulls + 4.0 * UNIT_ROUNDOFF * (value * moved + slope)
+    return 1.01 * moving + double_double.UNDERFLOW * (value + slope)
 
 
 def _conjugate(direction: Floats) -> Floats:

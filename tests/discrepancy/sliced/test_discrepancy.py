@@ -46,6 +46,21 @@ def test_brackets_allow_for_the_rounding_of_what_draws_share():
     assert along.lower <= Fraction(4, 3) <= along.upper
 
 
+def test_scores_that_cancel_within_a_point_leave_their_mean():
+    """Along a coordinate nothing is rounded but the mean: 300 draws at two places of it, in unequal numbers."""
+    rng = np.random.default_rng(0)
+    x = np.column_stack([np.repeat([0.0, 2.0**-40], [100, 200]), np.arange(300.0)])
+    scores = np.zeros((300, 2))
+    scores[:99, 0], scores[100:299, 0] = 2.0**45 * rng.standard_normal(99), 2.0**45 * rng.standard_normal(199)
+    scores[99, 0], scores[299, 0] = -scores[:99, 0].sum(), -scores[100:299, 0].sum()
+    along = sliced_stein_discrepancy(x, scores=scores, units="raw").slices[0]
+    first, second = (sum(map(Fraction, part)) / 300 for part in (scores[:100, 0], scores[100:, 0]))
+    value = abs(first + second) + 1  # gamma is that of one point up to 2^-40, and Gamma = 1
+    room = Fraction(1, 2**39) * (1 + abs(first) + abs(second))
+    assert along.lower - room <= value <= along.upper + room
+    assert along.gap < 1e-3
+
+
 def test_test_functions_have_mean_zero_under_the_target():
     target = sk.targets.StudentT(4.0)
     x = 1.3 * target.sample(80, np.random.default_rng(3)) + 0.2
@@ -175,8 +190,8 @@ def test_raw_units_leave_draws_as_they_are_though_a_bound_is_far():
 
 
 def test_a_bracket_that_is_no_answer_is_refused():
-    """Scores that cancel to within their rounding, which the bracket allows for: however wide, it was an answer."""
+    """Scores that cancel to within the rounding of s.w, which the bracket allows for: it was an answer."""
     x, scores = np.array([[0.0], [2.0**-50]]), np.array([[-39.0], [30.0]]) * 2.0**50
     with pytest.raises(sk.SolverError, match="no certified answer") as refused:
-        sliced_stein_discrepancy(x, scores=scores, weights=[30.0, 39.0], units="raw")
+        sliced_stein_discrepancy(x, scores=scores, weights=[30.0, 39.0], directions=[[3.0]], units="raw")
     assert refused.value.upper > 1.2 * refused.value.lower

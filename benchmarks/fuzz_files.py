@@ -102,7 +102,7 @@ class Worker:
             )
             assert self.process.stdout is not None
             if self.process.stdout.readline() != "ready\n":
-                raise RuntimeError("the process that reads files could not be started: see --worker 1000000000")
+                raise RuntimeError(f"the process that reads files could not be started: see --worker {self.memory}")
         return self.process
 
     def end(self) -> None:

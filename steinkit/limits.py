@@ -57,12 +57,12 @@ class Limit:
     def require(self, found: float, source: str, holds: str = "holds") -> None:
         """Raise InputError if what a file holds exceeds the cap."""
         if found > self.value:
-            raise self.exceeded(source, f"{holds} {found:,.0f} {self.what}")
+            raise self.exceeded(source, f"{holds} {found:,.10g} {self.what}")
 
     def exceeded(self, source: str, said: str) -> InputError:
         """The refusal of a file, of which something is said that exceeds the cap."""
         return InputError(
-            f"{source} {said}, beyond the limit of {self.value:,.0f}; if that is right, raise it by the environment "
+            f"{source} {said}, beyond the limit of {self.value:,.10g}; if that is right, raise it by the environment "
             f"variable {self.variable}"
         )
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.containers.columns import sample_from_table, sort_columns
+from steinkit.containers.columns import require_distinct, sample_from_table, sort_columns
 from steinkit.containers.messages import listed
 from steinkit.errors import InputError
 from steinkit.sample import Sample, default_names
@@ -59,9 +59,7 @@ def _columns(frame: Any, source: str) -> dict[str, Any]:
         names: Sequence[str] = default_names(len(given))
     else:
         names = [_name(each, source) for each in given]
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise InputError(f'{source}: two columns are named "{twice[0]}"; every column needs a name of its own')
+    require_distinct(names, source)
     columns = {name: frame[label] for name, label in zip(names, given, strict=True)}
     if _STAN not in columns:
         return columns

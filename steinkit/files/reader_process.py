@@ -59,8 +59,8 @@ def read_in_child(
             child = _running(kind)
         except (EOFError, TimeoutError, OSError):
             raise InputError(
-                f"{source} is read by a process of its own, which could not be started; see whether 'python -m {_CHILD} "
-                f"{kind}' says why"
+                f"{source} is read by a process of its own, which could not be started; see whether "
+                f"'python -m {_CHILD} {kind}' says why"
             ) from None
         try:
             answer, packed = child.ask(asked, data, seconds)

@@ -103,7 +103,7 @@ def _number(cell: str) -> float:
     """RFC 4180 has no numbers: those of C without its hexadecimals, blanks of ASCII around them."""
     if not re.fullmatch(r"[ \t\v\f\x1c-\x1f]*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[ \t\v\f\x1c-\x1f]*", cell, re.ASCII):
         raise MisreadError(f"{cell!r} is no number")
-    return float(cell)
+    return float(cell.strip(" \t\v\f\x1c\x1d\x1e\x1f"))
 
 
 def _csv(data: bytes, name: str = "s.csv") -> None:

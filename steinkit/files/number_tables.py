@@ -84,6 +84,8 @@ def read_plain(stream: BinaryIO, columns: int, header_line: int) -> Table | None
 
 
 def _plain_rows(body: bytes, columns: int) -> Floats | None:
+    if body.count(b"\r") != body.count(b"\r\n"):
+        return None  # a CR alone ends a line, too, and would make up for a blank one in the count
     try:
         text = io.TextIOWrapper(io.BytesIO(body), encoding="ascii")
         found: Floats = np.loadtxt(text, delimiter=",", comments=None, ndmin=2)

@@ -19,6 +19,8 @@ from steinkit.sweeps.swept_sampler import SweptSampler
 from steinkit.sweeps.tasks import Run, Scores
 from steinkit.target import Target
 
+_MOST_SEEDS = 1_000_000
+
 
 @dataclass(frozen=True)
 class TargetIdentity:
@@ -217,6 +219,8 @@ def seed_list(seeds: int | Sequence[int]) -> tuple[int, ...]:
         If they are not whole numbers of at least 0, all different, or there are none.
     """
     if isinstance(seeds, int) and not isinstance(seeds, bool):
+        if seeds > _MOST_SEEDS:
+            raise UsageError(f"seeds may be {_MOST_SEEDS:,} at most, each of them a cell; received {seeds!r:.40}")
         given = list(range(seeds))
     else:
         given = list(seeds) if np.iterable(seeds) and not isinstance(seeds, str) else []

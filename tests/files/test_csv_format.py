@@ -95,6 +95,7 @@ def test_quoted_names_may_hold_commas() -> None:
         ("a,b\n1,1_000\n", ['line 2, column "b" holds "1_000"']),
         ("a,b\n1,2\n,4\n", ['line 3, column "a" is empty', "fill it in"]),
         ('a\n1\n""\n', ['line 3, column "a" is empty', "fill it in"]),
+        ("a\n1\r6\n\n3\n", ["line 4 is blank"]),
         ("a,b\n1,2\n\n3,4\n", ["line 3 is blank", "delete it"]),
         ("a\n1\n \n3\n", ["line 3 is blank"]),
         ("a,b\n1,2\n3,nan\n", ['draws.csv, line 3, column "b" is nan; drop or repair that draw']),

@@ -327,6 +327,12 @@ def test_a_sampler_without_chance_takes_one_seed():
     assert result.criteria["graph"].best == {"draws": 20}
 
 
+def test_more_seeds_than_anybody_can_run_are_refused():
+    for seeds in (10**7, 99999999999999999999999):
+        with pytest.raises(sk.UsageError, match="seeds may be 1,000,000 at most"):
+            sk.sweep("normal", "iid", grid={"draws": [5]}, seeds=seeds)
+
+
 def test_scrambled_points_of_several_seeds_differ():
     box = sk.targets.Uniform([0.0], [1.0])
     result = sweep(box, "sobol", grid={"draws": [16]}, options={"scramble": True}, seeds=3, measures=("graph",))

@@ -42,7 +42,7 @@ JUDGING = 120.0  # seconds that the oracle may take
 FEWER = {
     "classical": 0.6,
     "larger": 0.4,
-    "hurried": 0.3,
+    "hurried": 0.1,
     "engines agree": 0.2,
     "repeats": 0.7,
 }  # of the families' equal shares

@@ -66,7 +66,7 @@ class Reference(Brief):
     @property
     def values(self) -> Floats:
         """Midpoints of the brackets, shape (repeats,)."""
-        return 0.5 * (self.lower + self.upper)
+        return 0.5 * self.lower + 0.5 * self.upper
 
     @property
     def median(self) -> float:

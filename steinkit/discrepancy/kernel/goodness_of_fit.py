@@ -256,7 +256,7 @@ def _size(stein: SteinKernel, points: DistinctSample) -> float:
     """At least the statistic and every replicate: (sum_i sqrt(k0(x_i, x_i)))^2 / n over draws i."""
     with announced_compilation(), np.errstate(over="ignore", invalid="ignore"):
         diagonal = stein.diagonal()
-        size = float(points.counts @ np.sqrt(diagonal)) ** 2 / len(points.inverse)
+        size = float((points.counts @ np.sqrt(diagonal)) ** 2) / len(points.inverse)
     if not math.isfinite(size * max(stein.factor, 1.0)):
         raise InputError("the Stein kernel overflows: draws or scores are too large; rescale them")
     return size

@@ -265,6 +265,7 @@ def kernel_stein_discrepancy(
     with announced_compilation(), np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
         others, diagonal = stein.sums_over_others(points.weights, threads), stein.diagonal()
         witness = others + points.weights * diagonal
+        shown = _finite(stein.factor * witness)
         if statistic == "v":
             power, lower, upper = _v_statistic(stein, points, witness)
         else:
@@ -277,7 +278,6 @@ def kernel_stein_discrepancy(
                 "repeated draws are not independent: pairs of repeats raise the U-statistic above its unbiased value"
             ),
         )
-        witness = _finite(witness * stein.factor)
     exponent = stein.exponent
     if not squared:
         power, exponent = math.sqrt(power), 0.5 * exponent
@@ -295,7 +295,7 @@ def kernel_stein_discrepancy(
         sample=prepared.raw.points,
         scores=prepared.raw.scores,
         units=prepared.units,
-        witness=witness,
+        witness=shown,
         seconds={"scores": seen - began, "pairs": time.perf_counter() - seen},
         warnings=prepared.notes + notes,
     )

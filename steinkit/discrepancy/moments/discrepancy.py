@@ -25,6 +25,7 @@ from steinkit.sample import Floats, Integers
 from steinkit.target import Target
 
 _NAMED: tuple[Kind, ...] = ("location", "spread", "dependence")  # what can be said of coordinates and pairs
+_CERTAIN = 1e60  # standard errors
 _ROWS = 1 << 13  # draws standardised at a time
 _ROUNDING = 1e-12  # of a feature's mean, below which its changes are rounding
 
@@ -304,6 +305,7 @@ def _without_skewness(z: Floats, skewness: Floats) -> Floats:
     them its standard error is small, too, and right samples would be accused too often: .12 for .01 of skewed targets.
     P. Hall (1992), "On the removal of skewness by transformation", JRSS B 54(1); monotone in z.
     """
+    z = np.clip(z, -_CERTAIN, _CERTAIN)  # whose third power is a double
     return np.asarray(z + skewness * (z**2 / 3.0 + 1.0 / 6.0) + skewness**2 * z**3 / 27.0)
 
 

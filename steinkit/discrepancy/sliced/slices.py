@@ -66,7 +66,8 @@ class Slice(Bracketed):
         if len(nodes) == 1:
             return np.asarray(phi[0] * pull)
         spline, inside = CubicHermiteSpline(nodes, phi, slope), np.clip(u, nodes[0], nodes[-1])
-        return np.asarray(spline(inside) * pull + np.where(inside == u, spline(inside, 1), 0.0))
+        with np.errstate(over="ignore", invalid="ignore"):  # positions whose cubes are no doubles have no spline
+            return np.asarray(spline(inside) * pull + np.where(inside == u, spline(inside, 1), 0.0))
 
     def _nodes(self) -> tuple[Floats, Floats, Floats]:
         """Positions, phi and slope, with the bounds beyond the outermost positions."""

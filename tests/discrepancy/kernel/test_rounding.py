@@ -140,9 +140,31 @@ def test_what_underflows_is_in_the_bracket():
 
 def test_the_median_distance_in_any_unit():
     points = np.random.default_rng(1).standard_normal((30, 2))
-    plain = sk.kernel_stein_discrepancy(points, scores=-points, kernel="gaussian").kernel.scale
+    plain, _ = sk.GaussianKernel().fitted(points)
     for power in (-900, 900):
-        scaled = sk.kernel_stein_discrepancy(
-            np.ldexp(points, power), scores=-np.ldexp(points, -power), kernel=sk.GaussianKernel()
-        )
-        assert scaled.kernel.scale == np.ldexp(plain, power)
+        scaled, _ = sk.GaussianKernel().fitted(np.ldexp(points, power))
+        assert scaled.scale == np.ldexp(plain.scale, power)
+
+
+@pytest.mark.parametrize("power", [-300, -100, 100, 300])
+@pytest.mark.parametrize("statistic", ["v", "u"])
+def test_everything_scales_with_the_unit(power, statistic):
+    """With x in units L, the kernel of exponent -1/2 and its Stein kernel are L^-3 times what they are for L = 1."""
+    rng = np.random.default_rng(3)
+    points, scores = rng.standard_normal((12, 2)), rng.standard_normal((12, 2))
+
+    def measured(unit, root):
+        draws, slopes = np.ldexp(points, unit), np.ldexp(scores, -unit)
+        settings = {"scores": slopes, "kernel": sk.IMQ(2.0**unit)}
+        found = sk.kernel_stein_discrepancy(draws, squared=not root, statistic="v" if root else statistic, **settings)
+        tested = sk.kernel_stein_test(draws, n_bootstrap=20, rng=0, units="raw", **settings)
+        anywhere = found.witness_at(draws[:3] * 1.25, scores=slopes[:3])
+        return found.value, found.witness, anywhere, tested.statistic, tested.bootstrap, tested.p_value
+
+    for root in (True, False):
+        value, *others, p_value = measured(0, root)
+        found, *scaled, p_scaled = measured(power, root)
+        assert found == pytest.approx(value * 2.0 ** (-1.5 * power if root else -3.0 * power), rel=1e-12)
+        for one, other in zip(others, scaled, strict=True):
+            np.testing.assert_allclose(other, np.ldexp(one, -3 * power), rtol=1e-9)
+        assert p_scaled == p_value

@@ -15,20 +15,30 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = "tests/discrepancy/graph/programs/"
 FURTHER = {
+    "steinkit/double_double.py": ["tests/test_sample.py"],
     "steinkit/discrepancy/graph/programs/certificate.py": [],
     "steinkit/discrepancy/graph/programs/matrix_form.py": [
         PROGRAMS + "test_certificate.py",
         PROGRAMS + "test_stein_program.py",
+        PROGRAMS + "test_rounded_data.py",
     ],
-    "steinkit/discrepancy/graph/programs/stein_program.py": [PROGRAMS + "test_matrix_form.py"],
-    "steinkit/discrepancy/graph/programs/relative_form.py": [PROGRAMS + "test_relative_rows.py"],
+    "steinkit/discrepancy/graph/programs/stein_program.py": [
+        PROGRAMS + "test_matrix_form.py",
+        PROGRAMS + "test_rounded_data.py",
+    ],
+    "steinkit/discrepancy/graph/programs/relative_form.py": [
+        PROGRAMS + "test_relative_rows.py",
+        PROGRAMS + "test_rounded_data.py",
+    ],
     "steinkit/discrepancy/graph/programs/chain_form.py": [
         PROGRAMS + "test_chain_bounds.py",
         PROGRAMS + "test_chain_errors.py",
+        PROGRAMS + "test_rounded_data.py",
     ],
     "steinkit/discrepancy/graph/programs/chain_form_kernels.py": [
         PROGRAMS + "test_chain_bounds.py",
         PROGRAMS + "test_chain_errors.py",
+        PROGRAMS + "test_rounded_data.py",
         PROGRAMS + "test_chain_form.py",
         PROGRAMS + "test_matrix_form.py",
     ],

@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.describe.display import Displayed
-from steinkit.discrepancy.bracket import outwards
+from steinkit.discrepancy.bracket import outwards, require_ordered
 from steinkit.discrepancy.kernel.base_kernels import BaseKernel, kernel_of
 from steinkit.discrepancy.kernel.rounding import pair_sum_rounding
 from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, run_pieces, stein_kernel_at, stein_kernel_for
@@ -56,7 +56,7 @@ class KernelSteinDiscrepancy(Displayed):
     value : float
     lower, upper : float
         The number that `value` is a rounded form of lies between them: proved from the sizes of the terms, whatever
-        the order of summation. Points, weights and scores are taken as exact. A U-statistic's lie around the squared
+        the order of summation. Points and scores are taken as exact. A U-statistic's lie around the squared
         discrepancy, as its value does.
     statistic : str
         "v" or "u".
@@ -325,7 +325,8 @@ def _v_statistic(stein: SteinKernel, points: DistinctSample, witness: Floats) ->
     power = float(points.weights @ witness)
     error = pair_sum_rounding(stein, points.weights)
     _finite(np.array([power]))
-    return max(power, 0.0), max(power - error, 0.0), max(power + error, 0.0)
+    require_ordered(0.0, power + error, witness=witness)
+    return max(power, 0.0), max(power - error, 0.0), power + error
 
 
 def _u_statistic(

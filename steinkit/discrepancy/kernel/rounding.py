@@ -19,6 +19,7 @@ error is at most M eps S up to higher orders, eps = 2^-53 (Higham 2002, chapters
 - phi, phi' and phi'' from a squared distance of relative error (d + 3) eps: (2 + |beta|)(d + 8) + 24. For an
   exponential exp(-e) an error in e costs e times as much, relatively: F, G and H are then suprema with a factor 1 + e;
 - both sums over the n points, in any order: 2 n + 24;
+- the weights, doubles next to quotients: 4;
 - the boundary factors, b and the rest: 64. The terms that b_i is computed from add up to |b_i| above.
 
 No assumption is made on how the errors' signs fall, hence the bracket is far wider than the errors met in practice.
@@ -59,13 +60,13 @@ def pair_sum_rounding(stein: SteinKernel, weights: Floats, *, further: int = 0) 
     Returns
     -------
     float
-        Infinite where the sum of absolute values overflows. Points, scores, weights and the operator's coefficients
-        are taken as exact.
+        Infinite where the sum of absolute values overflows. Points, scores and the operator's coefficients are taken as
+        exact, weights as rounded once.
     """
     dim, n = stein.points.shape
     dimensions = 3 * dim + 5 + (dim * dim if len(stein.covariance) > dim else 0)
     radial = stein.base.conditioning() * (dim + 8) + 24.0
-    operations = dimensions + radial + 2 * n + 24 + 64 + further
+    operations = dimensions + radial + 2 * n + 24 + 4 + 64 + further
     return float(_HIGHER_ORDERS * operations * _UNIT_ROUNDOFF * _absolute_sum(stein, weights)) + _lost_below(
         stein, operations
     )

@@ -26,6 +26,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from steinkit.arguments import checked
 from steinkit.errors import UsageError
 from steinkit.sample import Floats, default_names
 from steinkit.samplers.arguments import whole
@@ -80,6 +81,7 @@ def iid(target: Target, *, draws: int, chains: int = 1, seed: int | Sequence[int
     return _as_draws(points, target, seeds, {"sampler": "iid", "draws": draws})
 
 
+@checked
 def sobol(
     target: Target, *, draws: int, scramble: bool = False, chains: int = 1, seed: int | Sequence[int] = 0
 ) -> Draws:
@@ -127,6 +129,7 @@ def sobol(
     return _as_draws(points, target, seeds, {"sampler": "sobol", "draws": draws, "scramble": scramble})
 
 
+@checked
 def herding(target: Target, *, draws: int) -> Draws:
     """Kernel herding of a uniform distribution on an interval, with the norm |h|^2 = integral of h'(x)^2.
 

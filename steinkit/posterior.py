@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from steinkit.arguments import checked
 from steinkit.errors import InputError, UsageError
 from steinkit.masks import require_unmasked
 from steinkit.sample import Floats
@@ -27,6 +28,7 @@ LikelihoodTerm = Callable[..., Floats]
 _BLOCK_FLOATS = 1 << 23
 
 
+@checked
 class Posterior(Target):
     """A posterior given by its data, its likelihood terms and its prior.
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from steinkit import double_double
+from steinkit.arguments import checked
 from steinkit.describe.display import Displayed, named
 from steinkit.errors import InputError
 from steinkit.masks import masked_entries
@@ -25,6 +26,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class Sample(Displayed):
     """Draws that claim to represent a target distribution.

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.arguments import checked
 from steinkit.errors import InputError, SteinkitError, UsageError
 from steinkit.finite_differences import DifferenceScore, length_scales, numerical_gradient
 from steinkit.masks import require_unmasked
@@ -22,6 +23,7 @@ from steinkit.user_functions import Vectorised, call_checked, described
 Seed = int | np.random.Generator | None
 
 
+@checked
 class Target:
     """A distribution on R^d, or on a box in it.
 
@@ -61,6 +63,8 @@ class Target:
     >>> target.score([[1.0, 2.0]])
     array([[-1., -2.]])
     """
+
+    _made_from = "wrap a score function as sk.Target(score=...)"
 
     def __init__(
         self,

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from steinkit.arguments import checked
 from steinkit.errors import UsageError
 from steinkit.sample import Floats, Integers
 from steinkit.samplers.acceptance.interface import AcceptanceTest, Look, Verdict, option, varies
@@ -28,6 +29,7 @@ from steinkit.samplers.arguments import batch_within, positive, share
 _JUMP = 1.1
 
 
+@checked
 @dataclass(frozen=True)
 class MinibatchBarkerTest(AcceptanceTest):
     """Barker's test on as many data as bring the noise of Delta below sigma.

@@ -71,6 +71,8 @@ class RunOptions:
             value = getattr(self, name)
             if value is not None or name not in ("draws", "budget"):
                 whole(value, name, least)
+        if not isinstance(self.progress, bool | np.bool_):
+            raise UsageError(f"progress must be True or False; received {self.progress!r}")
         seeds = chain_seeds(self.seed, self.chains)
         object.__setattr__(self, "chains", len(seeds))
         object.__setattr__(self, "seeds", seeds)

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from steinkit.arguments import checked
 from steinkit.errors import UsageError
 from steinkit.samplers.acceptance.austerity import AusterityTest
 from steinkit.samplers.acceptance.operating_characteristics import interim_looks, operating_characteristics
@@ -137,6 +138,7 @@ def worst_case_design(
     return _search("worst case", criterion, target_error, first_fractions, alphas)
 
 
+@checked
 def average_design(
     trial: TrialRun,
     target_error: float,

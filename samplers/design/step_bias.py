@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from steinkit.arguments import checked
 from steinkit.describe.display import Brief
 from steinkit.sample import Floats
 from steinkit.samplers.acceptance.operating_characteristics import interim_looks, operating_characteristics
@@ -59,6 +60,7 @@ class AcceptanceBias(Brief):
     data_use: Floats
 
 
+@checked
 def acceptance_bias(trial: TrialRun, *, first_fraction: float, epsilon: float, alpha: float = 0.5) -> AcceptanceBias:
     """Bias of the acceptance probability of each move of a trial run, and the data that its test reads.
 

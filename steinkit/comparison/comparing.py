@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from steinkit.arguments import checked
 from steinkit.comparison.ranking import rank_groups
 from steinkit.comparison.result import ComparedSample, Comparison
 from steinkit.containers.reading import DrawsLike, as_sample
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 
 @cautious
+@checked
 def compare(
     samples: Mapping[str, DrawsLike],
     target: Target | None = None,

@@ -23,7 +23,7 @@ def require_dims(dims: Sequence[str] | None) -> tuple[str, ...] | None:
     """Hold ``dims`` to one of `DIMS`, or None."""
     if dims is None:
         return None
-    named = tuple(dims) if isinstance(dims, Sequence) and not isinstance(dims, str) else (dims,)
+    named = (dims,) if isinstance(dims, str) else tuple(dims) if isinstance(dims, Sequence) else ()
     if named not in DIMS:
         raise UsageError(f"dims names the leading axes, one of {', '.join(map(str, DIMS))}; received {dims!r}")
     return named

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
+from steinkit.arguments import checked
 from steinkit.containers.arrays import from_array, from_mapping, require_dims
 from steinkit.containers.chain_labels import rectangle_of
 from steinkit.containers.column_names import Entries, gather
@@ -29,6 +30,7 @@ DrawsLike: TypeAlias = Any
 """What `as_sample` takes: a Sample, ArrayLike, or an object of packages that are not imported here."""
 
 
+@checked
 def as_sample(
     draws: DrawsLike,
     *,

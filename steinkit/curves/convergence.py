@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from steinkit.arguments import checked
 from steinkit.chains import split_chains
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.curves.prefixes import first_draws, total_cost, within_budget
@@ -51,11 +52,12 @@ _FIRST = 10
 
 
 @cautious
+@checked
 def curve(
     draws: DrawsLike | Sequence[Sample],
     target: Target | None = None,
     *,
-    n: Iterable[int] | None = None,
+    n: Iterable[float] | None = None,
     budget: Iterable[float] | None = None,
     measure: str | None = None,
     tail_from: float | None = None,
@@ -127,6 +129,8 @@ def curve(
     require_taken(changes, (measure,))
     if not 0.0 < level < 1.0:
         raise UsageError(f"level must lie between 0 and 1; received {level}")
+    if tail_from is not None and math.isnan(tail_from):
+        raise UsageError("tail_from must be a number of draws, or a budget; received nan")
     if n is not None and budget is not None:
         raise UsageError("both n and budget were given; the grid is one of sizes or one of budgets")
     grid = _sizes(n, samples) if budget is None else _budgets(budget, samples)
@@ -179,7 +183,7 @@ def _as_samples(draws: Any) -> tuple[Sample, ...]:
     return (as_sample(draws),)
 
 
-def _sizes(n: Iterable[int] | None, samples: Sequence[Sample]) -> Floats:
+def _sizes(n: Iterable[float] | None, samples: Sequence[Sample]) -> Floats:
     most = min(map(len, samples))
     if n is None:
         return np.unique(np.rint(np.geomspace(min(_FIRST, most), most, _POINTS)))

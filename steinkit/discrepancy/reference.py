@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from steinkit.arguments import checked
 from steinkit.chains import chain_diagnostics, split_chains
 from steinkit.containers.reading import as_sample
 from steinkit.discrepancy.bracket import Reference
@@ -33,6 +34,7 @@ _MOST_BLOCKS = 20
 
 
 @cautious
+@checked
 def reference_discrepancy(
     target: Target,
     n: int,

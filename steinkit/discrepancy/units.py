@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.arguments import checked
 from steinkit.containers.reading import as_sample
 from steinkit.describe.display import Brief
 from steinkit.errors import InputError, UsageError, did_you_mean
@@ -195,6 +196,7 @@ class Units(Brief):
 UnitsLike = str | ArrayLike | Mapping[str, Any] | Units
 
 
+@checked
 def common_units(units: UnitsLike | None, pilot: DistinctSample, target: Target | None = None, rng: Seed = 0) -> Units:
     """The one scale for all samples that are to be compared.
 

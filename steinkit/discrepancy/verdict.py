@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.arguments import checked
 from steinkit.chains import chain_diagnostics
 from steinkit.containers.reading import DrawsLike
 from steinkit.describe.display import Displayed
@@ -181,6 +182,7 @@ class Verdict(Displayed):
 
 
 @cautious
+@checked
 @within_time
 def verdict(
     draws: DrawsLike,

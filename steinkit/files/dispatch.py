@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
+from steinkit.arguments import checked
 from steinkit.errors import InputError, OutputError, UsageError
 from steinkit.files.chain_files import join_chains, matching_files
 from steinkit.files.csv_format import read_csv, write_csv
@@ -46,6 +47,7 @@ _FORMATS = {
 _HEAD = 2**20  # bytes; the comments in front of what Stan wrote fit into it
 
 
+@checked
 def read_sample(
     source: Place | Sequence[Place],
     *,
@@ -131,6 +133,7 @@ def _read_one(source: Place, format: str | None, columns: Sequence[str] | None, 
     return form.read(data, name, columns)
 
 
+@checked
 def write_sample(
     sample: Sample,
     destination: str | os.PathLike[str] | IO[str] | IO[bytes],

@@ -34,6 +34,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steinkit.arguments import checked
 from steinkit.errors import Caution, InputError, UsageError, cautious
 from steinkit.measures import find_measure
 from steinkit.sample import Floats, Integers
@@ -136,6 +137,7 @@ class Choice:
 
 
 @cautious
+@checked
 def choose(
     records: Iterable[Mapping[str, Any]],
     measure: str,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from steinkit import __version__
+from steinkit.arguments import checked
 from steinkit.describe.display import Displayed
 from steinkit.describe.settings import setting_key
 from steinkit.describe.sweep import text
@@ -146,6 +147,7 @@ def make_result(
     )
 
 
+@checked
 def read_sweep(directory: str | os.PathLike[str]) -> SweepResult:
     """The result of a sweep that is finished, from its folder.
 

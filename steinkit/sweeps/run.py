@@ -13,11 +13,13 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from steinkit.arguments import checked
 from steinkit.errors import UsageError, cautious, did_you_mean
 from steinkit.measures import default_measure, find_measure
 from steinkit.measures.registry import all_options, require_taken
@@ -37,6 +39,7 @@ DEFAULT_TOLERANCE = 1e-2
 
 
 @cautious
+@partial(checked, but=("target", "sampler", "seeds", "measures", "label"))
 def sweep(
     target: Target | str,
     sampler: str | Callable[..., Any],

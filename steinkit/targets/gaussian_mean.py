@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.arguments import checked
 from steinkit.errors import UsageError
 from steinkit.posterior import Posterior
 from steinkit.sample import Floats
@@ -20,6 +21,7 @@ from steinkit.target import Seed
 from steinkit.targets.parameters import as_count, as_finite, as_numbers, as_positive, as_vector, show
 
 
+@checked
 class GaussianMean(Posterior):
     """Posterior of the mean of normal data: for trying out samplers whose answer is known.
 

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.arguments import checked
 from steinkit.errors import UsageError
 from steinkit.posterior import Posterior
 from steinkit.sample import Floats
@@ -30,6 +31,7 @@ from steinkit.targets.parameters import as_count, as_finite, as_number
 _TOY_SLOPE, _TOY_PRECISION, _TOY_PRIOR_RATE = 0.5, 3.0, 4950.0
 
 
+@checked
 class LassoRegression(Posterior):
     """Posterior of the coefficients theta of a linear regression under independent Laplace priors about 0.
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.arguments import checked
 from steinkit.errors import InputError, UsageError
 from steinkit.masks import require_unmasked
 from steinkit.posterior import Posterior, for_kernel, unrepeated
@@ -21,6 +22,7 @@ from steinkit.targets.linear_models import linear_predictors, regression_table, 
 from steinkit.targets.parameters import as_finite, as_numbers, as_vector, show
 
 
+@checked
 class LogisticRegression(Posterior):
     """Posterior of the coefficients theta of a logistic regression, under independent normal priors about 0.
 

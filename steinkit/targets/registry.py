@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from steinkit.arguments import checked
 from steinkit.errors import InputError, UsageError, did_you_mean
 from steinkit.posterior import Posterior
 from steinkit.sample import Floats
@@ -98,6 +99,7 @@ def target_table() -> list[tuple[str, str, str]]:
     return [(name, _options_text(entry), entry.summary) for name, entry in _TARGETS.items()]
 
 
+@checked
 def make_target(name: str, options: Mapping[str, str], dim: int) -> Target:
     """Make a built-in target from its name and options.
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from steinkit.adapters.model import Model
 from steinkit.adapters.recognition import as_model
+from steinkit.arguments import checked
 from steinkit.errors import InputError, SteinkitError, UsageError, did_you_mean
 from steinkit.target import Target
 
@@ -22,6 +23,7 @@ _MODELS = "a model of PyMC, NumPyro or Stan"
 _A = {"target": "a target", "operator": "an operator", "sampler": "a sampler"}
 
 
+@checked
 def load_target(reference: str) -> Target:
     """Run a file and make a target of one of its attributes: `load_target_or_model`, a model's target in its place."""
     found = load_target_or_model(reference)

@@ -275,6 +275,7 @@ class TestRefusals:
             ({"n": [0, 10]}, "whole numbers from 1 to 60"),
             ({"n": [10, 61]}, "whole numbers from 1 to 60"),
             ({"n": [10.5]}, "whole numbers"),
+            ({"tail_from": np.nan}, "tail_from must be a number"),
             ({"n": []}, "whole numbers"),
             ({"n": [10], "budget": [10]}, "both n and budget"),
             ({"budget": [10]}, "needs the draws' cumulative cost"),

@@ -19,6 +19,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.arguments import checked
 from steinkit.errors import InputError
 from steinkit.samplers.applications.optimisation.regression_data import as_reals
 
@@ -26,6 +27,7 @@ from steinkit.samplers.applications.optimisation.regression_data import as_reals
 _ROUNDING = 1e-12
 
 
+@checked
 def wrong_direction_probability(step: ArrayLike, covariance: ArrayLike, *, debias: bool = True) -> float:
     """Estimate the probability that a batch's step is more than 90 degrees off the step of all the data.
 

@@ -29,6 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.arguments import checked
 from steinkit.describe.display import Brief
 from steinkit.errors import InputError, UsageError, did_you_mean
 from steinkit.sample import Floats, Integers
@@ -79,6 +80,7 @@ class IRLSResult(Brief):
     warnings: tuple[str, ...]
 
 
+@checked
 def sequential_irls(
     X: ArrayLike,
     y: ArrayLike,
@@ -202,6 +204,7 @@ def sequential_irls(
     return run.iterate(step)
 
 
+@checked
 def batch_irls(
     X: ArrayLike,
     y: ArrayLike,

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.arguments import checked
 from steinkit.describe.display import Brief
 from steinkit.errors import InputError
 from steinkit.sample import Floats
@@ -47,6 +48,7 @@ class StochasticGradientResult(Brief):
     seconds: Floats
 
 
+@checked
 def stochastic_gradient_descent(
     X: ArrayLike,
     y: ArrayLike,

@@ -26,6 +26,7 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.arguments import checked
 from steinkit.errors import UsageError
 from steinkit.posterior import Posterior
 from steinkit.sample import Floats
@@ -33,6 +34,7 @@ from steinkit.samplers.arguments import positive
 from steinkit.targets.logistic import LogisticRegression
 
 
+@checked
 class SparseLogisticRegression(Posterior):
     """Posterior of the coefficients of a logistic regression of which most may be 0.
 

@@ -10,6 +10,7 @@ from threading import Event
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.bracket import Bracketed, instance_kept, outwards, require_ordered
 from steinkit.discrepancy.classical.cone_program import ClassicalProgram, ConeAnswer, solve_cone
@@ -79,6 +80,7 @@ class ClassicalSteinDiscrepancy(Bracketed):
 
 
 @cautious
+@checked
 @within_time
 def classical_stein_discrepancy(
     draws: DrawsLike,

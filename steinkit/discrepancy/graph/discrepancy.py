@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.bracket import instance_kept, sum_of_brackets
 from steinkit.discrepancy.graph.engines import Candidate, Settings, engine_named
@@ -33,6 +34,7 @@ _SECONDS_AN_ENTRY = 2e-7  # of the matrix, to judge a coordinate in the engine, 
 
 
 @cautious
+@checked
 @within_time
 def graph_stein_discrepancy(
     draws: DrawsLike,

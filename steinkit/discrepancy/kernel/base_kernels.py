@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from steinkit.arguments import checked
 from steinkit.errors import InputError, UsageError, did_you_mean
 from steinkit.sample import Floats
 
@@ -97,6 +98,7 @@ class BaseKernel(ABC):
         return replace(self, scale=scale), notes
 
 
+@checked
 @dataclass(frozen=True)
 class IMQ(BaseKernel):
     """Inverse multiquadric kernel, (scale^2 + |x - y|^2)^exponent.
@@ -146,6 +148,7 @@ class IMQ(BaseKernel):
         return 2.0 + abs(self.exponent)
 
 
+@checked
 @dataclass(frozen=True)
 class GaussianKernel(BaseKernel):
     """Gaussian kernel, exp(-|x - y|^2 / (2 scale^2)).
@@ -171,6 +174,7 @@ class GaussianKernel(BaseKernel):
         return 1.0, *_per_length(self.scale, 1.05, 2.8)
 
 
+@checked
 @dataclass(frozen=True)
 class MaternKernel(BaseKernel):
     """Matern kernel of smoothness 5/2, (1 + t + t^2 / 3) exp(-t) with t = sqrt(5) |x - y| / scale.

@@ -42,6 +42,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
+from steinkit.arguments import checked
 from steinkit.chains import split_chains
 from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.kernel.base_kernels import BaseKernel, kernel_of
@@ -121,6 +122,7 @@ class KernelSteinTest:
 
 
 @cautious
+@checked
 @within_time
 def kernel_stein_test(
     draws: DrawsLike,

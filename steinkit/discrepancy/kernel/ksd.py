@@ -26,6 +26,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.describe.display import Displayed
 from steinkit.discrepancy.bracket import outwards, require_ordered
@@ -181,6 +182,7 @@ class KernelSteinDiscrepancy(Displayed):
 
 
 @cautious
+@checked
 @within_time
 def kernel_stein_discrepancy(
     draws: DrawsLike,

@@ -23,6 +23,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.kernel.base_kernels import BaseKernel, kernel_of
 from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, run_pieces, stein_kernel_for
@@ -34,6 +35,7 @@ from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Target
 
 
+@checked
 def thin(
     draws: DrawsLike,
     target: Target | None = None,

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
+from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
 from steinkit.describe.display import Displayed
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
@@ -145,6 +146,7 @@ class MomentSteinDiscrepancy(Displayed):
 
 
 @cautious
+@checked
 @within_time
 def moment_stein_discrepancy(
     draws: DrawsLike,

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.bracket import Bracketed, sum_of_brackets
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
@@ -107,6 +108,7 @@ class SlicedSteinDiscrepancy(Bracketed):
 
 
 @cautious
+@checked
 @within_time
 def sliced_stein_discrepancy(
     draws: DrawsLike,

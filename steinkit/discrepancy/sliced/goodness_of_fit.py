@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.modes import far_apart
@@ -69,6 +70,7 @@ class SlicedSteinTest:
 
 
 @cautious
+@checked
 @within_time
 def sliced_stein_test(
     draws: DrawsLike,

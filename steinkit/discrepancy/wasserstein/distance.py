@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.discrepancy.bracket import Bracketed
 from steinkit.discrepancy.preparation import require_names
@@ -78,6 +79,7 @@ class WassersteinDistance(Bracketed):
 
 
 @cautious
+@checked
 @within_time
 def wasserstein_distance(
     draws: DrawsLike,

@@ -252,7 +252,11 @@ def test_a_sample_that_stores_scores_needs_no_target():
     [
         ({}, sk.UsageError, "needs the target's score"),
         ({"target": NORMAL, "scores": np.zeros((3, 2))}, sk.UsageError, "a target was given too"),
-        ({"target": "normal"}, sk.UsageError, "must be a steinkit Target; received str"),
+        (
+            {"target": "normal"},
+            sk.UsageError,
+            r"a steinkit Target or None; received 'normal' \(str\): wrap a",
+        ),
         ({"target": sk.targets.Normal(0.0, dim=3)}, sk.InputError, "3 coordinates, the draws have 2"),
         ({"scores": np.zeros((3, 1))}, sk.InputError, r"shape of the points, \(3, 2\); received \(3, 1\)"),
         ({"target": NORMAL, "weights": [1.0, 2.0]}, sk.InputError, "one number a draw, 3 in all"),

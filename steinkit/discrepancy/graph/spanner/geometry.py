@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.errors import InputError, UsageError
 from steinkit.runtime.deadlines import require_time
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 MOST_COMPLETE_PAIRS = 5_000_000
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class Graph:
     """An undirected graph whose vertices are the points of a sample.
@@ -58,7 +60,10 @@ class Graph:
 
     def __post_init__(self) -> None:
         edges = checked_edges(self.edges, self.n_points)
-        lengths = np.asarray(self.lengths, dtype=np.float64)
+        try:
+            lengths = np.asarray(self.lengths, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"lengths of edges must be numbers; received {type(self.lengths).__name__}") from None
         backward = np.flatnonzero(edges[:, 0] >= edges[:, 1])
         if backward.size:
             i, j = edges[backward[0]]
@@ -178,6 +183,7 @@ def edge_lengths(points: Floats, edges: Integers) -> Floats:
     return lengths
 
 
+@checked
 def dilation(points: DrawsLike, graph: Graph | ArrayLike, *, block: int = 256) -> float:
     """Compute the dilation of a graph: the largest ratio, over all pairs, of graph distance to distance.
 

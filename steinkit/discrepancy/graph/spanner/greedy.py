@@ -10,6 +10,7 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
+from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.discrepancy.graph.spanner.bounded_search_kernels import Adjacency
 from steinkit.discrepancy.graph.spanner.geometry import Graph, checked_dilation, edge_lengths
@@ -28,6 +29,7 @@ POINTS_PER_BLOCK = 750  # large enough to hold clusters, small enough to share o
 CLUSTER_RADIUS = 0.45  # in units of (t - 1) times the shortest length: a way through the centre must stay below t
 
 
+@checked
 @within_time
 def greedy_spanner(
     points: DrawsLike,

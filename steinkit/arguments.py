@@ -1,0 +1,233 @@
+"""The types of arguments, checked where users come in: one decorator, which reads a function's annotations.
+
+What is out of range, or has the wrong shape, only the function itself can say, and does. Before that, `checked` refuses
+what is no number, word, mapping, function or steinkit object where one is wanted, by the argument's name and value. It
+understands `bool`, `int`, `float`, `str`, `None`, `Literal`, `Callable`, `Mapping`, sequences and tuples of those,
+paths, and classes that the function's module knows, which may say in `_made_from` how to come by one. Of what may be
+many things, such as draws or anything like an array, it says nothing.
+
+A truth value is no number here, and a number with a fraction is not whole.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import numbers
+import os
+import reprlib
+import sys
+import types
+import typing
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, TypeVar
+
+import numpy as np
+
+from steinkit.errors import UsageError
+
+Checked = TypeVar("Checked", bound=Callable[..., Any])
+
+_SHOWN = reprlib.Repr()
+_SHOWN.maxstring = _SHOWN.maxother = 60
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """Something that an argument may be: in words, and how to tell."""
+
+    words: str
+    accepts: Callable[[Any], bool]
+    remedy: str = ""
+
+
+def checked(function: Checked, *, but: Collection[str] = ()) -> Checked:
+    """Refuse arguments of the wrong type, in a function or in the construction of a class; a `UsageError`.
+
+    Calls with missing or unknown arguments fail as Python has it, with a TypeError.
+
+    Parameters
+    ----------
+    function : callable
+    but : collection of str
+        Arguments of which the function itself says more: what to give in place of what came.
+    """
+    if isinstance(function, type):
+        function.__init__ = checked(function.__init__)  # type: ignore[misc]
+        return function
+    signature = inspect.signature(function)
+    parameters = [
+        parameter
+        for parameter in signature.parameters.values()
+        if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) and parameter.name not in but
+    ]
+    known: dict[str, tuple[_Kind, ...]] = {}
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            given = signature.bind(*args, **kwargs).arguments
+        except TypeError:
+            return function(*args, **kwargs)  # whose own error names the function
+        if not known:
+            namespace = {**vars(typing), **vars(sys.modules[function.__module__])}
+            known.update((each.name, _kinds(each.annotation, namespace)) for each in parameters)
+        for name, kinds in known.items():
+            if name in given and kinds and not any(kind.accepts(given[name]) for kind in kinds):
+                raise _refused(name, kinds, given[name])
+        return function(*args, **kwargs)
+
+    return call  # type: ignore[return-value]
+
+
+def _refused(name: str, kinds: tuple[_Kind, ...], value: Any) -> UsageError:
+    words = list(dict.fromkeys(kind.words for kind in kinds))
+    wanted = " or ".join(words) if len(words) < 3 else f"{', '.join(words[:-1])} or {words[-1]}"
+    remedy = "".join(f": {kind.remedy}" for kind in kinds if kind.remedy)
+    return UsageError(f"{name} must be {wanted}; received {_SHOWN.repr(value)} ({type(value).__name__}){remedy}")
+
+
+def _kinds(annotation: Any, namespace: Mapping[str, Any]) -> tuple[_Kind, ...]:
+    """What an annotation allows; nothing where it says too little, or more than can be told."""
+    if annotation is inspect.Parameter.empty:
+        return ()
+    tree = ast.parse(annotation, mode="eval").body if isinstance(annotation, str) else annotation
+    try:
+        members = tuple(_members(tree, namespace))
+    except _UntoldError:
+        return ()
+    return (_SEED,) if _GENERATOR in members else members
+
+
+class _UntoldError(Exception):
+    """An annotation allows what cannot be told by looking at a value."""
+
+
+def _members(tree: Any, namespace: Mapping[str, Any]) -> Iterable[_Kind]:
+    """The kinds that a union consists of."""
+    if isinstance(tree, ast.BinOp):
+        yield from _members(tree.left, namespace)
+        yield from _members(tree.right, namespace)
+    elif isinstance(tree, ast.Constant) and tree.value is None:
+        yield _NONE
+    elif isinstance(tree, ast.Subscript):
+        yield _generic(ast.unparse(tree.value), tree.slice, namespace)
+    elif isinstance(tree, ast.AST):
+        name = ast.unparse(tree)
+        if name in _NAMED:
+            yield _NAMED[name]
+            return
+        try:
+            meant = eval(name, dict(namespace))
+        except (NameError, AttributeError):  # known to type checkers only
+            raise _UntoldError from None
+        yield from _members(meant, namespace)
+    elif isinstance(tree, types.UnionType) or typing.get_origin(tree) is typing.Union:
+        for each in typing.get_args(tree):
+            yield from _members(each, namespace)
+    elif tree is Any or tree is object:
+        raise _UntoldError
+    elif tree is type(None):
+        yield _NONE
+    elif tree is np.random.Generator:
+        yield _GENERATOR
+    elif isinstance(tree, type) and tree.__name__ in _NAMED:
+        yield _NAMED[tree.__name__]
+    elif isinstance(tree, type) and not typing.get_origin(tree) and not getattr(tree, "_is_protocol", False):
+        yield _instance_of(tree)
+    elif typing.get_origin(tree) is os.PathLike:
+        yield _PATH
+    else:
+        raise _UntoldError
+
+
+def _generic(name: str, inside: ast.expr, namespace: Mapping[str, Any]) -> _Kind:
+    """The kind of ``Sequence[str]``, ``Mapping[str, Any]`` and their like."""
+    if name == "Literal":
+        return _STR
+    if name == "Callable":
+        return _Kind("a function", callable)
+    if name in ("Mapping", "dict"):
+        return _Kind("a mapping", lambda value: isinstance(value, Mapping))
+    if name == "os.PathLike":
+        return _PATH
+    if name in ("Sequence", "Iterable", "Collection"):
+        try:
+            of = tuple(_members(inside, namespace))
+        except _UntoldError:
+            of = ()
+        what = " or ".join(_PLURALS.get(kind.words, f"{kind.words} each") for kind in of)
+        return _Kind(f"a sequence of {what}" if of else "a sequence", lambda value: _is_sequence(value, of))
+    if name == "tuple" and isinstance(inside, ast.Tuple) and _ends_openly(inside):
+        return _generic("Sequence", inside.elts[0], namespace)
+    if name == "tuple" and isinstance(inside, ast.Tuple):
+        each = [tuple(_members(part, namespace)) for part in inside.elts]
+        return _Kind(_count(each), lambda value: _is_row(value, each))
+    raise _UntoldError
+
+
+def _ends_openly(inside: ast.Tuple) -> bool:
+    last = inside.elts[-1]
+    return isinstance(last, ast.Constant) and last.value is ...
+
+
+def _is_sequence(value: Any, of: tuple[_Kind, ...]) -> bool:
+    """Whether a value can be gone through, and its members are of the kinds wanted; an iterator is not used up."""
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        return False
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        return False
+    if not of or iter(value) is value:
+        return True
+    return all(any(kind.accepts(member) for kind in of) for member in value)
+
+
+def _is_row(value: Any, each: list[tuple[_Kind, ...]]) -> bool:
+    if not _is_sequence(value, ()):
+        return False
+    members = list(value)
+    return len(members) == len(each) and all(
+        any(kind.accepts(member) for kind in kinds) for member, kinds in zip(members, each, strict=True)
+    )
+
+
+def _count(each: list[tuple[_Kind, ...]]) -> str:
+    """Two numbers, three values."""
+    words = {kinds[0].words for kinds in each}
+    count = {2: "two", 3: "three"}.get(len(each), str(len(each)))
+    return f"{count} {_PLURALS.get(words.pop(), 'values') if len(words) == 1 else 'values'}"
+
+
+def _instance_of(wanted: type) -> _Kind:
+    whose = "steinkit " if wanted.__module__.startswith("steinkit.") else ""
+    remedy = vars(wanted).get("_made_from", "")
+    return _Kind(f"a {whose}{wanted.__name__}", lambda value: isinstance(value, wanted), remedy)
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    return isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
+
+
+_NONE = _Kind("None", lambda value: value is None)
+_STR = _Kind("a word", lambda value: isinstance(value, str))
+_PATH = _Kind("a path", lambda value: isinstance(value, os.PathLike))
+_GENERATOR = _Kind("a numpy Generator", lambda value: isinstance(value, np.random.Generator))
+_SEED = _Kind(
+    "a whole number from 0 on, a numpy Generator or None",
+    lambda value: value is None or _GENERATOR.accepts(value) or (_is_whole(value) and value >= 0),
+)
+_PLURALS = {"a word": "words", "a number": "numbers", "a whole number": "whole numbers"}
+_NAMED = {
+    "bool": _Kind("True or False", lambda value: isinstance(value, bool | np.bool_)),
+    "int": _Kind("a whole number", _is_whole),
+    "float": _Kind("a number", _is_number),
+    "str": _STR,
+}

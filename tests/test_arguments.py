@@ -1,0 +1,259 @@
+"""Wrong types, for every argument of every public function: a steinkit error that says so, and nothing else."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit import samplers as sp
+from steinkit import targets as tg
+from steinkit.arguments import checked
+from steinkit.errors import SteinkitError
+
+if TYPE_CHECKING:
+    from nowhere import OnlyForTypeCheckers
+
+DRAWS = np.random.default_rng(0).standard_normal((60, 2))
+LINE = DRAWS[:, 0]
+NORMAL = tg.Normal([0.0, 0.0])
+POSTERIOR = tg.GaussianMean(np.random.default_rng(1).standard_normal((80, 2)))
+RUN = {"draws": 4}
+FEATURES, RESPONSES = np.random.default_rng(2).standard_normal((60, 2)), np.resize([1.0, -1.0], 60)
+FIELD = np.zeros((1, 2, 2, 2))
+NOT_HERE = {
+    "from_blackjax", "from_bridgestan", "from_cmdstan", "from_emcee", "from_numpyro", "from_nutpie", "from_pymc",
+    "from_pystan", "from_torch",
+}  # fmt: skip
+"""They take objects of packages that need not be installed, and are tested beside them."""
+RESULTS = {
+    "AcceptanceBias", "ChainDiagnostics", "Choice", "ClassicalSteinDiscrepancy", "Comparison", "Correction", "Curve",
+    "DistinctSample", "Draws", "GraphSteinDiscrepancy", "IRLSResult", "KernelSteinDiscrepancy", "KernelSteinTest",
+    "MomentSteinDiscrepancy", "OperatingCharacteristics", "Reference", "ScoreCheck", "SequentialDesign",
+    "SlicedSteinDiscrepancy", "SlicedSteinTest", "StochasticGradientResult", "SweepResult", "TrialRun", "Units",
+    "VariableSelection", "Verdict", "WassersteinDistance",
+}  # fmt: skip
+"""What steinkit hands out, and nobody makes."""
+
+
+def trial():
+    return sp.trial_run(POSTERIOR, proposal=sp.RandomWalk(0.3), draws=20, chains=1)
+
+
+EXAMPLES = {
+    "Graph": lambda: {"n_points": 2, "edges": [[0, 1]], "lengths": [1.0]},
+    "Posterior": lambda: {
+        "data": [DRAWS], "log_likelihood": lambda x, d: x, "grad_log_likelihood": lambda x, d: x,
+        "log_prior": lambda x: x[:, 0], "grad_log_prior": lambda x: x, "dim": 2,
+    },
+    "RiemannianLangevin": lambda: {"covariance": lambda x: np.ones((len(x), 2)), "divergence": lambda x: 0.0 * x},
+    "Sample": lambda: {"points": DRAWS},
+    "Target": lambda: {"score": lambda x: -x, "dim": 2},
+    "as_sample": lambda: {"draws": DRAWS},
+    "choose": lambda: {"records": [], "measure": "graph", "settings": [{}]},
+    "common_units": lambda: {"units": "own", "pilot": sk.Sample(DRAWS).distinct(), "target": NORMAL},
+    "compare": lambda: {"samples": {"a": DRAWS}, "target": NORMAL, "verdict": False, "measures": ["moments"]},
+    "complete_graph": lambda: {"points": DRAWS},
+    "chain_diagnostics": lambda: {"draws": DRAWS},
+    "curve": lambda: {"draws": DRAWS, "target": NORMAL, "n": [30, 60]},
+    "dilation": lambda: {"points": DRAWS, "graph": sk.greedy_spanner(DRAWS)},
+    "greedy_spanner": lambda: {"points": DRAWS},
+    "sorted_graph": lambda: {"points": LINE},
+    "read_sample": lambda: {"source": "no/such/file.csv"},
+    "read_sweep": lambda: {"directory": "no/such/folder"},
+    "reference_discrepancy": lambda: {
+        "target": NORMAL, "n": 20, "repeats": 1, "discrepancy": sk.kernel_stein_discrepancy,
+    },
+    "sweep": lambda: {
+        "target": NORMAL, "sampler": "iid", "grid": {"draws": [20]}, "seeds": 1, "measures": ["ess"],
+    },
+    "wasserstein_distance": lambda: {"draws": LINE, "target_or_draws": LINE + 1.0},
+    "classical_stein_discrepancy": lambda: {"draws": LINE, "target": tg.Normal(0.0)},
+    "thin": lambda: {"draws": DRAWS, "target": NORMAL, "m": 3},
+    "write_report": lambda: {"sources": [], "path": "no/such/folder/page.html"},
+    "write_sample": lambda: {"sample": sk.Sample(DRAWS), "destination": "no/such/folder/draws.csv"},
+    "CustomProposal": lambda: {"move": lambda x, z: x + z},
+    "IndependentComponents": lambda: {"data": np.random.default_rng(0).standard_normal((40, 2))},
+    "MarkovField": lambda: {"log_potentials": FIELD},
+    "JumpMoves": lambda: {"update_scale": 0.1, "birth_scale": 0.1},
+    "Langevin": lambda: {"step_size": 0.1},
+    "RandomWalk": lambda: {"proposal_scale": 0.1},
+    "StiefelWalk": lambda: {"proposal_scale": 0.1},
+    "SparseLogisticRegression": lambda: {"features": FEATURES, "responses": RESPONSES},
+    "acceptance_bias": lambda: {"trial": trial(), "first_fraction": 0.2, "epsilon": 0.05},
+    "average_design": lambda: {"trial": trial(), "target_error": 0.1, "batch_sizes": [20], "alphas": [0.5]},
+    "amari_distance": lambda: {"first": np.eye(2), "second": np.eye(2)},
+    "approximate_gibbs": lambda: {"field": sp.MarkovField(FIELD), "test": sp.AusterityTest(), **RUN},
+    "batch_irls": lambda: {"X": FEATURES, "y": RESPONSES, "max_iterations": 3},
+    "sequential_irls": lambda: {"X": FEATURES, "y": RESPONSES, "max_iterations": 3},
+    "stochastic_gradient_descent": lambda: {"X": FEATURES, "y": RESPONSES, "passes": 1, "step_size": 0.1},
+    "correction_distribution": lambda: {"sigma": 0.9},
+    "herding": lambda: {"target": tg.Uniform(), "draws": 2},
+    "iid": lambda: {"target": NORMAL, **RUN},
+    "sobol": lambda: {"target": tg.Uniform(), "draws": 4},
+    "barker": lambda: {"target": NORMAL, "proposal_scale": 0.5, **RUN},
+    "rwmh": lambda: {"target": NORMAL, "proposal_scale": 0.5, **RUN},
+    "mala": lambda: {"target": NORMAL, "step_size": 0.1, **RUN},
+    "metropolis_hastings": lambda: {
+        "target": NORMAL, "proposal": sp.RandomWalk(0.5), "test": sp.MetropolisTest(), **RUN,
+    },
+    "RunOptions": lambda: RUN,
+    "approximate_mh": lambda: {"posterior": POSTERIOR, "proposal_scale": 0.1, "epsilon": 0.05, "batch_size": 20, **RUN},
+    "barker_mh": lambda: {"posterior": POSTERIOR, "proposal_scale": 0.01, "batch_size": 40, **RUN},
+    "subsampling_mh": lambda: {"posterior": POSTERIOR, "proposal_scale": 0.1, "batch_size": 20, **RUN},
+    "corrected_sgld": lambda: {"posterior": POSTERIOR, "step_size": 1e-3, "batch_size": 20, **RUN},
+    "sgld": lambda: {"posterior": POSTERIOR, "step_size": 1e-3, "batch_size": 20, **RUN},
+    "orthogonal_mh": lambda: {
+        "posterior": sp.IndependentComponents(np.random.default_rng(0).standard_normal((40, 2))),
+        "proposal_scale": 0.1, **RUN,
+    },
+    "select_variables": lambda: {
+        "posterior": sp.SparseLogisticRegression(FEATURES, RESPONSES), "update_scale": 0.1, "birth_scale": 0.1, **RUN,
+    },
+    "operating_characteristics": lambda: {"mean": [0.0], "first_fraction": 0.2, "epsilon": 0.05},
+    "stationary_error_bound": lambda: {"largest_bias": 0.1, "contraction": 0.5},
+    "trial_run": lambda: {"posterior": POSTERIOR, "proposal": sp.RandomWalk(0.1), "draws": 10, "chains": 1},
+    "worst_case_design": lambda: {"target_error": 0.1, "first_fractions": [0.5], "alphas": [0.5]},
+    "wrong_direction_probability": lambda: {"step": [1.0], "covariance": [[1.0]]},
+    "Beta": lambda: {"a": 2.0, "b": 2.0},
+    "Gamma": lambda: {"shape": 2.0},
+    "GaussianMean": lambda: {"data": LINE},
+    "GaussianMixture": lambda: {"means": [[0.0], [1.0]]},
+    "IndependentStudentT": lambda: {"df": 3.0},
+    "StudentT": lambda: {"df": 3.0},
+    "LassoRegression": lambda: {"features": FEATURES, "responses": RESPONSES},
+    "LogisticRegression": lambda: {"features": FEATURES, "responses": RESPONSES},
+    "load_target": lambda: {"reference": "no/such/file.py:target"},
+    "make_target": lambda: {"name": "normal", "options": {}, "dim": 1},
+}  # fmt: skip
+"""Arguments with which each works, or fails by the file it does not find."""
+
+WRONG = {
+    "word": "a", "bytes": b"a", "None": None, "True": True, "fraction": 1.5, "negative": -1, "zero": 0,
+    "nan": np.nan, "infinite": np.inf, "complex": 1j, "object": object(), "list": [], "list of words": ["a"],
+    "nested": [[object()]], "mapping": {"a": "b"}, "empty": {}, "function": lambda: None, "module": np,
+    "array of words": np.array(["a", "b"]), "array": np.zeros((2, 2, 2, 2)), "type": int, "NaT": np.datetime64("NaT"),
+}  # fmt: skip
+
+FUNCTIONS = {"temperature", "bound", "discrepancy"}
+"""Arguments that may be functions, which are called as they are: what they raise is the user's."""
+
+
+def example(name):
+    if name in EXAMPLES:
+        return EXAMPLES[name]()
+    return {"draws": DRAWS, "target": NORMAL} if name.endswith(("_discrepancy", "_test", "verdict")) else {}
+
+
+def callables():
+    for module in (sk, sp, tg):
+        for name in sorted(module.__all__):
+            found = getattr(module, name)
+            is_error = isinstance(found, type) and issubclass(found, Exception | Warning)
+            if callable(found) and not is_error and name not in RESULTS | NOT_HERE:
+                yield pytest.param(found, id=f"{module.__name__.rpartition('.')[2]}.{name}")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("function", list(callables()))
+def test_wrong_types_are_errors_of_ours(function, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    wrong = []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+            continue
+        for what, value in WRONG.items():
+            if parameter.name in FUNCTIONS and callable(value):
+                continue
+            arguments = example(function.__name__) | {parameter.name: value}
+            try:
+                function(**arguments)
+            except SteinkitError:
+                pass
+            except Exception as error:
+                wrong.append(f"{parameter.name} = {what}: {type(error).__name__}: {str(error)[:100]}")
+    assert not wrong, "\n" + "\n".join(wrong)
+
+
+def everything(
+    count: int,
+    size: float = 1.0,
+    *,
+    name: str | None = None,
+    on: bool = False,
+    row: tuple[float, float] = (0.0, 1.0),
+    names: Sequence[str] = (),
+    settings: Mapping[str, Any] | None = None,
+    act: Callable[[], None] | None = None,
+    rng: int | np.random.Generator | None = None,
+    sample: sk.Sample | None = None,
+    anything: Any = None,
+    unknown: OnlyForTypeCheckers = None,
+):
+    """An argument of every kind."""
+    return count
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"count": True}, "count must be a whole number; received True (bool)"),
+        ({"count": 2.0}, "count must be a whole number; received 2.0 (float)"),
+        ({"size": "a"}, "size must be a number; received 'a' (str)"),
+        ({"size": None}, "size must be a number; received None (NoneType)"),
+        ({"name": 3}, "name must be a word or None; received 3 (int)"),
+        ({"on": 1}, "on must be True or False; received 1 (int)"),
+        ({"row": (1.0, "a")}, "row must be two numbers; received (1.0, 'a') (tuple)"),
+        ({"row": (1.0,)}, "row must be two numbers"),
+        ({"names": "abc"}, "names must be a sequence of words; received 'abc' (str)"),
+        ({"names": ["a", 1]}, "names must be a sequence of words"),
+        ({"settings": [1]}, "settings must be a mapping or None"),
+        ({"act": 1}, "act must be a function or None"),
+        ({"rng": -1}, "rng must be a whole number from 0 on, a numpy Generator or None; received -1 (int)"),
+        ({"sample": np.zeros(3)}, "sample must be a steinkit Sample or None; received array([0., 0., 0.]) (ndarray)"),
+    ],
+)  # fmt: skip
+def test_messages_name_the_argument_what_is_wanted_and_what_came(arguments, message):
+    with pytest.raises(sk.UsageError) as raised:
+        checked(everything)(**{"count": 1} | arguments)
+    assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"count": np.int32(3), "size": np.float32(2.0), "on": np.True_, "name": np.str_("a")},
+        {"size": 3, "row": np.array([0.0, np.inf]), "names": ("a", "b"), "settings": {}},
+        {"size": np.array(2.0), "act": print, "rng": np.random.default_rng(0), "sample": sk.Sample(DRAWS)},
+        {"rng": np.int64(3), "anything": object(), "unknown": object(), "names": np.array(["a"])},
+    ],
+)
+def test_right_types_pass(arguments):
+    assert checked(everything)(**{"count": 1} | arguments) == arguments.get("count", 1)
+
+
+def test_missing_and_unknown_arguments_are_errors_as_in_python():
+    with pytest.raises(TypeError, match=r"everything.* missing 1 required positional argument: 'count'"):
+        checked(everything)()
+    with pytest.raises(TypeError, match="unexpected keyword argument 'more'"):
+        checked(everything)(1, more=2)
+
+
+def test_an_iterator_is_not_used_up():
+    @checked
+    def first(values: Sequence[int]):
+        return list(values)
+
+    assert first(iter([1, 2])) == [1, 2]
+
+
+def test_what_is_checked_stays_what_it_was():
+    assert "graph" in inspect.signature(sk.graph_stein_discrepancy).parameters
+    assert sk.graph_stein_discrepancy.__doc__.startswith("Measure how far")
+    assert pickle.loads(pickle.dumps(sk.IMQ(2.0))) == sk.IMQ(2.0)
+    assert pickle.loads(pickle.dumps(sk.thin)) is sk.thin

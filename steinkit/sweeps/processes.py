@@ -37,7 +37,7 @@ _ONE_THREAD = dict.fromkeys(
 _LOOK = 1.0  # seconds between looks at whether processes are there
 _FALSE_STARTS = 5  # in a row, before nothing can be started
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has the latter alone, which ends a process at once there
-_GRACE, _FIRST_GRACE = 5.0, 40.0  # seconds beyond the time; a process compiles with its first work of a kind
+_GRACE, _FIRST_GRACE = 10.0, 120.0  # seconds beyond the time; with its first work of a kind a process compiles
 
 
 class Processes:

@@ -86,7 +86,7 @@ class Instance:
     def from_json(cls, line):
         values = json.loads(line)
         for name in ("points", "scores", "weights", "bounds", "directions", "other"):
-            values[name] = None if values[name] is None else np.array(values[name], dtype=np.float64)
+            values[name] = None if values.get(name) is None else np.array(values[name], dtype=np.float64)
         return cls(**values | {"factors": tuple(values["factors"])})
 
 

@@ -114,7 +114,7 @@ class _Child:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OPENBLAS_NUM_THREADS": "1"}
         self.owner, self.kind = os.getpid(), kind
         self.process = subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-m", _CHILD, kind],
+            [sys.executable, "-P", "-W", "ignore", "-m", _CHILD, kind],  # -P: nothing in the folder at hand is run
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

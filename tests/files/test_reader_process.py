@@ -57,6 +57,16 @@ def test_a_process_that_does_not_start(file, monkeypatch):
         sk.read_sample(file)
 
 
+def test_no_module_of_the_folder_at_hand_is_run(file, tmp_path, monkeypatch):
+    for name in ("json", "h5py", "xarray"):
+        (tmp_path / f"{name}.py").write_text("open('was_run', 'w')\nraise SystemExit\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(reader_process, "_children", [])
+    assert sk.read_sample(file).dim == 2
+    assert not (tmp_path / "was_run").exists()
+    reader_process._children[-1].end()
+
+
 def test_one_process_reads_all_files_until_it_is_gone(file):
     found = []
     for _ in range(2):

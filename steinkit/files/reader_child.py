@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import os
 import signal
 import sys
@@ -59,14 +60,14 @@ def _answer(answers: IO[bytes], asked: dict[str, Any], data: bytes) -> None:
 
 
 def _end_after(seconds: float) -> None:
-    """Let the system end this process, should it hang and nobody be left to end it."""
+    """Let the system end this process once it has worked for so long: time that others take does not count."""
     try:
         import resource
     except ImportError:  # not on Windows
         return
     used = resource.getrusage(resource.RUSAGE_SELF)
     hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
-    soft = int(min(used.ru_utime + used.ru_stime + seconds, 2.0**30)) + 5
+    soft = math.ceil(min(used.ru_utime + used.ru_stime + seconds, 2.0**30))
     resource.setrlimit(resource.RLIMIT_CPU, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))
 
 

@@ -12,6 +12,7 @@ import atexit
 import importlib.util
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -27,6 +28,7 @@ from steinkit.sample import Sample
 _CHILD = "steinkit.files.reader_child"
 _BYTES_A_SECOND = 5e6  # that even a slow machine unpacks
 _START = 60.0  # seconds in which any machine starts Python
+_BUSY = 6.0  # of a machine that has other work: seconds that pass for one of the child's own
 
 
 def read_in_child(
@@ -107,6 +109,9 @@ def _exactly(stream: IO[bytes], length: int) -> bytes:
     return data
 
 
+_OUT_OF_TIME = getattr(signal, "SIGXCPU", 0)  # what the system ends a process with that has used up its own time
+
+
 class _Child:
     """A process that reads files."""
 
@@ -136,7 +141,7 @@ class _Child:
         assert self.process.stdin is not None
         write_frame(self.process.stdin, json.dumps(asked).encode())
         write_frame(self.process.stdin, data)
-        answer = json.loads(self._within(seconds, lambda: read_frame(self._out)))
+        answer = json.loads(self._within(_BUSY * seconds, lambda: read_frame(self._out)))
         return answer, read_frame(self._out)
 
     def _within(self, seconds: float, read: Any) -> bytes:
@@ -153,7 +158,7 @@ class _Child:
             found: bytes = read()
             return found
         except EOFError:
-            if expired.is_set():
+            if expired.is_set() or self.process.wait() == -_OUT_OF_TIME:
                 raise TimeoutError from None
             raise
         finally:

@@ -152,7 +152,9 @@ class _State:
         if not barrier.is_finite(self.change):
             return False
         affine = barrier.affine_gap(interior, self.change) / (2 * len(self.rows))
-        centre = min(max((affine / mu) ** 3, _LEAST_SIGMA), _MOST_SIGMA) * mu
+        centre = (
+            min(max(min(1.0, affine / mu) ** 3, _LEAST_SIGMA), _MOST_SIGMA) * mu
+        )  # a gap may grow beyond all powers
         barrier.mehrotra_targets(interior, self.system.omega, self.change, centre, mu, self.targets, self.force)
         self.system.step(self.force, self.change)
         if not barrier.is_finite(self.change):

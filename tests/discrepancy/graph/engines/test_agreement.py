@@ -139,3 +139,20 @@ def test_answers_do_not_depend_on_the_number_of_jobs(engine, n_jobs):
     together = sk.graph_stein_discrepancy(points, **shared, n_jobs=n_jobs)
     for name in ("coordinate_lower", "coordinate_upper", "g", "grad_g"):
         np.testing.assert_array_equal(getattr(alone, name), getattr(together, name))
+
+
+def test_a_step_that_widens_the_gap_beyond_all_powers_of_it():
+    """Near the best that doubles can do: the predicted gap over the present one is then of any size."""
+    points = np.array([[-1.0, -1.0, 0.0], [-1.0, -0.5, 1.0], [0.0, -1.0, -0.5], [0.0, 0.5, -1.0], [0.5, 0.5, 0.0]])
+    scores = np.array(
+        [
+            [465339.93653841486, 947592.6300341147, 530660.4911576537],
+            [-1201758.7431871444, 1071997.327433543, 637512.9613479812],
+            [1049540.2107319385, -160999.59706429378, 222361.00807002312],
+            [1199916.5582959775, -1043648.0988729364, 485287.2046192036],
+            [588554.908941801, 1474990.543165448, -1338282.576156419],
+        ]
+    )
+    weights = [0.9724418821104972, 0.6664101353289708, 0.5368378467616997, 0.5117813383389515, 0.4614864950831816]
+    settings = {"scores": scores, "weights": weights, "stein_factors": (0.1, 1.0, 1.0), "units": "raw"}
+    assert sk.sliced_stein_discrepancy(points, tolerance=1e-14, **settings).gap < 1e-10

@@ -49,8 +49,8 @@ def read_plain(stream: BinaryIO, columns: int, header_line: int) -> Table | None
         Number of the header's line.
     """
     for _ in range(header_line):
-        if b"\r" in stream.readline().rstrip(b"\r\n"):
-            return None  # lines of old end in CR alone
+        if _ends_lines_by_cr(stream.readline()):
+            return None  # and its lines are not those that were counted
     begin = stream.tell()
     length = stream.seek(0, os.SEEK_END) - begin
     stream.seek(begin)
@@ -84,8 +84,8 @@ def read_plain(stream: BinaryIO, columns: int, header_line: int) -> Table | None
 
 
 def _plain_rows(body: bytes, columns: int) -> Floats | None:
-    if body.count(b"\r") != body.count(b"\r\n"):
-        return None  # a CR alone ends a line, too, and would make up for a blank one in the count
+    if _ends_lines_by_cr(body):
+        return None  # which would make up for a blank line in the count
     try:
         text = io.TextIOWrapper(io.BytesIO(body), encoding="ascii")
         found: Floats = np.loadtxt(text, delimiter=",", comments=None, ndmin=2)
@@ -93,6 +93,11 @@ def _plain_rows(body: bytes, columns: int) -> Floats | None:
         return None
     # loadtxt skips blank lines without a word; then the count is off.
     return found if found.shape == (body.count(b"\n") + 1, columns) else None
+
+
+def _ends_lines_by_cr(text: bytes) -> bool:
+    """Whether there is a CR that no LF follows, as lines of old end."""
+    return text.count(b"\r") != text.count(b"\r\n")
 
 
 def read_cells(rows: Iterable[tuple[int, list[str]]], columns: Columns, source: str) -> Table:

@@ -117,14 +117,25 @@ def instance_kept(**arrays: Any) -> Iterator[None]:
 
 
 def sum_of_brackets(lower: Iterable[float], upper: Iterable[float]) -> tuple[float, float]:
-    """Bracket of a sum by those of its terms, rounded outwards where the sums are no doubles."""
+    """Bracket of a sum by those of its terms, rounded outwards where the sums are no doubles.
+
+    Sums may overflow if no term is below zero.
+    """
     low, high = list(lower), list(upper)
-    below, above = math.fsum(low), math.fsum(high)
-    if math.fsum([*low, -below]) < 0.0:
+    below, above = _sum(low), _sum(high)
+    if math.isinf(below) or math.fsum([*low, -below]) < 0.0:
         below = math.nextafter(below, -math.inf)
     if math.isfinite(above) and math.fsum([*high, -above]) > 0.0:
         above = math.nextafter(above, math.inf)
     return below, above
+
+
+def _sum(terms: list[float]) -> float:
+    """Exactly rounded sum of terms of which none is below zero; infinite where it overflows."""
+    try:
+        return math.fsum(terms)
+    except OverflowError:
+        return math.inf
 
 
 def outwards(end: float, exponent: int, *, up: bool = False) -> float:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
+from steinkit.discrepancy.bracket import sum_of_brackets
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 from steinkit.discrepancy.graph.saturation import spacing
 
@@ -48,3 +49,11 @@ def test_radii_whose_squares_are_no_doubles():
     assert factors.taylor_radius(2.0**600) == 2.0**299
     assert factors.taylor_radius(np.array([2.0**-400, 3.0])).tolist() == [0.0, 9 * 2.0**-901]
     assert SteinFactors(1.0, 1.0, 1.0).taylor_radius(1e200) == np.inf
+
+
+def test_sums_of_brackets_that_are_no_doubles():
+    huge = 1.5e308
+    assert sum_of_brackets([huge, huge], [huge, huge]) == (np.finfo(float).max, np.inf)
+    assert sum_of_brackets([huge, 0.0], [huge, np.inf]) == (huge, np.inf)
+    lower, upper = sum_of_brackets([1.0, 1e-30], [1.0, 1e-30])
+    assert lower == 1.0 < upper

@@ -3,7 +3,8 @@
 Every call is on more work than the time asked for allows, or nearly so. It may take a tenth and a second more than was
 asked; the exit code is 1 if one takes longer. Kernels are compiled before, on small samples: a first compilation counts
 in a user's time, but cannot be cut short. Outcomes are an answer, with its relative width where it is a bracket, or the
-error with the bracket it carries. Run it with
+error with the bracket it carries. Times are those of a clock on the wall, so that on a machine with other work to do
+calls are late that would not be; processor times stand beside them. Run it with
 
     python benchmarks/deadlines.py [--quick] [--only TEXT] [--seed S]
 """

@@ -85,7 +85,7 @@ class TimeLimitError(SolverError):
         late = f"time would have run out: about {needed:.2g} seconds more are needed than are left" if needed else ""
         known = f"; all that is known is that the value lies in [{lower:.6g}, {upper:.6g}]" if upper < math.inf else ""
         super().__init__(
-            f"no certified answer: {late or 'time ran out'} while {doing}{known}: allow more time (max_seconds, "
+            f"no certified answer: {late or 'time ran out'} while {doing}{known}. Allow more time (max_seconds, "
             "--max-seconds), or thin the sample",
             lower,
             upper,

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import multiprocessing
 import sys
 import time
@@ -150,7 +151,7 @@ def tasks(settings: argparse.Namespace) -> list[Task]:
         raise SystemExit(f"no family is named like {settings.family!r}; there are {', '.join(ALL)}")
     shares = {name: FEWER.get(name, FEWER["larger"] if name in SAME else 1.0) for name in families}
     unit = settings.samples / sum(shares.values())
-    counts = {name: max(1, round(unit * share)) for name, share in shares.items()}
+    counts = {name: math.ceil(unit * share) for name, share in shares.items()}
     first = 1_000_000 * settings.seed
     return [Task(name, first + k, settings.engine) for name, count in counts.items() for k in range(count)]
 

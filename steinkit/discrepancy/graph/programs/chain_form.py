@@ -55,6 +55,7 @@ from steinkit.discrepancy.graph.programs.chain_form_kernels import (
     FAR_UNDERFLOW,
     FREE,
     LIPSCHITZ_EDGE,
+    SMALLEST_BOX,
     Chain,
     Trace,
     costate_bound,
@@ -62,14 +63,13 @@ from steinkit.discrepancy.graph.programs.chain_form_kernels import (
     two_product,
 )
 from steinkit.discrepancy.graph.programs.matrix_form import SMALLEST
-from steinkit.discrepancy.graph.programs.stein_program import SteinProgram, times_distance
+from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.errors import UsageError
 from steinkit.sample import Floats
 
 _OUTWARD = 1.0 + 2.0**-48  # covers the rounding of a few operations
 _MENDING_SWEEPS = 10  # one or two do for a solver's answer; for a bad one the rows' scale changes with the shift
 _SMALLEST_SQUARE = 1e-290  # of a length, times c3: below, the roundoff is no longer relative
-_SMALLEST_BOX = 2.0**-1000
 _NEGLIGIBLE = 1e-12  # excess of the far bound's rows that scaling may mend
 
 
@@ -127,12 +127,13 @@ class ChainProgram:
         starts = np.concatenate([[0], cuts]).astype(np.int64)
         kind[starts], step[starts], step_low[starts] = FREE, 0.0, 0.0
         with np.errstate(over="ignore"):  # a bound that far off restricts nothing
-            box = np.minimum(c.value, times_distance(c.gradient, np.minimum(points - lower, upper - points)))[order]
+            box = np.minimum(c.value, c.gradient * np.minimum(points - lower, upper - points))[order]
+        box = np.where(box < SMALLEST_BOX, 0.0, box)  # it may have underflowed
         objective, low = (part.reshape(2, -1)[:, order] for part in program.objective(0))
         (value, slope), (value_low, slope_low) = objective, low
         value, value_low = sign * value, sign * value_low  # a reflection leaves the derivative as it is
         with np.errstate(over="ignore"):  # then it is infinite
-            terms = (box + SMALLEST) * np.abs(value) + c.gradient * np.abs(slope)
+            terms = (box + SMALLEST_BOX) * np.abs(value) + c.gradient * np.abs(slope)
         self.trivial = _sum_up(terms) + 2.0 * len(terms) * SMALLEST
         near = [(0, ends[0])] if not len(cuts) else [(0, ends[0]), (first, ends[1])]
         for start, (distance, rest) in near:
@@ -171,8 +172,6 @@ class ChainProgram:
             The point that attains it, up to one rounding of each variable; at a far bound up to a common shift of the
             residuals too, for there the exact shift is proved to exist and need not be a double.
         """
-        if ((self.chain.box > 0.0) & (self.chain.box < _SMALLEST_BOX)).any():  # it may have underflowed
-            return 0.0, np.zeros_like(y)
         values, slopes = np.empty(self.n_points), np.empty(self.n_points)
         largest = float(np.abs(y).max())
         if largest > 1.0:  # so that nothing below overflows

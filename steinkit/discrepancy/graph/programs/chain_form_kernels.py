@@ -26,6 +26,9 @@ FREE, BOUNDED, EDGE, LIPSCHITZ_EDGE = 0, 1, 2, 3
 ROWS = 5
 """Rows of a node: value box, slope box, forward residual a, backward residual e, chord."""
 
+SMALLEST_BOX = 2.0**-1000
+"""Boxes of gamma below count as zero from below, and as this from above."""
+
 _SMALLEST = 2.0**-1074  # what underflows in a product is off by half of it
 FAR_UNDERFLOW = 2.0**-1072
 """By how much 1 + c3 times this, at the most, the radius of a far bound's row lies above or below c3 t^2 / 2."""
@@ -49,8 +52,8 @@ class Chain(NamedTuple):
     step : ndarray, shape (n,)
         Length h of the edge into the node, or distance of a BOUNDED node from its bound; 0 for FREE nodes.
     box : ndarray, shape (n,)
-        Largest |gamma|: c1, or less near a bound (except for BOUNDED nodes, whose chord is bounded instead). Only a
-        FREE start's and the last node's are needed; elsewhere they follow along the chain.
+        Largest |gamma| up to `SMALLEST_BOX`: c1, or less near a bound (except for BOUNDED nodes, whose chord is bounded
+        instead). Only a FREE start's and the last node's are needed; elsewhere they follow along the chain.
     value, slope : ndarray, shape (n,)
         Weights of gamma and of Gamma in the objective.
     c1, c2, c3 : float
@@ -214,7 +217,7 @@ def costate_bound(chain: Chain, p: Floats) -> float:
         for k in range(start, end):
             half = 0.5 * chain.c3 * chain.step[k] + _SMALLEST
             at_value, at_slope = _box_force(chain, p, k), p[ROWS * k + 1] / chain.c2
-            backward, error, reach = 0.0, 0.0, chain.box[k] + _SMALLEST
+            backward, error, reach = 0.0, 0.0, chain.box[k] + SMALLEST_BOX
             cost = abs(at_value) * reach + abs(at_slope) * chain.c2
             if chain.kind[k] == BOUNDED:
                 reach = min(reach, chain.c2 * chain.step[k] + _SMALLEST)
@@ -249,7 +252,7 @@ def _cost_behind(chain: Chain, end: int, force: float, forward: float) -> float:
     """Cost of what T and phi are left behind a segment's last node: a far bound's row, or its boxes, take them."""
     remainder = abs(force) * (1.0 + 2.0 * _UNIT_ROUNDOFF)
     if end < chain.kind.size or chain.far < 0.0:
-        cost: float = (chain.box[end - 1] + _SMALLEST) * remainder + chain.c2 * abs(forward)
+        cost: float = (chain.box[end - 1] + SMALLEST_BOX) * remainder + chain.c2 * abs(forward)
         return cost
     lift = chain.far * force
     rounding = 6.0 * _UNIT_ROUNDOFF * (abs(lift) + abs(forward))

@@ -105,7 +105,7 @@ def test_a_dask_cluster_may_lose_a_worker_and_its_scheduler(cluster, tmp_path, m
     began = time.monotonic()
     with pytest.raises(SteinkitError, match=r"the Dask scheduler no longer answers .* the same sweep goes on there"):
         small(acting(str(tmp_path), wait_at=6.0), directory=out, backend="dask", scheduler=cluster.address)
-    assert time.monotonic() - began < 60.0
+    assert time.monotonic() - began < 100.0
     watcher.join()
     (tmp_path / "wait").unlink()
     kept = [json.loads(line)["cell"] for line in (out / RECORDS).read_text().splitlines()]
@@ -116,7 +116,7 @@ def test_a_dask_cluster_may_lose_a_worker_and_its_scheduler(cluster, tmp_path, m
 
 
 def wait_until(reached):
-    until = time.monotonic() + 60.0
+    until = time.monotonic() + 100.0
     while not reached() and time.monotonic() < until:
         time.sleep(0.05)
 

@@ -74,7 +74,7 @@ def work(shared, kind, folder=None):
         os._exit(3)
     if kind == "die beside a child":
         if os.fork() == 0:
-            time.sleep(30.0)
+            time.sleep(200.0)
         os._exit(3)
     if kind == "hold":  # as compiled code does that does not let go of the interpreter
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
@@ -96,7 +96,7 @@ def test_work_that_takes_too_long_is_ended_with_its_process(by_value, monkeypatc
     with Processes(2, "shared") as workers:
         began = time.monotonic()
         found = list(answers(workers, work, [("hold",), ("quick",), ("other",)], seconds=1.0))
-        assert time.monotonic() - began < 20.0
+        assert time.monotonic() - began < 100.0
         late = [each for each in found if isinstance(each, Lost)]
         assert [(each.arguments, each.late) for each in late] == [(("hold",), True)]
         assert late[0].reason == "it took more than 2 s and was ended"
@@ -120,7 +120,7 @@ def test_a_process_that_dies_is_missed_though_a_child_of_it_lives(by_value):
     with Processes(1, None) as workers:
         found = list(workers.as_completed(work, [("die beside a child",), ("quick",)]))
     assert [isinstance(each, Lost) for each in found] == [True, False]
-    assert time.monotonic() - began < 20.0
+    assert time.monotonic() - began < 100.0
 
 
 def test_processes_that_never_come_up_end_the_sweep(monkeypatch):
@@ -175,7 +175,7 @@ def test_no_worker_outlives_its_sweep(number, tmp_path):
         stderr=subprocess.DEVNULL,
     )
     try:
-        wait_until(lambda: os.listdir(tmp_path), 60.0)
+        wait_until(lambda: os.listdir(tmp_path), 120.0)
         assert len(processes_with(mark)) >= 3  # the control: they are seen while they are there
     finally:
         process.send_signal(number)

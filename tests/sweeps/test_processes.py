@@ -69,12 +69,14 @@ def test_a_worker_that_is_killed_is_started_again_and_only_a_cell_that_costs_two
     assert timeless(whole) == timeless(straight[:4] + straight[5:])
 
 
-def work(shared, kind, folder=None):
+def work(shared, kind, file=None):
     if kind == "die":
         os._exit(3)
     if kind == "die beside a child":
-        if os.fork() == 0:
+        if (child := os.fork()) == 0:
             time.sleep(200.0)
+        with open(file, "w") as stream:
+            stream.write(str(child))
         os._exit(3)
     if kind == "hold":  # as compiled code does that does not let go of the interpreter
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
@@ -115,10 +117,12 @@ def test_parts_are_tried_once_more_and_no_more(by_value):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
-def test_a_process_that_dies_is_missed_though_a_child_of_it_lives(by_value):
+def test_a_process_that_dies_is_missed_though_a_child_of_it_lives(by_value, tmp_path):
+    file = tmp_path / "child"
     began = time.monotonic()
     with Processes(1, None) as workers:
-        found = list(workers.as_completed(work, [("die beside a child",), ("quick",)]))
+        found = list(workers.as_completed(work, [("die beside a child", str(file)), ("quick",)]))
+    os.kill(int(file.read_text()), signal.SIGKILL)  # the control: it lived
     assert [isinstance(each, Lost) for each in found] == [True, False]
     assert time.monotonic() - began < 100.0
 

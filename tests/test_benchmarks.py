@@ -1,4 +1,7 @@
-"""The benchmarks run, at small size, and print a figure for every instance."""
+"""The benchmarks that measure run, at small size, and print a figure for every instance.
+
+Those that look for faults, and fail where they find one, are run beside the tests: `.ci/run` names them.
+"""
 
 import importlib.util
 import subprocess
@@ -11,7 +14,7 @@ from support.scripts import output_of
 from steinkit.samplers import correction_distribution
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-STARTERS = ("measures.py", "scaling.py", "large_samples.py", "torture.py", "fuzz_files.py")
+STARTERS = ("measures.py", "scaling.py", "large_samples.py")
 
 
 @pytest.mark.slow
@@ -23,21 +26,16 @@ STARTERS = ("measures.py", "scaling.py", "large_samples.py", "torture.py", "fuzz
         ("scaling.py", "coordinate s"),
         ("spanner.py", "edges"),
         ("samplers.py", "papers"),
-        ("row_orders.py", "chi-square"),
         ("sweeps.py", "winner kept"),
-        ("kills.py", "orphans"),
         ("sequential.py", "time ratio"),
         ("irls.py", "passes"),
         ("sliced.py", "chosen:"),
         ("large_samples.py", "processor"),
         ("verdict.py", "share rejected"),
-        ("torture.py", "worst gap"),
-        ("fuzz_files.py", "misread"),
-        ("deadlines.py", "asked"),
     ],
 )
 def test_runs_and_prints_a_table(name, columns, tmp_path):
-    """In this process, but for those that start others: to measure their memory, or to end them where they hang."""
+    """In this process, but for those that start others to measure their memory."""
     if name in STARTERS:
         command = [sys.executable, BENCHMARKS / name, "--quick"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300)

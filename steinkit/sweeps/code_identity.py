@@ -1,5 +1,6 @@
-"""What a user's function does, as a hash: its source, the values it holds, and all that it takes by name, on and on.
+"""What a user's function does, as a hash: its code, the values it holds, and all that it takes by name, on and on.
 
+Its code is its source and what Python has compiled, which the source no longer is if the file was edited meanwhile.
 Names that it takes from its module, or as attributes of other modules of the user's own, are followed: functions and
 classes to their sources and to what these take in turn, constants to their values. What packages hold that are
 installed is known by its name and their version. A value is told if it is a number, text, an array, a target, a
@@ -81,8 +82,8 @@ class _Reader:
         code = function.__code__
         names = set(_names(code))
         return [
-            _source(code),
-            _inside(code) if code.co_name == "<lambda>" else [],  # of which a line may hold several
+            _source(code),  # as the file has it now
+            self._inside(code),  # as it is run
             self.value([_held(function), function.__defaults__, sorted((function.__kwdefaults__ or {}).items())]),
             self._taken(function.__globals__, _taken_by(code, "LOAD_GLOBAL", "LOAD_NAME"), names),
             [self._imported(name, frozenset(names)) for name in sorted(_taken_by(code, "IMPORT_NAME"))],
@@ -198,6 +199,12 @@ class _Reader:
             self.untold.append(f"{name} ({type(value).__name__})")
             return ["untold", type(value).__module__, type(value).__qualname__]
 
+    def _inside(self, code: CodeType) -> list[Any]:
+        """What a function is compiled to."""
+        consts = [self._inside(const) if isinstance(const, CodeType) else self.value(const) for const in code.co_consts]
+        variables = [list(names) for names in (code.co_varnames, code.co_cellvars, code.co_freevars)]
+        return [code.co_code.hex(), consts, list(code.co_names), variables]
+
     def _place(self, thing: Any, key: int | None = None) -> int | None:
         """Where something was seen before, if it was."""
         key = id(thing) if key is None else key
@@ -225,12 +232,6 @@ def _taken_by(code: CodeType, *operations: str) -> set[str]:
     found = {each.argval for each in dis.get_instructions(code) if each.opname in operations}
     inner = (const for const in code.co_consts if isinstance(const, CodeType))
     return found.union(*(_taken_by(each, *operations) for each in inner))
-
-
-def _inside(code: CodeType) -> list[Any]:
-    """What a function is compiled to."""
-    consts = [_inside(const) if isinstance(const, CodeType) else repr(const) for const in code.co_consts]
-    return [code.co_code.hex(), consts, list(code.co_names)]
 
 
 def _held(function: Any) -> list[tuple[str, Any]]:

@@ -1,7 +1,10 @@
 """What a user's sampler does is told by all that it takes: a change of that makes other cells, no other change does."""
 
 import importlib
+import inspect
 import linecache
+import os
+import subprocess
 import sys
 
 import numpy as np
@@ -175,6 +178,25 @@ def test_what_it_does_not_take_is_not(identity, old, new):
 
 def test_two_functions_of_one_line_are_two(identity):
     assert identity("first") != identity("second")
+
+
+def test_a_file_edited_since_it_was_imported_is_not_taken_for_what_is_run(module, tmp_path):
+    stale = module().draw
+    (tmp_path / "own_sampler.py").write_text(SAMPLER.replace("helper(scale) *", "helper(scale) /"))
+    assert "helper(scale) /" in inspect.getsource(stale)
+    assert code_identity(stale) != code_identity(module("helper(scale) *", "helper(scale) /").draw)
+
+
+def test_a_set_in_a_function_is_the_same_in_every_process(tmp_path):
+    (tmp_path / "script.py").write_text(
+        "from steinkit.sweeps.code_identity import code_identity\n"
+        'print(code_identity(lambda target, seed: seed in {"a", "b", "c", "d"}).code)\n'
+    )
+    command = [sys.executable, tmp_path / "script.py"]
+    path = os.pathsep.join(filter(None, sys.path))
+    environments = [{**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": str(k)} for k in range(3)]
+    found = {subprocess.run(command, env=each, capture_output=True, check=True).stdout for each in environments}
+    assert len(found) == 1
 
 
 def test_a_constant_that_cannot_be_told_is_named_in_a_warning_unless_there_is_a_label(tmp_path, module):

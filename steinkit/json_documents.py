@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -37,8 +38,8 @@ def parse_json(data: bytes | str, source: str) -> Any:
 def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f'the key "{next(name for name in names if names.count(name) > 1)}" stands twice')
+        counts = Counter(name for name, _ in pairs)
+        raise ValueError(f'the key "{next(name for name, count in counts.items() if count > 1)}" stands twice')
     return found
 
 

@@ -91,6 +91,7 @@ def test_others_are_refused_by_file_and_key(kind, document, path, value, words):
         ('{"a": 1e999}', "the number 1e999 is too large"),
         ('{"a": ' + "9" * 400 + "}", "the number 9+... is too large"),
         ('{"a": 1, "a": 2}', 'the key "a" stands twice'),
+        ("{" + "".join(f'"{k}": 0, ' for k in range(200_000)) + '"199999": 0}', 'the key "199999" stands twice'),
         ("[" * 100_000, "nested too deep"),
         ("{", "r.json is no JSON"),
         ("\ud800", "no JSON"),

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterable
 from typing import Any
 
 from tqdm import tqdm
+
+
+class _Bar(tqdm):  # type: ignore[misc]
+    """A bar of one process: tqdm's own lock, one between processes, is reported as leaked when a worker is ended."""
+
+    _lock = threading.RLock()
 
 
 def progress_bar(
@@ -34,7 +41,7 @@ def progress_bar(
         Steps that were done before.
     steps : iterable, optional
     """
-    return tqdm(
+    return _Bar(
         steps,
         description,
         total,

@@ -1,0 +1,27 @@
+"""Bars belong to their process: nothing between processes is left when that is ended."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+ENDED = """
+import multiprocessing, os, signal
+multiprocessing.set_start_method("spawn")  # as in workers
+{bar}
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+OURS = "from steinkit.runtime.progress import progress_bar; bar = progress_bar('cells', 3, shown=False)"
+PLAIN = "from tqdm import tqdm; bar = tqdm(total=3, disable=True)"  # the control
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")
+@pytest.mark.parametrize(("bar", "leaks"), [(OURS, False), (PLAIN, True)])
+def test_a_process_that_is_ended_is_not_said_to_leak(bar, leaks):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-c", ENDED.format(bar=bar)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == -signal.SIGKILL
+    assert ("leaked semaphore" in done.stderr) == leaks

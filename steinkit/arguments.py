@@ -6,7 +6,7 @@ understands `bool`, `int`, `float`, `str`, `None`, `Literal`, `Callable`, `Mappi
 paths, and classes that the function's module knows, which may say in `_made_from` how to come by one. Of what may be
 many things, such as draws or anything like an array, it says nothing.
 
-A truth value is no number here, and a number with a fraction is not whole.
+A truth value is no number here, nor is what lies beyond all doubles, and a number with a fraction is not whole.
 """
 
 from __future__ import annotations
@@ -209,7 +209,13 @@ def _instance_of(wanted: type) -> _Kind:
 def _is_number(value: Any) -> bool:
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
-    return isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+    if not isinstance(value, numbers.Real) or isinstance(value, bool | np.bool_):
+        return False
+    try:
+        float(value)
+    except OverflowError:  # of a whole number or a fraction that no double is near
+        return False
+    return True
 
 
 def _is_whole(value: Any) -> bool:

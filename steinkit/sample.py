@@ -313,7 +313,7 @@ def require_printable(names: Iterable[str]) -> None:
     for position, name in enumerate(names, 1):
         if printable(name) != name:
             raise InputError(
-                f"coordinate {position} is named {printable(name)!r}, with control characters in it; rename it"
+                f'coordinate {position} is named "{printable(name)}", with control characters in it; rename it'
             )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import pickle
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -205,6 +206,8 @@ def everything(
         ({"count": True}, "count must be a whole number; received True (bool)"),
         ({"count": 2.0}, "count must be a whole number; received 2.0 (float)"),
         ({"size": "a"}, "size must be a number; received 'a' (str)"),
+        ({"size": 10**400}, "size must be a number; received 1000000"),
+        ({"row": (Fraction(10**400, 3), 1.0)}, "row must be two numbers; received (Fraction(1000000"),
         ({"size": None}, "size must be a number; received None (NoneType)"),
         ({"name": 3}, "name must be a word or None; received 3 (int)"),
         ({"on": 1}, "on must be True or False; received 1 (int)"),
@@ -228,6 +231,7 @@ def test_messages_name_the_argument_what_is_wanted_and_what_came(arguments, mess
     "arguments",
     [
         {"count": np.int32(3), "size": np.float32(2.0), "on": np.True_, "name": np.str_("a")},
+        {"count": 10**400, "size": Fraction(1, 3)},
         {"size": 3, "row": np.array([0.0, np.inf]), "names": ("a", "b"), "settings": {}},
         {"size": np.array(2.0), "act": print, "rng": np.random.default_rng(0), "sample": sk.Sample(DRAWS)},
         {"rng": np.int64(3), "anything": object(), "unknown": object(), "names": np.array(["a"])},

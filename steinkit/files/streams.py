@@ -75,7 +75,7 @@ def opened(source: Place, *, binary: bool) -> Iterator[BinaryIO]:
                 yield _all_of(file, os.fspath(source))
         return
     stream: Any = getattr(sys.stdin, "buffer", sys.stdin) if is_standard(source) else source
-    if stream is None:
+    if stream is None and is_standard(source):
         raise InputError("standard input is closed; send the sample to it, or name a file")
     if not hasattr(stream, "read"):
         raise UsageError(f'a path, "-" or an open file is wanted to read from; received {type(source).__name__}')

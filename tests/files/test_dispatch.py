@@ -111,6 +111,8 @@ def test_sources_and_destinations_of_the_wrong_kind() -> None:
     array: Any = np.ones((3, 2))
     with pytest.raises(UsageError, match=r'a path, "-" or an open file is wanted to read from; received ndarray'):
         read_sample(array)
+    with pytest.raises(UsageError, match=r"wanted to read from; received NoneType"):
+        read_sample(None)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"received NoneType"):
         write_sample(SAMPLE, None)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"sample must be a steinkit Sample; received array"):

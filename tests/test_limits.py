@@ -66,6 +66,17 @@ def test_small_files_may_be_packed_as_well_as_they_can(tmp_path):
     assert len(sk.read_sample(path)) == 100_000
 
 
+@pytest.mark.parametrize("name", ["wide.npy", "wide.npz", "wide.csv"])
+def test_columns_are_counted_in_every_format(tmp_path, monkeypatch, name):
+    path = tmp_path / name
+    sk.write_sample(sk.Sample(np.ones((2, 4))), path)
+    monkeypatch.setenv("STEINKIT_MAX_COLUMNS", "3")
+    with pytest.raises(sk.InputError, match=rf"{name} has 4 columns, beyond the limit of 3; .*STEINKIT_MAX_COLUMNS"):
+        sk.read_sample(path)
+    monkeypatch.setenv("STEINKIT_MAX_COLUMNS", "4")
+    assert sk.read_sample(path).dim == 4
+
+
 def test_a_pipe_that_nobody_writes_to(tmp_path, monkeypatch):
     path = tmp_path / "pipe.csv"
     os.mkfifo(path)

@@ -22,7 +22,7 @@ from steinkit.containers.chain_labels import array_layout
 from steinkit.containers.columns import choose, make_sample
 from steinkit.containers.messages import listed
 from steinkit.errors import InputError, SteinkitError, UsageError, did_you_mean
-from steinkit.limits import MAX_BYTES, MAX_MEMBERS, require_ratio
+from steinkit.limits import MAX_BYTES, MAX_COLUMNS, MAX_MEMBERS, require_ratio
 from steinkit.sample import Sample, default_names
 
 _ENTRIES = ("points", "weights", "scores", "cost", "names", "chain", "draw")
@@ -51,7 +51,7 @@ def read_npz(data: bytes, source: str, columns: Sequence[str] | None = None) -> 
     points = entries["points"]
     _require_shapes(entries, source)
     names = entries.get("names")
-    dim = points.shape[-1] if points.ndim > 1 else 1
+    dim = _dimension(points, source)
     entries["names"] = default_names(dim) if names is None else _names(names, dim, source)
     if columns is not None:
         _select(entries, columns, source)
@@ -83,9 +83,10 @@ def read_npy(data: bytes, source: str, columns: Sequence[str] | None = None) -> 
     if data.startswith(_ZIP):
         raise InputError(f'{source} is an NPZ archive, not an NPY array; read it with format="npz" (--format npz)')
     points = _array(data, source)
+    dim = _dimension(points, source)
     entries: dict[str, Any] = {"points": points}
     if columns is not None:
-        entries["names"] = default_names(points.shape[-1] if points.ndim > 1 else 1)
+        entries["names"] = default_names(dim)
         _select(entries, columns, source)
     return make_sample(source, **entries)
 
@@ -199,6 +200,13 @@ def _no_numbers(source: str) -> InputError:
 
 def _damaged(source: str, reason: str) -> InputError:
     return InputError(f"{source} is damaged or no NumPy file ({reason}); write it again")
+
+
+def _dimension(points: NDArray[Any], source: str) -> int:
+    """How many coordinates draws have; each of them costs a name, however little its numbers were packed to."""
+    dim = points.shape[-1] if points.ndim > 1 else 1
+    MAX_COLUMNS.require(dim, source, "has")
+    return dim
 
 
 def _require_shapes(entries: dict[str, NDArray[Any]], source: str) -> None:

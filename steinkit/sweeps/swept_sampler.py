@@ -94,7 +94,8 @@ class SweptSampler:
     def run(self, target: Target, options: Mapping[str, Any], seeds: Sequence[int]) -> list[Chain]:
         """A chain for each seed, each the same whatever runs beside it."""
         if self._function is not None:
-            return [_as_chain(self._function(target, **_started(target, options, [s]), seed=s)) for s in seeds]
+            run = self._function
+            return [_as_chain(run(target, **_started(target, options, [s]), seed=s), target) for s in seeds]
         assert self._registered is not None
         arguments = _started(target, options, seeds)
         if self.is_random:
@@ -162,9 +163,13 @@ def _chains_of(draws: Draws) -> list[Chain]:
     return chains
 
 
-def _as_chain(returned: Any) -> Chain:
-    """What a user's function returned for one seed."""
-    if not isinstance(returned, Draws):
-        return Chain(as_sample(returned), None)
-    acceptance = returned.acceptance
-    return Chain(returned.to_sample(), None if acceptance is None else float(np.nanmean(acceptance)))
+def _as_chain(returned: Any, target: Target) -> Chain:
+    """What a user's function returned for one seed; some measures would not see that it is not of the target."""
+    sample = returned.to_sample() if isinstance(returned, Draws) else as_sample(returned)
+    if target.dim not in (None, sample.dim):
+        raise InputError(
+            f"the target {target.label!r} has {target.dim} coordinates, the sampler's draws have {sample.dim}; return "
+            "an array of shape (draws, coordinates)"
+        )
+    acceptance = returned.acceptance if isinstance(returned, Draws) else None
+    return Chain(sample, None if acceptance is None else float(np.nanmean(acceptance)))

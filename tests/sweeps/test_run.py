@@ -174,6 +174,20 @@ def test_code_that_raises_and_time_that_runs_out_are_reasons():
     assert result.document["criteria"] == {}
 
 
+def test_draws_of_another_dimension_than_the_target_fail_with_every_measure():
+    def draw(target, *, seed, columns):
+        return np.random.default_rng(seed).standard_normal((50, columns))
+
+    result = sweep(sk.targets.Normal([0.0]), draw, grid={"columns": [1, 2]}, seeds=5, measures=("ess",))
+    assert result.criteria["ess"].best == {"columns": 1}
+    reasons = {(r["settings"]["columns"], r["reason"]) for r in result.records}
+    assert reasons == {
+        (1, None),
+        (2, "the target 'normal' has 1 coordinates, the sampler's draws have 2; return an array of shape (draws, "
+            "coordinates)"),
+    }  # fmt: skip
+
+
 def test_a_measure_that_fails_does_not_cost_the_other():
     target = sk.targets.Normal([0.0, 0.0, 0.0])
     result = small(

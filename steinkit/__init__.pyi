@@ -50,6 +50,7 @@ from .discrepancy.verdict import verdict as verdict
 from .discrepancy.wasserstein.distance import WassersteinDistance as WassersteinDistance
 from .discrepancy.wasserstein.distance import wasserstein_distance as wasserstein_distance
 from .errors import CrossedBracketError as CrossedBracketError
+from .errors import ForecastWarning as ForecastWarning
 from .errors import InputError as InputError
 from .errors import MissingDependencyError as MissingDependencyError
 from .errors import OutputError as OutputError

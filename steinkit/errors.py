@@ -159,6 +159,10 @@ class SteinkitWarning(UserWarning):
         return _shown(super().__str__())
 
 
+class ForecastWarning(SteinkitWarning):
+    """Work that is about to begin is expected to need more than there is; it comes before the work, and alone."""
+
+
 class Caution(str):
     """A warning of a result that changes how its number is to be read; one that merely notes something is a plain str.
 
@@ -204,9 +208,15 @@ def caution(said: Iterable[str]) -> None:
             warn_user(str(each))
 
 
-def warn_user(said: str) -> None:
+def warn_user(said: str, category: type[SteinkitWarning] = SteinkitWarning) -> None:
     """A Python warning at the line of the user, whichever function of ours is at work."""
-    warnings.warn(said, SteinkitWarning, stacklevel=_levels_to_user())
+    warnings.warn(said, category, stacklevel=_levels_to_user())
+
+
+def leave_to_results() -> None:
+    """Silence, inside of `warnings.catch_warnings`, what results say in their own warnings too."""
+    warnings.simplefilter("ignore", SteinkitWarning)
+    warnings.simplefilter("default", ForecastWarning)
 
 
 def about(what: str, said: str) -> str:

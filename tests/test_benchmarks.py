@@ -14,7 +14,7 @@ from support.scripts import output_of
 from steinkit.samplers import correction_distribution
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-STARTERS = ("measures.py", "scaling.py", "large_samples.py")
+STARTERS = ("measures.py", "scaling.py", "large_samples.py", "predictions.py")
 
 
 @pytest.mark.slow
@@ -32,6 +32,7 @@ STARTERS = ("measures.py", "scaling.py", "large_samples.py")
         ("sliced.py", "chosen:"),
         ("large_samples.py", "processor"),
         ("verdict.py", "share rejected"),
+        ("predictions.py", "predicted, of measured"),
     ],
 )
 def test_runs_and_prints_a_table(name, columns, tmp_path):

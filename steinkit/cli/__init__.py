@@ -14,9 +14,9 @@ import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -24,7 +24,7 @@ from steinkit import __version__
 from steinkit.cli.compare_command import compare
 from steinkit.cli.curve_command import curve
 from steinkit.cli.design_command import design
-from steinkit.cli.outputs import say_aside
+from steinkit.cli.outputs import say_aside, warn
 from steinkit.cli.report_command import report
 from steinkit.cli.sample_command import sample
 from steinkit.cli.samplers_command import samplers
@@ -32,7 +32,7 @@ from steinkit.cli.score_command import score
 from steinkit.cli.sweep_command import sweep
 from steinkit.cli.targets_command import targets
 from steinkit.cli.thin_command import thin
-from steinkit.errors import AbandonedWork, SteinkitError, SteinkitWarning
+from steinkit.errors import AbandonedWork, SteinkitError, SteinkitWarning, leave_to_results
 
 _INTERRUPTED = 130
 _DEFECT = 70
@@ -55,7 +55,8 @@ def main() -> NoReturn:
     """Run the command line and exit with its code; no traceback for what the user can mend."""
     try:
         with _second_interrupt_ends_all(), warnings.catch_warnings():
-            warnings.simplefilter("ignore", SteinkitWarning)  # commands print what results warn of
+            leave_to_results()  # commands print what they warn of
+            warnings.showwarning = _shown_as_ours(warnings.showwarning)
             code = commands.main(standalone_mode=False)
     except click.ClickException as error:
         shown = io.StringIO()
@@ -78,6 +79,18 @@ def main() -> NoReturn:
         say_aside(traceback.format_exc().rstrip())
         code = _DEFECT
     sys.exit(code or 0)
+
+
+def _shown_as_ours(show: Callable[..., None]) -> Callable[..., None]:
+    """Python's way of showing warnings, but for steinkit's own, of which a user of a command wants no line of code."""
+
+    def shown(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if issubclass(category, SteinkitWarning):
+            warn(str(message))
+        else:
+            show(message, category, *where, **more)
+
+    return shown
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ from steinkit.describe.graph import describe_graph
 from steinkit.measures.base import Measure, Measurement
 from steinkit.measures.options import (
     BOUNDS,
+    MAX_MEMORY,
     MAX_SECONDS,
     N_JOBS,
     OPERATOR,
@@ -41,6 +42,7 @@ class GraphSettings:
     units: UnitsLike | None = UNITS.field()
     tolerance: float | None = TOLERANCE.field()
     max_seconds: float | None = MAX_SECONDS.field()
+    max_memory: float | str | None = MAX_MEMORY.field()
     stein_factors: tuple[float, float, float] = STEIN_FACTORS.field()
     dilation: float = Option(default=2.0, help="Stretch of the spanner, above 1").field()
     graph: Literal["spanner", "complete"] = Option(

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from steinkit.errors import UsageError, did_you_mean
+from steinkit.runtime.memory import as_bytes
 from steinkit.target import as_bounds
 
 
@@ -166,6 +167,10 @@ def _three_numbers(text: str) -> tuple[float, float, float]:
     return value, gradient, smoothness
 
 
+def _memory(text: str | None) -> float | None:
+    return None if text is None else as_bytes(text)
+
+
 BOUNDS = BoundsOption(
     read=str,
     help="Bounds of the support, for all coordinates, or repeated for each in order, or NAME=LOWER,UPPER; inf and -inf "
@@ -176,6 +181,13 @@ TOLERANCE = Option(help="Widest relative bracket accepted; by default 1e-6, and 
 MAX_SECONDS = Option(
     help="Stop after this many seconds, with the best bracket found if there is one; all measures, the verdict and the "
     "reference share them"
+)
+MAX_MEMORY = Option(
+    read=_memory,
+    metavar="SIZE",
+    changes_value=False,
+    help="Warn before solving what is expected to need more memory than this: bytes, or words such as '2 GB'; by "
+    "default what the machine has",
 )
 STEIN_FACTORS = SteinFactorsOption(
     default=(1.0, 1.0, 1.0),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from steinkit.errors import SolverError, SteinkitWarning, UsageError
+from steinkit.errors import SolverError, UsageError, leave_to_results
 from steinkit.measures.base import Measure, Measurement
 from steinkit.measures.judging import Judging
 from steinkit.measures.registry import all_options, take_measure
@@ -103,7 +103,7 @@ def score_sample(
     shares = Shares(len(measures) + len(compared) + (judging is not None))
     taken: tuple[Measurement, ...] = ()
     with time_limit(settings.get("max_seconds")), warnings.catch_warnings():
-        warnings.simplefilter("ignore", SteinkitWarning)  # what they say is in the results' warnings too
+        leave_to_results()  # what they say is in the results' warnings too
         for measure in measures:
             with shares.one():
                 taken += (take_measure(measure.name, sample, target, settings),)

@@ -15,6 +15,8 @@ from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.bracket import instance_kept, sum_of_brackets
 from steinkit.discrepancy.graph.engines import Candidate, Settings, engine_named
+from steinkit.discrepancy.graph.engines.case import Case
+from steinkit.discrepancy.graph.engines.forecast import announced, of_writing
 from steinkit.discrepancy.graph.programs.certificate import Certificate, certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
@@ -25,6 +27,7 @@ from steinkit.discrepancy.tolerance import accepted
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import Caution, TimeLimitError, UsageError, cautious
 from steinkit.runtime.deadlines import deadline, require_time, stop_signal, within_time
+from steinkit.runtime.memory import as_bytes, machine_memory
 from steinkit.sample import DistinctSample, Floats
 from steinkit.target import Target
 
@@ -51,6 +54,7 @@ def graph_stein_discrepancy(
     engine: str = "auto",
     tolerance: float | None = None,
     max_seconds: float | None = None,
+    max_memory: float | str | None = None,
     n_jobs: int = 1,
     progress: bool = False,
 ) -> GraphSteinDiscrepancy:
@@ -98,10 +102,13 @@ def graph_stein_discrepancy(
     max_seconds : float, optional
         Time, from the call on, after which engines stop with the best bracket found. The graph counts, and so does a
         first compilation, which cannot be cut short.
+    max_memory : float or str, optional
+        Bytes, or words such as "2 GB", beyond which a warning comes before the programs are solved, if they are
+        expected to need more; all that the machine has, if not given. It does not stop anything.
     n_jobs : int
         Coordinates solved side by side; -1 for one a processor. It does not change the answer.
     progress : bool
-        Show progress on standard error.
+        Show progress on standard error, and beforehand what is expected to take more than ten seconds.
 
     Returns
     -------
@@ -123,7 +130,7 @@ def graph_stein_discrepancy(
     Warns
     -----
     SteinkitWarning
-        If the bracket is wider than `tolerance`.
+        If the bracket is wider than `tolerance`. `ForecastWarning`, before the work, if memory may not suffice.
 
     Notes
     -----
@@ -145,7 +152,8 @@ def graph_stein_discrepancy(
     (0.819838, 445)
     """
     factors = SteinFactors.of(stein_factors)
-    solve = engine_named(engine)
+    solver = engine_named(engine)
+    most_memory = machine_memory() if max_memory is None else as_bytes(max_memory)
     clock = _Stopwatch()
     data = prepare(draws, target, scores=scores, weights=weights, bounds=bounds).in_units(units)
     sample = data.points
@@ -167,10 +175,15 @@ def graph_stein_discrepancy(
             network, stretch = _graph_on(sample.points, graph, dilation, settings)
             program = replace(program, graph=network)
             clock.lap("graph")
+            too_large = announced(of_writing(program), most_memory, shown=progress)
             settings = _with_time_to_prove(settings, program)
             clock.lap("program")
             with instance_kept(**_instance(program)):
-                answers = interruptible(partial(solve, program, settings), stop)
+                case = Case(program, settings)
+                forecast = interruptible(partial(solver.forecast, case), stop)
+                if not too_large:
+                    announced(forecast, most_memory, shown=progress)
+                answers = interruptible(partial(solver.work_on, case), stop)
                 certified = [(answer, certify(answer.program, answer.y, answer.p)) for answer in answers]
         except TimeLimitError as error:
             raise error.within(0.0, program.trivial_bound) from None

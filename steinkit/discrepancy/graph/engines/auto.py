@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from steinkit.discrepancy.bracket import require_ordered
-from steinkit.discrepancy.graph.engines.base import Candidate, Settings, asked_for
+from steinkit.discrepancy.graph.engines.base import Candidate, asked_for
 from steinkit.discrepancy.graph.engines.case import Case
 from steinkit.discrepancy.graph.programs.certificate import Certificate, Form, certify
-from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.errors import TimeLimitError
 from steinkit.sample import Floats
 
@@ -34,12 +33,10 @@ class Tried(Protocol):
         """Solve the coordinates that are still open."""
 
 
-def solve(
-    program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None, engines: Sequence[Tried]
-) -> list[Candidate]:
+def solve(case: Case, coordinates: Sequence[int] | None, engines: Sequence[Tried]) -> list[Candidate]:
     """Solve coordinates, each by as many of the engines, in their order, as it takes."""
-    case = Case(program, settings)
-    asked = asked_for(program, coordinates)
+    settings = case.settings
+    asked = asked_for(case.program, coordinates)
     answers: dict[int, tuple[Candidate, Certificate]] = {}
     for engine in engines:
         left = [j for j in asked if j not in answers or answers[j][1].gap > settings.tolerance]

@@ -13,15 +13,17 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steinkit.discrepancy.graph.engines.base import Candidate, Settings, Solve
+from steinkit.discrepancy.graph.engines import forecast
+from steinkit.discrepancy.graph.engines.base import Candidate, Settings, asked_for
 from steinkit.discrepancy.graph.engines.case import Case
+from steinkit.discrepancy.graph.engines.forecast import Forecast
 from steinkit.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -56,12 +58,15 @@ class Engine:
     most_dimensions : float
     takes_solver : bool
         Whether a solver's name may follow its own, as in "cvxpy:CLARABEL".
+    cost : callable
+        Foretells what it needs for a case.
     turn : float
         Its place among the engines that `auto` tries; infinite if it tries it never.
     """
 
     name: str
     module: str
+    cost: Callable[[Case], Forecast]
     serves = "any dimension"
     most_dimensions = math.inf
     takes_solver = False
@@ -71,7 +76,7 @@ class Engine:
         """The module, with its compiled kernels."""
         return import_module(f"{__package__}.{self.module}")
 
-    def using(self, solver: str) -> Solve:
+    def using(self, solver: str) -> Engine:
         """The engine, ready to run, with a solver where it takes one ("" for its default)."""
         self.implementation()
         return self
@@ -79,41 +84,67 @@ class Engine:
     def __call__(
         self, program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None
     ) -> list[Candidate]:
-        """Solve coordinates of a program, without NumPy's warnings: what overflows in a solver proves nothing."""
-        if program.dim > self.most_dimensions:
-            others = [engine.name for engine in ENGINES.values() if engine.most_dimensions >= program.dim]
-            raise UsageError(
-                f"engine {self.name} is for {self.serves}, but the sample has {program.dim}; choose {_listed(others)}"
-            )
+        """Solve coordinates of a program."""
+        return self.work_on(Case(program, settings), coordinates)
+
+    def work_on(self, case: Case, coordinates: Sequence[int] | None = None) -> list[Candidate]:
+        """Solve coordinates of a case, without NumPy's warnings: what overflows in a solver proves nothing."""
+        self.require_suitable(case)
         with np.errstate(all="ignore"):
-            solved: list[Candidate] = self.implementation().solve(program, settings, coordinates)
+            return self._solve(case, coordinates)
+
+    def require_suitable(self, case: Case) -> None:
+        """Refuse a sample that the engine is not made for; UsageError."""
+        if case.dim > self.most_dimensions:
+            others = [engine.name for engine in ENGINES.values() if engine.most_dimensions >= case.dim]
+            raise UsageError(
+                f"engine {self.name} is for {self.serves}, but the sample has {case.dim}; choose {_listed(others)}"
+            )
+
+    def _solve(self, case: Case, coordinates: Sequence[int] | None) -> list[Candidate]:
+        solved: list[Candidate] = self.implementation().solve(case.program, case.settings, coordinates)
         return solved
+
+    def forecast(self, case: Case) -> Forecast:
+        """What solving all coordinates will cost."""
+        self.require_suitable(case)
+        with np.errstate(all="ignore"):
+            return self.cost(case)
 
     def suits(self, case: Case) -> bool:
         """Whether `auto` should try it on what the engines before it have left open."""
         return case.dim <= self.most_dimensions
 
+    def as_in_turn(self, case: Case) -> Case:
+        """The case with the settings that `auto` gives the engine."""
+        return case
+
     def continue_on(self, case: Case, coordinates: Sequence[int]) -> list[Candidate]:
         """Solve the coordinates that are still open, as `auto` would have it."""
-        return self(case.program, case.settings, coordinates)
+        return self.work_on(self.as_in_turn(case), coordinates)
 
 
 class _Auto(Engine):
     name, module = "auto", "auto"
 
-    def __call__(
-        self, program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None
-    ) -> list[Candidate]:
-        """Solve coordinates by the engines that have a turn, in that order."""
-        engines = sorted(
-            (engine for engine in ENGINES.values() if engine.turn < math.inf), key=lambda engine: engine.turn
-        )
-        solved: list[Candidate] = self.implementation().solve(program, settings, coordinates, engines)
+    def _solve(self, case: Case, coordinates: Sequence[int] | None) -> list[Candidate]:
+        solved: list[Candidate] = self.implementation().solve(case, coordinates, self._in_turn())
         return solved
+
+    def forecast(self, case: Case) -> Forecast:
+        """What the first engine tried will cost, which is rarely followed by another."""
+        with np.errstate(all="ignore"):
+            first = next(engine for engine in self._in_turn() if engine.suits(case))
+        return first.forecast(first.as_in_turn(case))
+
+    def _in_turn(self) -> list[Engine]:
+        """The engines that have a turn, in that order."""
+        return sorted((engine for engine in ENGINES.values() if engine.turn < math.inf), key=lambda each: each.turn)
 
 
 class _Chain(Engine):
     name, module = "chain", "chain.newton_system"
+    cost = staticmethod(forecast.of_chain)
     serves, most_dimensions = "one dimension", 1
     turn = 0
 
@@ -122,6 +153,7 @@ class _FirstOrder(Engine):
     """The best there is in four dimensions and more, up to its tolerance; elsewhere it proves something early."""
 
     name, module = "first_order", "first_order.halpern_pdhg"
+    cost = staticmethod(forecast.of_first_order)
     turn = 1
 
     def suits(self, case: Case) -> bool:
@@ -135,18 +167,19 @@ class _FirstOrder(Engine):
         expected = case.dim * _FACTORISATIONS * case.factorisation.flops / _FLOPS_A_SECOND
         return bool(expected > _EARLY * settings.seconds_left)
 
-    def continue_on(self, case: Case, coordinates: Sequence[int]) -> list[Candidate]:
+    def as_in_turn(self, case: Case) -> Case:
         settings = case.settings
         if case.dim <= 3 or settings.tolerance < _TIGHTEST:  # no further than it goes with ease
             early = time.monotonic() + _EARLY * settings.seconds_left
             settings = replace(settings, tolerance=max(settings.tolerance, _LOOSE), deadline=early)
-        return self(case.program, settings, coordinates)
+        return replace(case, settings=settings)
 
 
 class _Block(Engine):
     """Taken where a factorisation fits in memory and, in four dimensions and more, is faster than HiGHS's."""
 
     name, module = "block", "block.newton_system"
+    cost = staticmethod(forecast.of_block)
     turn = 2
 
     def suits(self, case: Case) -> bool:
@@ -158,13 +191,15 @@ class _Block(Engine):
         rows = max(len(case.program.edge_rows[1]), _FEW_ROWS)
         return case.dim <= 3 or bool(case.factorisation.flops <= _FLOPS_A_ROW * rows)
 
-    def continue_on(self, case: Case, coordinates: Sequence[int]) -> list[Candidate]:
-        solved: list[Candidate] = self.implementation().solve_planned(case.factorisation, case.settings, coordinates)
+    def _solve(self, case: Case, coordinates: Sequence[int] | None) -> list[Candidate]:
+        asked = asked_for(case.program, coordinates)
+        solved: list[Candidate] = self.implementation().solve_planned(case.factorisation, case.settings, asked)
         return solved
 
 
 class _Highs(Engine):
     name, module = "highs", "highs"
+    cost = staticmethod(forecast.of_highs)
     turn = 3
 
     def suits(self, case: Case) -> bool:
@@ -173,11 +208,19 @@ class _Highs(Engine):
 
 class _Cvxpy(Engine):
     name, module = "cvxpy", "cvxpy"
+    cost = staticmethod(forecast.of_cvxpy)
     takes_solver = True
 
-    def using(self, solver: str) -> Solve:
-        engine: Solve = self.implementation().engine(solver)
-        return engine
+    def __init__(self, solver: str = "") -> None:
+        self.solver = solver
+
+    def using(self, solver: str) -> Engine:
+        self.implementation().engine(solver)
+        return _Cvxpy(solver)
+
+    def _solve(self, case: Case, coordinates: Sequence[int] | None) -> list[Candidate]:
+        solved: list[Candidate] = self.implementation().engine(self.solver)(case.program, case.settings, coordinates)
+        return solved
 
 
 # In the order in which they are listed.
@@ -191,7 +234,7 @@ def engine_choices() -> str:
     return _listed([*ENGINES, *(f"{name}:SOLVER" for name, engine in ENGINES.items() if engine.takes_solver)])
 
 
-def engine_named(name: str) -> Solve:
+def engine_named(name: str) -> Engine:
     """Find an engine by the name a user gives, "cvxpy:SOLVER" for a solver that CVXPY knows.
 
     Raises

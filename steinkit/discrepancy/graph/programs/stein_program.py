@@ -165,6 +165,20 @@ class SteinProgram:
             rows.add(radii, [(i[near], 1.0), (k[near], -1.0), *slopes])
         return rows.assemble()
 
+    @property
+    def size(self) -> tuple[int, int]:
+        """Rows and entries of the largest of the programs as they are written here, counted without writing them."""
+        c, d = self.factors, self.dim
+        values, gradients, taylor = (
+            len(self.nearer(self.graph.lengths, reach)) for reach in (c.value_reach, c.gradient_reach, c.taylor_reach)
+        )
+        at_bounds = max(
+            sum(len(self._near_bound(np.abs(self.points[:, j] - bound))) for bound in self.finite_bounds(j))
+            for j in range(d)
+        )
+        rows = values + d * gradients + 2 * taylor + at_bounds
+        return rows, 2 * (values + d * gradients + (d + 2) * taylor + at_bounds)
+
     def nearer(self, distance: Floats, reach: float) -> Integers:
         """Edges that may be shorter than a reach, rounding allowed for: the rows of others surely cannot bind."""
         return np.flatnonzero(distance < reach * (1.0 + self._lengths_rounding))
@@ -245,9 +259,13 @@ class SteinProgram:
         for k in range(self.dim):
             if k != j:
                 box[k + 1] = np.minimum(box[k + 1], times_distance(c.smoothness, distance))
-        near = np.flatnonzero((distance > 0.0) & (distance < c.taylor_reach))
+        near = self._near_bound(distance)
         slope = self.n_points * (j + 1) + near
         rows.add(c.taylor_radius(distance[near]), [(near, 1.0), (slope, -inward[near])])
+
+    def _near_bound(self, distance: Floats) -> Integers:
+        """Points that have a Taylor row for a bound at these distances."""
+        return np.flatnonzero((distance > 0.0) & (distance < self.factors.taylor_reach))
 
 
 @np.errstate(over="ignore")

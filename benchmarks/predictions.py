@@ -1,0 +1,170 @@
+"""How well the cost of a solve is foretold: rows, memory and processor time, predicted and measured.
+
+Every case runs in a process of its own, so that the peak of its memory is its own. There the engine's kernels are
+compiled on a small sample and what is in use is noted; then the sample's programs are set up, their cost is foretold,
+and they are solved and certified. Memory is the peak beyond what was in use before. Draws are standard normal. Cases
+that take over a second, and over 200 MB, are expected within a factor of two: the exit code is 1 if one is not. Times
+of "first_order", "highs" and "cvxpy" are shown and not judged: their iterations depend on the sample. Run it with
+
+    python benchmarks/predictions.py [--quick] [--only ENGINE] [--seed S]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from steinkit.discrepancy.graph.engines import Settings, engine_named
+from steinkit.discrepancy.graph.engines.case import Case
+from steinkit.discrepancy.graph.programs.certificate import certify
+from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
+from steinkit.discrepancy.graph.spanner.geometry import join_all_pairs, join_neighbours
+from steinkit.discrepancy.graph.spanner.greedy import span_greedily
+
+SECONDS, BYTES, FACTOR = 1.0, 200e6, 2.0
+UNJUDGED = ("first_order", "highs", "cvxpy")
+
+
+class Instance(NamedTuple):
+    """A sample, and how it is solved."""
+
+    engine: str
+    n: int
+    dim: int
+    tolerance: float
+    kind: str = "spanner"
+
+
+INSTANCES = (
+    Instance("chain", 1000, 1, 1e-6),
+    Instance("block", 300, 2, 1e-6),
+    Instance("first_order", 300, 5, 1e-3),
+    Instance("chain", 100_000, 1, 1e-6),
+    Instance("chain", 500_000, 1, 1e-6),
+    Instance("block", 3000, 2, 1e-6),
+    Instance("block", 12_000, 2, 1e-6),
+    Instance("block", 1200, 3, 1e-6),
+    Instance("block", 4000, 3, 1e-6),
+    Instance("block", 500, 5, 1e-3),
+    Instance("block", 250, 3, 1e-6, "complete"),
+    Instance("first_order", 8000, 4, 1e-3),
+    Instance("first_order", 8000, 5, 1e-3),
+    Instance("first_order", 3000, 5, 1e-5),
+    Instance("first_order", 600, 3, 1e-3, "complete"),
+    Instance("highs", 1500, 2, 1e-6),
+    Instance("highs", 800, 3, 1e-6),
+    Instance("highs", 300, 5, 1e-3),
+    Instance("cvxpy", 1000, 2, 1e-6),
+    Instance("cvxpy", 600, 3, 1e-6),
+)
+QUICK = 3  # the first few
+
+
+def program_of(instance: Instance, seed: int) -> SteinProgram:
+    """The programs of a standard normal sample."""
+    n = instance.n
+    draws = np.random.default_rng([seed, n, instance.dim]).standard_normal((n, instance.dim))
+    if instance.dim == 1:
+        draws.sort(axis=0)
+        graph = join_neighbours(draws)
+    else:
+        graph = (
+            join_all_pairs(draws)
+            if instance.kind == "complete"
+            else span_greedily(draws, 2.0, n_jobs=1, progress=False)
+        )
+    return SteinProgram(draws, -draws, np.full(n, 1.0 / n), graph)
+
+
+def peak() -> int:
+    """Most bytes that the process has held so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def measured(instance: Instance, seed: int) -> dict[str, Any]:
+    """What was foretold of an instance, and what came true."""
+    engine, settings = engine_named(instance.engine), Settings(instance.tolerance)
+
+    def solve(case: Case) -> list[Any]:
+        return [certify(each.program, each.y, each.p) for each in engine.work_on(case)]
+
+    solve(Case(program_of(instance._replace(n=60), seed), settings))
+    program = program_of(instance, seed)
+    held = peak()
+    case = Case(program, settings)
+    forecast = engine.forecast(case)
+    began = time.process_time()
+    proofs = solve(case)
+    took = time.process_time() - began
+    rows = 5 * instance.n if instance.engine == "chain" else len(program.coordinate(0).radius)
+    return {
+        "rows": [forecast.rows, rows],
+        "memory": [forecast.memory, peak() - held],
+        "seconds": [forecast.seconds, took],
+        "gap": max(proof.gap for proof in proofs),
+    }
+
+
+def in_own_process(instance: Instance, seed: int) -> dict[str, Any]:
+    command = [sys.executable, str(Path(__file__).resolve()), "--one", json.dumps(instance), "--seed", str(seed)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def failures(instance: Instance, found: dict[str, Any]) -> list[str]:
+    """What was not foretold within a factor of two, of what matters."""
+    judged = {"rows": 0.0, "memory": BYTES}
+    if instance.engine not in UNJUDGED:
+        judged["seconds"] = SECONDS
+    off = []
+    for name, least in judged.items():
+        predicted, true = found[name]
+        factor = 1.0 if name == "rows" else FACTOR
+        if true > least and not true / factor <= predicted <= true * factor:
+            off.append(name)
+    return off
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a few small instances only")
+    parser.add_argument("--only", default="", help="an engine")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    if arguments.one:
+        print(json.dumps(measured(Instance(*json.loads(arguments.one)), arguments.seed)))
+        return
+    instances = INSTANCES[:QUICK] if arguments.quick else INSTANCES
+    print(f"{'engine':12s} {'draws':>11s} {'to':>6s} {'rows':>9s} {'of':>9s} {'MB':>7s} {'of':>7s} {'ratio':>6s} "
+          f"{'s':>7s} {'of':>7s} {'ratio':>6s}   predicted, of measured")  # fmt: skip
+    off = 0
+    for instance in instances:
+        if arguments.only not in instance.engine:
+            continue
+        found = in_own_process(instance, arguments.seed)
+        (rows, true_rows), (memory, true_memory), (seconds, true_seconds) = (
+            found[name] for name in ("rows", "memory", "seconds")
+        )
+        bad = failures(instance, found)
+        off += bool(bad)
+        said = f"OFF: {', '.join(bad)}" if bad else ""
+        print(f"{instance.engine:12s} {f'{instance.n}x{instance.dim}':>11s} {instance.tolerance:6.0e} {rows:9d} "
+              f"{true_rows:9d} {memory / 1e6:7.1f} {true_memory / 1e6:7.1f} {memory / max(true_memory, 1):6.2f} "
+              f"{seconds:7.2f} {true_seconds:7.2f} {seconds / true_seconds:6.2f}   "
+              f"{instance.kind if instance.kind != 'spanner' else ''} {said}", flush=True)  # fmt: skip
+    print(f"{off} of {len(instances)} instances were not foretold within a factor of two where it matters")
+    sys.exit(bool(off))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""What solving a program will cost, told before it is solved: rows, memory and processor time.
+
+Rows are counted. Memory and time grow by what an engine does, as far as that is known before it does it:
+
+* `chain` sweeps over n points some ten to thirty times;
+* `block` factorises a matrix whose fill the elimination order tells, as often as an interior point method takes
+  iterations, which grow slowly with n;
+* `first_order` passes over the entries of the matrix, eight coordinates at a time;
+* HiGHS's interior point method tells nothing of its factorisations: a power of the rows stands for them.
+
+The constants were fitted to samples of the standard normal, 1e3 to 1e6 draws in one dimension, 1e3 to 3e4 in two and
+fewer in up to ten, on one core of a 3 GHz server of 2024; ``benchmarks/predictions.py`` measures how well they do.
+Memory and the time of `chain` and `block` come out within a factor of two. The iterations of `first_order` depend on
+the sample: its time may be four times as long or as short, on complete graphs too. So may that of `highs` and `cvxpy`,
+and longer where a bracket stays open and HiGHS falls back on its simplex method. Units in which draws lie close
+together make all of them harder. What `auto` hands over to a further engine is not foretold.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from steinkit.discrepancy.graph.engines.case import Case
+from steinkit.errors import ForecastWarning, warn_user
+from steinkit.runtime.memory import in_words
+
+if TYPE_CHECKING:
+    from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
+
+_LONG = 10.0  # seconds worth a word beforehand
+_LANES = 8  # coordinates that `first_order` takes at once
+
+_CHAIN_ROWS = 5  # a point
+_CHAIN_BYTES, _CHAIN_SECONDS = 1000.0, 9e-6  # a point
+_WRITING_BYTES = 40.0  # an entry of the matrix, while it is put together
+_BLOCK_BYTES = 450.0  # a row, beside the factor
+_BLOCK_ITERATIONS, _BLOCK_GROWTH = 15.0, 0.16  # of 1000 points to 1e-6, and their power of n
+_BLOCK_ROW_SECONDS, _BLOCK_FLOPS = 8e-7, 1.6e10  # an iteration, and in a second
+_FIRST_ORDER_BYTES = 260.0  # an entry
+_FIRST_ORDER_SETUP, _FIRST_ORDER_SECONDS = 5e-7, 4.5e-9  # an entry, and an iteration
+_FIRST_ORDER_ITERATIONS, _FIRST_ORDER_GROWTH = 450.0, 0.4  # of 1000 points in 5 dimensions to 1e-3
+_FIRST_ORDER_LEAST = 100.0
+_HIGHS_BYTES = 2800.0  # a row
+_HIGHS_SECONDS, _HIGHS_ROWS, _HIGHS_GROWTH = 2.8, 1.4e4, 2.5
+_CVXPY_BYTES, _CVXPY_SECONDS = 1.4, 8.0  # times as much: its layer, and HiGHS's own choice of method
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What work is expected to cost.
+
+    Attributes
+    ----------
+    rows : int
+        Of the largest program.
+    memory : float
+        Bytes at the most, beside what is in use before.
+    seconds : float
+        Processor time.
+    """
+
+    rows: int
+    memory: float
+    seconds: float
+
+    def __str__(self) -> str:
+        """In words."""
+        return f"about {_time_in_words(self.seconds)} and {in_words(self.memory)}: {self.rows:,} rows a program"
+
+
+def announced(forecast: Forecast, most_memory: float, *, shown: bool) -> bool:
+    """Warn of what does not fit in memory, and say on standard error what takes long, if someone wants to see it.
+
+    Returns
+    -------
+    bool
+        Whether there was reason to warn.
+    """
+    if forecast.memory > most_memory:
+        warn_user(
+            f"the programs of graph are expected to need more than the {in_words(most_memory)} of memory there are: "
+            f"{forecast}; thin the sample, choose another engine, or raise max_memory (--max-memory)",
+            ForecastWarning,
+        )
+    elif shown and forecast.seconds > _LONG:
+        print(f"solving: {forecast}", file=sys.stderr, flush=True)
+    return forecast.memory > most_memory
+
+
+def of_writing(program: SteinProgram) -> Forecast:
+    """The cost of writing the programs down, which is that of the least any engine needs."""
+    if program.dim == 1:
+        return Forecast(_CHAIN_ROWS * program.n_points, 0.0, 0.0)
+    rows, entries = program.size
+    return Forecast(rows, _WRITING_BYTES * entries, 0.0)
+
+
+def of_chain(case: Case) -> Forecast:
+    """The cost of `chain`."""
+    n = case.program.n_points
+    return Forecast(_CHAIN_ROWS * n, _CHAIN_BYTES * n, _CHAIN_SECONDS * n)
+
+
+def of_block(case: Case) -> Forecast:
+    """The cost of `block`, after the analysis that finds what it will be."""
+    rows, _ = case.program.size
+    plan = case.factorisation
+    under_way = min(case.settings.n_jobs, case.dim)
+    digits = (2.0 - math.log10(case.settings.tolerance)) / 8.0
+    iterations = digits * _BLOCK_ITERATIONS * (case.program.n_points / 1000.0) ** _BLOCK_GROWTH
+    iteration = _BLOCK_ROW_SECONDS * rows + plan.flops / _BLOCK_FLOPS
+    return Forecast(rows, under_way * (8.0 * plan.entries + _BLOCK_BYTES * rows), case.dim * iterations * iteration)
+
+
+def of_first_order(case: Case) -> Forecast:
+    """The cost of `first_order`."""
+    rows, entries = case.program.size
+    batches = math.ceil(case.dim / _LANES)
+    under_way = min(case.settings.n_jobs, batches)
+    usual = _FIRST_ORDER_ITERATIONS * (case.program.n_points / 1000.0) ** _FIRST_ORDER_GROWTH
+    harder = 2.0 ** (5 - case.dim) * math.sqrt(1e-3 / case.settings.tolerance)  # in few dimensions, and to the root
+    iterations = max(usual * harder, _FIRST_ORDER_LEAST)
+    seconds = batches * entries * (_FIRST_ORDER_SETUP + iterations * _FIRST_ORDER_SECONDS)
+    return Forecast(rows, under_way * _FIRST_ORDER_BYTES * entries, seconds)
+
+
+def of_highs(case: Case) -> Forecast:
+    """The cost of `highs`."""
+    rows, _ = case.program.size
+    under_way = min(case.settings.n_jobs, case.dim)
+    seconds = case.dim * _HIGHS_SECONDS * (rows / _HIGHS_ROWS) ** _HIGHS_GROWTH
+    return Forecast(rows, under_way * _HIGHS_BYTES * rows, seconds)
+
+
+def of_cvxpy(case: Case) -> Forecast:
+    """The cost of `cvxpy` with HiGHS; other solvers may take more or less."""
+    usual = of_highs(case)
+    return Forecast(usual.rows, _CVXPY_BYTES * usual.memory, _CVXPY_SECONDS * usual.seconds)
+
+
+def _time_in_words(seconds: float) -> str:
+    """40 s, 12 min, 3 h."""
+    for unit, name in ((3600.0, "h"), (60.0, "min")):
+        if seconds >= 2.0 * unit:
+            return f"{seconds / unit:.2g} {name}" if seconds < 100.0 * unit else f"{seconds / unit:,.0f} {name}"
+    return f"{max(seconds, 0.1):.2g} s"

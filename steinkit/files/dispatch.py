@@ -162,8 +162,6 @@ def write_sample(
     MissingDependencyError
         If the format needs a package that is not installed.
     """
-    if not isinstance(sample, Sample):
-        raise UsageError(f"a Sample is wanted; received {type(sample).__name__}: wrap draws as Sample(points=draws)")
     chosen = _format_of(destination, format, "output")
     name = name_of(destination, "output")
     write = _FORMATS[chosen].write

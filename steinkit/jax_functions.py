@@ -184,5 +184,5 @@ def _shape(name: str, leaf: Any) -> tuple[int, ...]:
     """Shape of a leaf: an array, a number, or a `jax.ShapeDtypeStruct`."""
     try:
         return tuple(leaf.shape) if hasattr(leaf, "shape") else np.asarray(leaf, dtype=np.float64).shape
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"{name} is {type(leaf).__name__}; arrays of numbers are wanted in the pytree") from None

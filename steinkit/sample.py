@@ -354,7 +354,7 @@ def _floats(values: ArrayLike, what: str) -> Floats:
         if array.dtype.kind not in "fiub":
             raise TypeError(f"numbers of type {array.dtype}")
         return np.array(array, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{what} must be an array of real numbers; received {error}") from None
 
 

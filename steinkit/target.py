@@ -389,7 +389,7 @@ def as_bounds(bounds: ArrayLike, dim: int | None) -> Floats:
     require_unmasked(bounds, "bounds")
     try:
         array = np.array(bounds, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise UsageError(f"bounds must be numbers, one (lower, upper) pair a coordinate; received {bounds!r}") from None
     if array.shape == (2,) and dim is not None:
         array = np.tile(array, (dim, 1))

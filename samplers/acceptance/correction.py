@@ -135,7 +135,7 @@ def correction_distribution(sigma: float) -> Correction:
     """
     try:
         value = float(sigma)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise UsageError(f"sigma must be a number; received {sigma!r}") from None
     if not _SMALLEST_SIGMA <= value < math.sqrt(LOGISTIC_VARIANCE):
         raise UsageError(

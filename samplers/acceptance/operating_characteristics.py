@@ -112,7 +112,7 @@ def operating_characteristics(
     """
     try:
         means = np.asarray(mean, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise UsageError(f"mean must be a number or an array of numbers; received {mean!r}") from None
     if not np.isfinite(means).all():
         raise UsageError(f"mean must be finite; received {mean!r}")

@@ -226,7 +226,7 @@ def start_states(target: Target, start: Any, chains: int) -> Floats:
         return np.zeros((chains, target.dim))
     try:
         states = np.asarray(start, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise UsageError(f"start must be numbers, shape (d,) or (chains, d); received {start!r}") from None
     if states.ndim == 0 and target.dim == 1:
         states = states[None]

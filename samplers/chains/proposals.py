@@ -81,7 +81,7 @@ class RandomWalk(Proposal):
     def __post_init__(self) -> None:
         try:
             scale = np.asarray(self.proposal_scale, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             scale = np.array(np.nan)
         if scale.ndim > 1 or not scale.size or not ((scale > 0.0) & np.isfinite(scale)).all():
             raise UsageError(

@@ -174,7 +174,7 @@ def trial_run(
 def _numbers(values: ArrayLike, name: str) -> Floats:
     try:
         return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"{name} must be a number, or one for each move; received {values!r}") from None
 
 

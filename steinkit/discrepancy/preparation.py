@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit import double_double
 from steinkit.containers.chain_labels import rectangle_of
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.discrepancy.modes import far_apart
@@ -89,13 +90,15 @@ class Prepared:
     def _joined(self, first: Integers, group: Integers) -> Prepared:
         """With groups of points taken as one, each with the mean of its scores."""
         points = self.points.joined(first, group)
-        shares = self.points.weights / points.weights[group]
-        means = [np.bincount(group, weights=shares * column) for column in self.scores.T]
+        whole = points.weights[group], points.weights_low[group]
+        shares = double_double.ratio((self.points.weights, self.points.weights_low), whole)
+        terms = (double_double.times(shares, (column, np.zeros(len(group)))) for column in self.scores.T)
+        means = [double_double.sums_in_groups(each, group, len(first))[0] for each in terms]  # scores may nearly cancel
         note = (
             f"{len(group) - len(first)} points equal others in these units but for rounding; they were merged, with "
             "the mean of their scores"
         )
-        scores = np.column_stack(means).astype(np.float64)
+        scores = np.column_stack(means)
         return replace(self, points=points, scores=scores, notes=(*self.notes, note))
 
     def weighted(self, weights: ArrayLike | None) -> Sample:

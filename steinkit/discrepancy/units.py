@@ -248,7 +248,7 @@ def _checked(scale: ArrayLike, dim: int) -> Floats:
     require_unmasked(scale, "units")
     try:
         values = np.asarray(scale, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         values = np.empty(0)
     if values.shape != (dim,) or not (np.isfinite(values).all() and (values > 0.0).all()):
         raise UsageError(f"units must be {dim} positive numbers, one a coordinate; received {scale!r}")

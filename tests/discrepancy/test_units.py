@@ -309,3 +309,12 @@ def test_what_overflows_in_units_is_refused_without_a_warning():
     for measure in (sk.sliced_stein_discrepancy, sk.graph_stein_discrepancy, sk.kernel_stein_discrepancy):
         with pytest.raises(sk.InputError, match="overflow in these units"):
             measure(draws, scores=draws, units=[1e200])
+
+
+@pytest.mark.parametrize(("a", "b"), [(49, 51), (13, 29)])
+def test_scores_that_cancel_within_a_point_that_units_make_leave_their_mean(a, b):
+    """The mean of a draws with b times a score and b with -a times it is zero, however large that is."""
+    scores, weights = np.array([1e10 * b, -1e10 * a, 0.0, 0.0]), [a, b, a + b, a + b]
+    found = sk.graph_stein_discrepancy(np.array([0.0, 1e-20, 1.0, 2.0]), scores=scores, weights=weights, units=[0.5])
+    right = sk.graph_stein_discrepancy(np.array([0.0, 1.0, 2.0]), scores=np.zeros(3), units=found.units)
+    assert max(found.lower, right.lower) <= min(found.upper, right.upper)

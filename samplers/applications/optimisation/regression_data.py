@@ -62,7 +62,7 @@ def as_reals(values: ArrayLike, name: str) -> Floats:
         if np.iscomplexobj(values):
             raise ValueError("some are complex")
         return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{name} must be an array of real numbers: {error}") from None
 
 

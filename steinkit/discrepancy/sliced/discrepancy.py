@@ -242,7 +242,7 @@ def _directions(directions: str | ArrayLike, names: tuple[str, ...]) -> tuple[Fl
         return np.eye(len(names)), names
     try:
         vectors = np.asarray(directions, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise UsageError(f"directions must be 'coordinates' or rows of numbers; received {directions!r}") from None
     if vectors.ndim != 2 or vectors.shape[1] != len(names) or not len(vectors):
         raise UsageError(f"directions must have shape (k, {len(names)}), one a row; received {np.shape(directions)}")

@@ -21,6 +21,7 @@ from steinkit.discrepancy.bracket import Bracketed
 from steinkit.discrepancy.graph.discrepancy import graph_stein_discrepancy
 from steinkit.discrepancy.graph.programs.matrix_form import UNIT_ROUNDOFF
 from steinkit.double_double import Pair
+from steinkit.errors import InputError
 from steinkit.runtime.deadlines import require_time
 from steinkit.sample import Floats
 
@@ -106,8 +107,11 @@ def solve_slice(
     tolerance : float
     """
     require_time("slices were solved")
-    u, inverse = np.unique(points @ direction, return_inverse=True)
-    pulls = scores @ _conjugate(direction)
+    with np.errstate(over="ignore", invalid="ignore"):  # refused at once
+        along, pulls = points @ direction, scores @ _conjugate(direction)
+    if not (np.isfinite(along).all() and np.isfinite(pulls).all()):
+        raise InputError("draws or scores overflow along a direction: rescale them, or the direction")
+    u, inverse = np.unique(along, return_inverse=True)
     moments = double_double.times(weights, (pulls, np.zeros_like(pulls)))
     mass, moment = (double_double.sums_in_groups(terms, inverse, len(u)) for terms in (weights, moments))
     pull = double_double.ratio(moment, mass)[0]
@@ -143,7 +147,8 @@ def _rounding(
     """
     parts = _conjugate(direction)[direction != 0.0]
     exact = len(parts) == 1 and abs(np.frexp(direction[direction != 0.0])[0][0]) == 0.5
-    pulls = float(weights @ (np.abs(scores) @ np.abs(_conjugate(direction))))
+    with np.errstate(over="ignore"):  # then nothing is known
+        pulls = float(weights @ (np.abs(scores) @ np.abs(_conjugate(direction))))
     value, slope, _ = stein_factors
     of_sums = double_double.ROUNDING + (0.0 if exact else (2 * len(parts) + 5) * UNIT_ROUNDOFF)
     moving = of_sums * value * pulls + 4.0 * UNIT_ROUNDOFF * (value * moved + slope)

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.discrepancy.bracket import Bracketed
+from steinkit.discrepancy.bracket import Bracketed, instance_kept, require_ordered
 from steinkit.discrepancy.preparation import require_names
 from steinkit.discrepancy.tolerance import accepted
 from steinkit.discrepancy.units import Units, UnitsLike
@@ -157,7 +157,11 @@ def wasserstein_distance(
         lower, upper = _over(lower, upper, chosen)
     else:
         wanted, more = tolerance or 1e-6, ()
-        lower, upper = _to_sample(sample, _weighted(target_or_draws, other_weights, "other_weights"), chosen)
+        other = _weighted(target_or_draws, other_weights, "other_weights")
+        lower, upper = _to_sample(sample, other, chosen)
+        arrays = {"points": sample.points, "weights": sample.weights, "others": other.points}
+        with instance_kept(**arrays, other_weights=other.weights):
+            require_ordered(lower, upper)
     result = WassersteinDistance(
         lower=max(lower, 0.0),
         upper=upper,

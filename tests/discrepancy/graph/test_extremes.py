@@ -1,5 +1,8 @@
 """Samples and Stein factors of any size: an answer, or an error that says why there is none; never NumPy's warning."""
 
+import contextlib
+import warnings
+
 import numpy as np
 import pytest
 
@@ -57,3 +60,43 @@ def test_sums_of_brackets_that_are_no_doubles():
     assert sum_of_brackets([huge, 0.0], [huge, np.inf]) == (huge, np.inf)
     lower, upper = sum_of_brackets([1.0, 1e-30], [1.0, 1e-30])
     assert lower == 1.0 < upper
+
+
+@pytest.mark.parametrize("factor", [5e-324, 1.5e-323, 2e-308])
+def test_factors_whose_halves_are_rounded_are_refused(factor):
+    """Half of 1.5e-323 is 33 % off, and a bracket was false by 6 %."""
+    for factors in np.where(np.eye(3) > 0.0, factor, 1.0):
+        with pytest.raises(sk.UsageError, match="at least 4"):
+            SteinFactors.of(tuple(factors))
+    assert SteinFactors.of((1.0, 1.0, 2.0**-1021)).smoothness == 2.0**-1021
+
+
+@pytest.mark.parametrize("engine", ["block", "highs", "auto"])
+def test_weights_of_variables_that_overflow_prove_nothing(engine):
+    """Scores times distances to a parent are no doubles; that is no contradiction of two proofs."""
+    points, scores = np.array([0.0, 1e256, 9e257]), np.array([5e206, 2e198, -2e206])
+    factors, weights = (1e227, 1e-35, 1e-295), [1.0, 3e-8, 1e-10]
+    with pytest.raises(sk.SolverError):
+        sk.graph_stein_discrepancy(points, scores=scores, weights=weights, stein_factors=factors, engine=engine)
+
+
+def test_sums_between_two_bounds_that_overflow_give_no_warning_of_numpy():
+    x = np.array([-1.7335665536528902e-07, -2.6003498304793354e-07, 2.6003498304793354e-07])
+    scores, factors = np.array([-4.8e205, 1.8e205, 8.7e204]), (1.7e288, 5.09e293, 7.6e298)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sk.SteinkitWarning)
+        with contextlib.suppress(sk.SolverError):
+            sk.graph_stein_discrepancy(
+                x, scores=scores, weights=[0.2, 1.15, 0.93], bounds=(x[1], x[2]), stein_factors=factors, engine="chain"
+            )
+
+
+def test_numbers_that_no_float_comes_near():
+    points, huge = np.zeros((2, 1)), 10**400
+    wrong = (
+        {"max_seconds": huge}, {"dilation": huge}, {"stein_factors": (huge, 1, 1)}, {"units": [huge]},
+        {"bounds": [-huge, huge]},
+    )  # fmt: skip
+    for setting in wrong:
+        with pytest.raises(sk.UsageError):
+            sk.graph_stein_discrepancy(points, scores=points, **setting)

@@ -195,3 +195,9 @@ def test_a_bracket_that_is_no_answer_is_refused():
     with pytest.raises(sk.SolverError, match="no certified answer") as refused:
         sliced_stein_discrepancy(x, scores=scores, weights=[30.0, 39.0], directions=[[3.0]], units="raw")
     assert refused.value.upper > 1.2 * refused.value.lower
+
+
+def test_what_overflows_along_a_direction_is_refused_without_a_warning():
+    x = np.array([[1e308, 0.0], [0.0, 1e300]])
+    with pytest.raises(sk.InputError, match="overflow along a direction"):
+        sk.sliced_stein_discrepancy(x, scores=np.zeros((2, 2)), directions=[[1e8, 1e8]], units="raw")

@@ -2,6 +2,7 @@
 
 import itertools
 from fractions import Fraction
+from pathlib import Path
 from types import SimpleNamespace
 
 import mpmath as mp
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
 import steinkit as sk
+from steinkit.discrepancy.wasserstein import between_samples
 from steinkit.discrepancy.wasserstein.distance import wasserstein_distance
 from steinkit.targets import Beta, Gamma, GaussianMixture, IndependentStudentT, Normal, StudentT, Uniform
 
@@ -406,3 +408,11 @@ def test_wrong_samples_lie_further(seed):
     right = wasserstein_distance(draws, Normal()).upper
     for wrong in (draws + 0.4, 1.5 * draws, 0.6 * draws):
         assert wasserstein_distance(wrong, Normal()).lower > 1.5 * right
+
+
+def test_bounds_that_contradict_each_other_are_reported(monkeypatch):
+    monkeypatch.setattr(between_samples, "_planned", lambda *given: 0.0)
+    with pytest.raises(sk.CrossedBracketError, match="defect of steinkit") as caught:
+        sk.wasserstein_distance(np.zeros((2, 2)), np.ones((3, 2)), other_weights=[1.0, 2.0, 3.0])
+    assert caught.value.instance is not None
+    Path(caught.value.instance).unlink()

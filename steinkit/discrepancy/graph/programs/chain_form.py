@@ -156,6 +156,7 @@ class ChainProgram:
         """Number of points n; there are 2n variables and 5n multipliers."""
         return len(self.order)
 
+    @np.errstate(over="ignore", invalid="ignore")  # what overflows proves nothing
     def lower_bound(self, y: Floats) -> tuple[float, Floats]:
         """Objective of y made feasible, rounded down, and the feasible point; 0 and zeros if y proves nothing.
 

@@ -97,7 +97,7 @@ class CoordinateProgram:
 
     @np.errstate(over="ignore", invalid="ignore")
     def upper_bound(self, p: Floats) -> float:
-        """Weak duality: r'|p| + u'|b - A'p|, or u'|b| if that is less."""
+        """Weak duality: r'|p| + u'|b - A'p|, or u'|b| if that is less; infinite if neither is a number."""
         box = self.box + self._box_error
         trivial = _dot(box, np.abs(self.objective) + self.objective_error)
         combined = self.matrix.T @ p
@@ -106,7 +106,7 @@ class CoordinateProgram:
         residual = np.abs(self.objective - combined) + (entries + 4) * UNIT_ROUNDOFF * magnitude
         residual += self.objective_error + (entries * SMALLEST if p.any() else 0.0)
         bound = _dot(self.radius + self.radius_error, np.abs(p)) + _dot(box, residual)
-        return trivial if math.isnan(bound) else min(trivial, bound)
+        return min((each for each in (trivial, bound) if not math.isnan(each)), default=math.inf)
 
     @property
     def _box_error(self) -> Floats:

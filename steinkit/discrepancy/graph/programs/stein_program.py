@@ -48,6 +48,7 @@ from steinkit.runtime.deadlines import require_time
 from steinkit.sample import Floats, Integers
 
 _ROWS_AT_ONCE = 200_000  # a tenth of a second's work, between two looks at the clock
+_SMALLEST_FACTOR = 2.0**-1021  # half of it has all its digits
 _SQUARES = 2.0**500  # beyond, of a distance, the square is taken by parts
 
 
@@ -65,10 +66,12 @@ class SteinFactors:
         require_unmasked(factors, "stein_factors")
         try:
             c = np.asarray(factors, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             c = np.empty(0)
         if c.shape != (3,) or not (np.isfinite(c).all() and (c > 0).all()):
             raise UsageError(f"stein_factors must be three positive numbers (c1, c2, c3); received {factors}")
+        if (c < _SMALLEST_FACTOR).any():
+            raise UsageError(f"stein_factors must be at least {_SMALLEST_FACTOR:.3g}; received {factors}: rescale them")
         return cls(*map(float, c))
 
     @property

@@ -62,7 +62,7 @@ class Graph:
         edges = checked_edges(self.edges, self.n_points)
         try:
             lengths = np.asarray(self.lengths, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InputError(f"lengths of edges must be numbers; received {type(self.lengths).__name__}") from None
         backward = np.flatnonzero(edges[:, 0] >= edges[:, 1])
         if backward.size:

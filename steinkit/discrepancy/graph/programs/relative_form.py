@@ -340,7 +340,9 @@ def move_to_bounds(forest: Forest, program: SteinProgram, j: int, nearness: floa
     distance = distance.min(axis=1)
     to_parent = np.abs(program.points - program.points[forest.parent]).sum(axis=1)
     moved = (distance < nearness) & ((forest.parent < 0) | (distance <= to_parent))
-    moved &= (distance == 0.0) | (distance > _SHORTEST * _unit(program.factors))
+    c = program.factors
+    box = np.minimum(c.taylor_radius(distance), times_distance(c.gradient, distance))
+    moved &= (distance == 0.0) | ((distance > _SHORTEST * _unit(c)) & (box > _SMALLEST_BOX))
     if not moved.any():
         return forest
     origin = forest.origin.copy()

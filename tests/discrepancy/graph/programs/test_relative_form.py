@@ -259,3 +259,26 @@ def test_highs_takes_the_form_too():
         relative = form.coordinate(j)
         answer = highs.solve_coordinate(relative, Settings(TOLERANCE))
         assert certify(relative, answer.y, answer.p).gap <= TOLERANCE
+
+
+def test_squares_of_distances_that_underflow_tie_nothing_to_a_bound():
+    """One point: g_1 may be c2 a at a bound at distance a, for c3 a^2 / 2, 5e-201, is large beside c2 a, 1e-230."""
+    point = [4.182641996677653e-202, -2.220402136807469e-201, 5.5982427237983966e-201]
+    score = [-8.479417040490262e199, -3.469449376680547e199, -8.461377152346773e198]
+    bounds = [[-9.581735800332235e-201, 1.0418264199667765e-200], [-np.inf, np.inf], [4.5982427237983965e-201, np.inf]]
+    c2 = 1e-30
+    result = sk.graph_stein_discrepancy(
+        [point], scores=[score], bounds=bounds, stein_factors=(1.0, c2, 1e200), engine="first_order"
+    )
+    optimum = Fraction(c2) * (1 + abs(Fraction(score[0])) * (Fraction(point[0]) - Fraction(bounds[0][0])))
+    assert Fraction(result.coordinate_lower[0]) <= optimum <= Fraction(result.coordinate_upper[0])
+
+
+def test_what_overflows_proves_nothing():
+    points = [1.1548645591308214e200, 1.0629704804281813e200, -8.05236394059381e199]
+    scores = [-7.948091318946283e198, -2.2198127566743922e200, -1.37450095839796e200]
+    with pytest.raises(sk.SolverError, match="no certified answer") as refused:
+        sk.graph_stein_discrepancy(
+            points, scores=scores, stein_factors=(1e200, 1e100, 1e-200), engine="first_order", tolerance=1e-14
+        )
+    assert (refused.value.lower, refused.value.upper) == (0.0, np.inf)

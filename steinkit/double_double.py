@@ -92,9 +92,9 @@ def error_of_high(terms: Pair, sizes: Floats | None = None) -> Floats:
     return np.where(size > 0.0, np.abs(low) + ROUNDING * size + UNDERFLOW, 0.0)
 
 
-def _room(a: Floats) -> float:
-    """A power of two that keeps the halves of the largest number from overflowing."""
-    return 2.0**-64 if np.abs(a).max(initial=0.0) > 2.0**900 else 1.0
+def _room(a: Floats) -> Floats:
+    """Powers of two that keep the halves of large numbers from overflowing."""
+    return np.where(np.abs(a) > 2.0**900, 2.0**-64, 1.0)
 
 
 def _split(a: Floats) -> Pair:

@@ -27,6 +27,13 @@ def test_sums_and_products_of_doubles_lose_nothing(size):
     assert exactly(dd.two_product(b, a)) == exactly(dd.two_product(a, b))
 
 
+def test_a_large_number_takes_nothing_from_small_ones_beside_it():
+    a, b = np.array([1.1 * 2.0**-800, 2.0**901]), np.array([1.1 * 2.0**850, 1.1 * 2.0**-800])
+    assert exactly(dd.two_product(a, b)) == [Fraction(x) * Fraction(y) for x, y in zip(a, b, strict=True)]
+    a, b = np.array([1.1 * 2.0**-960, 2.0**901]), np.array([1.1 * 2.0**890, 2.0**-960])
+    assert exactly(dd.two_product(a, b)) == [Fraction(x) * Fraction(y) for x, y in zip(a, b, strict=True)]
+
+
 @pytest.mark.parametrize("operation", ["times", "ratio"])
 def test_products_and_quotients_err_by_less_than_is_said(operation):
     rng = np.random.default_rng(1)

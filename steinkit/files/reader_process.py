@@ -16,14 +16,16 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
-from typing import IO, Any
+from collections.abc import Callable, Sequence
+from typing import IO, Any, TypeVar
 
 from steinkit import errors
 from steinkit.errors import InputError, MissingDependencyError, SteinkitError
 from steinkit.files.numpy_format import read_npz
 from steinkit.limits import MAX_SECONDS
 from steinkit.sample import Sample
+
+Heard = TypeVar("Heard")
 
 _CHILD = "steinkit.files.reader_child"
 _BYTES_A_SECOND = 5e6  # that even a slow machine unpacks
@@ -141,10 +143,10 @@ class _Child:
         assert self.process.stdin is not None
         write_frame(self.process.stdin, json.dumps(asked).encode())
         write_frame(self.process.stdin, data)
-        answer = json.loads(self._within(_BUSY * seconds, lambda: read_frame(self._out)))
-        return answer, read_frame(self._out)
+        answer, arrays = self._within(_BUSY * seconds, lambda: (read_frame(self._out), read_frame(self._out)))
+        return json.loads(answer), arrays
 
-    def _within(self, seconds: float, read: Any) -> bytes:
+    def _within(self, seconds: float, read: Callable[[], Heard]) -> Heard:
         expired = threading.Event()
 
         def kill() -> None:
@@ -155,8 +157,7 @@ class _Child:
         timer.daemon = True
         timer.start()
         try:
-            found: bytes = read()
-            return found
+            return read()
         except EOFError:
             if expired.is_set() or self.process.wait() == -_OUT_OF_TIME:
                 raise TimeoutError from None

@@ -8,7 +8,7 @@ Rows are counted. Memory and time grow by what an engine does, as far as that is
 * `first_order` passes over the entries of the matrix, eight coordinates at a time;
 * HiGHS's interior point method tells nothing of its factorisations: a power of the rows stands for them.
 
-The constants were fitted to samples of the standard normal, 1e3 to 1e6 draws in one dimension, 1e3 to 3e4 in two and
+The constants were fitted to samples of the standard normal, 1e3 to 1e6 draws in one dimension, 1e3 to 1e4 in two and
 fewer in up to ten, on one core of a 3 GHz server of 2024; ``benchmarks/predictions.py`` measures how well they do.
 Memory and the time of `chain` and `block` come out within a factor of two. The iterations of `first_order` depend on
 the sample: its time may be four times as long or as short, on complete graphs too. So may that of `highs` and `cvxpy`,
@@ -39,7 +39,7 @@ _WRITING_BYTES = 40.0  # an entry of the matrix, while it is put together
 _BLOCK_BYTES = 450.0  # a row, beside the factor
 _BLOCK_ITERATIONS, _BLOCK_GROWTH = 15.0, 0.16  # of 1000 points to 1e-6, and their power of n
 _BLOCK_ROW_SECONDS, _BLOCK_FLOPS = 8e-7, 1.6e10  # an iteration, and in a second
-_FIRST_ORDER_BYTES = 260.0  # an entry
+_FIRST_ORDER_BYTES, _FIRST_ORDER_COLUMN_BYTES = 140.0, 1900.0  # an entry, and a column
 _FIRST_ORDER_SETUP, _FIRST_ORDER_SECONDS = 5e-7, 4.5e-9  # an entry, and an iteration
 _FIRST_ORDER_ITERATIONS, _FIRST_ORDER_GROWTH = 450.0, 0.4  # of 1000 points in 5 dimensions to 1e-3
 _FIRST_ORDER_LEAST = 100.0
@@ -124,7 +124,9 @@ def of_first_order(case: Case) -> Forecast:
     harder = 2.0 ** (5 - case.dim) * math.sqrt(1e-3 / case.settings.tolerance)  # in few dimensions, and to the root
     iterations = max(usual * harder, _FIRST_ORDER_LEAST)
     seconds = batches * entries * (_FIRST_ORDER_SETUP + iterations * _FIRST_ORDER_SECONDS)
-    return Forecast(rows, under_way * _FIRST_ORDER_BYTES * entries, seconds)
+    columns = case.program.n_points * (case.dim + 1)
+    memory = _FIRST_ORDER_BYTES * entries + _FIRST_ORDER_COLUMN_BYTES * columns
+    return Forecast(rows, under_way * memory, seconds)
 
 
 def of_highs(case: Case) -> Forecast:

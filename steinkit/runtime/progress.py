@@ -10,7 +10,7 @@ from typing import Any
 from tqdm import tqdm
 
 
-class _Bar(tqdm):  # type: ignore[misc]
+class Bar(tqdm):  # type: ignore[misc]
     """A bar of one process: tqdm's own lock, one between processes, is reported as leaked when a worker is ended."""
 
     _lock = threading.RLock()
@@ -41,7 +41,7 @@ def progress_bar(
         Steps that were done before.
     steps : iterable, optional
     """
-    return _Bar(
+    return Bar(
         steps,
         description,
         total,

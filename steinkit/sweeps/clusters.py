@@ -79,7 +79,10 @@ class _Dask:
         try:
             while given:
                 future = self._next(done)
-                yield self._answer(future, given.pop(future))
+                if future.status in ("lost", "pending"):  # its worker went with the answer; it is computed anew
+                    future.add_done_callback(done.put)
+                else:
+                    yield self._answer(future, given.pop(future))
         finally:
             with contextlib.suppress(Exception):  # of a scheduler that is gone
                 self._client.cancel(list(given))

@@ -267,7 +267,7 @@ def test_settings_say_how_the_draws_were_made():
 
 
 def test_progress_goes_to_standard_error(capsys, monkeypatch):
-    monkeypatch.setattr(progress, "tqdm", lambda *args, **options: tqdm(*args, **options | {"delay": 0.0}))
+    monkeypatch.setattr(progress, "Bar", lambda *args, **options: tqdm(*args, **options | {"delay": 0.0}))
     samplers.rwmh(NODAL, progress=True, **WALK)
     out, err = capsys.readouterr()
     assert not out

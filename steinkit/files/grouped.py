@@ -44,7 +44,7 @@ def read_hdf5(data: bytes, source: str, columns: Sequence[str] | None, group: st
 
 
 def read_zarr_folder(path: str, source: str, columns: Sequence[str] | None, group: str | None) -> Sample:
-    """A sample from a Zarr folder."""
+    """A sample from a Zarr folder, its variables by name."""
     import xarray
 
     zarr: Any = importlib.import_module("zarr")  # an extra whose types are not at hand
@@ -62,7 +62,8 @@ def read_zarr_folder(path: str, source: str, columns: Sequence[str] | None, grou
             backend_kwargs={"consolidated": False},
         )
         with dataset:
-            return _sample(dataset, source, columns)
+            # A folder keeps no order of its variables: it lists them as its file system does.
+            return _sample(dataset[sorted(dataset.data_vars, key=str)], source, columns)
 
 
 def group_to_read(asked: str | None, groups: Sequence[str], source: str) -> str | None:

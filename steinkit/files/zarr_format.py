@@ -1,6 +1,7 @@
 """Samples as Zarr, the folders that ArviZ writes InferenceData to (``idata.to_zarr``); read only, through xarray.
 
-What is read of a group is what is read of one in NetCDF: see `netcdf`.
+What is read of a group is what is read of one in NetCDF: see `netcdf`. Its variables come in the order of their names,
+since a folder keeps none.
 """
 
 from __future__ import annotations

@@ -9,12 +9,10 @@ their scores and then takes one measure of them; the memory is the peak beyond w
 from __future__ import annotations
 
 import argparse
-import multiprocessing
-import resource
 import time
-from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
+from costs import in_a_process_of_its_own, peak_megabytes
 
 import steinkit as sk
 
@@ -33,15 +31,10 @@ def cost(measure: str, n: int, dim: int) -> tuple[float, float, float]:
     draws = np.random.default_rng(0).standard_normal((n, dim))
     scores = -draws
     take(draws[:500], scores=scores[:500])
-    held = peak()
+    held = peak_megabytes()
     began, worked = time.perf_counter(), time.process_time()
     take(draws, scores=scores)
-    return time.perf_counter() - began, time.process_time() - worked, peak() - held
-
-
-def peak() -> float:
-    """Of resident memory, in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
+    return time.perf_counter() - began, time.process_time() - worked, peak_megabytes() - held
 
 
 def main() -> None:
@@ -50,8 +43,7 @@ def main() -> None:
     asked = options.parse_args()
     print(f"{'measure':8} {'draws':>8} {'dim':>4} {'seconds':>8} {'aim':>6} {'processor':>10} {'MB':>6} {'aim':>6}")
     for measure, n, dim, seconds, memory in QUICK if asked.quick else AIMS:
-        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as alone:
-            taken, worked, held = alone.submit(cost, measure, n, dim).result()
+        taken, worked, held = in_a_process_of_its_own(cost, measure, n, dim)
         aims = [f"{aim:g}" if aim else "" for aim in (seconds, memory)]
         print(f"{measure:8} {n:8d} {dim:4d} {taken:8.2f} {aims[0]:>6} {worked:10.2f} {held:6.0f} {aims[1]:>6}")
 

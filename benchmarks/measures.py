@@ -20,15 +20,12 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import multiprocessing
-import resource
-import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from statistics import median
 
 import numpy as np
+from costs import in_a_process_of_its_own, peak_megabytes
 from instances import normal
 
 import steinkit as sk
@@ -126,14 +123,13 @@ def memory(n: int, n_jobs: int) -> float:
     """Megabytes: peak of this process' resident memory once it has computed a discrepancy."""
     draws, target = normal(n, DIM)
     ours(draws, target.score(draws), n_jobs)()
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024.0 if sys.platform != "darwin" else 1024.0**2)
+    return peak_megabytes()
 
 
 def memory_table(sizes: list[int]) -> None:
     """Print our peak memory; first of all, as a new process inherits the peak of the one that starts it."""
     for n in sizes:
-        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
-            peak = process.submit(memory, n, 2).result()
+        peak = in_a_process_of_its_own(memory, n, 2)
         met = "met" if peak < TARGET_MEMORY else "MISSED"
         print(f"n = {n}, 2 threads: peak of resident memory {peak:.0f} MB (hoped: below {TARGET_MEMORY:.0f}), {met}")
 

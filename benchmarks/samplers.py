@@ -1,7 +1,7 @@
 """How fast the samplers run against a plain NumPy loop, and how many data their tests read against the papers' figures.
 
-The peers are one-chain loops as one writes them in a script, in this file: the same algorithm and likelihood, a
-fresh random minibatch at each look. Times are CPU times a step and chain, medians of runs in turn. Then the mixture of
+The peers are one-chain loops as one writes them in a script (`plain_loops`): the same algorithm and likelihood, a fresh
+random minibatch at each look. Times are CPU times a step and chain, medians of runs in turn. Then the mixture of
 Gaussians of Seita et al.: a million data, temperature 10^4, proposals of standard deviation .15; Langevin dynamics that
 only a test keeps right; and the correction distribution against that of its authors. Run it with
 
@@ -17,7 +17,6 @@ section 6.1: 3000 steps, m = 50 for Barker's test; equation 15 and table 1: the 
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,85 +24,25 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from costs import cpu_seconds
+from plain_loops import (
+    SCALE,
+    SGLD_BATCH,
+    SGLD_STEP,
+    START,
+    TEMPERATURE,
+    naive_austerity,
+    naive_barker,
+    naive_sgld,
+)
 from scipy.linalg import solve
-from scipy.special import expit, ndtr, stdtr
+from scipy.special import expit, ndtr
 from scipy.stats import kstest
 
-import steinkit as sk
 from steinkit import samplers
 from steinkit.targets import LassoRegression, LogisticRegression, MixturePosterior
 
-TEMPERATURE = 1e4
-SCALE = 0.15
-START = (0.0, 1.0)
 NODAL_SCALE = 0.1
-SGLD_STEP, SGLD_BATCH = 5e-3, 5
-
-
-def naive_barker(posterior: sk.Posterior, steps: int, batch: int, temperature: float) -> float:
-    """Barker's minibatch test in a loop; returns the mean batch."""
-    rng, (y,), size = np.random.default_rng(0), posterior.data, posterior.size
-    correction = samplers.correction_distribution(1.0)
-    theta, used = np.array(START), 0
-    for _ in range(steps):
-        proposal = theta + SCALE * rng.standard_normal(2)
-        prior = np.diff(posterior.log_prior(np.stack([theta, proposal])))[0]
-        n, total, squares = 0, 0.0, 0.0
-        while True:
-            x = y[rng.integers(size, size=batch)]
-            values = posterior.log_likelihood(proposal, x) - posterior.log_likelihood(theta, x)
-            n, total, squares = n + batch, total + values.sum(), squares + values @ values
-            variance = (size / temperature) ** 2 * (squares - total**2 / n) / (n - 1) / n
-            if variance < 1.0:
-                break
-        noise = np.sqrt(1.0 - variance) * rng.standard_normal() + correction.sample(rng.random(1))[0]
-        if size / temperature * total / n + prior + noise > 0.0:
-            theta = proposal
-        used += n
-    return used / steps
-
-
-def naive_austerity(
-    posterior: sk.Posterior, steps: int, batch: int, epsilon: float, temperature: float, start: Any, scale: float
-) -> float:
-    """The austerity test in a loop; returns the mean batch."""
-    rng, size = np.random.default_rng(0), posterior.size
-    theta, used = np.array(start, dtype=float), 0
-    for _ in range(steps):
-        proposal = theta + scale * rng.standard_normal(len(theta))
-        prior = np.diff(posterior.log_prior(np.stack([theta, proposal])))[0]
-        threshold = temperature / size * (np.log(rng.random()) - prior)
-        order = rng.permutation(size) if size < 1000 else None  # too slow for many data
-        n, total, squares = 0, 0.0, 0.0
-        while True:
-            index = rng.integers(size, size=batch) if order is None else order[n : n + batch]
-            x = tuple(array[index] for array in posterior.data)
-            values = posterior.log_likelihood(proposal, *x) - posterior.log_likelihood(theta, *x)
-            n, total, squares = n + len(values), total + values.sum(), squares + values @ values
-            gap, variance = total / n - threshold, (squares - total**2 / n) / (n - 1)
-            if n >= size:
-                break
-            error = np.sqrt(max(variance, 0.0) / n * (1.0 - (n - 1) / (size - 1)))
-            if error > 1e-9 and stdtr(n - 1, -abs(gap) / error) < epsilon:
-                break
-        if gap > 0.0:
-            theta = proposal
-        used += n
-    return used / steps
-
-
-def naive_sgld(posterior: sk.Posterior, steps: int) -> float:
-    """SGLD in a loop, a new order of the data each epoch; returns the batch."""
-    rng, (y,), size = np.random.default_rng(0), posterior.data, posterior.size
-    theta = np.zeros(2)
-    for t in range(steps):
-        at = t * SGLD_BATCH % size
-        if at == 0:
-            order = rng.permutation(size)
-        gradient = size / SGLD_BATCH * posterior.grad_log_likelihood(theta, y[order[at : at + SGLD_BATCH]])
-        gradient = gradient + posterior.grad_log_prior(theta[None])[0]
-        theta = theta + SGLD_STEP / 2.0 * gradient + np.sqrt(SGLD_STEP) * rng.standard_normal(2)
-    return SGLD_BATCH
 
 
 @dataclass(frozen=True)
@@ -170,9 +109,8 @@ def contests(size: int, steps: int) -> list[Contest]:
 
 
 def cpu_microseconds(run: Callable[[], Any], steps: int) -> tuple[float, Any]:
-    started = time.process_time()
-    result = run()
-    return 1e6 * (time.process_time() - started) / steps, result
+    seconds, result = cpu_seconds(run)
+    return 1e6 * seconds / steps, result
 
 
 def compare_throughput(size: int, steps: int, runs: int) -> None:

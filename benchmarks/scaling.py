@@ -11,15 +11,12 @@ series in n ends before the cell that is expected, from the last two, to take lo
 from __future__ import annotations
 
 import argparse
-import multiprocessing
-import resource
-import sys
 import time
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
+from costs import in_a_process_of_its_own, peak_megabytes
 from instances import normal, stein_program
 
 from steinkit.discrepancy.bracket import relative_width
@@ -70,22 +67,20 @@ def score(n: int, dim: int) -> Cell:
         " + ".join(dict.fromkeys(name for answer in answers for name in answer.engines)),
         max(answer.iterations for answer in answers),
         relative_width(sum(proof.lower for proof in proofs), sum(proof.upper for proof in proofs)),
-        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024.0 if sys.platform != "darwin" else 1024.0**2),
+        peak_megabytes(),
     )
 
 
 def series(dim: int, sizes: Sequence[int], seconds: float) -> list[Cell]:
     """Score growing samples until the next would take too long."""
     cells: list[Cell] = []
-    context = multiprocessing.get_context("spawn")
     for n in sizes:
         if len(cells) > 1:
             a, b = cells[-2:]
             slope = max(np.log(b.seconds / a.seconds) / np.log(b.n / a.n), 1.0)
             if b.seconds * (n / b.n) ** slope > seconds:
                 break
-        with ProcessPoolExecutor(1, mp_context=context) as process:
-            cells.append(process.submit(score, n, dim).result())
+        cells.append(in_a_process_of_its_own(score, n, dim))
         show(cells[-1])
     return cells
 

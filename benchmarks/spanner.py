@@ -12,14 +12,13 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
-import time
-from collections.abc import Callable
 from functools import partial
 from statistics import median
 from typing import Any
 
 import numba
 import numpy as np
+from costs import cpu_seconds
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
@@ -97,12 +96,6 @@ def dense_spanner(points: Floats, t: float = DILATION) -> NDArray[np.int64]:
         edges.append(pairs[rank][chosen])
         lower = upper
     return np.concatenate(edges).astype(np.int64)
-
-
-def cpu_seconds(run: Callable[[], Any]) -> tuple[float, Any]:
-    started = time.process_time()
-    result = run()
-    return time.process_time() - started, result
 
 
 def compare_times(sizes: tuple[int, ...], runs: int) -> float:

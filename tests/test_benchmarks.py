@@ -53,7 +53,9 @@ def ridge_correction():
     specification = importlib.util.spec_from_file_location("benchmark_samplers", BENCHMARKS / "samplers.py")
     module = importlib.util.module_from_spec(specification)
     sys.modules[specification.name] = module  # where its dataclasses look
-    specification.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(BENCHMARKS)  # for the modules that it shares with others
+        specification.loader.exec_module(module)
     yield module.ridge_correction
     del sys.modules[specification.name]
 

@@ -1,0 +1,84 @@
+"""What work costs, for the benchmarks: CPU time, also of runs in turn, and the memory of a process by itself."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from statistics import median
+from typing import Any, NamedTuple
+
+
+def cpu_seconds(run: Callable[[], Any]) -> tuple[float, Any]:
+    """CPU time of this process, all threads, that a call takes; and what it returns."""
+    started = time.process_time()
+    result = run()
+    return time.process_time() - started, result
+
+
+def in_turn(runs: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, list[float]]:
+    """CPU seconds of each of several calls, `repeats` times round: a slow moment of the machine strikes them all."""
+    found: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(repeats):
+        for name, run in runs.items():
+            found[name].append(cpu_seconds(run)[0])
+    return found
+
+
+def median_seconds(run: Callable[[], Any], enough: float = 0.5, most: int = 25) -> float:
+    """Median of the CPU times of a call, after a first that compiles; repeated until `enough` seconds are spent."""
+    run()
+    found: list[float] = []
+    while not found or (sum(found) < enough and len(found) < most):
+        found.append(cpu_seconds(run)[0])
+    return median(found)
+
+
+def peak_megabytes() -> float:
+    """Peak of this process' resident memory."""
+    return _megabytes(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+
+
+def in_a_process_of_its_own(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a function returns in a new process, whose memory peak is its own."""
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as alone:
+        return alone.submit(function, *arguments).result()
+
+
+class Process(NamedTuple):
+    """What a command cost, processes that it started included."""
+
+    cpu: float
+    wall: float
+    megabytes: float
+
+
+def cost_of_command(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Process:
+    """Run a command, its output thrown away.
+
+    Raises
+    ------
+    subprocess.CalledProcessError
+        If it fails; what it wrote to standard error is in the message.
+    """
+    started = time.perf_counter()
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env={**os.environ, **(environment or {})}
+    ) as process:
+        assert process.stderr is not None
+        said = process.stderr.read().decode(errors="replace")
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, [*command, said])
+    wall = time.perf_counter() - started
+    return Process(usage.ru_utime + usage.ru_stime, wall, _megabytes(usage.ru_maxrss))
+
+
+def _megabytes(resident: int) -> float:
+    return resident / (1024.0 if sys.platform != "darwin" else 1024.0**2)

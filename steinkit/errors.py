@@ -11,7 +11,8 @@ import math
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -211,6 +212,31 @@ def caution(said: Iterable[str]) -> None:
 def warn_user(said: str, category: type[SteinkitWarning] = SteinkitWarning) -> None:
     """A Python warning at the line of the user, whichever function of ours is at work."""
     warnings.warn(said, category, stacklevel=_levels_to_user())
+
+
+_listener: ContextVar[Callable[[str], None] | None] = ContextVar("listener", default=None)  # to forecasts
+
+
+def warn_of_forecast(said: str) -> None:
+    """Warn of work that is about to begin: a `ForecastWarning`, unless someone listens in its stead."""
+    listener = _listener.get()
+    if listener is None:
+        warn_user(said, ForecastWarning)
+    else:
+        listener(said)
+
+
+@contextmanager
+def listening_to_forecasts(listener: Callable[[str], None]) -> Iterator[None]:
+    """Give warnings of work that is about to begin to a function, unless an enclosing listener has them already."""
+    if _listener.get() is not None:
+        yield
+        return
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
 
 
 def leave_to_results() -> None:

@@ -10,6 +10,7 @@ import click
 
 from steinkit.cli.documents import as_json
 from steinkit.cli.outputs import on_terminal, say, say_aside, warn
+from steinkit.cli.shared_options import setting_option
 from steinkit.sweeps.backends import backend_names
 
 _NOTHING_SCORED = 4
@@ -36,7 +37,7 @@ CONFIG.toml:
     [run]
     seeds = 50                      # 0 to 49; or a list of seeds
     measures = ["graph", "ess"]
-    tolerance = 1e-2                # also: max_seconds, racing, label, units, stein_factors, dilation, engine, ...
+    tolerance = 1e-2                # also: max_seconds, max_memory, racing, label, units, dilation, engine, ...
 
 Every finished cell is kept in DIR at once. The same command on the same DIR goes on where a run broke off, and runs
 nothing twice, but for cells that failed, once more, and what was damaged meanwhile. Exit code 4 if no cell could be
@@ -70,6 +71,7 @@ scored.
     "unpickles what it is sent, so that it must be trusted.",
 )
 @click.option("--scheduler", metavar="ADDRESS", help="Address of the Dask scheduler or Ray cluster.")
+@setting_option("max_memory")
 @click.option("--racing", is_flag=True, help="Drop settings as soon as they certainly do not win, to save time.")
 @click.option("--json", "json_output", is_flag=True, help="Print JSON instead of words.")
 def sweep(
@@ -78,6 +80,7 @@ def sweep(
     jobs: int | None,
     backend: str,
     scheduler: str | None,
+    max_memory: float | None,
     racing: bool,
     json_output: bool,
 ) -> int:
@@ -86,7 +89,7 @@ def sweep(
     from steinkit.sweeps.run import run_plan
 
     with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no result
-        plan, asked_for_racing = read_configuration(config)
+        plan, asked_for_racing = read_configuration(config, max_memory)
         try:
             result = run_plan(
                 plan,

@@ -19,6 +19,7 @@ from steinkit.cli.shared_options import file_options, setting_option, target_opt
 from steinkit.measures.ksd import scaled_kernel
 from steinkit.measures.units import units_of_one
 from steinkit.printable import printable
+from steinkit.runtime.deadlines import time_limit
 
 _HELP = """Choose the draws of FILE ('-' for standard input) that together represent a target best. Several FILEs are
 chains of one sample.
@@ -51,6 +52,12 @@ draws allow; the shares of modes far apart it cannot see.
     help="How much location and spread of every coordinate count beside the kernel; 0 is the paper's algorithm.",
 )
 @click.option(
+    "--max-seconds",
+    type=float,
+    metavar="S",
+    help="Give up after this many seconds, reading and both discrepancies included; exit code 4.",
+)
+@click.option(
     "-o",
     "--output",
     required=True,
@@ -68,7 +75,10 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
     output, form = settings["output"], format_of(settings["output"], settings["output_format"], "--output-format")
     for file in files:
         require_sample_place(output, settings["json_output"], file)
-    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no draw
+    with (
+        contextlib.redirect_stdout(sys.stderr),  # what a user's own code prints is no draw
+        time_limit(settings["max_seconds"]),
+    ):
         named = NamedTarget(settings)
         sample = named.read(*files)
         target, doubts = named.of_sample(title_of(files), sample, needs_scores=True)

@@ -26,9 +26,9 @@ def as_bytes(given: float | str) -> float:
         number, unit = parts.groups() if parts else ("nan", "")
     try:
         found = float(number) * _UNITS[unit.lower()]
-    except (KeyError, ValueError):
+    except (KeyError, ValueError, TypeError):
         found = math.nan
-    if not found > 0.0:
+    if isinstance(given, bool) or not found > 0.0:
         raise UsageError(
             f"max_memory (--max-memory) must be a positive number of bytes, or words such as '2 GB'; received {given!r}"
         )

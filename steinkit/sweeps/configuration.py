@@ -25,15 +25,17 @@ from steinkit.sweeps.run import (
 )
 
 _TABLES = ("target", "target_options", "sampler", "grid", "run")
-_OWN_RUN_KEYS = ("seeds", "measures", "tolerance", "max_seconds", "racing", "label")
+_OWN_RUN_KEYS = ("seeds", "measures", "tolerance", "max_seconds", "max_memory", "racing", "label")
 
 
-def read_configuration(path: str | os.PathLike[str]) -> tuple[Plan, bool]:
+def read_configuration(path: str | os.PathLike[str], max_memory: float | None = None) -> tuple[Plan, bool]:
     """The plan that a TOML file describes, and whether it asks for racing.
 
     Parameters
     ----------
     path : path
+    max_memory : float, optional
+        Bytes, in place of those that the file names.
 
     Raises
     ------
@@ -48,7 +50,7 @@ def read_configuration(path: str | os.PathLike[str]) -> tuple[Plan, bool]:
     _require_kinds(found, file)
     run: dict[str, Any] = dict(found.get("run", {}))
     _require_known(run, (*_OWN_RUN_KEYS, *measure_setting_names()), f"[run] of {file}")
-    racing, label = run.pop("racing", False), run.pop("label", "")
+    racing, label, in_file = run.pop("racing", False), run.pop("label", ""), run.pop("max_memory", None)
     if not isinstance(racing, bool):
         raise UsageError(f"{file}: racing must be true or false; received {racing!r}")
     if "operator" in run:
@@ -64,7 +66,10 @@ def read_configuration(path: str | os.PathLike[str]) -> tuple[Plan, bool]:
         measures=run.pop("measures", None),
         target_options=found.get("target_options", {}),
         measure_settings=make_measure_settings(
-            run, run.pop("tolerance", DEFAULT_TOLERANCE), run.pop("max_seconds", None)
+            run,
+            run.pop("tolerance", DEFAULT_TOLERANCE),
+            run.pop("max_seconds", None),
+            in_file if max_memory is None else max_memory,
         ),
         label=label,
         folder=file.parent,

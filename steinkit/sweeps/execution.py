@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from steinkit.describe.settings import setting_key
+from steinkit.errors import ForecastWarning, listening_to_forecasts, warn_user
 from steinkit.runtime.progress import progress_bar
 from steinkit.sweeps.plan import Plan
 from steinkit.sweeps.records import Record
@@ -39,6 +40,7 @@ class Execution:
         self._before, self._used = set(store.records), set[str]()
         self._to_retry = {name for name, record in store.records.items() if _may_be_retried(record)}
         self._retried: list[Record] = []
+        self._forecast_told = False
 
     @property
     def reused(self) -> int:
@@ -73,7 +75,10 @@ class Execution:
         attempts = {
             cell: known[names[cell]]["attempts"] if names[cell] in known else 0 for cell in cells if cell not in there
         }
-        with progress_bar("sweep", len(cells), initial=len(there), unit=" cells", shown=self._progress) as bar:
+        with (
+            progress_bar("sweep", len(cells), initial=len(there), unit=" cells", shown=self._progress) as bar,
+            listening_to_forecasts(self._tell_forecast),  # of cells in this process, before they are solved
+        ):
             for record in self._computed(_Round(tolerance, attempts)):
                 if record["cell"] in self._to_retry:
                     self._to_retry.remove(record["cell"])
@@ -81,6 +86,12 @@ class Execution:
                 self._store.append(record)
                 bar.update()
         return {cell: known[name] for cell, name in names.items()}
+
+    def _tell_forecast(self, said: str) -> None:
+        """Warn of the first cell that may need too much memory; others are like it."""
+        if not self._forecast_told:
+            self._forecast_told = True
+            warn_user(f"a cell of the sweep: {said}", ForecastWarning)
 
     def _computed(self, wanted: _Round) -> Iterator[Record]:
         """Records of the cells as they are finished: chains of some settings first, then their scores."""
@@ -132,6 +143,8 @@ class Execution:
             if isinstance(answer, Lost):
                 yield answer.arguments[0], Scores([], _why(answer, "scored"), [], 0.0)
             else:
+                for said in answer[1].forecasts:
+                    self._tell_forecast(said)
                 yield answer
 
 

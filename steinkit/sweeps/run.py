@@ -23,6 +23,7 @@ from steinkit.arguments import checked
 from steinkit.errors import UsageError, cautious, did_you_mean
 from steinkit.measures import default_measure, find_measure
 from steinkit.measures.registry import all_options, require_taken
+from steinkit.runtime.memory import as_bytes
 from steinkit.sweeps.backends import open_workers
 from steinkit.sweeps.execution import Execution, other_records
 from steinkit.sweeps.identity import recordable, target_fingerprint
@@ -51,6 +52,7 @@ def sweep(
     target_options: Mapping[str, Any] | None = None,
     tolerance: float = DEFAULT_TOLERANCE,
     max_seconds: float | None = None,
+    max_memory: float | str | None = None,
     directory: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     backend: str = "loky",
@@ -89,6 +91,10 @@ def sweep(
     max_seconds : float, optional
         Time for a measure of one cell; a cell that has no bracket of 10 % by then fails. A worker process that does
         not answer soon after is ended, which clusters are not asked for; without `n_jobs` there is one process then.
+    max_memory : float or str, optional
+        Bytes, or words such as "2 GB", for the programs of one cell: a warning (`ForecastWarning`) tells of the first
+        that is expected to need more; all that the machine has, if not given. It comes before they are solved where
+        this process solves them, and from worker processes with the cell. It stops nothing, and no record holds it.
     directory : path, optional
         Folder in which every finished cell is kept at once, and from which a later run takes the cells that are
         there. Without one nothing is kept but the result.
@@ -153,7 +159,7 @@ def sweep(
         seeds=seeds,
         measures=measures,
         target_options=target_options or {},
-        measure_settings=make_measure_settings(measure_settings, tolerance, max_seconds),
+        measure_settings=make_measure_settings(measure_settings, tolerance, max_seconds, max_memory),
         label=label,
     )
     require_taken(measure_settings, plan.measures)
@@ -313,7 +319,7 @@ def start_dimension(options: Mapping[str, Any]) -> int:
 
 
 def measure_setting_names() -> tuple[str, ...]:
-    """Settings of the measures that a sweep takes beside tolerance and max_seconds."""
+    """Settings of the measures that a sweep takes beside tolerance, max_seconds and max_memory."""
     return tuple(
         sorted(
             name
@@ -323,13 +329,15 @@ def measure_setting_names() -> tuple[str, ...]:
     )
 
 
-def make_measure_settings(given: Mapping[str, Any], tolerance: float, max_seconds: float | None) -> dict[str, Any]:
+def make_measure_settings(
+    given: Mapping[str, Any], tolerance: float, max_seconds: float | None, max_memory: float | str | None = None
+) -> dict[str, Any]:
     """The measures' settings by their names.
 
     Raises
     ------
     UsageError
-        If one is unknown, or tolerance or max_seconds is out of range.
+        If one is unknown, or tolerance, max_seconds or max_memory is out of range.
     """
     known = measure_setting_names()
     for name in given:
@@ -341,12 +349,13 @@ def make_measure_settings(given: Mapping[str, Any], tolerance: float, max_second
     _require_range(tolerance, "tolerance", 1.0)
     if max_seconds is not None:
         _require_range(max_seconds, "max_seconds", math.inf)
+    most_memory = None if max_memory is None else as_bytes(max_memory)
     options = all_options()
     found = {
         name: options[name].checked(value if options[name].may_be_object else recordable(value, name))
         for name, value in given.items()
     }
-    return found | {"tolerance": float(tolerance), "max_seconds": max_seconds}
+    return found | {"tolerance": float(tolerance), "max_seconds": max_seconds, "max_memory": most_memory}
 
 
 def _require_range(value: Any, name: str, end: float) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import joblib
 from threadpoolctl import threadpool_limits
 
-from steinkit.errors import SteinkitError, SteinkitWarning
+from steinkit.errors import SteinkitError, leave_to_results, listening_to_forecasts
 from steinkit.measures import Measurement, take_measure
 from steinkit.measures.judging import Judging
 from steinkit.measures.registry import restored_settings
@@ -44,12 +44,16 @@ class Run:
 
 @dataclass(frozen=True)
 class Scores:
-    """What scoring a chain gave: the documents of the measures that could be taken, and what went wrong."""
+    """What scoring a chain gave: the documents of the measures that could be taken, and what went wrong.
+
+    `forecasts` warn of memory that may not suffice, where nobody in the same process listened to them.
+    """
 
     results: list[dict[str, Any]]
     reason: str | None
     warnings: list[str]
     seconds: float
+    forecasts: tuple[str, ...] = ()
 
 
 Cell = tuple[int, int]  # number of the setting, and seed
@@ -89,17 +93,17 @@ def run_chains_of_setting(
 def score_chain(target: Target, sample: Sample, measures: Sequence[str], settings: Mapping[str, Any]) -> Scores:
     """Take every measure of a sample; one that fails does not cost the others."""
     began = time.perf_counter()
-    results, reasons, notes = [], [], []
+    results, reasons, notes, forecasts = [], [], [], list[str]()
     for name in measures:
         try:
-            with _quiet():
+            with _quiet(), listening_to_forecasts(forecasts.append):
                 found = take_measure(name, sample, target, settings)
         except (Exception, SystemExit) as error:
             reasons.append(f"{name}: {_reason(error)}")
         else:
             results.append(found.document)
             notes += [f"{name}: {note}" for note in found.warnings]
-    return Scores(results, "; ".join(reasons) or None, notes, time.perf_counter() - began)
+    return Scores(results, "; ".join(reasons) or None, notes, time.perf_counter() - began, tuple(forecasts))
 
 
 def score_again(target: Target, sample: Sample, measure: str, record: Mapping[str, Any]) -> Measurement:
@@ -139,7 +143,7 @@ def _quiet() -> Iterator[None]:
         stack.enter_context(threadpool_limits(1))
         stack.enter_context(contextlib.redirect_stdout(sys.stderr))
         stack.enter_context(warnings.catch_warnings())
-        warnings.simplefilter("ignore", SteinkitWarning)
+        leave_to_results()
         yield
 
 

@@ -171,3 +171,24 @@ def test_mistakes_are_named(steinkit, write_toml, changed, new, code, said):
 def test_a_configuration_that_is_not_there(steinkit):
     found = steinkit("sweep", "none.toml", "-o", "out")
     assert (found.code, "none.toml does not exist" in found.err) == (3, True)
+
+
+@pytest.mark.parametrize("jobs", [(), ("--jobs", "1")])
+def test_too_little_memory_is_told_once_whoever_solves(steinkit, write_toml, jobs):
+    outcome = steinkit("sweep", write_toml(), "-o", "out", *jobs, "--max-memory", "10 kB")
+    assert outcome.code == 0
+    (line,) = (line for line in outcome.err.splitlines() if "memory" in line)
+    assert line.startswith(
+        "warning: a cell of the sweep: the programs of graph are expected to need more than the 10 kB of memory"
+    )
+
+
+def test_the_file_names_the_memory_and_the_option_goes_before_it(steinkit, write_toml, folder):
+    file = write_toml("seeds = 5", 'seeds = 5\nmax_memory = "10 kB"')
+    assert "more than the 10 kB" in steinkit("sweep", file, "-o", "out").err
+    assert "memory" not in steinkit("sweep", file, "-o", "wide", "--max-memory", "2 GB").err
+    assert steinkit("sweep", file, "-o", "out", "--max-memory", "2 GB", "--json").document["reused"] == 10
+    assert "max_memory" not in (folder / "out" / "sweep.json").read_text()
+    refused = steinkit("sweep", write_toml("seeds = 5", "max_memory = [2]"), "-o", "other")
+    assert refused.code == 2
+    assert "'2 GB'" in refused.err

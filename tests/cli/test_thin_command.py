@@ -93,3 +93,16 @@ def test_the_kernels_scale_is_in_the_units_of_the_draws(steinkit, folder, burnt_
     expected = sk.thin(draws, sk.targets.Normal(dim=2), m=10, kernel=sk.IMQ(scale=0.5))
     assert np.array_equal(sk.read_sample("thinned.csv").points, expected.points)
     assert outcome.document["ksd"]["kernel"] == "IMQ(scale=0.5, exponent=-0.5)"
+
+
+def test_time_runs_out_before_the_draws_are_chosen(steinkit, folder, burnt_in):
+    name, _ = burnt_in
+    asked = ("thin", name, "--target", "normal", "-o", "thinned.csv")
+    outcome = steinkit(*asked, "--draws", "10000000", "--max-seconds", "1")
+    assert outcome.code == 4
+    assert "time ran out while draws were chosen. Allow more time (max_seconds, --max-seconds)" in outcome.err
+    assert not (folder / "thinned.csv").exists()
+    assert steinkit(*asked, "--draws", "5", "--max-seconds", "600").code == 0
+    refused = steinkit(*asked, "--draws", "5", "--max-seconds", "-1")
+    assert refused.code == 2
+    assert "must be positive" in refused.err

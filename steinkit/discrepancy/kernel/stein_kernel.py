@@ -122,7 +122,13 @@ class SteinKernel:
         return np.asarray(sums.sum(axis=0))
 
 
-def run_pieces(steps: Callable[[int], Iterator[None]], pieces: int = 1, threads: int = 1) -> None:
+def run_pieces(
+    steps: Callable[[int], Iterator[None]],
+    pieces: int = 1,
+    threads: int = 1,
+    *,
+    doing: str = "pairs of draws were gone through",
+) -> None:
     """Do the steps of the pieces 0, 1, ... of compiled work, in threads; control-C ends it between two steps.
 
     Raises
@@ -146,7 +152,7 @@ def run_pieces(steps: Callable[[int], Iterator[None]], pieces: int = 1, threads:
 
     with announced_compilation(), stop_signal() as stop:
         if not interruptible(work, stop):
-            stop.require("pairs of draws were gone through")
+            stop.require(doing)
 
 
 def stein_kernel_for(base: BaseKernel, prepared: Prepared, operator: RiemannianLangevin | None = None) -> SteinKernel:

@@ -31,11 +31,13 @@ from steinkit.discrepancy.operators import RiemannianLangevin
 from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.units import UnitsLike
 from steinkit.errors import InputError, UsageError, caution
+from steinkit.runtime.deadlines import within_time
 from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Target
 
 
 @checked
+@within_time
 def thin(
     draws: DrawsLike,
     target: Target | None = None,
@@ -47,6 +49,7 @@ def thin(
     kernel: str | BaseKernel = "imq",
     moment_weight: float = 0.3,
     operator: RiemannianLangevin | None = None,
+    max_seconds: float | None = None,
 ) -> Sample:
     """Choose m draws that represent the target well, correcting bias and burn-in as far as the draws allow.
 
@@ -77,6 +80,8 @@ def thin(
         others 23 of 26, and 14 with 0.
     operator : RiemannianLangevin, optional
         Another Stein operator than Langevin's.
+    max_seconds : float, optional
+        Time, from the call on, after which thinning ends without an answer.
 
     Returns
     -------
@@ -92,6 +97,8 @@ def thin(
         If m is not a positive whole number, or another setting cannot be honoured.
     InputError
         If sample, scores and bounds do not fit together, or the numbers overflow.
+    TimeLimitError
+        If time runs out before the last draw is chosen.
 
     References
     ----------
@@ -155,7 +162,7 @@ def _greedy(stein: SteinKernel, moments: Floats, m: int) -> Integers:
                     np.add(gain, moments[:, chosen[place]] @ moments, out=gain)
             yield
 
-    run_pieces(choose)
+    run_pieces(choose, doing="draws were chosen")
     if not np.isfinite(gain).all():
         raise InputError("the Stein kernel overflows: draws or scores are too large; rescale them")
     return chosen

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from steinkit.discrepancy.graph.engines.case import Case
-from steinkit.errors import ForecastWarning, warn_user
+from steinkit.errors import warn_of_forecast
 from steinkit.runtime.memory import in_words
 
 if TYPE_CHECKING:
@@ -80,10 +80,9 @@ def announced(forecast: Forecast, most_memory: float, *, shown: bool) -> bool:
         Whether there was reason to warn.
     """
     if forecast.memory > most_memory:
-        warn_user(
+        warn_of_forecast(
             f"the programs of graph are expected to need more than the {in_words(most_memory)} of memory there are: "
-            f"{forecast}; thin the sample, choose another engine, or raise max_memory (--max-memory)",
-            ForecastWarning,
+            f"{forecast}; thin the sample, choose another engine, or raise max_memory (--max-memory)"
         )
     elif shown and forecast.seconds > _LONG:
         print(f"solving: {forecast}", file=sys.stderr, flush=True)

@@ -17,8 +17,6 @@ from contextvars import ContextVar
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-import numpy as np
-
 from steinkit.printable import printable
 
 
@@ -143,6 +141,8 @@ class CrossedBracketError(SteinkitError, RuntimeError):
         """Save the evidence and what else is known of the instance, if that was not done, in the temporary folder."""
         if self.instance is not None:
             return
+        import numpy as np  # here only: whoever merely lists the commands need not wait for it
+
         known = {name: value for name, value in {**arrays, **self.evidence}.items() if value is not None}
         try:
             with tempfile.NamedTemporaryFile(prefix="steinkit-defect-", suffix=".npz", delete=False) as file:

@@ -3,16 +3,20 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+import steinkit.cli
+from steinkit.cli import commands
 
 HEAVY = ["cvxpy", "matplotlib", "numba", "joblib", "networkx"]
 
 
-def heavy_modules_after(statements):
-    code = f"import json, sys; {statements}; print(json.dumps([m for m in {HEAVY} if m in sys.modules]))"
+def imported_after(statements, modules):
+    code = f"import json, sys\n{statements}\nprint(json.dumps([m for m in {modules} if m in sys.modules]))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 @pytest.mark.parametrize(
@@ -25,8 +29,20 @@ def heavy_modules_after(statements):
     ],
 )
 def test_nothing_heavy_is_imported(statements):
-    assert heavy_modules_after(statements) == []
+    assert imported_after(statements, HEAVY) == []
+
+
+def test_the_list_of_commands_needs_no_numbers():
+    listing = "from steinkit.cli import commands; commands.main(['--help'], standalone_mode=False)"
+    assert imported_after(listing, ["numpy", "scipy", "steinkit.cli.score_command"]) == []
+
+
+def test_every_command_is_listed_and_every_one_listed_is_there():
+    files = Path(steinkit.cli.__file__).parent.glob("*_command.py")
+    assert commands.list_commands(None) == sorted(file.stem.removesuffix("_command") for file in files)
+    for name in commands.list_commands(None):
+        assert commands.get_command(None, name).name == name
 
 
 def test_the_probe_sees_heavy_modules():
-    assert heavy_modules_after("import networkx") == ["networkx"]
+    assert imported_after("import networkx", HEAVY) == ["networkx"]

@@ -21,34 +21,38 @@ from typing import Any, NoReturn
 import click
 
 from steinkit import __version__
-from steinkit.cli.compare_command import compare
-from steinkit.cli.curve_command import curve
-from steinkit.cli.design_command import design
+from steinkit.cli.command_group import CommandGroup
 from steinkit.cli.outputs import say_aside, warn
-from steinkit.cli.report_command import report
-from steinkit.cli.sample_command import sample
-from steinkit.cli.samplers_command import samplers
-from steinkit.cli.score_command import score
-from steinkit.cli.sweep_command import sweep
-from steinkit.cli.targets_command import targets
-from steinkit.cli.thin_command import thin
 from steinkit.errors import AbandonedWork, SteinkitError, SteinkitWarning, leave_to_results
 
 _INTERRUPTED = 130
 _DEFECT = 70
 
+_COMMANDS = {
+    "score": "Score a sample: a verdict, and certified discrepancies.",
+    "compare": "Rank several samples of the same target.",
+    "curve": "How the score falls with the number of draws, and at what rate.",
+    "sweep": "Score a sampler's settings over many seeds, and choose.",
+    "report": "Write a page of HTML about results.",
+    "sample": "Draw from a target with a sampler.",
+    "thin": "Choose the draws that together represent a target best.",
+    "design": "Design the austerity test of approximate-mh.",
+    "samplers": "List the samplers, with the options that each takes.",
+    "targets": "List the built-in targets, with the options that -p sets.",
+}
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+
+@click.group(
+    cls=CommandGroup,
+    described=_COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, prog_name="steinkit")
 def commands() -> None:
     """Is this sample any good? Certified Stein discrepancies of a sample, bias included.
 
     Exit codes: 0 fine, 1 --fail-above exceeded, 2 wrong usage, 3 bad input, 4 no certified answer.
     """
-
-
-for command in (score, compare, curve, sweep, report, sample, thin, design, samplers, targets):
-    commands.add_command(command)
 
 
 def main() -> NoReturn:

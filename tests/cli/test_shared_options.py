@@ -17,7 +17,7 @@ _TAKERS = ("score", "compare", "curve")
 
 
 def _parameters(command):
-    return {parameter.name: parameter for parameter in commands.commands[command].params}
+    return {parameter.name: parameter for parameter in commands.get_command(None, command).params}
 
 
 @pytest.mark.parametrize("name", [name for name, option in all_options().items() if option.help])
@@ -37,7 +37,7 @@ def test_a_setting_is_an_option_of_every_command_that_measures(name):
 @pytest.mark.parametrize("command", _TAKERS)
 def test_what_is_not_given_is_what_the_measures_have_by_default(command, tmp_path):
     file = str(tmp_path / "draws.csv")
-    context = commands.commands[command].make_context(command, [file, "--target", "normal"])
+    context = commands.get_command(None, command).make_context(command, [file, "--target", "normal"])
     options = {name: value for name, value in context.params.items() if name not in ("file", "files")}
     sample = Sample(points=[[0.0], [1.0]])
     settings = Request.of((file,), options).task(file, sample).settings
@@ -48,7 +48,7 @@ def test_what_is_not_given_is_what_the_measures_have_by_default(command, tmp_pat
 def test_a_u_statistic_comes_squared(tmp_path):
     file = str(tmp_path / "draws.csv")
     arguments = [file, "--target", "normal", "--statistic", "u", "--p-value", "--seed", "7", "--measure", "ksd"]
-    options = commands.commands["score"].make_context("score", arguments).params
+    options = commands.get_command(None, "score").make_context("score", arguments).params
     options.pop("files")
     settings = Request.of((file,), options).task(file, Sample(points=[[0.0], [1.0]])).settings
     assert (settings["squared"], settings["bootstrap"], settings["seed"]) == (True, 1000, 7)

@@ -59,3 +59,27 @@ def test_sums_of_groups_keep_what_cancels(n):
         own = [term for term, g in zip(terms, np.tile(group, 3), strict=True) if g == k]
         assert abs(found[k] - sum(own)) <= sum(map(abs, own)) * Fraction(dd.ROUNDING)
     assert found[5] == 0
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("power", [-537, -538, -600, -1000, -1074])
+def test_products_that_underflow_are_within_their_error_and_no_zeros(power, sign):
+    a, b = np.array([1.75 * 2.0**power if power > -1022 else 2.0**power]), np.array([sign * 2.0 ** max(power, -1022)])
+    zero = np.zeros(1)
+    high, low = dd.times((a, zero), (b, zero))
+    truth = Fraction(float(a[0])) * Fraction(float(b[0]))
+    assert high[0] * sign > 0.0
+    assert abs(exactly((high, low))[0] - truth) < Fraction(dd.UNDERFLOW)
+    error = dd.error_of_high((high, low))
+    assert abs(Fraction(float(high[0])) - truth) <= Fraction(float(error[0]))
+    assert dd.error_of_high(dd.times((a, zero), (zero, zero))) == 0.0
+
+
+@pytest.mark.parametrize("power", [-470, -480, -486, -500, -530])  # rounding errors around the smallest number
+def test_what_is_lost_of_small_products_is_covered(power):
+    rng = np.random.default_rng(-power)
+    a, b = (rng.uniform(1.0, 2.0, 200) * 2.0**power for _ in range(2))
+    high, low = dd.two_product(a, b)
+    error = dd.error_of_high((high, low))
+    for x, y, value, most in zip(a, b, high, error, strict=True):
+        assert abs(Fraction(float(value)) - Fraction(float(x)) * Fraction(float(y))) <= Fraction(float(most))

@@ -214,7 +214,8 @@ class ChainProgram:
         chain = self.chain
         excess = self._far_excess(found)
         edges = chain.kind >= EDGE
-        gains = 0.5 * chain.c3 * np.cumsum(np.where(edges, chain.step, 0.0) ** 2)  # of each gamma, by a shift of one
+        radii = np.where(edges, chain.c3 * (0.5 * chain.step) * chain.step, 0.0)  # the square alone may be no double
+        gains = np.cumsum(radii)  # of each gamma, by a shift of one
         gain = float(gains[-1])
         if not excess > _NEGLIGIBLE or not gain > _SMALLEST_SQUARE:
             return y, found, excess, 0.0

@@ -282,8 +282,7 @@ def times_distance(factor: float, distance: Floats) -> Floats:
 
 def _shares(weights: Pair, factors: Floats) -> Pair:
     """Products of weights and other numbers; zero only where these are."""
-    high, low = double_double.times(weights, (factors, np.zeros_like(factors)))
-    return np.where((high == 0.0) & (factors != 0.0), np.copysign(SMALLEST, factors), high), low
+    return double_double.times(weights, (factors, np.zeros_like(factors)))
 
 
 class Rows:

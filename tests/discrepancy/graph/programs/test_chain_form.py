@@ -276,6 +276,21 @@ def test_beside_a_far_bound_an_exact_shift_makes_the_point_feasible():
     assert Fraction(value) <= exact_objective(program, gamma, slope) * (1 + Fraction(1, 10**14))
 
 
+def test_a_shift_mends_the_far_bound_in_any_unit():
+    """Squares of lengths of 2^560 are no doubles, but c3 times them are: variables and bounds are those of unit one."""
+
+    def in_unit(unit):
+        points = np.array([0.25, 1.0, 2.0, 3.0, 3.9375])
+        return line(points * unit, np.cos(points) / unit, (0.0, 4.0 * unit), (unit, 1.0, 1.0 / unit))
+
+    y = solved(in_unit(1.0), 1e-6).y.copy()
+    y[-2] += 1e-3
+    form, large = ChainProgram(in_unit(1.0)), ChainProgram(in_unit(2.0**560))
+    assert form.chain.far > 0.0
+    assert form.lower_bound(y)[0] > 0.55
+    assert large.lower_bound(y)[0] == pytest.approx(form.lower_bound(y)[0], rel=1e-12)
+
+
 def test_reflection_only_turns_the_sign_of_g():
     points = np.random.default_rng(3).gamma(2.0, size=60)
     there = solved(line(points, 1.0 / points - 1.0, (0.0, np.inf)))

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -40,8 +41,14 @@ def median_seconds(run: Callable[[], Any], enough: float = 0.5, most: int = 25) 
 
 
 def peak_megabytes() -> float:
-    """Peak of this process' resident memory."""
-    return _megabytes(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    """Peak of this process' resident memory.
+
+    From Linux's own record where there is one: what `getrusage` tells a process may be the peak of its parent.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        return next(float(line.split()[1]) / 1024.0 for line in status.open() if line.startswith("VmHWM"))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024.0 if sys.platform != "darwin" else 1024.0**2)
 
 
 def in_a_process_of_its_own(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -55,7 +62,6 @@ class Process(NamedTuple):
 
     cpu: float
     wall: float
-    megabytes: float
 
 
 def cost_of_command(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Process:
@@ -77,8 +83,4 @@ def cost_of_command(command: Sequence[str], environment: Mapping[str, str] | Non
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, [*command, said])
     wall = time.perf_counter() - started
-    return Process(usage.ru_utime + usage.ru_stime, wall, _megabytes(usage.ru_maxrss))
-
-
-def _megabytes(resident: int) -> float:
-    return resident / (1024.0 if sys.platform != "darwin" else 1024.0**2)
+    return Process(usage.ru_utime + usage.ru_stime, wall)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.optimize import minimize
 
 import steinkit as sk
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
@@ -64,3 +65,43 @@ def stein_program(draws: np.ndarray, target: sk.Target) -> SteinProgram:
     points, copies = np.unique(draws, axis=0, return_counts=True)
     graph = sorted_graph(points) if points.shape[1] == 1 else sk.greedy_spanner(points, 2.0)
     return SteinProgram(points, target.score(points), copies / copies.sum(), graph, bounds=target.bounds)
+
+
+def digits_regression(path: str | None, size: int) -> tuple[sk.Posterior, np.ndarray, str]:
+    """A logistic regression as MNIST's 7 against 9 on 50 principal components and an intercept, and its mode.
+
+    Parameters
+    ----------
+    path : str, optional
+        A CSV file of the data, responses in a column `response`. Without it they are made: `size` rows whose components
+        have variances that fall as 1/k, and a response that agrees with a linear function's sign in some 96 %.
+    size : int
+
+    Returns
+    -------
+    posterior, mode, words that say which data these are
+    """
+    if path is not None:
+        posterior = sk.targets.LogisticRegression.from_csv(path, "response")
+        what = f"{posterior.size} x {posterior.dim} of {path}"
+    else:
+        rng = np.random.default_rng(7)
+        components = rng.standard_normal((size, 50)) / np.sqrt(np.arange(1, 51))
+        direction = rng.standard_normal(50)
+        logits = 10.0 * components @ direction / np.linalg.norm(direction / np.sqrt(np.arange(1, 51)))
+        responses = rng.random(size) < 1.0 / (1.0 + np.exp(-logits))
+        features = np.column_stack([np.ones(size), components])
+        posterior = sk.targets.LogisticRegression(features, responses.astype(float))
+        what = f"Gaussian design {size} x {posterior.dim}"
+    return posterior, _mode(posterior), what
+
+
+def _mode(posterior: sk.Target) -> np.ndarray:
+    """Where the log density is largest."""
+    found = minimize(
+        lambda theta: -float(posterior.log_density(theta[None])[0]),
+        np.zeros(posterior.dim),
+        jac=lambda theta: -posterior.score(theta[None])[0],
+        method="L-BFGS-B",
+    )
+    return np.asarray(found.x)

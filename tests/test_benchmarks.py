@@ -14,7 +14,7 @@ from support.scripts import output_of
 from steinkit.samplers import correction_distribution
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-STARTERS = ("measures.py", "scaling.py", "large_samples.py", "predictions.py")
+STARTERS = ("measures.py", "scaling.py", "large_samples.py", "predictions.py", "waits.py")
 
 
 @pytest.mark.slow
@@ -33,6 +33,7 @@ STARTERS = ("measures.py", "scaling.py", "large_samples.py", "predictions.py")
         ("large_samples.py", "processor"),
         ("verdict.py", "share rejected"),
         ("predictions.py", "predicted, of measured"),
+        ("waits.py", "| 100 chains: SGLD, batch 5 | times faster |"),
     ],
 )
 def test_runs_and_prints_a_table(name, columns, tmp_path):

@@ -1,0 +1,225 @@
+"""What users wait for, beside what it should come to: one table, a row for each piece of work.
+
+Chains are compared with a plain NumPy loop of one chain (`plain_loops`), runs in turn, by CPU time a step and chain: a
+ratio is how many times faster we are. On a logistic regression as large as MNIST's 7 against 9 (12,214 rows, d = 51
+with the intercept) the tests' CPU time a datum read is held against the exact likelihood's. All else is CPU seconds,
+medians of a few runs where a run is short; the sweep's are wall seconds, of two jobs. What is large runs in a process
+of its own, with the peak of its resident memory, as do commands. Kernels are loaded before the clock runs, but for a
+command's, which counts their loading, and in the first score ever their compilation. Absolute figures hold for one kind
+of machine only. Run it with
+
+    python benchmarks/waits.py [--quick] [--only NAME] [--mnist FILE] [--json]
+
+FILE is a CSV file of the regression with a column `response`, its digits 0 and 1 or -1 and 1, and an intercept among
+the other columns; without it the design is Gaussian, with the spectrum and the separation of such data.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+from costs import (
+    cost_of_command,
+    cpu_seconds,
+    in_a_process_of_its_own,
+    in_turn,
+    median_seconds,
+    peak_megabytes,
+)
+from engines import measure, ours
+from instances import normal, stein_program
+from waits_of_chains import chains, data
+from waits_table import Row, Scope, table
+
+import steinkit as sk
+
+SAMPLE = Path(__file__).parents[1] / "examples" / "data" / "sgld_5e-3.csv"
+
+
+def spanner(scope: Scope) -> Iterator[Row]:
+    """The greedy spanner of N(0, I) in the plane."""
+    for n, start, wanted in ((1000, ".057", 0.02), (10_000, "4.0", 0.8)):
+        points = normal(scope.of(n), 2)[0]
+        enough = 0.1 * scope.repeats if n == 1000 else 0.0
+        now = median_seconds(partial(sk.greedy_spanner, points), enough)
+        yield Row(f"spanner {len(points)}x2", "CPU s", start, scope.wanted(wanted), now)
+    for n, start, wanted in ((30_000, "40", 3.0), (100_000, "-", 15.0))[: scope.large]:
+        size = scope.of(n)
+        yield _large(f"spanner {size}x2", start, scope.wanted(wanted), "spanner", size, 60.0)
+
+
+def large_scores(scope: Scope) -> Iterator[Row]:
+    """Whole discrepancies of many draws, graph and proof included."""
+    for n, start, wanted, most in ((30_000, "52", 15.0, 90.0), (100_000, "fails", 90.0, 200.0))[: scope.large]:
+        size = scope.of(n)
+        yield _large(f"score {size}x2 to 1e-3, whole", start, scope.wanted(wanted), "score", size, most)
+
+
+def _large(work: str, start: str, wanted: float | None, what: str, n: int, most: float) -> Row:
+    now, peak, remark = in_a_process_of_its_own(_alone, what, n, most)
+    return Row(work, "CPU s", start, wanted, now, f"peak {peak:.0f} MB" + (f"; {remark}" if remark else ""))
+
+
+def _alone(what: str, n: int, most: float) -> tuple[float | None, float, str]:
+    """CPU seconds of a spanner or a score, None if there was none in the time; peak of memory; a remark."""
+
+    def take(n: int, seconds: float | None) -> str:
+        draws, target = normal(n, 2)
+        if what == "spanner":
+            return f"{len(sk.greedy_spanner(draws, max_seconds=seconds))} edges"
+        found = sk.graph_stein_discrepancy(draws, target, tolerance=1e-3, max_seconds=seconds)
+        width = (found.upper - found.lower) / found.upper
+        return f"bracket {width:.0e}, dilation {found.dilation:g}, {len(found.graph)} edges"
+
+    take(100, None)
+    try:
+        seconds, remark = cpu_seconds(partial(take, n, most))
+    except sk.SolverError:  # time limits are among them
+        return None, peak_megabytes(), f"no answer within {most:g} s"
+    return seconds, peak_megabytes(), remark
+
+
+def small_scores(scope: Scope) -> Iterator[Row]:
+    """Whole discrepancies of a thousand draws."""
+    draws, target = normal(scope.of(1000), 2)
+    runs = {
+        tolerance: partial(sk.graph_stein_discrepancy, draws, target, tolerance=tolerance) for tolerance in (1e-6, 1e-2)
+    }
+    for run in runs.values():
+        run()
+    found = in_turn(runs, 5 * scope.repeats)
+    for tolerance, start, wanted in ((1e-6, ".155", 0.08), (1e-2, ".123", 0.045)):
+        yield Row(
+            f"score {len(draws)}x2, whole, to {tolerance:.0e}",
+            "CPU s",
+            start,
+            scope.wanted(wanted),
+            median(found[tolerance]),
+        )
+
+
+def programs(scope: Scope) -> Iterator[Row]:
+    """A coordinate's program, on a graph that is known."""
+    for n, dim, engine, tolerance, start, wanted in (
+        (3000, 3, "block", 1e-6, "2.5", 1.5), (1000, 5, "first_order", 1e-3, ".03-.06", 0.03),
+    ):  # fmt: skip
+        ours(engine, stein_program(*normal(20, dim)), 1e-2)
+        size = scope.of(n)
+        program = stein_program(*normal(size, dim))
+        found = measure(partial(ours, engine, program, tolerance), scope.repeats)
+        yield Row(
+            f"program {size}x{dim} to {tolerance:.0e}, a coordinate",
+            "CPU s",
+            start,
+            scope.wanted(wanted),
+            found.seconds,
+            f"engine {engine}, bracket {found.gap:.0e}, {found.iterations} iterations",
+        )
+
+
+def line(scope: Scope) -> Iterator[Row]:
+    """A million draws in one dimension."""
+    size = scope.of(1_000_000)
+    seconds, gap, peak = in_a_process_of_its_own(_on_a_line, size)
+    remark = f"bracket {gap:.0e}, peak {peak:.0f} MB"
+    yield Row(f"program {size}x1 to 1e-06", "CPU s", "12.7", scope.wanted(5.0), seconds, remark)
+
+
+def _on_a_line(n: int) -> tuple[float, float, float]:
+    ours("chain", stein_program(*normal(20, 1)), 1e-2)
+    found = measure(partial(ours, "chain", stein_program(*normal(n, 1)), 1e-6), 1)
+    return found.seconds, found.gap, peak_megabytes()
+
+
+def sweep(scope: Scope) -> Iterator[Row]:
+    """Gorham and Mackey, section 5.3: eight step sizes, 50 seeds, 1000 draws."""
+    from sweeps import FINAL, STEP_SIZES, run
+
+    full = scope.factor == 1
+    seeds, draws, jobs = (50, 1000, 2) if full else (1, 40, 1)
+    run(jobs, min(draws, 50), n_jobs=jobs)  # imports and compilation
+    started = time.perf_counter()
+    run(seeds, draws, n_jobs=jobs, tolerance=FINAL)
+    wall = time.perf_counter() - started
+    work = f"sweep {len(STEP_SIZES)} x {seeds} x {draws}, --jobs {jobs}"
+    yield Row(
+        work,
+        "wall s",
+        "32",
+        scope.wanted(12.0),
+        wall,
+        f"{1e3 * wall * jobs / len(STEP_SIZES) / seeds:.0f} ms a cell and job",
+    )
+
+
+def start_up(scope: Scope) -> Iterator[Row]:
+    """Commands, each in a process of its own."""
+    command = [sys.executable, "-m", "steinkit"]
+    full = scope.factor == 1
+    score = [*command, "score", str(SAMPLE), "--target", "mixture-posterior", "--reference", "0"]
+    for work, words, start, wanted in (
+        ("steinkit --help", [*command, "--help"], ".5", 0.2),
+        ("a warm score of 1000x2, no verdict", [*score, "--no-verdict"], "1.3", 0.8),
+        ("a warm score with its verdict", score, "", None),
+    )[: 3 if full else 1]:
+        cost_of_command(words)
+        found = [cost_of_command(words) for _ in range(scope.repeats)]
+        remark = f"wall {median(each.wall for each in found):.2g} s"
+        yield Row(work, "CPU s", start, wanted and scope.wanted(wanted), median(each.cpu for each in found), remark)
+    if full:
+        for work, words, start, wanted in (
+            ("the first score ever, no verdict", [*score, "--no-verdict"], "15-21", 8.0),
+            ("the first score ever, with its verdict", score, "", None),
+        ):
+            with tempfile.TemporaryDirectory() as empty:
+                once = cost_of_command(words, {"NUMBA_CACHE_DIR": empty})
+            yield Row(work, "CPU s", start, wanted, once.cpu, f"wall {once.wall:.2g} s")
+
+
+PARTS: dict[str, Callable[[Scope], Iterator[Row]]] = {
+    "chains": chains,
+    "data": data,
+    "spanner": spanner,
+    "small scores": small_scores,
+    "programs": programs,
+    "line": line,
+    "start-up": start_up,
+    "sweep": sweep,
+    "large scores": large_scores,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="small sizes, which show that it runs")
+    parser.add_argument("--only", default="", metavar="NAME", help=f"parts whose name contains it: {', '.join(PARTS)}")
+    parser.add_argument("--mnist", metavar="FILE", help="a regression on MNIST's 7 and 9, see above")
+    parser.add_argument("--json", action="store_true", help="print a JSON document instead of the table")
+    settings = parser.parse_args()
+    chosen = {name: part for name, part in PARTS.items() if settings.only in name}
+    if not chosen:
+        parser.error(f"--only must be in the name of a part, one of {', '.join(PARTS)}; received {settings.only!r}")
+    scope = Scope(100, 1, 1, settings.mnist) if settings.quick else Scope(1, 3, 2, settings.mnist)
+    rows: list[Row] = []
+    for name, part in chosen.items():
+        began = time.perf_counter()
+        for row in part(scope):
+            rows.append(row)
+            print(f"{time.perf_counter() - began:7.1f} s  {name}: {row.work}", file=sys.stderr, flush=True)
+    if settings.json:
+        print(json.dumps([asdict(row) | {"reached": row.reached} for row in rows], indent=1))
+    else:
+        print(table(rows))
+
+
+if __name__ == "__main__":
+    main()

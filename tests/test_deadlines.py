@@ -129,7 +129,7 @@ def test_a_stopped_factorisation_does_nothing_and_its_engine_keeps_what_it_has()
     plan = newton_system.prepare(program)
     factor = cholesky.Factorisation(plan.patterns[0].symbolic)
     factor.panels[:] = 1.0
-    kernels.factorise(plan.patterns[0].symbolic.fronts, factor.panels, *factor.work[:3], STOPPED)
+    kernels.factorise(plan.patterns[0].symbolic.fronts, factor.panels, factor.stack, STOPPED)
     assert (factor.panels == 1.0).all()
     stop = StopSignal()
     settings = Settings(1e-6, interrupted=stop)

@@ -25,7 +25,6 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import spilu
 
-from steinkit.discrepancy.graph.engines.block import cholesky_kernels as kernels
 from steinkit.discrepancy.graph.engines.block import elimination_kernels
 from steinkit.discrepancy.graph.engines.block.cholesky_kernels import Fronts
 from steinkit.discrepancy.graph.engines.block.dissection import nested_dissection
@@ -138,22 +137,18 @@ class Factorisation:
     ----------
     panels : ndarray, shape (entries,)
         The matrix, to be filled in, then its factor; where each entry belongs, `Fronts` says.
-    work : tuple of ndarray
-        Stack of Schur complements; a front's columns, transposed for BLAS; a part of a product; a front's share of x.
+    stack : ndarray
+        Schur complements that wait for their parents.
+    local : ndarray
+        A front's share of x.
     """
 
     def __init__(self, symbolic: Symbolic) -> None:
         fronts = symbolic.fronts
-        width, below = fronts.block * np.diff(fronts.first), fronts.block * np.diff(fronts.rows_start)
-        largest = int((width + below).max(initial=0))
-        to_copy = np.maximum(below * width, (width + below) * np.minimum(width, kernels.PANEL))
+        size = fronts.block * (np.diff(fronts.first) + np.diff(fronts.rows_start))
         self.panels: Floats = np.zeros(symbolic.entries)
-        self.work: tuple[Floats, Floats, Floats, Floats] = (
-            np.empty(symbolic.stack),
-            np.empty(int(to_copy.max(initial=0))),
-            np.empty(kernels.CHUNK * largest),
-            np.empty(largest),
-        )
+        self.stack: Floats = np.empty(symbolic.stack)
+        self.local: Floats = np.empty(int(size.max(initial=0)))
 
 
 def _squares(n: Floats) -> Floats:

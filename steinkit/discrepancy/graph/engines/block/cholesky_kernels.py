@@ -3,8 +3,8 @@
 Nodes are numbered by their place in the elimination order. A front is a group of consecutive nodes, its columns, and
 below them the nodes that their elimination touches, its rows. A panel holds the columns of L that belong to a front,
 one after another: `panel[q, i]` is entry i of column q, so that loops over i run through consecutive numbers and the
-compiler turns them into vector instructions. The same holds for the fronts' Schur complements, `update[b, a]`, a >= b.
-Small products are written out; large ones go to BLAS through `np.dot`.
+compiler turns them into vector instructions. The same holds for the fronts' Schur complements, `update[b, a]`, a >= b;
+what lies before the diagonal, a < b, holds nothing. Small products are written out; large ones go to BLAS.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from steinkit.discrepancy.graph.engines.block.product_kernels import subtract_product
 from steinkit.runtime.compilation import array_kernel
 from steinkit.sample import Integers
 
 _SMALLEST_PIVOT = 1e-30  # relative to the diagonal entry before the columns of its front are eliminated
 _PARKED_PIVOT = 1e128  # takes the place of a pivot lost to rounding: the variable stands still
-PANEL = 32  # columns factorised at a time where products go to BLAS
-CHUNK = 64  # rows of a symmetric product computed at a time; what lies above the diagonal is wasted
+_COLUMNS, _FEW_COLUMNS = 96, 16  # factorised at a time, and of those at a time, where products go to BLAS
+_ROWS = 128  # of a symmetric product computed at a time; what lies before the diagonal is wasted
 _BLAS_FLOPS = 60_000  # a product as large is worth a call of BLAS
+_KEPT, _FORGOTTEN = np.ones(1), np.zeros(1)
 
 
 class Fronts(NamedTuple):
@@ -41,7 +43,7 @@ class Fronts(NamedTuple):
 
 
 @array_kernel
-def factorise(fronts, panels, stack, factor, product, stop):  # type: ignore[no-untyped-def]
+def factorise(fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
     """Turn the matrix in the panels into its Cholesky factor.
 
     Each front gathers what its children pass on (their Schur complements), eliminates its columns, and passes the
@@ -52,7 +54,7 @@ def factorise(fronts, panels, stack, factor, product, stop):  # type: ignore[no-
     fronts : Fronts
     panels : ndarray
         Lower triangle of the matrix on entry, L on return.
-    stack, factor, product : ndarray
+    stack : ndarray
         Work space, see `cholesky.Factorisation`.
     stop : ndarray of bool, shape (1,)
         Once it is true the factorisation is left unfinished.
@@ -74,22 +76,17 @@ def factorise(fronts, panels, stack, factor, product, stop):  # type: ignore[no-
         start = fronts.panel_start[s]
         panel = panels[start : start + width * size].reshape(width, size)
         update = stack[top : top + below * below].reshape(below, below)
-        for i in range(below * below):
-            stack[top + i] = 0.0
-        bottom = top
-        for _ in range(fronts.children[s]):
-            n_held -= 1
-            c = held[n_held]
-            height = fronts.rows_start[c + 1] - fronts.rows_start[c]
-            bottom -= height * height * p * p
-            passed = stack[bottom : bottom + height * height * p * p].reshape(height * p, height * p)
-            _extend_add(passed, fronts.place[fronts.rows_start[c] : fronts.rows_start[c + 1]], p, panel, update)
-        lost += _eliminate(panel, factor, product, stop)
+        n_held -= fronts.children[s]
+        children = held[n_held : n_held + fronts.children[s]]
+        bottom = _gather_children(fronts, children, stack, top, 0, width, panel)
+        lost += _eliminate(panel, stop)
         if below:
-            _subtract_gram(panel, width, below, update, factor, product, stop)
+            _subtract_gram(panel, update, stop)
+            _gather_children(fronts, children, stack, top, width, size, update)
             if bottom < top:
-                for i in range(below * below):
-                    stack[bottom + i] = stack[top + i]
+                for b in range(below):
+                    for i in range(b * below + b, (b + 1) * below):
+                        stack[bottom + i] = stack[top + i]
             held[n_held] = s
             n_held += 1
         top = bottom + below * below
@@ -97,80 +94,94 @@ def factorise(fronts, panels, stack, factor, product, stop):  # type: ignore[no-
 
 
 @array_kernel
-def _extend_add(passed, place, p, panel, update):  # type: ignore[no-untyped-def]
-    """Add a child's Schur complement to its parent's panel and Schur complement."""
-    width = panel.shape[0]
-    for column in range(place.size):
-        for b in range(p):
-            source = passed[column * p + b]
-            target_column = place[column] * p + b
-            if target_column < width:
-                target, shift = panel[target_column], 0
-            else:
-                target, shift = update[target_column - width], width
-            for k in range(b, p):
-                target[place[column] * p + k - shift] += source[column * p + k]
-            for row in range(column + 1, place.size):
-                to, off = place[row] * p - shift, row * p
-                for k in range(p):
-                    target[to + k] += source[off + k]
+def _gather_children(fronts, children, stack, top, low, high, target):  # type: ignore[no-untyped-def]
+    """Add to entries low to high of a front, the target's rows, what children pass on; returns where that begins."""
+    p = fronts.block
+    bottom = top
+    for k in range(children.size - 1, -1, -1):
+        c = children[k]
+        place = fronts.place[fronts.rows_start[c] : fronts.rows_start[c + 1]]
+        height = p * place.size
+        bottom -= height * height
+        _extend_add(stack[bottom : bottom + height * height].reshape(height, height), place, p, low, high, target)
+    return bottom
 
 
 @array_kernel
-def _eliminate(panel, factor, product, stop):  # type: ignore[no-untyped-def]
+def _extend_add(passed, place, p, low, high, target):  # type: ignore[no-untyped-def]
+    """Add the columns of a child's Schur complement that belong to entries low to high of its parent."""
+    shift = high - target.shape[0] if low else 0  # entry of the front that the target's rows begin with
+    for column in range(place.size):
+        if not low <= p * place[column] < high:
+            continue
+        row = column
+        while row < place.size:  # rows that follow one another in the parent, too, are added at once
+            first = row
+            row += 1
+            while row < place.size and place[row] == place[first] + row - first:
+                row += 1
+            for b in range(p):
+                source, to = passed[p * column + b], target[p * place[column] + b - shift]
+                away = p * (place[first] - first) - shift
+                for i in range(max(p * first, p * column + b), p * row):
+                    to[away + i] += source[i]
+
+
+@array_kernel
+def _eliminate(panel, stop):  # type: ignore[no-untyped-def]
     """Cholesky factorisation of a panel's columns; returns how many pivots were lost to rounding."""
     width, size = panel.shape
-    step = PANEL if width * width * size > 4 * _BLAS_FLOPS else width
+    is_large = width * width * size > 4 * _BLAS_FLOPS
+    many, few = (_COLUMNS, _FEW_COLUMNS) if is_large else (width, width)
     lost = 0
-    for low in range(0, width, step):
-        if stop[0]:
-            break
-        high = min(low + step, width)
-        for j in range(low, high):
-            before = panel[j, j]
-            _subtract_products(panel[j, j:], panel[low:j], j)
-            pivot = panel[j, j]
-            if not pivot > _SMALLEST_PIVOT * abs(before):
-                pivot = _PARKED_PIVOT
-                lost += 1
-            root = np.sqrt(pivot)
-            panel[j, j] = root
-            inverse = 1.0 / root
-            rest = panel[j, j + 1 :]
-            for i in range(rest.size):
-                rest[i] *= inverse
-        if high < width:
-            _subtract_gram(panel[low:high], high, width - high, panel, factor, product, stop)
+    for first in range(0, width, many):
+        last = min(first + many, width)
+        if first:
+            subtract_product(panel[first:last, first:], panel[:first, first:last], panel[:first, first:], _KEPT)
+        for low in range(first, last, few):
+            if stop[0]:
+                return lost
+            high = min(low + few, last)
+            if low > first:
+                before = panel[first:low]
+                subtract_product(panel[low:high, low:], before[:, low:high], before[:, low:], _KEPT)
+            for j in range(low, high):
+                lost += _eliminate_column(panel, low, j)
     return lost
 
 
 @array_kernel
-def _subtract_gram(columns, first, count, target, factor, product, stop):  # type: ignore[no-untyped-def]
-    """Subtract from a symmetric target what columns of L contribute: the products of their entries.
+def _eliminate_column(panel, low, j):  # type: ignore[no-untyped-def]
+    """Subtract from a panel's column j what columns low to j - 1 contribute, and scale it; 1 if the pivot was lost."""
+    before = panel[j, j]
+    _subtract_products(panel[j, j:], panel[low:j], j)
+    pivot = panel[j, j]
+    is_lost = not pivot > _SMALLEST_PIVOT * abs(before)
+    root = np.sqrt(_PARKED_PIVOT if is_lost else pivot)
+    panel[j, j] = root
+    inverse = 1.0 / root
+    rest = panel[j, j + 1 :]
+    for i in range(rest.size):
+        rest[i] *= inverse
+    return int(is_lost)
 
-    The last entries of the target's rows belong to the last of the columns' entries. `count` of its rows change, each
-    from its diagonal on, beginning with the one that belongs to entry `first`.
-    """
-    depth, size = columns.shape
-    length, corner = size - first, target.shape[1] - size + first
-    if depth * length * count < _BLAS_FLOPS:
-        for b in range(count):
-            _subtract_products(target[corner + b, corner + b :], columns, first + b)
+
+@array_kernel
+def _subtract_gram(panel, update, stop):  # type: ignore[no-untyped-def]
+    """Set the Schur complement to less what a front's columns contribute: the products of their entries."""
+    width, below = panel.shape[0], update.shape[0]
+    if width * below * below < _BLAS_FLOPS:
+        for b in range(below):
+            target = update[b, b:]
+            for i in range(target.size):
+                target[i] = 0.0
+            _subtract_products(target, panel, width + b)
         return
-    entries = factor[: length * depth].reshape(length, depth)
-    for q in range(depth):
-        for i in range(length):
-            entries[i, q] = columns[q, first + i]
-    for b in range(0, count, CHUNK):
+    for b in range(0, below, _ROWS):
         if stop[0]:
             break
-        end = min(b + CHUNK, count)
-        part = product[: (end - b) * (length - b)].reshape(end - b, length - b)
-        np.dot(entries[b:end], entries[b:].T, part)
-        for k in range(end - b):
-            row, values = target[corner + b + k, corner + b + k :], part[k, k:]
-            for i in range(row.size):
-                row[i] -= values[i]
+        end = min(b + _ROWS, below)
+        subtract_product(update[b:end, b:], panel[:, width + b : width + end], panel[:, width + b :], _FORGOTTEN)
 
 
 @array_kernel

@@ -225,14 +225,14 @@ class BlockSystem:
         factor = self.factor
         kernels.factorise(
             self.rows, weights, self.pattern.positions, self.diagonal, self.pattern.symbolic.fronts, factor.panels,
-            factor.work, self.stop,
+            factor.stack, self.stop,
         )  # fmt: skip
 
     def step(self, force: Floats, change: Floats) -> None:
         """Set `change` to B dx, where H dx = b + B'force."""
         factor = self.factor
         kernels.newton_step(
-            self.rows, self.objective, force, self.pattern.symbolic.fronts, factor.panels, factor.work, self.x, change
+            self.rows, self.objective, force, self.pattern.symbolic.fronts, factor.panels, factor.local, self.x, change
         )
 
     def bounds(self, rows: Floats, multipliers: Floats) -> tuple[float, float]:

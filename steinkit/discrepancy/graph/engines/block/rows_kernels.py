@@ -92,7 +92,7 @@ def _find(values, low, high, value):  # type: ignore[no-untyped-def]
 
 
 @array_kernel
-def factorise(rows, weights, positions, diagonal, fronts, panels, work, stop):  # type: ignore[no-untyped-def]
+def factorise(rows, weights, positions, diagonal, fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
     """Form H = B' diag(weights) B in the panels and factorise it; returns the number of pivots lost to rounding.
 
     Once ``stop[0]`` is true the factorisation is left unfinished.
@@ -108,16 +108,16 @@ def factorise(rows, weights, positions, diagonal, fronts, panels, work, stop):  
                 count += 1
     for column in range(diagonal.size):
         panels[diagonal[column]] += weights[m + column]
-    return _eliminate_all(fronts, panels, work[0], work[1], work[2], stop)
+    return _eliminate_all(fronts, panels, stack, stop)
 
 
 @array_kernel
-def newton_step(rows, objective, force, fronts, panels, work, x, change):  # type: ignore[no-untyped-def]
+def newton_step(rows, objective, force, fronts, panels, local, x, change):  # type: ignore[no-untyped-def]
     """Solve H x = b + B'force and set change = B x."""
     _combine(rows, force, x)
     for column in range(x.size):
         x[column] += objective[column]
-    _solve(fronts, panels, x, work[3])
+    _solve(fronts, panels, x, local)
     m = rows.starts.size - 1
     for row in range(m):
         change[row] = _row_value(rows, row, x)

@@ -64,7 +64,7 @@ def factorised(symbolic, ordered):
         factor.panels[start:stop] = ordered[np.ix_(own, rows)].ravel()
         held[np.ix_(rows, own)] = True
     assert not ordered[~(held | held.T)].any()  # nothing of the matrix is left out
-    return factor, kernels.factorise(symbolic.fronts, factor.panels, *factor.work[:3], np.zeros(1, dtype=bool))
+    return factor, kernels.factorise(symbolic.fronts, factor.panels, factor.stack, np.zeros(1, dtype=bool))
 
 
 def dense_factor(symbolic, factor):
@@ -87,7 +87,7 @@ def check(n, n_edges, block, seed):
     np.testing.assert_allclose(dense_factor(symbolic, factor), np.linalg.cholesky(ordered), rtol=1e-10, atol=1e-12)
     right = np.random.default_rng(seed).standard_normal(n * block)
     x = right[columns]
-    kernels.solve(symbolic.fronts, factor.panels, x, factor.work[3])
+    kernels.solve(symbolic.fronts, factor.panels, x, factor.local)
     np.testing.assert_allclose(x, np.linalg.solve(matrix, right)[columns], rtol=1e-9, atol=1e-12)
 
 
@@ -151,7 +151,7 @@ def test_pivots_lost_to_rounding_are_replaced_and_counted():
     factor, lost = factorised(symbolic, singular[np.ix_(columns, columns)])
     assert lost == 1
     x = np.ones(3)
-    kernels.solve(symbolic.fronts, factor.panels, x, factor.work[3])
+    kernels.solve(symbolic.fronts, factor.panels, x, factor.local)
     assert np.isfinite(x).all()
 
 

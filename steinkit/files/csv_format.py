@@ -20,7 +20,7 @@ import numpy as np
 from steinkit.containers.columns import Columns, columns_of, require_distinct, sample_from_table, sort_columns
 from steinkit.containers.messages import listed, shortened
 from steinkit.errors import InputError, UsageError
-from steinkit.files.number_tables import Table, read_cells, read_plain
+from steinkit.files.number_tables import MOST_BLANK_LINES, Table, read_cells, read_plain
 from steinkit.files.streams import opened
 from steinkit.limits import MAX_COLUMNS
 from steinkit.sample import Floats, Sample, default_names
@@ -135,6 +135,8 @@ def _find_header(text: io.TextIOWrapper, source: str) -> _Header:
         line += 1
         if len(content) == _LONGEST_LINE:
             raise InputError(f"{source}, line {line} has more than {_LONGEST_LINE} letters; is it a table?")
+        if line > MOST_BLANK_LINES:
+            raise InputError(f"{source} has no header in its first {MOST_BLANK_LINES:,} lines; is it a table?")
         if content.startswith("#"):
             comment = content
         elif content.strip():

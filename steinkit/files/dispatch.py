@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,8 +102,8 @@ def _sources(source: Place | Sequence[Place]) -> list[Place]:
     for each in given:
         matches = matching_files(each) if isinstance(each, str | os.PathLike) else []
         found += matches or [each]
-    names = [os.fspath(each) for each in found if isinstance(each, str | os.PathLike)]
-    twice = next((name for name in names if names.count(name) > 1), None)
+    counts = Counter(os.fspath(each) for each in found if isinstance(each, str | os.PathLike))
+    twice = next((name for name, count in counts.items() if count > 1), None)
     if twice is not None:
         raise UsageError(f"{twice} is named twice; chains are different files")
     return found

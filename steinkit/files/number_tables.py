@@ -19,6 +19,9 @@ from steinkit.containers.messages import shortened
 from steinkit.errors import InputError
 from steinkit.sample import Floats
 
+MOST_BLANK_LINES = 1_000_000
+"""That are gone through one by one, a few tenths of a second: 10 MB of nothing else would take ten times as long."""
+
 _BLOCK = 2**24  # bytes
 _GROWTH = 1.02  # room beyond what the first rows lead to expect
 
@@ -118,13 +121,17 @@ def read_cells(rows: Iterable[tuple[int, list[str]]], columns: Columns, source: 
     for line, cells in rows:
         if not cells:
             blank = blank or line
+            if line - blank >= MOST_BLANK_LINES:
+                raise InputError(
+                    f"{source} has more than {MOST_BLANK_LINES:,} blank lines from line {blank} on; delete them"
+                )
             continue
         if blank:
             raise InputError(f"{source}, line {blank} is blank; delete it, or fill in the draw that is missing")
         if len(cells) != len(columns.header):
             raise InputError(
-                f"{source}, line {line}: {len(cells)} values where the header names {len(columns.header)} "
-                "columns; give every line one value for each column"
+                f"{source}, line {line}: {_counted(len(cells), 'value')} where the header names "
+                f"{_counted(len(columns.header), 'column')}; give every line one value for each column"
             )
         values.extend([_number(cells[k], columns.header[k], line, source) for k in used])
         lines.append(line)
@@ -136,6 +143,10 @@ def read_cells(rows: Iterable[tuple[int, list[str]]], columns: Columns, source: 
     table = np.full((len(lines), len(columns.header)), np.nan)
     table[:, used] = found
     return Table(table, lines)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def _number(cell: str, column: str, line: int, source: str) -> float:

@@ -118,7 +118,7 @@ class _Child:
     """A process that reads files."""
 
     def __init__(self, kind: str) -> None:
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OPENBLAS_NUM_THREADS": "1"}
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(_search_path()), "OPENBLAS_NUM_THREADS": "1"}
         self.owner, self.kind = os.getpid(), kind
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-W", "ignore", "-m", _CHILD, kind],  # -P: nothing in the folder at hand is run
@@ -169,6 +169,16 @@ class _Child:
         """End the process at once."""
         self.process.kill()
         self.process.communicate()
+
+
+def _search_path() -> list[str]:
+    """Where the child looks for modules: where we do, but for the folder at hand, which ``python -m`` puts in front.
+
+    Downloads lie there, and one of them may be called h5py.py. Only steinkit itself may come from there.
+    """
+    own, here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), os.path.realpath("")
+    elsewhere = [each for each in sys.path if each and os.path.realpath(each) != here]
+    return elsewhere if own in elsewhere else [own, *elsewhere]
 
 
 _LOCK = threading.Lock()

@@ -68,7 +68,13 @@ def read_stan(data: bytes, source: str, columns: Sequence[str] | None = None) ->
     table = _read_numbers(found, layout, source)
     skipped = _rows_before_draws(found.settings, source)
     if skipped >= len(table.lines):
-        raise InputError(f"{source}: all of its {len(table.lines)} rows are warm-up draws; let Stan run to its end")
+        rows = "its only row is a warm-up draw"
+        if len(table.lines) > 1:
+            rows = f"all of its {len(table.lines)} rows are warm-up draws"
+        raise InputError(
+            f"{source}: {rows}, of which it says that there are {skipped}; let Stan run to its end, or "
+            "correct num_warmup"
+        )
     sample = sample_from_table(
         table.values[skipped:], layout, source, where=lambda row: f"line {table.lines[skipped + row]}"
     )
@@ -139,7 +145,10 @@ def _settings(comments: Sequence[str], source: str) -> dict[str, str]:
 def _whole(settings: dict[str, str], name: str, usual: int, least: int, source: str) -> int:
     text = settings.get(name, str(usual))
     if not (text.isascii() and text.isdigit() and len(text) < 16) or int(text) < least:
-        raise InputError(f"{source} says {name} = {text} where a whole number of at least {least} is wanted")
+        raise InputError(
+            f"{source} says {name} = {text:.40} where a whole number of at least {least} and below 10^15 is "
+            "wanted; correct it"
+        )
     return int(text)
 
 

@@ -102,11 +102,16 @@ class _Dask:
     def _answer(self, future: Any, arguments: Arguments) -> Any:
         from distributed import KilledWorker
 
-        if future.status == "finished":
+        while future.status in ("finished", "lost", "pending"):
             try:
                 return future.result(timeout=_PATIENCE)
-            except Exception as error:  # its worker went, and the scheduler with it
-                raise self._gone(error) from error
+            except TimeoutError as error:
+                if self._client.status != "running":  # its worker went, and the scheduler with it
+                    raise self._gone(error) from error
+                # else the answer went with its worker, and is computed anew, however long that takes
+            except Exception as error:
+                if future.status != "error":
+                    raise self._gone(error) from error
         if future.status != "error":
             raise self._gone(f"a task is {future.status}")
         failure = future.exception()

@@ -91,7 +91,8 @@ def test_quoted_names_may_hold_commas() -> None:
         ("a;b\n1;2\n", ["separated by ';'", "commas"]),
         ("a\tb\n1\t2\n", ["separated by '\\t'", "commas"]),
         ("a,b\n1,2\n3,4\n5,6\n1,2,3\n", ["line 5: 3 values where the header names 2 columns"]),
-        ("a,b\n1,2\n3\n", ["line 3: 1 values where the header names 2 columns"]),
+        ("a,b\n1,2\n3\n", ["line 3: 1 value where the header names 2 columns"]),
+        ("a\n1\n2,3\n", ["line 3: 2 values where the header names 1 column;"]),
         ("a,b\n1,2,\n3,4,\n", ["line 2: 3 values where the header names 2 columns"]),
         ("a,b\n1,2\n3,oak\n", ['line 3, column "b" holds "oak"', "number is wanted", "columns="]),
         ("a,b\n1,1_000\n", ['line 2, column "b" holds "1_000"']),
@@ -229,7 +230,7 @@ def test_large_files_are_read_in_blocks(block: int, end: str, monkeypatch: pytes
     lines = [",".join(map(repr, row)) for row in values.tolist()]
     text = "a,b\n" + "\n".join(lines) + end
     assert read(text).points.tobytes() == values.tobytes()
-    for fault, words in (("", "is blank"), ("1,2,3", "3 values"), ("1", "1 values"), ("1,x", 'column "b" holds "x"')):
+    for fault, words in (("", "is blank"), ("1,2,3", "3 values"), ("1", "1 value "), ("1,x", 'column "b" holds "x"')):
         with pytest.raises(InputError, match=rf"line 202.*{words}"):
             read("a,b\n" + "\n".join([*lines[:200], fault, *lines[200:]]) + end)
 
@@ -244,3 +245,23 @@ def test_plain_files_take_the_fast_road(monkeypatch: pytest.MonkeyPatch) -> None
         assert len(read(text)) in (1000, 2)
     with pytest.raises(AssertionError, match="one by one"):
         read('a\n"1"\n')
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("\n" * 41, "has no header in its first 40 lines"),
+        ("#\n" * 41 + "a\n1\n", "has no header in its first 40 lines"),
+        ("a,b\n" + "\n" * 41, "has more than 40 blank lines from line 2 on"),
+        ("a,b\n1,2\n" + "\n" * 41 + "3,4\n", "has more than 40 blank lines from line 3 on"),
+    ],
+)
+def test_millions_of_blank_lines_are_not_gone_through(text: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_format, "MOST_BLANK_LINES", 40)
+    monkeypatch.setattr(number_tables, "MOST_BLANK_LINES", 40)
+    with pytest.raises(InputError, match=said):
+        read(text)
+
+
+def test_blank_lines_at_the_end_are_skipped_however_many() -> None:
+    assert read("a,b\n1,2\n" + "\n" * 2_000_000).points.tolist() == [[1.0, 2.0]]

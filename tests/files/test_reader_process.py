@@ -1,6 +1,7 @@
 """What becomes of us when the library that reads a file hangs or crashes, and of the process that it does so in."""
 
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -114,3 +115,22 @@ def test_frames_keep_their_bytes(tmp_path):
         assert [reader_process.read_frame(stream) for _ in frames] == frames
         with pytest.raises(EOFError):
             reader_process.read_frame(stream)
+
+
+def test_a_module_in_the_folder_at_hand_is_not_run(file, folder, monkeypatch):
+    """What was downloaded may bear any name; ``python -m`` puts the folder at hand first on the path."""
+    (folder / "h5py.py").write_text(f"open({str(folder / 'ran')!r}, 'w')\nraise ImportError\n")
+    monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
+    monkeypatch.setattr(reader_process, "_children", [])  # those that run were started before
+    assert len(sk.read_sample(file)) > 0
+    reader_process._children[0].end()
+    assert not (folder / "ran").exists()
+
+
+def test_steinkit_is_the_one_that_asks(tmp_path, monkeypatch):
+    own = Path(sk.__file__).parents[1]
+    monkeypatch.setattr(sys, "path", ["", str(tmp_path), str(own), "/elsewhere"])
+    monkeypatch.chdir(tmp_path)
+    assert reader_process._search_path() == [str(own), "/elsewhere"]
+    monkeypatch.chdir(own)
+    assert reader_process._search_path() == [str(own), str(tmp_path), "/elsewhere"]

@@ -85,10 +85,17 @@ def test_columns() -> None:
         (stan_csv(draws=rows(0, 1) + rows(1, 2).replace("1.2", "oops")), ["line 10", 'column "theta[2]"', '"oops"']),
         (stan_csv(draws=rows(0, 1).replace("0.1", "nan")), ["line 9", 'column "theta[1]" is nan', "drop or repair"]),
         (stan_csv(draws=rows(0, 3), header=HEADER + ",more"), ["line 9: 9 values where the header names 10"]),
-        (stan_csv(settings="# num_warmup = 9\n# save_warmup = 1\n"), ["all of its 4 rows are warm-up"]),
+        (
+            stan_csv(settings="# num_warmup = 9\n# save_warmup = 1\n"),
+            ["all of its 4 rows are warm-up", "it says that there are 9", "or correct num_warmup"],
+        ),
+        (
+            stan_csv(draws=rows(0, 1), settings="# num_warmup = 1\n# save_warmup = 1\n"),
+            ["its only row is a warm-up draw"],
+        ),
         (stan_csv(settings="# method = optimize\n"), ["optimisation", "method=sample"]),
         *(
-            (stan_csv(settings=f"# save_warmup = 1\n# {said}\n"), [said, "whole number of at least"])
+            (stan_csv(settings=f"# save_warmup = 1\n# {said}\n"), [said, "whole number of at least", "and below 10^15"])
             for said in ("num_warmup = -3", "num_warmup = 1e3", "thin = 0", "thin = -2", "num_warmup = 9" + 30 * "9")
         ),
         (stan_csv(settings="# save_warmup = 2\n"), ["save_warmup = 2 where 0, 1, false or true"]),

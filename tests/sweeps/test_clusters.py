@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 
 import pytest
 
@@ -58,6 +59,31 @@ def acting(folder, kill_at=None, wait_at=None):
         return scale * np.random.default_rng(seed).standard_normal(20)
 
     return sampler
+
+
+class Answer:
+    """A task of a cluster's that is over, whose answer comes in its own time."""
+
+    def __init__(self, *outcomes, status="finished"):
+        self.outcomes, self.status = list(outcomes), status
+
+    def result(self, timeout):
+        found = self.outcomes.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+
+@pytest.mark.parametrize("status", ["finished", "pending"])
+def test_an_answer_that_is_computed_anew_is_waited_for_while_the_scheduler_is_there(status):
+    pytest.importorskip("distributed")
+    there = clusters._Dask(types.SimpleNamespace(status="running"), None)
+    assert there._answer(Answer(TimeoutError(), TimeoutError(), "found", status=status), ()) == "found"
+    away = clusters._Dask(types.SimpleNamespace(status="connecting"), None)
+    with pytest.raises(SteinkitError, match="the Dask scheduler no longer answers"):
+        away._answer(Answer(TimeoutError(), "found", status=status), ())
+    with pytest.raises(SteinkitError, match="the Dask scheduler no longer answers"):
+        there._answer(Answer(OSError("gone"), status=status), ())
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from steinkit.discrepancy.preparation import require_names
 from steinkit.discrepancy.tolerance import accepted
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import InputError, UsageError, cautious, reservations
-from steinkit.runtime.deadlines import within_time
+from steinkit.runtime.deadlines import seconds_left, within_time
 from steinkit.sample import DistinctSample, Sample
 from steinkit.target import Target
 
@@ -268,5 +268,7 @@ def _accept(result: WassersteinDistance, resolution: float) -> WassersteinDistan
     """Refuse a bracket that is no answer, and warn of one wider than asked for; a distance of 0 has no relative one."""
     if result.upper <= resolution:
         return result
-    remedy = "Give Target tail_integrals=, the integrals of its cdf, or thin the sample"
-    return accepted(result, "the Wasserstein distance", "", remedy)
+    cause, remedy = "", "Give Target tail_integrals=, the integrals of its cdf, or thin the sample"
+    if seconds_left() == 0.0:
+        cause, remedy = " (time ran out)", "Allow more time (max_seconds, --max-seconds), or thin the sample"
+    return accepted(result, "the Wasserstein distance", cause, remedy)

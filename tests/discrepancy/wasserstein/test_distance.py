@@ -353,6 +353,14 @@ def test_a_bracket_wider_than_asked_for_is_warned_of(monkeypatch):
     assert "relative width" in result.warnings[-1]
 
 
+def test_an_assignment_that_time_cut_short_says_so(monkeypatch):
+    monkeypatch.setattr(between_samples, "_assignment", lambda costs: (0.1, 0.9))
+    monkeypatch.setattr("steinkit.discrepancy.wasserstein.distance.seconds_left", lambda: 0.0)
+    draws = np.random.default_rng(0).standard_normal((10, 2))
+    with pytest.raises(sk.SolverError, match=r"1e-06 was asked for \(time ran out\); .* Allow more time \(max_seconds"):
+        sk.wasserstein_distance(draws, draws + 1.0)
+
+
 def test_weights_order_and_repeats():
     rng = np.random.default_rng(5)
     draws, weights = rng.standard_normal(100), rng.integers(0, 4, 100)

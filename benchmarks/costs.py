@@ -31,12 +31,17 @@ def in_turn(runs: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, li
     return found
 
 
-def median_seconds(run: Callable[[], Any], enough: float = 0.5, most: int = 25) -> float:
-    """Median of the CPU times of a call, after a first that compiles; repeated until `enough` seconds are spent."""
+def median_seconds(run: Callable[[], Any], enough: float = 0.2) -> float:
+    """Median of the CPU times of a call, after a first that compiles.
+
+    It is repeated until `enough` seconds are spent, or ten times that on fewer than three runs.
+    """
     run()
     found: list[float] = []
-    while not found or (sum(found) < enough and len(found) < most):
+    while not found or sum(found) < (enough if len(found) > 2 else 10.0 * enough):
         found.append(cpu_seconds(run)[0])
+        if len(found) == 25:
+            break
     return median(found)
 
 

@@ -33,6 +33,7 @@ STARTERS = ("measures.py", "scaling.py", "large_samples.py", "predictions.py", "
         ("large_samples.py", "processor"),
         ("verdict.py", "share rejected"),
         ("predictions.py", "predicted, of measured"),
+        ("limits.py", "SuperLU, minimum degree"),
         ("waits.py", "| 100 chains: SGLD, batch 5 | times faster |"),
     ],
 )

@@ -1,0 +1,252 @@
+"""How near the hot kernels come to what this machine can do, how they grow with n, and their peers.
+
+For each kernel the operations or bytes a second that its definition asks for, counted below, beside what plain BLAS or
+STREAM reaches here with one thread (`machine`): the share says what is left to gain by better code, the exponents of n,
+of CPU seconds and of the work, what is left to gain by a better algorithm. Where a kernel has no limit of this kind
+what bounds it from below is taken: a spanner, the nearest neighbours of all points; a chain, its random numbers.
+Then the kernels beside their peers, on the same data. Everything runs with one thread; peers that are not installed
+(`pip install clarabel qdldl stein-thinning goodpoints blackjax`) are named and left out. Run it with
+
+    python benchmarks/limits.py [--quick] [--only NAME]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import machine
+import numpy as np
+from costs import median_seconds
+from instances import normal, stein_program
+from newton_matrices import NewtonMatrix
+from peers import PEERS, Comparison
+from scipy.spatial import cKDTree
+from threadpoolctl import threadpool_limits
+
+import steinkit as sk
+from steinkit import samplers
+from steinkit.discrepancy.graph.engines.first_order import halpern_kernels
+from steinkit.discrepancy.graph.engines.first_order.layout import lay_out
+from steinkit.discrepancy.graph.engines.first_order.simd_lanes import LANES
+from steinkit.targets import LogisticRegression, MixturePosterior
+
+SGLD_STEP, SGLD_BATCH = 5e-3, 5
+SWEEPS = 50
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A kernel at one size.
+
+    Attributes
+    ----------
+    n : int
+    seconds : float
+    work : float
+        Operations, bytes or what the unit says.
+    limit : float
+        Of the same a second, on this machine.
+    """
+
+    n: int
+    seconds: float
+    work: float
+    limit: float
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel, the unit of its work, what its limit is, and its sizes: few, and all."""
+
+    name: str
+    unit: str
+    limit: str
+    measure: Callable[[int], Measured]
+    quick: tuple[int, ...]
+    sizes: tuple[int, ...]
+
+
+def cholesky(dim: int, n: int) -> Measured:
+    """Elimination of the Newton matrix, in fronts: a column of c entries, explicit zeros included, takes c^2."""
+    newton = NewtonMatrix.of(n, dim)
+    seconds = median_seconds(newton.factorise) - median_seconds(newton.form)
+    return Measured(n, seconds, newton.system.pattern.symbolic.flops, machine.dpotrf(2000))
+
+
+def sweep(n: int) -> Measured:
+    """An iteration of the first-order method on the programs of five coordinates.
+
+    Each array counts once: of a variable six vectors of eight lanes are read (y, A'p, the anchor, tau, b, u), three are
+    written (2 y+ - y, y, A'p); 2 y+ - y is read again and A'p read and written; of a row p and its anchor are read and
+    p written, and radius, step and start; an entry has a value and a column.
+    """
+    program = stein_program(*normal(n, 5))
+    layout = lay_out([program.coordinate(j) for j in range(5)], len(program.edge_rows[1]))
+    variables, rows, entries = len(layout.columns.box), len(layout.rows.radius), len(layout.rows.value)
+
+    def lanes(count: int) -> np.ndarray:
+        return np.zeros((count, LANES), np.float32)
+
+    state = halpern_kernels.State(*map(lanes, (variables, variables, variables, rows, rows, variables)))
+    steps, weights = np.full((2, LANES), 0.5, np.float32), np.full((SWEEPS, LANES), 0.9, np.float32)
+    run = partial(halpern_kernels.halpern_steps, layout.rows, layout.columns, state, steps, weights, np.zeros(1, bool))
+    lane = 4 * LANES
+    moved = variables * 12 * lane + rows * (3 * lane + 16) + entries * 8
+    held = variables * 7 * lane + rows * (2 * lane + 16) + entries * 8
+    return Measured(n, median_seconds(run) / SWEEPS, moved, machine.triad(held))
+
+
+def spanner(n: int) -> Measured:
+    """The greedy 2-spanner in the plane; its definition looks at all n (n - 1) / 2 pairs.
+
+    Whoever finds it looks at least at the nearest points of every point, of which it takes some: its limit is SciPy's
+    search for six of each, as though each were worth (n - 1) / 12 pairs.
+    """
+    points = normal(n, 2)[0]
+    pairs = 0.5 * n * (n - 1.0)
+    nearest = median_seconds(lambda: cKDTree(points).query(points, 7, p=1))
+    seconds = median_seconds(partial(sk.greedy_spanner, points), enough=0.3)
+    return Measured(n, seconds, pairs, pairs / nearest)
+
+
+def kernel_discrepancy(n: int) -> Measured:
+    """The kernel Stein discrepancy in ten dimensions, kernel IMQ(1, -1/2).
+
+    A coordinate of a pair takes r = x - y, u += r r, slope += r (b - b'), inner += b b': 8 operations; a pair 19 more,
+    a root and three divisions among them: 9 of the kernel's, 6 to put it together, 4 for the two weighted sums. None is
+    fused or reordered, for the bracket allows for their rounding: half of BLAS' rate is the most that they can have.
+    """
+    dim = 10
+    draws, target = normal(n, dim)
+    scores = target.score(draws)
+    seconds = median_seconds(partial(sk.kernel_stein_discrepancy, draws, scores=scores))
+    return Measured(n, seconds, 0.5 * n * (n - 1.0) * (8 * dim + 19), machine.dgemm(1000))
+
+
+def moments(n: int) -> Measured:
+    """The moment test in ten dimensions: 2 + 3 d + d (d - 1) / 2 features of each draw, each written and read once.
+
+    Draws and scores are read once, too. In truth features are read again for means, variances and correlations.
+    """
+    dim = 10
+    draws, target = normal(n, dim)
+    scores = target.score(draws)
+    features = 2 + 3 * dim + dim * (dim - 1) // 2
+    seconds = median_seconds(partial(sk.moment_stein_discrepancy, draws, scores=scores))
+    return Measured(n, seconds, 8.0 * n * (2 * features + 2 * dim), machine.triad(1 << 28))
+
+
+def walk(n: int) -> Measured:
+    """A step of a random walk on a logistic regression of n data, d = 50: their features are read once."""
+    dim, steps = 50, max(20, 400_000 // n)
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((n, dim))
+    posterior = LogisticRegression(features, (rng.random(n) < 0.5).astype(float))
+    run = partial(samplers.rwmh, posterior, proposal_scale=0.1 / np.sqrt(n), draws=steps)
+    return Measured(n, median_seconds(run) / steps, 8.0 * n * dim, machine.dgemv(n, dim))
+
+
+def langevin(n: int) -> Measured:
+    """n steps of SGLD on the posterior of a mixture, batch 5: two normal numbers a step, and five places in the data.
+
+    Its limit are these random numbers: the places of a new order of the data cost about as much as a normal each.
+    """
+    posterior = MixturePosterior()
+    run = partial(samplers.sgld, posterior, step_size=SGLD_STEP, batch_size=SGLD_BATCH, draws=n)
+    return Measured(n, median_seconds(run), 7.0 * n, machine.normals())
+
+
+KERNELS = (
+    Kernel("Cholesky, d = 2", "Gflop/s", "dpotrf 2000", partial(cholesky, 2), (100, 300), (1000, 3000, 10_000)),
+    Kernel("Cholesky, d = 3", "Gflop/s", "dpotrf 2000", partial(cholesky, 3), (100, 200), (500, 1000, 2000)),
+    Kernel("PDHG sweep, d = 5", "GB/s", "triad, as large", sweep, (100, 200), (300, 1000, 3000)),
+    Kernel("spanner, d = 2", "Gpairs/s", "6 nearest of all", spanner, (100, 300), (1000, 3000, 10_000)),
+    Kernel("ksd, d = 10", "Gflop/s", "dgemm 1000", kernel_discrepancy, (200, 400), (1000, 3000, 10_000)),
+    Kernel("moments, d = 10", "GB/s", "triad, 256 MB", moments, (2000, 4000), (100_000, 300_000, 1_000_000)),
+    Kernel("chain, exact walk", "GB/s", "dgemv, as large", walk, (500, 1000), (1000, 4000, 16_000)),
+    Kernel("chain, SGLD", "G numbers/s", "NumPy's normals", langevin, (200, 400), (3000, 10_000, 30_000)),
+)
+
+
+def exponent(sizes: Sequence[int], values: Sequence[float]) -> float:
+    """The power of n that fits values best."""
+    return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
+
+
+def kernel_row(kernel: Kernel, sizes: Sequence[int]) -> None:
+    """Print a kernel at its largest size, and how it grows."""
+    found = []
+    for n in sizes:
+        found.append(kernel.measure(n))
+        print(f"{kernel.name}: n = {n}, {found[-1].seconds:.3g} CPU s", file=sys.stderr, flush=True)
+    last = found[-1]
+    rate = last.work / last.seconds
+    growth = exponent(sizes, [each.seconds for each in found])
+    of_work = exponent(sizes, [each.work for each in found])
+    print(
+        f"{kernel.name:18}{last.n:9d}{last.seconds:11.3g}{1e-9 * rate:9.3g}{1e-9 * last.limit:9.3g} "
+        f"{kernel.unit:12}{kernel.limit:18}{rate / last.limit:8.1%}{growth:9.2f}{of_work:8.2f}",
+        flush=True,
+    )
+
+
+def count_row(n: int, dim: int) -> None:
+    """Print the operations that the fronts are said to take beside those that SuperLU's factor of H takes."""
+    newton = NewtonMatrix.of(n, dim)
+    ours, theirs = newton.system.pattern.symbolic.flops, newton.flops()
+    print(
+        f"Operations of a factorisation, {n}x{dim}: {1e-6 * ours:.4g} M in fronts, {1e-6 * theirs:.4g} M by the "
+        f"columns of SuperLU's factor in the same order: {ours / theirs:.2f} times; residual {newton.residual():.0e}"
+    )
+
+
+def peer_row(comparison: Comparison) -> None:
+    """Print a peer beside ours."""
+    theirs = "   not installed" if comparison.theirs is None else f"{comparison.theirs:11.3g}"
+    ratio = "" if comparison.theirs is None else f"{comparison.theirs / comparison.ours:9.3g}"
+    print(
+        f"{comparison.work:40}{comparison.peer:26}{comparison.ours:11.3g}{theirs}{ratio}  {comparison.remark}",
+        flush=True,
+    )
+
+
+def chosen(name: str, quick: bool) -> Iterator[tuple[Kernel, Sequence[int]]]:
+    return ((kernel, kernel.quick if quick else kernel.sizes) for kernel in KERNELS if name in kernel.name)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="small sizes, which show that it runs")
+    parser.add_argument("--only", default="", metavar="NAME", help="kernels and peers whose name contains it")
+    settings = parser.parse_args()
+    began = time.process_time()
+    with threadpool_limits(1):
+        print(
+            f"One thread of this machine: dgemm {1e-9 * machine.dgemm(1000):.3g} and dpotrf "
+            f"{1e-9 * machine.dpotrf(2000):.3g} Gflop/s; triad {1e-9 * machine.triad(1 << 28):.3g} GB/s from memory, "
+            f"{1e-9 * machine.triad(1 << 18):.3g} from a near cache\n"
+        )
+        print(
+            f"{'kernel':18}{'n':>9}{'CPU s':>11}{'reached':>9}{'limit':>9} {'':12}{'limit is':18}{'share':>8}"
+            f"{'CPU ~ n^':>9}{'work':>8}"
+        )
+        for kernel, sizes in chosen(settings.only, settings.quick):
+            kernel_row(kernel, sizes)
+        print()
+        for n, dim in ((100, 2),) if settings.quick else ((3000, 2), (1000, 3)):
+            count_row(n, dim)
+        print(f"\n{'the same work':40}{'by':26}{'ours, CPU s':>11}{'theirs':>11}{'ratio':>9}")
+        for name, compare in PEERS.items():
+            if settings.only in name:
+                for comparison in compare(settings.quick):
+                    peer_row(comparison)
+    print(f"\n{time.process_time() - began:.0f} CPU s in all")
+
+
+if __name__ == "__main__":
+    main()

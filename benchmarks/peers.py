@@ -1,0 +1,227 @@
+"""Other packages at the same work as our kernels; those that are not installed are said to be so.
+
+Each comparison is of the medians of CPU times, after a first run that compiles, in one process and with one thread.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from costs import median_seconds
+from instances import normal, stein_program
+from measures import PEERS as KSD_PEERS
+from newton_matrices import SYMMETRIC, NewtonMatrix
+from plain_loops import SCALE, SGLD_BATCH, SGLD_STEP, naive_random_walk, naive_sgld
+from scipy.sparse.linalg import splu
+
+import steinkit as sk
+from steinkit import samplers
+from steinkit.discrepancy.bracket import relative_width
+from steinkit.discrepancy.graph.engines import Settings, engine_named
+from steinkit.discrepancy.graph.engines import cvxpy as modelling
+from steinkit.discrepancy.graph.engines.block import newton_system
+from steinkit.discrepancy.graph.programs.certificate import certify
+from steinkit.targets import MixturePosterior
+
+DILATION = 2.0
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """CPU seconds of a piece of work, ours and a peer's; None where the peer is not installed."""
+
+    work: str
+    peer: str
+    ours: float
+    theirs: float | None
+    remark: str = ""
+
+
+def seconds_of(make: Callable[[], Callable[[], Any]]) -> float | None:
+    """CPU seconds of what a peer makes, or None if a package is missing."""
+    try:
+        return median_seconds(make())
+    except ImportError:
+        return None
+
+
+def factorisations(quick: bool) -> Iterator[Comparison]:
+    """The same Newton matrix, numbers only where an order can be kept, and from scratch."""
+    for n, dim in ((100, 2),) if quick else ((3000, 2), (1000, 3)):
+        newton = NewtonMatrix.of(n, dim)
+        rows = newton.program.edge_rows[0]
+        work = f"H, {n}x{dim}: factorise"
+        again = median_seconds(newton.factorise)
+        anew = again + median_seconds(
+            lambda rows=rows, points=newton.program.points: newton_system.find_pattern(rows, points)
+        )
+
+        def superlu(matrix: Any = newton.matrix) -> Callable[[], Any]:
+            return partial(splu, matrix, permc_spec="MMD_AT_PLUS_A", **SYMMETRIC)
+
+        def qdldl(matrix: Any = newton.matrix) -> Callable[[], Any]:
+            return partial(importlib.import_module("qdldl").Solver, matrix)
+
+        def qdldl_again(matrix: Any = newton.matrix) -> Callable[[], Any]:
+            solver = importlib.import_module("qdldl").Solver(matrix)
+            return partial(solver.update, matrix)
+
+        yield Comparison(f"{work}, order known", "qdldl, AMD", again, seconds_of(qdldl_again), "ours forms H, too")
+        yield Comparison(f"{work}, from scratch", "qdldl, AMD", anew, seconds_of(qdldl), "ours forms H, too")
+        yield Comparison(
+            f"{work}, from scratch", "SuperLU, minimum degree", anew, seconds_of(superlu), "ours forms H, too"
+        )
+
+
+def programs(quick: bool) -> Iterator[Comparison]:
+    """One coordinate's program to 1e-6, certified widths of what each returns."""
+    for n, dim in ((50, 2),) if quick else ((1000, 2), (500, 3)):
+        program = stein_program(*normal(n, dim))
+        tolerance = 1e-6
+        ours = median_seconds(partial(engine_named("block"), program, Settings(tolerance), [0]))
+        coordinate = program.coordinate(0)
+        for solver in ("HIGHS", "CLARABEL"):
+            solve = partial(modelling.solve_coordinate, coordinate, Settings(tolerance), solver)
+            answer = solve()
+            proof = certify(answer.program, answer.y, answer.p)
+            remark = f"its bracket: {relative_width(proof.lower, proof.upper):.0e}"
+            yield Comparison(
+                f"program {n}x{dim}, a coordinate", f"CVXPY, {solver}", ours, median_seconds(solve), remark
+            )
+
+
+def spanners(quick: bool) -> Iterator[Comparison]:
+    """The definition in networkx, and its own spanner, which is another, randomised algorithm and has more edges."""
+    n = 50 if quick else 120
+    points = normal(n, 2)[0]
+    graph = sk.greedy_spanner(points, DILATION)
+    ours = median_seconds(partial(sk.greedy_spanner, points, DILATION))
+    edges = greedy_by_networkx(points)
+    same = "the same edges" if edges == [tuple(edge) for edge in graph.edges.tolist()] else "OTHER EDGES"
+    theirs = median_seconds(partial(greedy_by_networkx, points), enough=0.0)
+    yield Comparison(f"greedy 2-spanner {n}x2", "networkx's paths", ours, theirs, same)
+    nx = importlib.import_module("networkx")
+    n = 60 if quick else 300
+    points = normal(n, 2)[0]
+    complete = nx.Graph()
+    complete.add_weighted_edges_from(
+        (i, j, float(np.abs(points[i] - points[j]).sum())) for i in range(n) for j in range(i + 1, n)
+    )
+    graph, ours = sk.greedy_spanner(points, 3.0), median_seconds(partial(sk.greedy_spanner, points, 3.0))
+    run = partial(nx.spanner, complete, 3, weight="weight", seed=0)
+    remark = f"another algorithm: {run().number_of_edges()} edges, ours {len(graph)}"
+    yield Comparison(f"3-spanner {n}x2", "networkx.spanner", ours, median_seconds(run, enough=0.0), remark)
+
+
+def greedy_by_networkx(points: np.ndarray) -> list[tuple[int, int]]:
+    """The greedy spanner as it is defined, paths by networkx."""
+    nx = importlib.import_module("networkx")
+    n = len(points)
+    graph = nx.Graph()
+    graph.add_nodes_from(range(n))
+    pairs = sorted((float(np.abs(points[i] - points[j]).sum()), i, j) for i in range(n) for j in range(i + 1, n))
+    edges = []
+    for length, i, j in pairs:
+        near = nx.single_source_dijkstra_path_length(graph, i, cutoff=DILATION * length, weight="weight")
+        if j not in near:
+            graph.add_edge(i, j, weight=length)
+            edges.append((i, j))
+    return edges
+
+
+def kernel_discrepancies(quick: bool) -> Iterator[Comparison]:
+    """The V-statistic for IMQ(1, -1/2), and thinning by it."""
+    n, dim = (200, 10) if quick else (3000, 10)
+    draws, target = normal(n, dim)
+    scores = target.score(draws)
+    ours = median_seconds(partial(sk.kernel_stein_discrepancy, draws, scores=scores))
+    for name, (make, _) in KSD_PEERS.items():
+        if name != "ksd-metric":  # of which the memory grows with n^2 d^2
+            yield Comparison(f"ksd {n}x{dim}", name, ours, seconds_of(partial(make, draws, scores)))
+    m = 20 if quick else 100
+
+    def stein_thinning() -> Callable[[], Any]:
+        return partial(importlib.import_module("stein_thinning.thinning").thin, draws, scores, m)
+
+    ours = median_seconds(partial(sk.thin, draws, scores=scores, m=m, moment_weight=0.0))
+    yield Comparison(f"thinning {n}x{dim} to {m}", "stein-thinning", ours, seconds_of(stein_thinning))
+
+
+def chains(quick: bool) -> Iterator[Comparison]:
+    """One chain on the posterior of a mixture with 100 data, as a NumPy loop and as a jitted loop of BlackJAX."""
+    posterior, steps = MixturePosterior(), 500 if quick else 10_000
+    ours = median_seconds(partial(samplers.sgld, posterior, step_size=SGLD_STEP, batch_size=SGLD_BATCH, draws=steps))
+    work = f"SGLD, batch {SGLD_BATCH}, {steps} steps"
+    yield Comparison(work, "NumPy loop", ours, median_seconds(partial(naive_sgld, posterior, steps)))
+    yield Comparison(work, "BlackJAX", ours, seconds_of(partial(blackjax_sgld, posterior, steps)), "batches may repeat")
+    ours = median_seconds(partial(samplers.rwmh, posterior, proposal_scale=SCALE, draws=steps))
+    work = f"random walk, 100 data, {steps} steps"
+    yield Comparison(work, "NumPy loop", ours, median_seconds(partial(naive_random_walk, posterior, steps)))
+    yield Comparison(work, "BlackJAX", ours, seconds_of(partial(blackjax_walk, posterior, steps)))
+
+
+def _jax_densities(posterior: MixturePosterior) -> tuple[Any, Any, Any, Any]:
+    """JAX, in double precision, and the posterior's log prior and log likelihood of a datum in it."""
+    jax = importlib.import_module("jax")
+    jax.config.update("jax_enable_x64", True)
+    jnp = importlib.import_module("jax.numpy")
+    variances, factor = jnp.asarray(posterior.prior_variances), -0.5 / posterior.variance
+
+    def log_prior(theta: Any) -> Any:
+        return -0.5 * (theta**2 / variances).sum()
+
+    def log_likelihood(theta: Any, y: Any) -> Any:
+        first = y - theta[0]
+        return jnp.logaddexp(factor * first**2, factor * (first - theta[1]) ** 2)
+
+    return jax, jnp, log_prior, log_likelihood
+
+
+def blackjax_sgld(posterior: MixturePosterior, steps: int) -> Callable[[], Any]:
+    """BlackJAX's SGLD in one jitted loop, a fresh minibatch at each step."""
+    blackjax = importlib.import_module("blackjax")
+    jax, jnp, log_prior, log_likelihood = _jax_densities(posterior)
+    y = jnp.asarray(posterior.data[0])
+    gradient = importlib.import_module("blackjax.sgmcmc.gradients").grad_estimator(log_prior, log_likelihood, len(y))
+    step = blackjax.sgld(gradient).step
+
+    def advance(theta: Any, key: Any) -> tuple[Any, Any]:
+        moving, choosing = jax.random.split(key)
+        batch = y[jax.random.randint(choosing, (SGLD_BATCH,), 0, len(y))]
+        theta = step(moving, theta, batch, SGLD_STEP / 2.0)
+        return theta, theta
+
+    run = jax.jit(lambda key: jax.lax.scan(advance, jnp.zeros(2), jax.random.split(key, steps))[1])
+    return lambda: run(jax.random.key(0)).block_until_ready()
+
+
+def blackjax_walk(posterior: MixturePosterior, steps: int) -> Callable[[], Any]:
+    """BlackJAX's random walk Metropolis in one jitted loop."""
+    blackjax = importlib.import_module("blackjax")
+    jax, jnp, log_prior, log_likelihood = _jax_densities(posterior)
+    y = jnp.asarray(posterior.data[0])
+    walk = blackjax.additive_step_random_walk(
+        lambda theta: log_prior(theta) + log_likelihood(theta, y).sum(),
+        blackjax.mcmc.random_walk.normal(SCALE * jnp.ones(2)),
+    )
+
+    def advance(state: Any, key: Any) -> tuple[Any, Any]:
+        state, _ = walk.step(key, state)
+        return state, state.position
+
+    run = jax.jit(lambda key: jax.lax.scan(advance, walk.init(jnp.zeros(2)), jax.random.split(key, steps))[1])
+    return lambda: run(jax.random.key(0)).block_until_ready()
+
+
+PEERS: dict[str, Callable[[bool], Iterator[Comparison]]] = {
+    "Cholesky": factorisations,
+    "programs": programs,
+    "spanner": spanners,
+    "ksd": kernel_discrepancies,
+    "chain": chains,
+}

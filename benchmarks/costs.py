@@ -31,6 +31,11 @@ def in_turn(runs: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, li
     return found
 
 
+def pulse() -> float:
+    """CPU seconds of a fixed loop of Python's: more than at its best where others slow the machine down."""
+    return min(cpu_seconds(lambda: sum(k * k for k in range(100_000)))[0] for _ in range(5))
+
+
 def median_seconds(run: Callable[[], Any], enough: float = 0.2) -> float:
     """Median of the CPU times of a call, after a first that compiles.
 

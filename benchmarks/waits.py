@@ -21,6 +21,7 @@ import json
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import partial
@@ -34,6 +35,7 @@ from costs import (
     in_turn,
     median_seconds,
     peak_megabytes,
+    pulse,
 )
 from engines import measure, ours
 from instances import normal, stein_program
@@ -80,6 +82,7 @@ def _alone(what: str, n: int, most: float) -> tuple[float | None, float, str]:
         width = (found.upper - found.lower) / found.upper
         return f"bracket {width:.0e}, dilation {found.dilation:g}, {len(found.graph)} edges"
 
+    warnings.simplefilter("ignore", sk.SteinkitWarning)  # a new process; the remark says what matters
     take(100, None)
     try:
         seconds, remark = cpu_seconds(partial(take, n, most))
@@ -210,15 +213,23 @@ def main() -> None:
         parser.error(f"--only must be in the name of a part, one of {', '.join(PARTS)}; received {settings.only!r}")
     scope = Scope(100, 1, 1, settings.mnist) if settings.quick else Scope(1, 3, 2, settings.mnist)
     rows: list[Row] = []
+    pulses = [pulse()]
     for name, part in chosen.items():
         began = time.perf_counter()
-        for row in part(scope):
-            rows.append(row)
-            print(f"{time.perf_counter() - began:7.1f} s  {name}: {row.work}", file=sys.stderr, flush=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", sk.SteinkitWarning)  # of samples too small for what is asked of them
+            for row in part(scope):
+                rows.append(row)
+                pulses.append(pulse())
+                print(f"{time.perf_counter() - began:7.1f} s  {name}: {row.work}", file=sys.stderr, flush=True)
     if settings.json:
         print(json.dumps([asdict(row) | {"reached": row.reached} for row in rows], indent=1))
     else:
         print(table(rows))
+        print(
+            f"\nA fixed loop took {1e3 * min(pulses):.1f} to {1e3 * max(pulses):.1f} ms of CPU time in between, "
+            f"{1e3 * median(pulses):.1f} as a rule: times are as much longer where others keep the machine busy."
+        )
 
 
 if __name__ == "__main__":

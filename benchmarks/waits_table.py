@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from costs import in_a_process_of_its_own
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ class Scope:
         By which sizes and numbers of steps are divided; targets hold at 1 only.
     repeats : int
     large : int
-        How many of the large samples, each in a process of its own.
+        How many of the large samples.
     mnist : str or None
         A file, see `waits`.
     """
@@ -57,6 +60,10 @@ class Scope:
     def of(self, size: int) -> int:
         """A size or number of steps to measure, where the table has the given one."""
         return max(size // self.factor, 2)
+
+    def alone(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """What a function returns: in a process of its own, or at small size in this one, which starts sooner."""
+        return in_a_process_of_its_own(function, *arguments) if self.factor == 1 else function(*arguments)
 
     def wanted(self, value: float) -> float | None:
         """What is wanted, if the sizes are those of the table."""

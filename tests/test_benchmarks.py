@@ -14,7 +14,7 @@ from support.scripts import output_of
 from steinkit.samplers import correction_distribution
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-STARTERS = ("measures.py", "scaling.py", "large_samples.py", "predictions.py", "waits.py")
+STARTERS = ("measures.py", "scaling.py", "large_samples.py", "predictions.py")
 
 
 @pytest.mark.slow

@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 import sys
-import threading
-from collections.abc import Iterable
-from typing import Any
-
-from tqdm import tqdm
+from collections.abc import Iterable, Iterator
+from typing import Any, Self
 
 
-class Bar(tqdm):  # type: ignore[misc]
-    """A bar of one process: tqdm's own lock, one between processes, is reported as leaked when a worker is ended."""
+class _HiddenBar:
+    """What stands for a bar that nobody wants to see."""
 
-    _lock = threading.RLock()
+    def __init__(self, steps: Iterable[Any] | None, total: int | None) -> None:
+        self._steps = steps or ()
+        self.total, self.n = total, 0
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._steps)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        pass
+
+    def update(self, n: float = 1) -> None:
+        pass
+
+    def set_postfix_str(self, s: str = "", refresh: bool = True) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
 
 
 def progress_bar(
@@ -41,6 +58,10 @@ def progress_bar(
         Steps that were done before.
     steps : iterable, optional
     """
+    if not shown:
+        return _HiddenBar(steps, total)
+    from steinkit.runtime.bar import Bar
+
     return Bar(
         steps,
         description,
@@ -49,6 +70,5 @@ def progress_bar(
         initial=initial,
         delay=1.0,
         file=sys.stderr,
-        disable=not shown,
         leave=False,
     )

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from contextvars import copy_context
 from threading import TIMEOUT_MAX, Event, Thread, current_thread, main_thread
 from typing import TypeVar
-
-import joblib
 
 from steinkit.errors import AbandonedWork, UsageError
 
@@ -27,8 +25,26 @@ def thread_count(n_jobs: int) -> int:
     """
     if n_jobs == 0:
         raise UsageError("n_jobs (--jobs) must be a positive number, or -1 for all processors; received 0")
+    if n_jobs == 1:
+        return 1
+    import joblib  # as in `spread`, where it is needed: its import takes as long as the score of a small sample
+
     processors = int(joblib.cpu_count())
     return min(n_jobs, processors) if n_jobs > 0 else max(1, processors + 1 + n_jobs)
+
+
+def spread(calls: Iterable[Callable[[], Result]], n_threads: int) -> list[Result]:
+    """Results of calls in their order, made by so many threads side by side; one is this thread itself.
+
+    Calls are taken from the iterable when threads are free for them.
+    """
+    if n_threads == 1:
+        return [call() for call in calls]
+    import joblib
+
+    team = joblib.Parallel(n_jobs=n_threads, prefer="threads")
+    results: list[Result] = team(joblib.delayed(call)() for call in calls)
+    return results
 
 
 def awaited(work: Callable[[], Result], seconds: float) -> Result | None:

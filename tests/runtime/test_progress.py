@@ -7,13 +7,15 @@ import sys
 
 import pytest
 
+from steinkit.runtime.progress import progress_bar
+
 ENDED = """
 import multiprocessing, os, signal
 multiprocessing.set_start_method("spawn")  # as in workers
 {bar}
 os.kill(os.getpid(), signal.SIGKILL)
 """
-OURS = "from steinkit.runtime.progress import progress_bar; bar = progress_bar('cells', 3, shown=False)"
+OURS = "from steinkit.runtime.progress import progress_bar; bar = progress_bar('cells', 3, shown=True)"
 PLAIN = "from tqdm import tqdm; bar = tqdm(total=3, disable=True)"  # the control
 
 
@@ -25,3 +27,12 @@ def test_a_process_that_is_ended_is_not_said_to_leak(bar, leaks):
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == -signal.SIGKILL
     assert ("leaked semaphore" in done.stderr) == leaks
+
+
+def test_a_bar_that_nobody_sees_does_what_a_bar_does(capsys):
+    with progress_bar("cells", 3, shown=False) as bar:
+        bar.update()
+        bar.set_postfix_str("half", refresh=False)
+        assert (bar.n, bar.total) == (0, 3)
+    assert list(progress_bar("steps", shown=False, steps=range(3))) == [0, 1, 2]
+    assert capsys.readouterr() == ("", "")

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-import joblib
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,7 +18,7 @@ from steinkit.errors import InputError
 from steinkit.runtime.compilation import announced_compilation
 from steinkit.runtime.deadlines import StopSignal, stop_signal, within_time
 from steinkit.runtime.progress import progress_bar
-from steinkit.runtime.threads import interruptible, thread_count
+from steinkit.runtime.threads import interruptible, spread, thread_count
 from steinkit.sample import Floats, Integers
 
 NEAREST = 6.0  # pairs at a point, on average, in the first bucket: enough to connect most points
@@ -120,10 +119,11 @@ def span_greedily(points: Floats, dilation: float, *, n_jobs: int, progress: boo
         stop_signal() as stop,
         announced_compilation(),
         progress_bar("spanner", shown=progress) as bar,
-        joblib.Parallel(n_jobs=thread_count(n_jobs), prefer="threads") as parallel,
     ):
         problem = Problem(np.ascontiguousarray(points.T), dilation, margin, stop.flag)
-        edges, lengths = interruptible(partial(_insert_buckets, problem, points, parallel, _Pace(stop, bar)), stop)
+        edges, lengths = interruptible(
+            partial(_insert_buckets, problem, points, thread_count(n_jobs), _Pace(stop, bar)), stop
+        )
     return Graph(n, edges, lengths)
 
 
@@ -147,9 +147,7 @@ class _Pace:
         self.stop.require("the spanner was built")
 
 
-def _insert_buckets(
-    problem: Problem, points: Floats, parallel: joblib.Parallel, pace: _Pace
-) -> tuple[Integers, Floats]:
+def _insert_buckets(problem: Problem, points: Floats, n_threads: int, pace: _Pace) -> tuple[Integers, Floats]:
     """Filter and insert bucket after bucket; a bucket that was cut short is taken up again where it was cut."""
     blocks = _blocks(points)
     edges, lengths = np.empty((0, 2), dtype=np.int64), np.empty(0)
@@ -158,7 +156,7 @@ def _insert_buckets(
     for k, limit in enumerate(limits):
         pace.bar.total = pace.bar.n + (len(limits) - k) * len(blocks)
         while lower < limit:
-            pairs, distances, lower = _open_pairs(problem, edges, lengths, blocks, lower, limit, parallel, pace)
+            pairs, distances, lower = _open_pairs(problem, edges, lengths, blocks, lower, limit, n_threads, pace)
             chosen = _chosen(problem, edges, lengths, pairs, distances)
             pace.require()
             edges = np.concatenate([edges, pairs[chosen]])
@@ -173,7 +171,7 @@ def _open_pairs(
     blocks: list[Integers],
     lower: float,
     upper: float,
-    parallel: joblib.Parallel,
+    n_threads: int,
     pace: _Pace,
 ) -> tuple[Integers, Floats, float]:
     """Pairs of the bucket (lower, upper] that the filter leaves open, in order, and the limit it kept to."""
@@ -182,9 +180,12 @@ def _open_pairs(
     radius = CLUSTER_RADIUS * min(problem.dilation - 1.0, 1.0) * max(lower, 0.0)
     patience = 1 if dim <= 4 else 6  # the last few open pairs of a source are cheaper to settle one by one
     room = ROOM * n // len(blocks)
-    found = parallel(
-        joblib.delayed(filter_block)(problem, graph, block, lower, upper, radius, patience, room)
-        for block in pace.steps(blocks)
+    found = spread(
+        (
+            partial(filter_block, problem, graph, block, lower, upper, radius, patience, room)
+            for block in pace.steps(blocks)
+        ),
+        n_threads,
     )
     pace.require()
     pairs = np.concatenate([part[0] for part in found])

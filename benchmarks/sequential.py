@@ -85,7 +85,7 @@ def logistic_data(size: int, dim: int) -> tuple[np.ndarray, np.ndarray]:
 def regression(size: int, steps: int) -> tuple[str, Chain, int]:
     """Random walk on the coefficients of a logistic regression."""
     features, responses = logistic_data(size, 10)
-    posterior = sk.targets.LogisticRegression(features, responses).compiled()
+    posterior = sk.targets.LogisticRegression(features, responses)
     walk = RandomWalk(1.0 / np.sqrt(size))
 
     def chain(epsilon: float) -> Draws:
@@ -97,7 +97,7 @@ def regression(size: int, steps: int) -> tuple[str, Chain, int]:
 
 def selection(size: int, steps: int) -> tuple[str, Chain, int]:
     """Reversible jumps between the models of a logistic regression."""
-    posterior = SparseLogisticRegression(*logistic_data(size, 20), size_rate=0.3).compiled()
+    posterior = SparseLogisticRegression(*logistic_data(size, 20), size_rate=0.3)
     scales = {"update_scale": 4.0 / np.sqrt(size), "birth_scale": 10.0 / np.sqrt(size)}
 
     def chain(epsilon: float) -> Draws:

@@ -73,7 +73,7 @@ def main() -> None:
 
 def posterior(size: int) -> sk.Posterior:
     """Posterior of simulated data, at the temperature that makes it as wide as that of a hundred."""
-    return sk.targets.MixturePosterior.simulate(size, rng=1).compiled().tempered(size / AS_WIDE_AS)
+    return sk.targets.MixturePosterior.simulate(size, rng=1).tempered(size / AS_WIDE_AS)
 
 
 def run(test: object, size: int, chains: int, draws: int, burn_in: int = 0) -> Draws:

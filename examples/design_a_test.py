@@ -54,7 +54,7 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="2000 data, fewer tests, targets and draws")
     settings = parser.parse_args()
     size, tests, targets, draws = (2000, 200, (0.01, 0.04), 50) if settings.small else (10_000, 1000, TARGETS, 300)
-    posterior = sk.targets.MixturePosterior.simulate(size, rng=1).compiled().tempered(size / 100)
+    posterior = sk.targets.MixturePosterior.simulate(size, rng=1).tempered(size / 100)
 
     simulated = {epsilon: simulate(posterior, epsilon, tests) for epsilon in EPSILONS}
     print(f"Error and data use of {tests} tests on data / of the random walk, {FRACTION:.0%} of the data at a look")

@@ -50,7 +50,7 @@ def main() -> None:
     budgets = np.geomspace(0.1, 1.0, 7) * size * exact_steps
 
     features, responses = simulate(size + 500)
-    posterior = SparseLogisticRegression(features[:size], responses[:size], size_rate=SIZE_RATE).compiled()
+    posterior = SparseLogisticRegression(features[:size], responses[:size], size_rate=SIZE_RATE)
     new = features[size:]
     scales = {"update_scale": 4.0 / np.sqrt(size), "birth_scale": 10.0 / np.sqrt(size)}
 

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.errors import InputError
 from steinkit.posterior import Posterior
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats
@@ -30,7 +30,7 @@ from steinkit.samplers.chains.likelihood_terms import (
     PosteriorModel,
     as_posterior_model,
     require_states,
-    show_state,
+    require_support,
     start_states,
 )
 from steinkit.samplers.chains.options import RunOptions, Temperature, describe_temperature, temperatures
@@ -113,16 +113,17 @@ def sgld(
     states = start_states(posterior, start, options.chains)
     recorder = Recorder(options, states.shape[1], {"weights": np.float64} if decay else {})
     posterior.check_shapes(states[0])
+
+    def step_sizes(t: Any) -> Any:
+        return step_size * (1.0 + t / decay_offset) ** -decay
+
+    run: Any = _take_steps
+    if posterior.compiled_terms is not None and posterior.compiled_terms.has_gradients:
+        from steinkit.samplers.chains.compiled.langevin_run import run_langevin_chains
+
+        run = run_langevin_chains
     with np.errstate(all="ignore"):  # what is not finite is found and reported
-        _take_steps(
-            model,
-            states,
-            options,
-            recorder,
-            batch,
-            temperature,
-            lambda t: step_size * (1.0 + t / decay_offset) ** -decay,
-        )
+        run(model, states, options, recorder, batch, temperature, step_sizes)
     return recorder.draws(model.names, settings)
 
 
@@ -199,7 +200,7 @@ def _take_steps(
     noise = Noise(options.seeds, Kind.PROPOSAL, dim, normals)
     done = np.zeros(len(states), dtype=np.int64)  # steps taken, the same for all
     heat = temperatures(temperature, done)
-    steps = min(count for count in (options.steps, (options.budget or 0) // batch or None) if count is not None)
+    steps = options.steps_of(batch)
     for t in progress_bar("sampling", shown=options.progress, unit=" steps", steps=range(steps)):
         step = step_size(t)
         if callable(temperature):
@@ -207,20 +208,8 @@ def _take_steps(
         drift = gradient.turn_to(chains, states, heat).at_states()
         states = states + 0.5 * step * drift + math.sqrt(step) * noise.take(chains, done)
         require_states(states, chains, done, "the state")
-        _require_support(model, states, t)
+        require_support(model, states, chains, t)
         done += 1
         # equation 11: theta_t weighs eps_t, the size of the step that leaves it
         columns = {"weights": np.full(len(states), step_size(t + 1))} if "weights" in recorder.columns else {}
         recorder.record(chains, done, points=states, cost=done * batch, **columns)
-
-
-def _require_support(model: PosteriorModel, states: Floats, t: int) -> None:
-    """Raise InputError if a chain has left the posterior's bounds, which nothing in SGLD respects."""
-    if model.bounds is None:
-        return
-    outside = np.flatnonzero(((states < model.bounds[:, 0]) | (states > model.bounds[:, 1])).any(axis=1))
-    if outside.size:
-        raise InputError(
-            f"chain {outside[0] + 1}, step {t + 1}: the state {show_state(states[outside[0]])} lies outside the "
-            "posterior's bounds, which SGLD does not respect; sample transformed parameters, or use corrected_sgld"
-        )

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from steinkit.arguments import checked
+from steinkit.compiled_terms import CompiledTerms
 from steinkit.errors import InputError, UsageError
 from steinkit.masks import require_unmasked
 from steinkit.sample import Floats
@@ -104,6 +105,9 @@ class Posterior(Target):
         self.log_likelihood_many = log_likelihood_many
         self.grad_log_likelihood_many = grad_log_likelihood_many
         self._shapes_checked = False
+        self._compile: Callable[[], CompiledTerms] | None = None
+        self._compiled_from: tuple[Any, Any] = ((), ())
+        self._compiled: CompiledTerms | None = None
 
     def check_shapes(self, theta: ArrayLike) -> None:
         """Call every function once, on a few data, and hold it to its shape; does nothing the second time.
@@ -180,7 +184,7 @@ class Posterior(Target):
             return lambda theta, *batch: term(theta, *batch) / divisor
 
         many, grad_many = self.log_likelihood_many, self.grad_log_likelihood_many
-        return Posterior(
+        hot = Posterior(
             data=self.data,
             log_likelihood=per_unit(self.log_likelihood),
             grad_log_likelihood=per_unit(self.grad_log_likelihood),
@@ -193,19 +197,41 @@ class Posterior(Target):
             bounds=self.bounds,
             label=f"{self.label} at temperature {divisor:g}",
         )
+        if self._compile is not None and self._has_own_terms():
+            make = self._compile
+            hot._bring_terms(lambda: make().tempered(divisor))
+        return hot
 
-    def compiled(self) -> Posterior:
-        """The same posterior with compiled many-chain forms, for built-in posteriors that have them.
+    @property
+    def compiled_terms(self) -> CompiledTerms | None:
+        """Compiled forms of the terms, with which samplers run whole chains in compiled code; None if there are none.
 
-        Raises
-        ------
-        UsageError
-            If it has none.
+        They are not used once ``data`` or one of the functions has been replaced by another.
         """
-        raise UsageError(
-            f"{self.label} has no compiled forms; a function compiled with numba can be passed as log_likelihood_many "
-            "and grad_log_likelihood_many"
-        )
+        if self._compile is None or not self._has_own_terms():
+            return None
+        if self._compiled is None:
+            from steinkit.runtime.compilation import announced_compilation
+
+            with announced_compilation():
+                self._compiled = self._compile()
+        return self._compiled
+
+    def _bring_terms(self, make: Callable[[], CompiledTerms]) -> None:
+        """Let ``make`` make the compiled terms, of the data and the functions as they are now, when they are needed."""
+        self._compile, self._compiled_from = make, (self.data, self._functions())
+
+    def _has_own_terms(self) -> bool:
+        """Whether data and functions are still those that the compiled terms were made for."""
+        data, functions = self._compiled_from
+        return data is self.data and functions == self._functions()
+
+    def _functions(self) -> tuple[Any, ...]:
+        return self.log_likelihood, self.grad_log_likelihood, self.log_prior, self.grad_log_prior
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without compiled terms, which hold addresses: a copy makes its own."""
+        return self.__dict__ | {"_compiled": None}
 
     def _score_over_data(self, points: Floats) -> Floats:
         """Score over all the data, (n, d) -> (n, d)."""
@@ -248,16 +274,6 @@ class Posterior(Target):
             for first in range(0, len(points), pairs // rows):
                 thetas = points[first : first + pairs // rows]
                 total[first : first + len(thetas)] += many(thetas, *(_repeated(x, len(thetas)) for x in batch))
-
-
-def for_kernel(array: Array) -> Array:
-    """``array`` contiguous and writable, copied only if it is not: kernels are compiled for this one kind."""
-    return array if array.flags.carray else array.copy(order="C")
-
-
-def unrepeated(batches: Array) -> Array:
-    """`for_kernel`, but a batch that all parameters share (a broadcast) as one row."""
-    return for_kernel(batches[:1] if batches.strides[0] == 0 else batches)
 
 
 def _as_data(data: Sequence[ArrayLike]) -> tuple[Array, ...]:

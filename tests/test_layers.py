@@ -37,6 +37,7 @@ BASE = {
     "jax_functions",
     "target",
     "finite_differences",
+    "compiled_terms",
     "posterior",
 }
 ALL_MEASURED = BASE | {
@@ -68,7 +69,8 @@ MAY_IMPORT = {
     "user_functions": {"errors", "masks", "sample"},
     "jax_functions": {"errors", "sample", "containers"},
     "target": {"errors", "masks", "arguments", "sample", "user_functions", "jax_functions", "finite_differences"},
-    "posterior": {"errors", "masks", "arguments", "sample", "target"},
+    "compiled_terms": {"sample"},
+    "posterior": {"errors", "masks", "arguments", "sample", "target", "compiled_terms", "runtime"},
     "files": BASE,
     "datasets": BASE | {"files"},
     "adapters": BASE | {"files"},

@@ -27,7 +27,7 @@ from steinkit.samplers.arguments import batch_within, number, positive, share
 
 Bound = float | str | Callable[[Floats, Floats], ArrayLike]
 
-_RANGE_FACTOR = 7.0 / 3.0 + 3.0 / math.sqrt(2.0)
+RANGE_FACTOR = 7.0 / 3.0 + 3.0 / math.sqrt(2.0)
 
 
 @dataclass(frozen=True)
@@ -128,6 +128,6 @@ class ConcentrationTest(AcceptanceTest):
         delta = self.epsilon * (self.power - 1.0) / (self.power * (look.number + 1.0) ** self.power)
         L = np.log(5.0 / delta)  # infinite at epsilon = 0: then nothing is decided before b = N
         rho = np.where(2 * b <= N, 1.0 - (b - 1.0) / N, (1.0 - b / N) * (1.0 + 1.0 / b))
-        c = np.sqrt(look.variance * 2.0 * rho * L / b) + _RANGE_FACTOR * 2.0 * look.bound * L / b
+        c = np.sqrt(look.variance * 2.0 * rho * L / b) + RANGE_FACTOR * 2.0 * look.bound * L / b
         decided = (np.abs(gap) > c) | (b == N)
         return Verdict(decided, gap > 0.0, np.ceil(self.factor * b).astype(np.int64))

@@ -23,7 +23,7 @@ from steinkit.sample import Floats, Integers
 Booleans = NDArray[np.bool_]
 
 # Variance of the l_i, relative to their squared mean, that rounding alone can produce.
-_ROUNDING = 1e-14
+ROUNDING = 1e-14
 
 
 def option(metavar: str, text: str) -> dict[str, str]:
@@ -209,4 +209,4 @@ def varies(look: Look) -> Booleans:
     Where they do not, their variance says nothing of the data to come: identical rows in the first batch would
     otherwise end a test with false certainty.
     """
-    return look.variance > _ROUNDING * look.mean**2
+    return look.variance > ROUNDING * look.mean**2

@@ -26,7 +26,7 @@ from steinkit.sample import Floats, Integers
 from steinkit.samplers.acceptance.interface import AcceptanceTest, Look, Verdict, option, varies
 from steinkit.samplers.arguments import batch_within, positive, share
 
-_JUMP = 1.1
+JUMP = 1.1
 
 
 @checked
@@ -144,7 +144,7 @@ class MinibatchBarkerTest(AcceptanceTest):
         batch, b = self.first_batch(look.size), look.seen
         if self.growth == "fixed":
             return b + batch
-        batches = np.ceil(np.nan_to_num(_JUMP * s2 / self.sigma**2) * (b / batch))
+        batches = np.ceil(np.nan_to_num(JUMP * s2 / self.sigma**2) * (b / batch))
         return np.clip(batches, b // batch + 1, look.size // batch + 1).astype(np.int64) * batch
 
 

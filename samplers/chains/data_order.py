@@ -34,6 +34,39 @@ _TABLES = 6
 _LARGEST = 1 << 31
 
 
+def is_permuted(size: int) -> bool:
+    """Whether orders of N data are drawn and kept, not computed as they are read."""
+    return size <= LARGEST_PERMUTED
+
+
+def permutations_at_once(size: int) -> int:
+    """How many permutations of N data are drawn together."""
+    return max(1, _BLOCK_ENTRIES // size)
+
+
+def permutations(rng: np.random.Generator, size: int) -> NDArray[np.int32]:
+    """The next permutations of N data of a chain, shape (`permutations_at_once`, N)."""
+    ordered = np.tile(np.arange(size), (permutations_at_once(size), 1))
+    # of 8-byte numbers, which NumPy moves faster than others
+    return np.asarray(rng.permuted(ordered, axis=1, out=ordered), dtype=np.int32)
+
+
+def require_orders(size: int) -> None:
+    """Raise InputError if there are too many data for `digit_tables`."""
+    if size > _LARGEST:
+        raise InputError(f"{size} data are more than the {_LARGEST} that can be put into random orders")
+
+
+def digit_tables(rng: np.random.Generator, size: int) -> NDArray[np.uint16]:
+    """The tables of a chain's next order of N data, as `random_order_kernels` reads them, shape (6, side)."""
+    return rng.integers(_side(size), size=(_TABLES, _side(size)), dtype=np.uint16)
+
+
+def _side(size: int) -> int:
+    """ceil(sqrt(N))."""
+    return math.isqrt(size - 1) + 1
+
+
 class DataWalk:
     """The chains' ways through the data; see `data_walk`."""
 
@@ -67,7 +100,7 @@ class PermutedWalk(DataWalk):
     def __init__(self, data: Sequence[Array], seeds: Sequence[int], kind: Kind) -> None:
         super().__init__(data, len(seeds))
         self._generators = [generator(seed, kind) for seed in seeds]
-        self._block = max(1, _BLOCK_ENTRIES // self.size)
+        self._block = permutations_at_once(self.size)
         self._waiting = np.empty((len(seeds), self._block, self.size), dtype=np.int32)
         self._used = np.full(len(seeds), self._block, dtype=np.int64)
         self._orders = np.empty((len(seeds), 2 * self.size), dtype=np.int32)
@@ -82,8 +115,7 @@ class PermutedWalk(DataWalk):
     def _renew(self, chains: Integers) -> None:
         spent = self._used[chains] == self._block
         for k in chains[spent].tolist():
-            ordered = np.tile(np.arange(self.size, dtype=np.int32), (self._block, 1))
-            self._waiting[k] = self._generators[k].permuted(ordered, axis=1)
+            self._waiting[k] = permutations(self._generators[k], self.size)
             self._used[k] = 0
         order = self._waiting[chains, self._used[chains]]
         self._orders[chains, : self.size] = order
@@ -103,11 +135,10 @@ class FeistelWalk(DataWalk):
         from steinkit.samplers.chains.random_order_kernels import data_at
 
         super().__init__(data, len(seeds))
-        if self.size > _LARGEST:
-            raise InputError(f"{self.size} data are more than the {_LARGEST} that can be put into random orders")
+        require_orders(self.size)
         self._data_at = data_at
         self._generators = [generator(seed, kind) for seed in seeds]
-        self._tables = np.empty((len(seeds), _TABLES, math.isqrt(self.size - 1) + 1), dtype=np.uint16)
+        self._tables = np.empty((len(seeds), _TABLES, _side(self.size)), dtype=np.uint16)
         self._renew(np.arange(len(seeds)))
         with announced_compilation():
             self._slices(np.arange(0), np.arange(0), 0)
@@ -118,9 +149,8 @@ class FeistelWalk(DataWalk):
         return tuple(array.take(index, axis=0) for array in self.data)
 
     def _renew(self, chains: Integers) -> None:
-        _, tables, side = self._tables.shape
         for k in chains.tolist():
-            self._tables[k] = self._generators[k].integers(side, size=(tables, side), dtype=np.uint16)
+            self._tables[k] = digit_tables(self._generators[k], self.size)
         self._position[chains] = 0
 
 
@@ -135,4 +165,4 @@ def data_walk(data: Sequence[Array], seeds: Sequence[int], kind: Kind) -> DataWa
     kind : Kind
         Which of the chains' streams orders the data.
     """
-    return (PermutedWalk if len(data[0]) <= LARGEST_PERMUTED else FeistelWalk)(data, seeds, kind)
+    return (PermutedWalk if is_permuted(len(data[0])) else FeistelWalk)(data, seeds, kind)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from steinkit.errors import InputError
 from steinkit.sample import Floats, Integers
 from steinkit.samplers.acceptance.interface import AcceptanceTest
-from steinkit.samplers.chains.likelihood_terms import Model, show_state
+from steinkit.samplers.chains.likelihood_terms import Model, require_likelihoods
 from steinkit.samplers.chains.reader import Chains, Reader
 
 
@@ -20,11 +19,7 @@ class FullDataReader(Reader):
     def begin_run(self, live: Chains) -> None:
         """Evaluate the first states."""
         values = self.model.total_log_likelihood(live.state)
-        for k in np.flatnonzero(~np.isfinite(values)).tolist():
-            raise InputError(
-                f"chain {k + 1} cannot start at {show_state(live.state[k])}: the log likelihood there is "
-                f"{values[k]}; give another start="
-            )
+        require_likelihoods(values, live.state)
         live.log_likelihood = values
         self._proposed = np.zeros(len(values))
 

@@ -252,6 +252,53 @@ def require_states(states: Floats, chains: Sequence[int] | Array, steps: Sequenc
     )
 
 
+def require_support(model: PosteriorModel, states: Floats, chains: Sequence[int] | Array, step: int) -> None:
+    """Raise InputError if a chain has left the posterior's bounds, which nothing in SGLD respects."""
+    if model.bounds is None:
+        return
+    outside = np.flatnonzero(~_inside(states, model.bounds))
+    if outside.size:
+        raise InputError(
+            f"chain {int(chains[outside[0]]) + 1}, step {step + 1}: the state {show_state(states[outside[0]])} lies "
+            "outside the posterior's bounds, which SGLD does not respect; sample transformed parameters, or use "
+            "corrected_sgld"
+        )
+
+
+def require_priors(values: Floats, states: Floats) -> None:
+    """Raise InputError, naming chain and state, if the log prior of a first state is not finite."""
+    for k in np.flatnonzero(~np.isfinite(values)).tolist():
+        raise InputError(
+            f"chain {k + 1} cannot start at {show_state(states[k])}: the log prior there is {values[k]}; "
+            "give a start= inside the support"
+        )
+
+
+def require_likelihoods(values: Floats, states: Floats) -> None:
+    """Raise InputError, naming chain and state, if the log likelihood of a first state is not finite."""
+    for k in np.flatnonzero(~np.isfinite(values)).tolist():
+        raise InputError(
+            f"chain {k + 1} cannot start at {show_state(states[k])}: the log likelihood there is {values[k]}; "
+            "give another start="
+        )
+
+
+def no_number(chain: int, step: int, what: str, value: float, proposed: Floats) -> InputError:
+    """The error of a proposal at which something is NaN or plus infinity; chain and step count from 0."""
+    return InputError(
+        f"chain {chain + 1}, step {step + 1}: {what} gives {value} for the proposal {show_state(proposed)}; it must be "
+        "a number or minus infinity"
+    )
+
+
+def lost(chain: int, proposals: int, state: Floats) -> InputError:
+    """The error of a chain whose last proposals all lay outside the support."""
+    return InputError(
+        f"chain {chain + 1}: the last {proposals} proposals all lay outside the support, from {show_state(state)}; use "
+        "a smaller proposal scale or step, or another start"
+    )
+
+
 def show_state(theta: Floats) -> str:
     """A state in few words."""
     shown = ", ".join(f"{value:.6g}" for value in theta[:8])

@@ -82,6 +82,11 @@ class RunOptions:
         """Steps that give all draws; None where only the budget ends a chain."""
         return None if self.draws is None else self.burn_in + self.draws * self.thin
 
+    def steps_of(self, cost: int) -> int:
+        """Steps of a chain each of which costs the same."""
+        paid = None if self.budget is None else self.budget // cost
+        return min(count for count in (self.steps, paid) if count is not None)
+
     def require_budget(self, step_cost: int) -> None:
         """Raise UsageError if the budget does not pay the step that gives the first draw."""
         first = step_cost * (self.burn_in + self.thin)

@@ -29,7 +29,7 @@ from steinkit.runtime.compilation import array_kernel
 from steinkit.sample import Integers
 
 # Places shuffled together: loops over them become vector instructions.
-_TOGETHER = 256
+TOGETHER = 256
 
 _u32: Any = np.uint32
 
@@ -49,6 +49,35 @@ def shuffle_digits(left: NDArray[np.uint32], right: NDArray[np.uint32], tables: 
 
 
 @array_kernel
+def data_of_one_at(
+    own: NDArray[np.uint16],
+    size: int,
+    position: int,
+    found: Integers,
+    left: NDArray[np.uint32],
+    right: NDArray[np.uint32],
+) -> None:
+    """`data_at` of one chain, with its tables (6, side) and room for ``TOGETHER`` left and right digits."""
+    side, rows = own.shape[1], len(found)
+    place, done = position % size, 0
+    while done < rows:
+        first, second = place // side, place % side
+        count = min(TOGETHER, rows - done, side - second, size - place)
+        for j in range(count):
+            left[j], right[j] = first, second + j
+        shuffle_digits(left, right, own, count)
+        for j in range(count):
+            found[done + j] = left[j] * side + right[j]
+        for j in range(done, done + count):
+            while found[j] >= size:
+                left[0], right[0] = found[j] // side, found[j] % side
+                shuffle_digits(left, right, own, 1)
+                found[j] = left[0] * side + right[0]
+        done += count
+        place = (place + count) % size
+
+
+@array_kernel
 def data_at(tables: NDArray[np.uint16], size: int, chains: Integers, positions: Integers, found: Integers) -> None:
     """Numbers of the data that stand at consecutive places of the chains' orders.
 
@@ -65,23 +94,6 @@ def data_at(tables: NDArray[np.uint16], size: int, chains: Integers, positions: 
     found : ndarray of int, shape (n, rows)
         The numbers.
     """
-    side, rows = tables.shape[2], found.shape[1]
-    left, right = np.empty(_TOGETHER, dtype=np.uint32), np.empty(_TOGETHER, dtype=np.uint32)
+    left, right = np.empty(TOGETHER, dtype=np.uint32), np.empty(TOGETHER, dtype=np.uint32)
     for i in range(len(chains)):
-        own = tables[chains[i]]
-        place, done = positions[i] % size, 0
-        while done < rows:
-            first, second = place // side, place % side
-            count = min(_TOGETHER, rows - done, side - second, size - place)
-            for j in range(count):
-                left[j], right[j] = first, second + j
-            shuffle_digits(left, right, own, count)
-            for j in range(count):
-                found[i, done + j] = left[j] * side + right[j]
-            for j in range(done, done + count):
-                while found[i, j] >= size:
-                    left[0], right[0] = found[i, j] // side, found[i, j] % side
-                    shuffle_digits(left, right, own, 1)
-                    found[i, j] = left[0] * side + right[0]
-            done += count
-            place = (place + count) % size
+        data_of_one_at(tables[chains[i]], size, positions[i], found[i], left, right)

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from steinkit.errors import InputError
 from steinkit.sample import Floats, Integers
-from steinkit.samplers.chains.likelihood_terms import Model, show_state
+from steinkit.samplers.chains.likelihood_terms import Model, no_number
 
 
 @dataclass
@@ -57,10 +56,7 @@ class Chains:
         """Refuse NaN and plus infinity, naming chain, step and state."""
         if not math.isfinite(np.add.reduce(values)) and not (values < np.inf).all():
             bad = int(np.flatnonzero(~(values < np.inf))[0])
-            raise InputError(
-                f"chain {self.chain[rows][bad] + 1}, step {self.step[rows][bad] + 1}: {what} gives "
-                f"{values[bad]} for the proposal {show_state(proposed[bad])}; it must be a number or minus infinity"
-            )
+            raise no_number(int(self.chain[rows][bad]), int(self.step[rows][bad]), what, values[bad], proposed[bad])
 
 
 class Reader:

@@ -53,6 +53,20 @@ class Recorder:
             self._arrays[name][place] = values
         self.kept[chains] = filled + 1
 
+    def extend(self, chain: int, first: int, **columns: NDArray[Any]) -> None:
+        """Record consecutive steps of one chain, one entry of each column a step; ``first`` steps came before them."""
+        count, thin = len(columns["cost"]), self.options.thin
+        after = first + 1 - self.options.burn_in  # of the first of these steps
+        begin = max(thin - after, -after % thin)
+        kept = len(range(begin, count, thin))
+        filled = int(self.kept[chain])
+        while filled + kept > self._capacity:
+            self._grow()
+        place = chain * self._capacity + filled
+        for name, values in columns.items():
+            self._arrays[name][place : place + kept] = values[begin:count:thin]
+        self.kept[chain] += kept
+
     def column(self, name: str) -> NDArray[Any]:
         """Everything recorded under a name, shape (chains, draws, ...); NaN, 0 or False beyond a chain's end."""
         array = self._by_chain(name)[:, : self.kept.max()]

@@ -11,18 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from steinkit.errors import InputError, UsageError
+from steinkit.errors import UsageError
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Integers
 from steinkit.samplers.acceptance.interface import AcceptanceTest, Look
+from steinkit.samplers.chains.compiled.rules import runs_compiled
 from steinkit.samplers.chains.full_data import FullDataReader
 from steinkit.samplers.chains.gradients import BatchGradient, FullGradient
 from steinkit.samplers.chains.likelihood_terms import (
     PosteriorModel,
     as_model,
     as_posterior_model,
+    lost,
+    require_priors,
     require_states,
-    show_state,
     start_states,
 )
 from steinkit.samplers.chains.minibatches import MinibatchReader
@@ -94,28 +96,58 @@ class Run:
         self.proposal, self.test, self.options, self.temperature = proposal, test, options, temperature
         self.model = as_model(target) if test.needs_all_data else as_posterior_model(target)
         self.reads_all = test.reads_all(self.model.size)
-        self.reader: Reader = self._make_reader()
-        states = start_states(target, options.start, options.chains)
+        self.states = start_states(target, options.start, options.chains)
         if isinstance(self.model, PosteriorModel):
-            self.model.posterior.check_shapes(states[0])
-        dim, seeds, size = states.shape[1], options.seeds, self.model.size
+            self.model.posterior.check_shapes(self.states[0])
+        dim, size = self.states.shape[1], self.model.size
+        self._noise_width = proposal.noise_width(dim)
         self.first_batch = min(test.first_batch(size), size)
-        batch = proposal.gradient_batch(size) if proposal.needs_gradient else 0
+        self._gradient_batch = proposal.gradient_batch(size) if proposal.needs_gradient else 0
         # a gradient over all the data costs nothing beside a test that reads all of them
-        self.proposal_cost = batch or (size if proposal.needs_gradient and not self.reads_all else 0)
+        full_gradient = size if proposal.needs_gradient and not self.reads_all else 0
+        self.proposal_cost = self._gradient_batch or full_gradient
         options.require_budget(self.first_batch + self.proposal_cost)
-        self._moves = Noise(seeds, Kind.PROPOSAL, proposal.noise_width(dim), normals)
-        self._levels = Noise(seeds, Kind.UNIFORM, 1, lambda rng, shape: test.level(uniforms(rng, shape)))
-        self._normals = Noise(seeds, Kind.TEST, 1, normals) if test.needs_normal else None
         columns = {"accepted": np.bool_, "batch_sizes": np.int64}
         self.recorder = Recorder(options, dim, columns | dict.fromkeys(test.diagnostics, np.float64))
-        self.live = self._begin(states)
-        self._finished = False  # whether a chain has finished in this round
-        self.gradient = self._make_gradient(states, batch)
-        self.reader.begin_run(self.live)
+        self.log_prior = self.model.log_prior(self.states)
+        require_priors(self.log_prior, self.states)
 
     def advance(self) -> None:
-        """Run all chains to their ends."""
+        """Run all chains to their ends: in compiled code where posterior, proposal and test allow it."""
+        model, proposal, test = self.model, self.proposal, self.test
+        if isinstance(model, PosteriorModel) and runs_compiled(model.posterior, proposal, test):
+            from steinkit.samplers.chains.compiled.metropolis_run import CompiledRun
+
+            CompiledRun(
+                model,
+                proposal,
+                test,
+                self.options,
+                self.temperature,
+                self.recorder,
+                step_cost=self.proposal_cost,
+                patience=_LOST,
+                states=self.states,
+                log_prior=self.log_prior,
+            ).advance()
+        else:
+            self._begin()
+            self._advance_together()
+
+    def _begin(self) -> None:
+        """Prepare to run all chains together."""
+        test, seeds = self.test, self.options.seeds
+        self.reader: Reader = self._make_reader()
+        self._moves = Noise(seeds, Kind.PROPOSAL, self._noise_width, normals)
+        self._levels = Noise(seeds, Kind.UNIFORM, 1, lambda rng, shape: test.level(uniforms(rng, shape)))
+        self._normals = Noise(seeds, Kind.TEST, 1, normals) if test.needs_normal else None
+        self.live = Chains.begin(self.states, self.log_prior)
+        self.live.temperature = temperatures(self.temperature, self.live.step)
+        self._finished = False  # whether a chain has finished in this round
+        self.gradient = self._make_gradient(self.states, self._gradient_batch)
+        self.reader.begin_run(self.live)
+
+    def _advance_together(self) -> None:
         live, options = self.live, self.options
         total = options.chains * (options.steps or 0) or None
         with progress_bar("sampling", total, shown=options.progress, unit=" steps") as self.bar:
@@ -132,17 +164,6 @@ class Run:
         if isinstance(self.model, PosteriorModel) and not self.reads_all:
             return MinibatchReader(self.model, self.test, self.options)
         return FullDataReader(self.model, self.test)
-
-    def _begin(self, states: Floats) -> Chains:
-        log_prior = self.model.log_prior(states)
-        for k in np.flatnonzero(~np.isfinite(log_prior)).tolist():
-            raise InputError(
-                f"chain {k + 1} cannot start at {show_state(states[k])}: the log prior there is {log_prior[k]}; "
-                "give a start= inside the support"
-            )
-        live = Chains.begin(states, log_prior)
-        live.temperature = temperatures(self.temperature, live.step)
-        return live
 
     def _make_gradient(self, states: Floats, batch: int) -> FullGradient | BatchGradient | None:
         if not self.proposal.needs_gradient:
@@ -245,12 +266,9 @@ class Run:
         return rows[~finished]
 
     def _require_not_lost(self, rows: Integers) -> None:
-        lost = rows[self.live.outside[rows] >= _LOST]
-        if lost.size:
-            raise InputError(
-                f"chain {self.live.chain[lost[0]] + 1}: the last {_LOST} proposals all lay outside the support, from "
-                f"{show_state(self.live.state[lost[0]])}; use a smaller proposal scale or step, or another start"
-            )
+        strayed = rows[self.live.outside[rows] >= _LOST]
+        if strayed.size:
+            raise lost(int(self.live.chain[strayed[0]]), _LOST, self.live.state[strayed[0]])
 
 
 def _require(value: Any, name: str, method: str, example: str) -> None:

@@ -37,10 +37,11 @@ def array_kernel(function: Callable[..., Any]) -> Any:
 
 
 def _compiled(function: Callable[..., Any], **options: Any) -> Any:
+    options |= {"nogil": True, "fastmath": False}  # which would else be that of the first caller
     try:
-        return numba.njit(cache=True, nogil=True, **options)(function)
+        return numba.njit(cache=True, **options)(function)
     except RuntimeError:  # numba found no folder to cache in
-        return numba.njit(nogil=True, **options)(function)
+        return numba.njit(**options)(function)
 
 
 class _Announcer(event.Listener):  # type: ignore[misc]

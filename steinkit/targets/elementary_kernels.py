@@ -17,7 +17,6 @@ from __future__ import annotations
 import numpy as np
 
 from steinkit.runtime.compilation import array_kernel
-from steinkit.sample import Floats
 
 # Adding it rounds a number to a whole one, which then stands in the lowest bits.
 _ROUNDING = 6755399441055744.0  # 1.5 * 2^52
@@ -67,18 +66,16 @@ def log_one_plus(e: float) -> float:
 
 
 @array_kernel
-def softplus_all(values: Floats) -> None:
-    """Replace each z by log(1 + exp(z)), shape (n,)."""
-    for i in range(len(values)):
-        z = values[i]
-        a = abs(z)
-        values[i] = 0.5 * (z + a) + log_one_plus(exp_negative(a))
+def softplus(z: float) -> float:
+    """log(1 + exp(z))."""
+    a = abs(z)
+    value: float = 0.5 * (z + a) + log_one_plus(exp_negative(a))
+    return value
 
 
 @array_kernel
-def expit_all(values: Floats) -> None:
-    """Replace each z by 1 / (1 + exp(-z)), shape (n,)."""
-    for i in range(len(values)):
-        z = values[i]
-        e = exp_negative(abs(z))
-        values[i] = (e if z < 0.0 else 1.0) / (1.0 + e)
+def expit(z: float) -> float:
+    """1 / (1 + exp(-z))."""
+    e = exp_negative(abs(z))
+    value: float = (e if z < 0.0 else 1.0) / (1.0 + e)
+    return value

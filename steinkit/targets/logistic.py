@@ -6,7 +6,6 @@ score = -theta / v + sum_i sigma(-y_i x_i'theta) y_i x_i,   sigma(u) = 1 / (1 + 
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,9 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.arguments import checked
+from steinkit.compiled_terms import CompiledTerms
 from steinkit.errors import InputError, UsageError
 from steinkit.masks import require_unmasked
-from steinkit.posterior import Posterior, for_kernel, unrepeated
+from steinkit.posterior import Posterior
 from steinkit.sample import Floats
 from steinkit.targets.linear_models import linear_predictors, regression_table, weighted_feature_sums
 from steinkit.targets.parameters import as_finite, as_numbers, as_vector, show
@@ -80,6 +80,8 @@ class LogisticRegression(Posterior):
             names=names,
             label=label,
         )
+        if type(self) is LogisticRegression:  # one derived from it may have changed any term
+            self._bring_terms(self._compiled_terms)
 
     def __repr__(self) -> str:
         return f"LogisticRegression({self.size} data, d={self.dim}, prior_variance={show(self.prior_variance)})"
@@ -123,18 +125,6 @@ class LogisticRegression(Posterior):
         features, responses, names = load_nodal()
         return cls(features, responses, prior_variance, names)
 
-    def compiled(self) -> LogisticRegression:
-        """The same posterior with compiled many-chain forms: the same numbers to rounding, in less time.
-
-        They pay where a sampler calls them often: compiling takes some three seconds, once on a machine, and loading
-        them about half a second in each process. They give a chain the same bits whatever runs beside it. The score and
-        the log density over all the data stay as they are.
-        """
-        twin = copy.copy(self)
-        twin.log_likelihood_many = twin._compiled_log_likelihood_many
-        twin.grad_log_likelihood_many = twin._compiled_grad_log_likelihood_many
-        return twin
-
     def _log_prior(self, thetas: Floats) -> Floats:
         return np.asarray(-0.5 * (thetas**2 / self.prior_variance).sum(axis=1), dtype=np.float64)
 
@@ -166,17 +156,11 @@ class LogisticRegression(Posterior):
         pulls = signs * expit(-signs * linear_predictors(thetas, features))
         return weighted_feature_sums(pulls, features)
 
-    @staticmethod
-    def _compiled_log_likelihood_many(thetas: Floats, features: Floats, signs: Floats) -> Floats:
+    def _compiled_terms(self) -> CompiledTerms:
         from steinkit.targets.logistic_kernels import logistic_terms
 
-        return np.asarray(logistic_terms(for_kernel(thetas), unrepeated(features), unrepeated(signs)))
-
-    @staticmethod
-    def _compiled_grad_log_likelihood_many(thetas: Floats, features: Floats, signs: Floats) -> Floats:
-        from steinkit.targets.logistic_kernels import logistic_gradients
-
-        return np.asarray(logistic_gradients(for_kernel(thetas), unrepeated(features), unrepeated(signs)))
+        features, signs = map(np.ascontiguousarray, self.data)
+        return logistic_terms(features, signs, self.prior_variance)
 
 
 def _as_signs(responses: ArrayLike, n: int) -> Floats:

@@ -1,66 +1,115 @@
-"""Compiled forms of logistic regression's likelihood terms, for many parameters at once.
+"""Compiled terms of logistic regression: see `steinkit.compiled_terms`, and `logistic` for the formulas.
 
-They are those of `steinkit.targets.logistic`, chain by chain and datum by datum in order: a chain's numbers do not
-depend on the chains beside it, as they do where one matrix product serves all. One batch serves all chains (a leading
-length of 1); otherwise each has its own.
+The table: d, and the addresses of features (N, d), signs (N,) and prior variances (d,).
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numba import carray
 
-from steinkit.runtime.compilation import array_kernel
+from steinkit.compiled_terms import GRAD_LOG_PRIOR, GRADIENT, LOG_LIKELIHOOD, LOG_PRIOR, LOG_RATIOS, CompiledTerms
+from steinkit.runtime.function_pointers import pointed_function, pointer, prefetch
 from steinkit.sample import Floats
-from steinkit.targets.elementary_kernels import expit_all, softplus_all
+from steinkit.targets.elementary_kernels import expit, softplus
 
-_LANES = 4
-
-
-@array_kernel
-def negative_margins(thetas: Floats, features: Floats, signs: Floats) -> Floats:
-    """-y x'theta for each datum, shape (K, b); products are summed in four lanes, which do not wait for one another."""
-    chains, dim = thetas.shape
-    data = features.shape[1]
-    whole = dim - dim % _LANES
-    margins = np.empty((chains, data))
-    for k in range(chains):
-        row = k if len(features) > 1 else 0
-        for i in range(data):
-            sum_0 = sum_1 = sum_2 = sum_3 = 0.0
-            for j in range(0, whole, _LANES):
-                sum_0 += features[row, i, j] * thetas[k, j]
-                sum_1 += features[row, i, j + 1] * thetas[k, j + 1]
-                sum_2 += features[row, i, j + 2] * thetas[k, j + 2]
-                sum_3 += features[row, i, j + 3] * thetas[k, j + 3]
-            for j in range(whole, dim):
-                sum_0 += features[row, i, j] * thetas[k, j]
-            margins[k, i] = -signs[row, i] * ((sum_0 + sum_1) + (sum_2 + sum_3))
-    return margins
+# Rows whose features are asked for before they are needed.
+_AHEAD = 4
 
 
-@array_kernel
-def logistic_terms(thetas: Floats, features: Floats, signs: Floats) -> Floats:
-    """Log likelihoods -log(1 + exp(-y x'theta)): (K, d), (K, b, d), (K, b) -> (K, b)."""
-    terms: Floats = negative_margins(thetas, features, signs)
-    flat = terms.reshape(terms.size)
-    softplus_all(flat)
-    for i in range(len(flat)):
-        flat[i] = -flat[i]
-    return terms
+@pointed_function(LOG_RATIOS)
+def log_ratios(table: int, theta: int, proposed: int, rows: int, count: int, values: int) -> None:
+    """-log(1 + exp(-y x'proposed)) + log(1 + exp(-y x'theta)); each row is read once, for both."""
+    place = carray(pointer(table, np.int64), 4)
+    dim = place[0]
+    row, found = carray(pointer(rows, np.int64), count), carray(pointer(values, np.float64), 2 * count)
+    signs = carray(pointer(place[2], np.float64), np.int64(1) << 31)
+    first, second = carray(pointer(theta, np.float64), dim), carray(pointer(proposed, np.float64), dim)
+    for i in range(min(_AHEAD, count)):
+        prefetch(place[1] + 8 * dim * row[i], 8 * dim)
+    for i in range(count):
+        if i + _AHEAD < count:
+            prefetch(place[1] + 8 * dim * row[i + _AHEAD], 8 * dim)
+        x = carray(pointer(place[1] + 8 * dim * row[i], np.float64), dim)
+        here = there = 0.0
+        for j in range(dim):
+            here += x[j] * first[j]
+            there += x[j] * second[j]
+        sign = signs[row[i]]
+        found[i], found[count + i] = -sign * there, -sign * here
+    for i in range(count):
+        found[i] = softplus(found[count + i]) - softplus(found[i])
 
 
-@array_kernel
-def logistic_gradients(thetas: Floats, features: Floats, signs: Floats) -> Floats:
-    """Gradients summed over the data, sum of sigma(-y x'theta) y x: (K, d), (K, b, d), (K, b) -> (K, d)."""
-    pulls = negative_margins(thetas, features, signs)
-    expit_all(pulls.reshape(pulls.size))
-    chains, data = pulls.shape
-    dim = thetas.shape[1]
-    gradients = np.zeros((chains, dim))
-    for k in range(chains):
-        row = k if len(features) > 1 else 0
-        for i in range(data):
-            pull = signs[row, i] * pulls[k, i]
-            for j in range(dim):
-                gradients[k, j] += pull * features[row, i, j]
-    return gradients
+@pointed_function(LOG_LIKELIHOOD)
+def log_likelihood(table: int, theta: int, first: int, count: int, work: int) -> float:
+    """Sum of -log(1 + exp(-y x'theta))."""
+    place = carray(pointer(table, np.int64), 4)
+    dim = place[0]
+    signs, found = carray(pointer(place[2] + 8 * first, np.float64), count), carray(pointer(work, np.float64), count)
+    own = carray(pointer(theta, np.float64), dim)
+    for i in range(count):
+        x = carray(pointer(place[1] + 8 * dim * (first + i), np.float64), dim)
+        product = 0.0
+        for j in range(dim):
+            product += x[j] * own[j]
+        found[i] = -signs[i] * product
+    total = 0.0
+    for i in range(count):
+        total -= softplus(found[i])
+    return total
+
+
+@pointed_function(GRADIENT)
+def gradient(table: int, theta: int, rows: int, count: int, total: int, work: int) -> None:
+    """Sum of sigma(-y x'theta) y x."""
+    place = carray(pointer(table, np.int64), 4)
+    dim = place[0]
+    row, pulls = carray(pointer(rows, np.int64), count), carray(pointer(work, np.float64), count)
+    signs = carray(pointer(place[2], np.float64), np.int64(1) << 31)
+    own, sums = carray(pointer(theta, np.float64), dim), carray(pointer(total, np.float64), dim)
+    for i in range(count):
+        x = carray(pointer(place[1] + 8 * dim * row[i], np.float64), dim)
+        product = 0.0
+        for j in range(dim):
+            product += x[j] * own[j]
+        pulls[i] = -signs[row[i]] * product
+    for i in range(count):
+        pulls[i] = expit(pulls[i])
+    for j in range(dim):
+        sums[j] = 0.0
+    for i in range(count):
+        x = carray(pointer(place[1] + 8 * dim * row[i], np.float64), dim)
+        pull = signs[row[i]] * pulls[i]
+        for j in range(dim):
+            sums[j] += pull * x[j]
+
+
+@pointed_function(LOG_PRIOR)
+def log_prior(table: int, theta: int) -> float:
+    """-theta'theta / (2 v)."""
+    place = carray(pointer(table, np.int64), 4)
+    dim = place[0]
+    own, variances = carray(pointer(theta, np.float64), dim), carray(pointer(place[3], np.float64), dim)
+    total = 0.0
+    for j in range(dim):
+        total += own[j] * own[j] / variances[j]
+    return -0.5 * total
+
+
+@pointed_function(GRAD_LOG_PRIOR)
+def grad_log_prior(table: int, theta: int, total: int) -> None:
+    """-theta / v."""
+    place = carray(pointer(table, np.int64), 4)
+    dim = place[0]
+    own, variances = carray(pointer(theta, np.float64), dim), carray(pointer(place[3], np.float64), dim)
+    found = carray(pointer(total, np.float64), dim)
+    for j in range(dim):
+        found[j] = -own[j] / variances[j]
+
+
+def logistic_terms(features: Floats, signs: Floats, prior_variance: Floats) -> CompiledTerms:
+    """Terms of the posterior with these data, C-contiguous: (N, d), (N,), (d,)."""
+    table = [features.shape[1], features.ctypes.data, signs.ctypes.data, prior_variance.ctypes.data]
+    functions = (log_ratios, log_likelihood, gradient, log_prior, grad_log_prior)
+    return CompiledTerms.of(table, functions, (features, signs, prior_variance))

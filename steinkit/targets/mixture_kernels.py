@@ -1,60 +1,93 @@
-"""Compiled forms of the mixture posterior's likelihood terms, for many parameters at once.
+"""Compiled terms of the mixture posterior: see `steinkit.compiled_terms`, and `mixture_posterior` for the formulas.
 
-They are those of `steinkit.targets.mixture_posterior`, chain by chain and datum by datum in order: a chain's
-numbers do not depend on the chains beside it. One row of data serves all chains; otherwise each has its own.
+The table: the addresses of the data (N,), and of four numbers: v, the constant of a log likelihood term and the
+two prior variances.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numba import carray
 
-from steinkit.runtime.compilation import array_kernel
+from steinkit.compiled_terms import GRAD_LOG_PRIOR, GRADIENT, LOG_LIKELIHOOD, LOG_PRIOR, LOG_RATIOS, CompiledTerms
+from steinkit.runtime.function_pointers import pointed_function, pointer
 from steinkit.sample import Floats
-from steinkit.targets.elementary_kernels import expit_all, softplus_all
+from steinkit.targets.elementary_kernels import expit, softplus
 
 
-@array_kernel
-def log_odds(thetas: Floats, y: Floats, variance: float) -> Floats:
-    """Log odds of the second component, z = (theta_2 (y - theta_1) - theta_2^2 / 2) / v, shape (K, b)."""
-    chains, data = len(thetas), y.shape[1]
-    z = np.empty((chains, data))
-    for k in range(chains):
-        row = k if len(y) > 1 else 0
-        first, second = thetas[k, 0], thetas[k, 1]
-        for i in range(data):
-            z[k, i] = (second * (y[row, i] - first) - 0.5 * second * second) / variance
-    return z
+@pointed_function(LOG_RATIOS)
+def log_ratios(table: int, theta: int, proposed: int, rows: int, count: int, values: int) -> None:
+    """Differences of log(1 + exp(z)) - (y - theta_1)^2 / (2 v); the constant cancels."""
+    place = carray(pointer(table, np.int64), 2)
+    numbers, y = carray(pointer(place[1], np.float64), 4), carray(pointer(place[0], np.float64), np.int64(1) << 31)
+    row, found = carray(pointer(rows, np.int64), count), carray(pointer(values, np.float64), 2 * count)
+    old, new = carray(pointer(theta, np.float64), 2), carray(pointer(proposed, np.float64), 2)
+    variance = numbers[0]
+    old_first, old_second, new_first, new_second = old[0], old[1], new[0], new[1]
+    for i in range(count):
+        found[i] = y[row[i]]
+    for i in range(count):
+        here, there = found[i] - old_first, found[i] - new_first
+        z_here = (old_second * here - 0.5 * old_second * old_second) / variance
+        z_there = (new_second * there - 0.5 * new_second * new_second) / variance
+        found[i] = softplus(z_there) - softplus(z_here) - (there * there - here * here) / (2.0 * variance)
 
 
-@array_kernel
-def mixture_terms(thetas: Floats, y: Floats, variance: float, constant: float) -> Floats:
-    """Log likelihoods: (K, 2), (K, b) or (1, b) -> (K, b)."""
-    terms: Floats = log_odds(thetas, y, variance)
-    softplus_all(terms.reshape(terms.size))
-    chains, data = terms.shape
-    for k in range(chains):
-        row = k if len(y) > 1 else 0
-        first = thetas[k, 0]
-        for i in range(data):
-            residual = y[row, i] - first
-            terms[k, i] = terms[k, i] - residual * residual / (2.0 * variance) - constant
-    return terms
+@pointed_function(LOG_LIKELIHOOD)
+def log_likelihood(table: int, theta: int, first: int, count: int, work: int) -> float:
+    """Sum of log(1 + exp(z)) - (y - theta_1)^2 / (2 v) - constant."""
+    place = carray(pointer(table, np.int64), 2)
+    numbers, y = carray(pointer(place[1], np.float64), 4), carray(pointer(place[0] + 8 * first, np.float64), count)
+    own = carray(pointer(theta, np.float64), 2)
+    variance, one, two = numbers[0], own[0], own[1]
+    total: float = 0.0
+    for i in range(count):
+        residual = y[i] - one
+        z = (two * residual - 0.5 * two * two) / variance
+        total += softplus(z) - residual * residual / (2.0 * variance)
+    value: float = total - count * numbers[1]
+    return value
 
 
-@array_kernel
-def mixture_gradients(thetas: Floats, y: Floats, variance: float) -> Floats:
-    """Gradients summed over the data: (K, 2), (K, b) or (1, b) -> (K, 2)."""
-    odds = log_odds(thetas, y, variance)
-    expit_all(odds.reshape(odds.size))
-    chains, data = odds.shape
-    gradients = np.empty((chains, 2))
-    for k in range(chains):
-        row = k if len(y) > 1 else 0
-        first, second = thetas[k, 0], thetas[k, 1]
-        by_first = by_second = 0.0
-        for i in range(data):
-            residual = y[row, i] - first
-            by_first += residual - odds[k, i] * second
-            by_second += odds[k, i] * (residual - second)
-        gradients[k, 0], gradients[k, 1] = by_first / variance, by_second / variance
-    return gradients
+@pointed_function(GRADIENT)
+def gradient(table: int, theta: int, rows: int, count: int, total: int, work: int) -> None:
+    """Sums of (y - theta_1 - r theta_2) / v and of r (y - theta_1 - theta_2) / v."""
+    place = carray(pointer(table, np.int64), 2)
+    numbers, y = carray(pointer(place[1], np.float64), 4), carray(pointer(place[0], np.float64), np.int64(1) << 31)
+    row, own = carray(pointer(rows, np.int64), count), carray(pointer(theta, np.float64), 2)
+    sums, found = carray(pointer(total, np.float64), 2), carray(pointer(work, np.float64), count)
+    variance, one, two = numbers[0], own[0], own[1]
+    for i in range(count):
+        found[i] = y[row[i]]
+    by_first = by_second = 0.0
+    for i in range(count):
+        residual = found[i] - one
+        share = expit((two * residual - 0.5 * two * two) / variance)
+        by_first += residual - share * two
+        by_second += share * (residual - two)
+    sums[0], sums[1] = by_first / variance, by_second / variance
+
+
+@pointed_function(LOG_PRIOR)
+def log_prior(table: int, theta: int) -> float:
+    """-theta_1^2 / (2 v_1) - theta_2^2 / (2 v_2)."""
+    place = carray(pointer(table, np.int64), 2)
+    numbers, own = carray(pointer(place[1], np.float64), 4), carray(pointer(theta, np.float64), 2)
+    value: float = -0.5 * (own[0] * own[0] / numbers[2] + own[1] * own[1] / numbers[3])
+    return value
+
+
+@pointed_function(GRAD_LOG_PRIOR)
+def grad_log_prior(table: int, theta: int, total: int) -> None:
+    """-theta / v of the prior."""
+    place = carray(pointer(table, np.int64), 2)
+    numbers, own = carray(pointer(place[1], np.float64), 4), carray(pointer(theta, np.float64), 2)
+    found = carray(pointer(total, np.float64), 2)
+    found[0], found[1] = -own[0] / numbers[2], -own[1] / numbers[3]
+
+
+def mixture_terms(y: Floats, variance: float, constant: float, prior_variances: Floats) -> CompiledTerms:
+    """Terms of the posterior with these data, C-contiguous, (N,); ``constant`` is taken off each log likelihood."""
+    numbers = np.array([variance, constant, *prior_variances])
+    functions = (log_ratios, log_likelihood, gradient, log_prior, grad_log_prior)
+    return CompiledTerms.of([y.ctypes.data, numbers.ctypes.data], functions, (y, numbers))

@@ -16,15 +16,15 @@ J. Gorham and L. Mackey (2015), "Measuring sample quality with Stein's method", 
 
 from __future__ import annotations
 
-import copy
 import math
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.compiled_terms import CompiledTerms
 from steinkit.errors import InputError, UsageError
-from steinkit.posterior import Posterior, for_kernel, unrepeated
+from steinkit.posterior import Posterior
 from steinkit.sample import Floats
 from steinkit.target import Seed
 from steinkit.targets.parameters import as_count, as_finite, as_number, as_positive, as_vector, show
@@ -95,6 +95,8 @@ class MixturePosterior(Posterior):
             sampler=self._draw if len(y) <= _MOST_DATA_TO_DRAW else None,
             label="mixture-posterior",
         )
+        if type(self) is MixturePosterior:  # one derived from it may have changed any term
+            self._bring_terms(self._compiled_terms)
 
     @classmethod
     def simulate(
@@ -134,18 +136,6 @@ class MixturePosterior(Posterior):
         data = parameters[0] + np.where(second, parameters[1], 0.0) + sd * noise
         return cls(data, variance, prior_variances)
 
-    def compiled(self) -> MixturePosterior:
-        """The same posterior with compiled many-chain forms: the same numbers to rounding, in less time.
-
-        They pay where a sampler calls them often: compiling takes some three seconds, once on a machine, and loading
-        them about half a second in each process. They give a chain the same bits whatever runs beside it. The score and
-        the log density over all the data stay as they are.
-        """
-        twin = copy.copy(self)
-        twin.log_likelihood_many = twin._compiled_log_likelihood_many
-        twin.grad_log_likelihood_many = twin._compiled_grad_log_likelihood_many
-        return twin
-
     def __repr__(self) -> str:
         return (
             f"MixturePosterior({self.size} data, variance={self.variance:g}, "
@@ -170,15 +160,11 @@ class MixturePosterior(Posterior):
     def _grad_log_likelihood_many(self, thetas: Floats, y: Floats) -> Floats:
         return np.stack(self._gradients(thetas[:, :1], thetas[:, 1:], y), axis=1)
 
-    def _compiled_log_likelihood_many(self, thetas: Floats, y: Floats) -> Floats:
+    def _compiled_terms(self) -> CompiledTerms:
         from steinkit.targets.mixture_kernels import mixture_terms
 
-        return np.asarray(mixture_terms(for_kernel(thetas), unrepeated(y), self.variance, self._constant))
-
-    def _compiled_grad_log_likelihood_many(self, thetas: Floats, y: Floats) -> Floats:
-        from steinkit.targets.mixture_kernels import mixture_gradients
-
-        return np.asarray(mixture_gradients(for_kernel(thetas), unrepeated(y), self.variance))
+        (y,) = map(np.ascontiguousarray, self.data)
+        return mixture_terms(y, self.variance, self._constant, self.prior_variances)
 
     @property
     def _constant(self) -> float:

@@ -66,12 +66,12 @@ _TARGETS = {
     "mixture-posterior": _Entry(
         "MixturePosterior",
         "posterior of a two-component mixture, d = 2; data: bundled, numbers, a CSV file, or size=N simulated at theta",
-        optional=("data", "variance", "prior_variances", "temperature", "compiled", *_SIMULATION),
+        optional=("data", "variance", "prior_variances", "temperature", *_SIMULATION),
     ),
     "logistic-posterior": _Entry(
         "LogisticRegression",
         "posterior of a logistic regression; data: bundled nodal (d = 6), or a CSV file; intercept=true adds ones",
-        optional=("data", "response", "prior_variance", "intercept", "temperature", "compiled"),
+        optional=("data", "response", "prior_variance", "intercept", "temperature"),
     ),
     "lasso-posterior": _Entry(
         "LassoRegression",
@@ -174,12 +174,8 @@ def _call_family(family: str, values: dict[str, Any]) -> Target:
 
 
 def _posterior(name: str, values: dict[str, Any], dim: int) -> Posterior:
-    temperature, compiled = values.pop("temperature", None), values.pop("compiled", False)
-    if not isinstance(compiled, bool):
-        raise UsageError(f"compiled must be true or false; received {compiled!r}")
+    temperature = values.pop("temperature", None)
     posterior = _POSTERIORS[name](values, dim)
-    if compiled:
-        posterior = posterior.compiled()
     return posterior if temperature is None else posterior.tempered(temperature)
 
 

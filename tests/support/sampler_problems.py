@@ -16,6 +16,22 @@ RUN = {"proposal": RandomWalk(0.03), "start": POSTERIOR.posterior_mean, "burn_in
 MIXING = np.array([[1.0, 0.6, -0.3], [0.2, 1.0, 0.5], [-0.4, 0.3, 1.0]])
 
 
+def vectorised(posterior):
+    """The same posterior with plain functions only: its chains run together, and not in compiled code."""
+    return sk.Posterior(
+        posterior.data,
+        posterior.log_likelihood,
+        posterior.grad_log_likelihood,
+        posterior.log_prior,
+        posterior.grad_log_prior,
+        log_likelihood_many=posterior.log_likelihood_many,
+        grad_log_likelihood_many=posterior.grad_log_likelihood_many,
+        dim=posterior.dim,
+        bounds=posterior.bounds,
+        label=posterior.label,
+    )
+
+
 @cache
 def trial():
     """150 moves of one chain."""

@@ -18,7 +18,6 @@ into 0, and never leaves.
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Sequence
 from typing import NoReturn
@@ -105,13 +104,6 @@ class SparseLogisticRegression(Posterior):
             f"SparseLogisticRegression({self.size} data, D={self.dim}, size_rate={self.size_rate:g}, "
             f"scale_prior={self.scale_prior})"
         )
-
-    def compiled(self) -> SparseLogisticRegression:
-        """The same posterior with compiled many-chain forms: see `LogisticRegression.compiled`."""
-        twin, regression = copy.copy(self), self._regression.compiled()
-        twin.log_likelihood_many = regression.log_likelihood_many
-        twin.grad_log_likelihood_many = regression.grad_log_likelihood_many
-        return twin
 
     def _log_prior(self, thetas: Floats) -> Floats:
         k, s = np.count_nonzero(thetas, axis=1), np.abs(thetas).sum(axis=1)

@@ -219,7 +219,7 @@ def test_a_temperature_schedule_is_asked_by_the_number_of_the_step():
     draws = samplers.barker_mh(
         NODAL, proposal_scale=0.5, batch_size=10, temperature=schedule, draws=60, chains=3, seed=1
     )
-    np.testing.assert_array_equal(np.sort(np.concatenate(asked))[3:], np.repeat(np.arange(60), 3))
+    np.testing.assert_array_equal(np.unique(np.concatenate(asked)), np.arange(60))
     hot, cold = draws.batch_sizes[:, :20], draws.batch_sizes[:, 20:]
     assert hot.mean() < 15 < 30 < cold.mean()
     assert draws.settings["temperature"] == "schedule"

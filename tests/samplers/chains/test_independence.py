@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.sampler_problems import vectorised
 
 import steinkit as sk
 from steinkit import samplers
@@ -10,6 +11,7 @@ from steinkit.samplers.chains import likelihood_terms as model
 from steinkit.samplers.chains import minibatches as minibatch_run
 from steinkit.samplers.chains import random_streams as streams
 from steinkit.samplers.chains import recorder
+from steinkit.samplers.chains.compiled import chain_blocks
 
 NODAL = sk.targets.LogisticRegression.nodal()
 MIXTURE = sk.targets.MixturePosterior()
@@ -20,15 +22,21 @@ RUNS = {
     "rwmh-target": (samplers.rwmh, NORMAL, WALK),
     "barker": (samplers.barker, MIXTURE, WALK),
     "mala": (samplers.mala, NODAL, {"step_size": 0.1}),
-    "mala-compiled": (samplers.mala, NODAL.compiled(), {"step_size": 0.1}),
+    "mala-vectorised": (samplers.mala, vectorised(NODAL), {"step_size": 0.1}),
     "mala-target": (samplers.mala, NORMAL, {"step_size": 0.5}),
     "approximate_mh": (samplers.approximate_mh, NODAL, WALK | {"batch_size": 5, "epsilon": 0.1}),
-    "barker_mh-compiled": (samplers.barker_mh, MIXTURE.compiled(), WALK | {"batch_size": 10}),
+    "barker_mh-vectorised": (samplers.barker_mh, vectorised(NODAL), WALK | {"batch_size": 10}),
+    "approximate_mh-vectorised-computed": (
+        samplers.approximate_mh,
+        vectorised(MIXTURE),
+        WALK | {"batch_size": 7, "alpha": 0.8},
+    ),
     "approximate_mh-computed": (samplers.approximate_mh, MIXTURE, WALK | {"batch_size": 7, "alpha": 0.8}),
     "barker_mh": (samplers.barker_mh, NODAL, WALK | {"batch_size": 10}),
     "barker_mh-jump": (samplers.barker_mh, MIXTURE, WALK | {"batch_size": 9, "growth": "jump", "clt_bound": True}),
     "subsampling_mh": (samplers.subsampling_mh, MIXTURE, WALK | {"batch_size": 10, "epsilon": 0.2}),
     "sgld": (samplers.sgld, NODAL, {"step_size": 0.01, "batch_size": 5, "decay": 0.3}),
+    "sgld-vectorised": (samplers.sgld, vectorised(NODAL), {"step_size": 0.01, "batch_size": 5, "decay": 0.3}),
     "sgld-computed": (samplers.sgld, MIXTURE, {"step_size": 0.01, "batch_size": 5}),
     "corrected_sgld": (samplers.corrected_sgld, NODAL, {"step_size": 0.01, "batch_size": 6, "epsilon": 0.1}),
 }
@@ -67,6 +75,8 @@ def test_a_chain_is_the_same_alone_and_among_others(run):
 def test_blocks_change_nothing(run, monkeypatch):
     wanted = run(chains=6, seed=2)
     monkeypatch.setattr(streams, "_BLOCK_STEPS", 7)
+    monkeypatch.setattr(chain_blocks, "_BLOCK_STEPS", 7)
+    monkeypatch.setattr(chain_blocks, "_CALL_FLOATS", 1)
     monkeypatch.setattr(data_walk, "_BLOCK_ENTRIES", 1)
     monkeypatch.setattr(minibatch_run, "_TOGETHER_FLOATS", 1)
     monkeypatch.setattr(recorder, "_FIRST_CAPACITY", 1)
@@ -77,9 +87,9 @@ def test_blocks_change_nothing(run, monkeypatch):
 
 
 def test_copies_of_the_data_serve_any_number_of_chains(monkeypatch):
-    wanted = samplers.rwmh(NODAL, draws=20, chains=9, **WALK)
+    wanted = samplers.rwmh(vectorised(NODAL), draws=20, chains=9, **WALK)
     monkeypatch.setattr(model, "_BLOCK_FLOATS", 53 * 7 * 4)
-    found = samplers.rwmh(NODAL, draws=20, chains=9, **WALK)
+    found = samplers.rwmh(vectorised(NODAL), draws=20, chains=9, **WALK)
     assert wanted.points.tobytes() == found.points.tobytes()
 
 

@@ -1,0 +1,1 @@
+"""Whole chains in compiled code, for posteriors that bring compiled terms."""

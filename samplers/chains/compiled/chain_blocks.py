@@ -1,0 +1,95 @@
+"""What compiled chains are fed with: noise, orders and temperatures, a block of steps at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steinkit.runtime.deadlines import require_time
+from steinkit.sample import Floats
+from steinkit.samplers.chains.compiled.records import CHAIN, PLAN, Vector
+from steinkit.samplers.chains.data_order import digit_tables, is_permuted, permutations, require_orders
+from steinkit.samplers.chains.likelihood_terms import PosteriorModel
+from steinkit.samplers.chains.options import RunOptions, Temperature, temperatures
+from steinkit.samplers.chains.random_order_kernels import TOGETHER
+from steinkit.samplers.chains.random_streams import Kind, generator
+
+# Steps whose noise is drawn together, and the most numbers.
+_BLOCK_STEPS = 1 << 10
+_BLOCK_NUMBERS = 1 << 14
+# Data of a slice: few enough for its values to stay in the nearest cache.
+_SLICE_ROWS = 1 << 9
+# Floats of data read in one call: some hundredths of a second, after which the caller listens.
+_CALL_FLOATS = 1 << 22
+
+
+class Orders:
+    """The data's orders of one chain and one kind, as kernels read them: permutations, or tables where N is large.
+
+    Attributes
+    ----------
+    permuted : ndarray of int32, shape (block, N), or (0, 0)
+    tables : ndarray of uint16, shape (6, side), or (6, 0)
+    """
+
+    def __init__(self, size: int, seed: int, kind: Kind, *, wanted: bool) -> None:
+        self.size, self._generator = size, generator(seed, kind)
+        self.permuted: NDArray[Any] = np.empty((0, 0), dtype=np.int32)
+        self.tables: NDArray[Any] = np.empty((6, 0), dtype=np.uint16)
+        if wanted:
+            self.renew()
+
+    def renew(self) -> None:
+        """Draw the orders that come next."""
+        if is_permuted(self.size):
+            self.permuted = permutations(self._generator, self.size)
+        else:
+            require_orders(self.size)
+            self.tables = digit_tables(self._generator, self.size)
+
+
+class CompiledChain:
+    """One chain: its records, vectors and room to work in, shared by the kernels of all samplers."""
+
+    def __init__(self, model: PosteriorModel, options: RunOptions, temperature: Temperature, **plan: Any) -> None:
+        self.model, self.options, self.temperature = model, options, temperature
+        terms = model.posterior.compiled_terms
+        if terms is None:
+            raise TypeError(f"{model.posterior.label} brings no compiled terms")
+        self.terms = terms
+        self.plan, self.record = np.zeros(1, dtype=PLAN), np.zeros(1, dtype=CHAIN)
+        for name, value in plan.items():
+            self.plan[name] = value
+        longest = max(_SLICE_ROWS, int(self.plan["gradient_batch"][0]))
+        self.rows = np.empty(min(longest, model.size), dtype=np.int64)
+        self.values = np.empty(2 * len(self.rows))
+        self.digits = np.empty((2, TOGETHER), dtype=np.uint32)
+        self.bounds = np.empty((0, 2)) if model.bounds is None else np.array(model.bounds, dtype=np.float64)
+        self.quota = max(1, _CALL_FLOATS // model.width)
+
+    def begin(self, state: Floats) -> None:
+        """Turn to the next chain, at its first state (d,)."""
+        self.record[:] = 0
+        self.vectors = np.zeros((len(Vector), len(state)))
+        self.vectors[Vector.STATE] = state
+        self.heat, self.shown = np.empty(0), 0
+
+    def begin_block(self, most: int) -> int:
+        """How many steps the next block has, if ``most`` are still to come; their temperatures are made."""
+        dim = self.vectors.shape[1]
+        length = max(1, min(_BLOCK_STEPS, _BLOCK_NUMBERS // dim, most))
+        begin = int(self.record["step"][0])
+        self.record["block_start"] = begin
+        numbers = np.arange(begin, begin + length)
+        self.heat = temperatures(self.temperature, numbers) * self.terms.temperature
+        self.points = np.empty((length, dim))
+        return length
+
+    def listen(self, bar: Any) -> None:
+        """Show progress, and give up if time is."""
+        step = int(self.record["step"][0])
+        bar.update(step - self.shown)
+        self.shown = step
+        require_time("the next steps of a chain")

@@ -1,0 +1,67 @@
+"""One chain of stochastic gradient Langevin dynamics in compiled code: the steps of `stochastic_langevin`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from steinkit.runtime.compilation import array_kernel
+from steinkit.sample import Floats, Integers
+from steinkit.samplers.chains.compiled.order_kernels import next_rows
+from steinkit.samplers.chains.compiled.posterior_kernels import batch_gradient, grad_log_prior
+from steinkit.samplers.chains.compiled.records import Outcome, Vector
+
+
+@array_kernel
+def advance(
+    plans: Any,
+    chains: Any,
+    terms: Integers,
+    bounds: Floats,
+    vectors: Floats,
+    noise: Floats,
+    step_sizes: Floats,
+    temperatures: Floats,
+    orders: Any,
+    tables: Any,
+    rows: Integers,
+    values: Floats,
+    digits: Any,
+    points: Floats,
+    quota: int,
+) -> Outcome:
+    """Run the chain on, and say why it stopped; arguments as in `metropolis_kernels.advance`.
+
+    ``step_sizes`` are those of the steps from ``chain.block_start`` on, shape (B,).
+    """
+    state, prior, data = vectors[Vector.STATE], vectors[Vector.PRIOR_GRADIENT], vectors[Vector.DATA_GRADIENT]
+    plan, chain, read = plans[0], chains[0], 0
+    batch = plan.gradient_batch
+    while chain.step < plan.steps:
+        now = chain.step - chain.block_start
+        if now == len(temperatures):
+            return Outcome.NOISE_USED
+        if chain.gradient_order == max(len(orders), 1):
+            return Outcome.GRADIENT_ORDERS_USED
+        if read >= quota:
+            return Outcome.PAUSED
+        read += batch
+        next_rows(orders, tables, chain.gradient_order, chain.gradient_place, plan.size, batch, rows, digits)
+        chain.gradient_place += batch
+        if chain.gradient_place >= plan.size:
+            chain.gradient_order += 1
+            chain.gradient_place = 0
+        grad_log_prior(terms, state, prior)
+        batch_gradient(terms, state, rows, batch, data, values)
+        factor, step = plan.size / batch / temperatures[now], step_sizes[now]
+        for j in range(len(state)):
+            state[j] += 0.5 * step * (prior[j] + factor * data[j]) + math.sqrt(step) * noise[now, j]
+        for j in range(len(state)):
+            if not math.isfinite(state[j]):
+                return Outcome.STATE_NOT_FINITE
+        for j in range(len(bounds)):
+            if not bounds[j, 0] <= state[j] <= bounds[j, 1]:
+                return Outcome.OUTSIDE
+        chain.step += 1
+        points[now] = state
+    return Outcome.FINISHED

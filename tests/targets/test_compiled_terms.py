@@ -1,0 +1,156 @@
+"""Compiled terms of the built-in posteriors: the numbers of their NumPy forms, datum by datum and summed."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit.samplers.chains.compiled import posterior_kernels as kernels
+from steinkit.targets import LogisticRegression, MixturePosterior
+from steinkit.targets.elementary_kernels import exp_negative, expit, log_one_plus, softplus
+
+NO_BOUNDS = np.empty((0, 2))
+
+
+def regression(dim, size=300):
+    rng = np.random.default_rng(dim)
+    features = rng.normal(size=(size, dim)) / np.sqrt(dim)
+    return LogisticRegression(features, rng.random(size) < 0.5, prior_variance=rng.uniform(0.5, 2.0, dim))
+
+
+POSTERIORS = [
+    MixturePosterior(variance=1.3, prior_variances=(4.0, 0.7)),
+    LogisticRegression.nodal(),
+    regression(1),
+    regression(7),
+    regression(33),
+]
+
+
+def room(rows):
+    return np.empty(2 * rows)
+
+
+@pytest.mark.parametrize("target", POSTERIORS, ids=repr)
+@pytest.mark.parametrize("rows", [1, 3, 8, 47])
+def test_the_terms_of_a_batch_are_those_of_numpy(target, rows):
+    rng = np.random.default_rng(rows)
+    addresses, index = target.compiled_terms.addresses, rng.integers(target.size, size=rows)
+    theta, proposed = 2.0 * rng.normal(size=(2, target.dim))
+    batch = tuple(array[index] for array in target.data)
+    values, total = room(rows), np.empty(target.dim)
+    kernels.log_ratios(addresses, theta, proposed, index, rows, values)
+    expected = target.log_likelihood(proposed, *batch) - target.log_likelihood(theta, *batch)
+    np.testing.assert_allclose(values[:rows], expected, rtol=1e-12, atol=1e-13)
+    kernels.batch_gradient(addresses, theta, index, rows, total, values)
+    np.testing.assert_allclose(total, target.grad_log_likelihood(theta, *batch), rtol=1e-11, atol=1e-12)
+    begin = int(rng.integers(target.size - rows + 1))
+    found = kernels.slice_log_likelihood(addresses, theta, begin, rows, values)
+    some = tuple(array[begin : begin + rows] for array in target.data)
+    np.testing.assert_allclose(found, target.log_likelihood(theta, *some).sum(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("target", POSTERIORS, ids=repr)
+def test_sums_over_all_the_data_and_priors(target):
+    terms, theta, other = target.compiled_terms.addresses, *np.random.default_rng(1).normal(size=(2, target.dim))
+    rows, values, work, found = np.empty(37, dtype=np.int64), room(37), *np.empty((2, target.dim))
+    likelihood = target.log_likelihood(theta, *target.data)
+    total = kernels.total_log_likelihood(terms, theta, target.size, values)
+    np.testing.assert_allclose(total, likelihood.sum(), rtol=1e-12)
+    kernels.total_gradient(terms, theta, target.size, found, rows, values, work)
+    np.testing.assert_allclose(found, target.grad_log_likelihood(theta, *target.data), rtol=1e-11)
+    largest = kernels.largest_log_ratio(terms, theta, other, target.size, rows, values)
+    ratios = target.log_likelihood(other, *target.data) - likelihood
+    np.testing.assert_allclose(largest, np.abs(ratios).max(), rtol=1e-12)
+    np.testing.assert_allclose(kernels.log_prior(terms, theta, NO_BOUNDS), target.log_prior(theta[None])[0], rtol=1e-13)
+    kernels.grad_log_prior(terms, theta, found)
+    np.testing.assert_allclose(found, target.grad_log_prior(theta[None])[0], rtol=1e-13)
+
+
+def test_the_log_prior_is_minus_infinity_outside_the_bounds():
+    terms, bounds = POSTERIORS[0].compiled_terms.addresses, np.array([[0.0, 1.0], [-np.inf, 2.0]])
+    for theta, inside in (((0.5, -9.0), True), ((0.0, 2.0), True), ((1.1, 0.0), False), ((0.5, 2.1), False)):
+        assert np.isfinite(kernels.log_prior(terms, np.array(theta), bounds)) == inside
+
+
+@pytest.mark.parametrize("target", POSTERIORS[:2], ids=repr)
+def test_far_parameters_and_nan(target):
+    terms, rows, size = target.compiled_terms.addresses, np.arange(target.size), target.size
+    here, values, found = np.zeros(target.dim), room(size), np.empty(target.dim)
+    at_zero = target.log_likelihood(here, *target.data)
+    for value in (-1e3, 1e3, -1e6, 1e6):
+        far = np.full(target.dim, value)
+        kernels.log_ratios(terms, here, far, rows, size, values)
+        expected = target.log_likelihood(far, *target.data) - at_zero
+        np.testing.assert_allclose(values[:size], expected, rtol=1e-12, atol=1e-12)
+        kernels.batch_gradient(terms, far, rows, size, found, values)
+        np.testing.assert_allclose(found, target.grad_log_likelihood(far, *target.data), rtol=1e-12, atol=1e-290)
+    for column in range(target.dim):
+        broken = np.ones(target.dim)
+        broken[column] = np.nan
+        kernels.log_ratios(terms, here, broken, rows, size, values)
+        assert np.isnan(values[:size]).any()
+        assert np.isnan(kernels.slice_log_likelihood(terms, broken, 0, size, values))
+
+
+def test_data_of_any_layout():
+    x, y = LogisticRegression.nodal().data
+    turned = LogisticRegression(np.asfortranarray(x), y[::-1])
+    terms, theta = turned.compiled_terms.addresses, np.linspace(-1.0, 1.0, 6)
+    found = kernels.total_log_likelihood(terms, theta, turned.size, room(20))
+    np.testing.assert_allclose(found, turned.log_likelihood(theta, x, y[::-1]).sum(), rtol=1e-12)
+
+
+class Doubled(LogisticRegression):
+    """A posterior derived from another, with other terms."""
+
+    @staticmethod
+    def _log_likelihood(theta, features, signs):
+        return 2.0 * LogisticRegression._log_likelihood(theta, features, signs)
+
+
+def test_terms_belong_to_the_functions_and_data_they_were_made_for():
+    x, y = LogisticRegression.nodal().data
+    assert Doubled(x, y).compiled_terms is None
+    assert sk.targets.GaussianMean([1.0]).tempered(2.0).compiled_terms is None
+    for change in ("log_likelihood", "grad_log_likelihood", "log_prior", "grad_log_prior"):
+        target = LogisticRegression(x, y)
+        assert target.compiled_terms is target.compiled_terms is not None
+        setattr(target, change, lambda *_: np.zeros(1))
+        assert target.compiled_terms is None
+        assert target.tempered(3.0).compiled_terms is None
+    target.data = (x[:5], y[:5])
+    assert target.compiled_terms is None
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_a_copy_makes_terms_of_its_own(copied):
+    target = LogisticRegression.nodal()
+    first = target.compiled_terms
+    twin = copied(target)
+    assert twin.compiled_terms is not first
+    theta = np.linspace(-1.0, 1.0, 6)
+    values = [kernels.total_log_likelihood(x.compiled_terms.addresses, theta, 53, room(53)) for x in (target, twin)]
+    assert values[0] == values[1]
+
+
+def test_tempered_terms():
+    hot = MixturePosterior().tempered(4.0).tempered(2.5)
+    assert hot.compiled_terms.temperature == 10.0
+
+
+def test_elementary_functions_to_the_last_places():
+    a = np.concatenate(
+        [[0.0, 1e-300, 1e-17, 0.3465, 0.3466, 707.9], np.random.default_rng(2).exponential(30.0, 20_000)]
+    )
+    a = a[a < 708.0]
+    exponentials = np.array([exp_negative(x) for x in a])
+    np.testing.assert_allclose(exponentials, np.exp(-a), rtol=4e-16)
+    np.testing.assert_allclose([log_one_plus(e) for e in exponentials], np.log1p(np.exp(-a)), rtol=5e-16)
+    assert exp_negative(1e9) < 1e-300
+    z = np.concatenate([a, -a])
+    np.testing.assert_allclose([softplus(x) for x in z], np.logaddexp(0.0, z), rtol=1e-15)
+    shares = np.where(z > 0, 1.0, np.exp(-np.abs(z))) / (1.0 + np.exp(-np.abs(z)))
+    np.testing.assert_allclose([expit(x) for x in z], shares, rtol=1e-15)

@@ -72,3 +72,9 @@ def progress_bar(
         file=sys.stderr,
         leave=False,
     )
+
+
+def say_beside_bars(text: str) -> None:
+    """Write a line on standard error, at once, and not into the midst of a bar."""
+    with Bar.external_write_mode(file=sys.stderr):
+        print(text, file=sys.stderr, flush=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +14,7 @@ from scipy.sparse.linalg import splu
 
 from steinkit.discrepancy.graph.engines import Settings
 from steinkit.discrepancy.graph.engines.block import newton_system
+from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 
 # SuperLU as a Cholesky factorisation: the diagonal is always a good pivot, and the order that of a symmetric matrix.
@@ -44,12 +47,10 @@ class NewtonMatrix:
         plan = newton_system.prepare(program)
         coordinate = plan.forms[0].coordinate(0)
         system = newton_system.BlockSystem(coordinate, plan.patterns[0], Settings(1e-6))
-        rows = sparse.diags_array(1.0 / coordinate.radius) @ coordinate.matrix @ sparse.diags_array(coordinate.box)
         weights = 10.0 ** np.random.default_rng(0).uniform(-2.0, 2.0, len(system.omega))
-        m = rows.shape[0]
-        box = np.empty(rows.shape[1])
-        box[:] = weights[m:][plan.patterns[0].place]
-        matrix = sparse.csc_array(rows.T @ sparse.diags_array(weights[:m]) @ rows + sparse.diags_array(box))
+        m, place = len(coordinate.radius), plan.patterns[0].place
+        rows = scaled_rows(coordinate)
+        matrix = sparse.csc_array(rows.T @ sparse.diags_array(np.append(weights[:m], weights[m:][place])) @ rows)
         return cls(program, system, weights, matrix)
 
     def factorise(self) -> None:
@@ -82,3 +83,65 @@ class NewtonMatrix:
         permuted = sparse.csc_array(self.matrix[order][:, order])
         factor = splu(permuted, permc_spec="NATURAL", **SYMMETRIC).L
         return float((np.diff(factor.indptr).astype(float) ** 2).sum())
+
+
+def scaled_rows(program: CoordinateProgram) -> sparse.csr_array:
+    """B = [A/r; I] in units of the box."""
+    rows = sparse.diags_array(1.0 / program.radius) @ program.matrix @ sparse.diags_array(program.box)
+    return sparse.csr_array(sparse.vstack([rows, sparse.eye_array(rows.shape[1])]))
+
+
+class PeerSystem:
+    """Newton systems of our interior point method by another factorisation: an `interior_point.NewtonSystem`.
+
+    Parameters
+    ----------
+    program : CoordinateProgram
+    solver : callable
+        From H to a function that solves H x = b.
+    """
+
+    def __init__(self, program: CoordinateProgram, solver: Callable[[sparse.csc_array], Callable[..., Any]]) -> None:
+        self.rows, self.solver = scaled_rows(program), solver
+        self.columns = sparse.csr_array(self.rows.T)
+        objective = program.objective * program.box
+        self.objective = objective / np.abs(objective).max()
+        self.m = len(program.radius)
+        self.start = np.concatenate([np.zeros(self.m), self.objective])
+        self.omega = np.ones(len(self.start))
+
+    def factorise(self, weights: np.ndarray) -> None:
+        """Form and factorise H."""
+        self.solve = self.solver(sparse.csc_array(self.columns @ sparse.diags_array(weights) @ self.rows))
+
+    def step(self, force: np.ndarray, change: np.ndarray) -> None:
+        """Set `change` to B dx."""
+        change[:] = self.rows @ self.solve(self.objective + self.columns @ force)
+
+    def bounds(self, rows: np.ndarray, multipliers: np.ndarray) -> tuple[float, float]:
+        """Bounds of the optimum, as engine `block` takes them."""
+        lower = self.objective @ rows[self.m :] / max(1.0, np.abs(rows).max())
+        edges = np.where(np.arange(len(multipliers)) < self.m, multipliers, 0.0)
+        return lower, np.abs(edges).sum() + np.abs(self.objective - self.columns @ edges).sum()
+
+
+def superlu(matrix: sparse.csc_array) -> Callable[..., Any]:
+    """SuperLU's factorisation in a minimum degree order, from scratch each time: it keeps no order."""
+    solve: Callable[..., Any] = splu(matrix, permc_spec="MMD_AT_PLUS_A", **SYMMETRIC).solve
+    return solve
+
+
+class Qdldl:
+    """QDLDL's factorisation in an approximate minimum degree order, which it keeps."""
+
+    def __init__(self) -> None:
+        self.solver: Any = None
+
+    def __call__(self, matrix: sparse.csc_array) -> Callable[..., Any]:
+        """Factorise, the first time in a new order."""
+        if self.solver is None:
+            self.solver = importlib.import_module("qdldl").Solver(matrix)
+        else:
+            self.solver.update(matrix)
+        solve: Callable[..., Any] = self.solver.solve
+        return solve

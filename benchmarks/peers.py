@@ -15,17 +15,17 @@ import numpy as np
 from costs import median_seconds
 from instances import normal, stein_program
 from measures import PEERS as KSD_PEERS
-from newton_matrices import SYMMETRIC, NewtonMatrix
+from newton_matrices import NewtonMatrix, PeerSystem, Qdldl, superlu
 from plain_loops import SCALE, SGLD_BATCH, SGLD_STEP, naive_random_walk, naive_sgld
-from scipy.sparse.linalg import splu
 
 import steinkit as sk
 from steinkit import samplers
 from steinkit.discrepancy.bracket import relative_width
-from steinkit.discrepancy.graph.engines import Settings, engine_named
+from steinkit.discrepancy.graph.engines import Settings, engine_named, interior_point
 from steinkit.discrepancy.graph.engines import cvxpy as modelling
 from steinkit.discrepancy.graph.engines.block import newton_system
 from steinkit.discrepancy.graph.programs.certificate import certify
+from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.targets import MixturePosterior
 
 DILATION = 2.0
@@ -42,57 +42,68 @@ class Comparison:
     remark: str = ""
 
 
-def seconds_of(make: Callable[[], Callable[[], Any]]) -> float | None:
-    """CPU seconds of what a peer makes, or None if a package is missing."""
+def seconds_of(run: Callable[[], Any]) -> float | None:
+    """CPU seconds of what a peer does, or None if its package is missing."""
     try:
-        return median_seconds(make())
+        return median_seconds(run)
     except ImportError:
         return None
 
 
+def seconds_of_made(make: Callable[[], Callable[[], Any]]) -> float | None:
+    """`seconds_of` what a peer has set up, without its setting up."""
+    try:
+        run = make()
+    except ImportError:
+        return None
+    return seconds_of(run)
+
+
 def factorisations(quick: bool) -> Iterator[Comparison]:
-    """The same Newton matrix, numbers only where an order can be kept, and from scratch."""
+    """The same Newton matrix, numbers only where an order can be kept, and from scratch; ours forms it, too."""
     for n, dim in ((100, 2),) if quick else ((3000, 2), (1000, 3)):
-        newton = NewtonMatrix.of(n, dim)
-        rows = newton.program.edge_rows[0]
-        work = f"H, {n}x{dim}: factorise"
-        again = median_seconds(newton.factorise)
-        anew = again + median_seconds(
-            lambda rows=rows, points=newton.program.points: newton_system.find_pattern(rows, points)
-        )
+        yield from _factorisations(NewtonMatrix.of(n, dim), f"{n}x{dim}")
 
-        def superlu(matrix: Any = newton.matrix) -> Callable[[], Any]:
-            return partial(splu, matrix, permc_spec="MMD_AT_PLUS_A", **SYMMETRIC)
 
-        def qdldl(matrix: Any = newton.matrix) -> Callable[[], Any]:
-            return partial(importlib.import_module("qdldl").Solver, matrix)
+def _factorisations(newton: NewtonMatrix, size: str) -> Iterator[Comparison]:
+    analysis = partial(newton_system.find_pattern, newton.program.edge_rows[0], newton.program.points)
+    again = median_seconds(newton.factorise)
+    anew = again + median_seconds(analysis)
 
-        def qdldl_again(matrix: Any = newton.matrix) -> Callable[[], Any]:
-            solver = importlib.import_module("qdldl").Solver(matrix)
-            return partial(solver.update, matrix)
+    def known() -> Callable[[], Any]:
+        solver = Qdldl()
+        solver(newton.matrix)
+        return partial(solver, newton.matrix)
 
-        yield Comparison(f"{work}, order known", "qdldl, AMD", again, seconds_of(qdldl_again), "ours forms H, too")
-        yield Comparison(f"{work}, from scratch", "qdldl, AMD", anew, seconds_of(qdldl), "ours forms H, too")
-        yield Comparison(
-            f"{work}, from scratch", "SuperLU, minimum degree", anew, seconds_of(superlu), "ours forms H, too"
-        )
+    yield Comparison(f"H, {size}, order known", "qdldl, AMD", again, seconds_of_made(known))
+    for name, solver in (("qdldl, AMD", lambda matrix: Qdldl()(matrix)), ("SuperLU, minimum degree", superlu)):
+        yield Comparison(f"H, {size}, from scratch", name, anew, seconds_of(partial(solver, newton.matrix)))
 
 
 def programs(quick: bool) -> Iterator[Comparison]:
-    """One coordinate's program to 1e-6, certified widths of what each returns."""
+    """One coordinate's program to 1e-6, the width of the bracket that each returns."""
     for n, dim in ((50, 2),) if quick else ((1000, 2), (500, 3)):
-        program = stein_program(*normal(n, dim))
-        tolerance = 1e-6
-        ours = median_seconds(partial(engine_named("block"), program, Settings(tolerance), [0]))
-        coordinate = program.coordinate(0)
-        for solver in ("HIGHS", "CLARABEL"):
-            solve = partial(modelling.solve_coordinate, coordinate, Settings(tolerance), solver)
-            answer = solve()
-            proof = certify(answer.program, answer.y, answer.p)
-            remark = f"its bracket: {relative_width(proof.lower, proof.upper):.0e}"
-            yield Comparison(
-                f"program {n}x{dim}, a coordinate", f"CVXPY, {solver}", ours, median_seconds(solve), remark
-            )
+        yield from _programs(stein_program(*normal(n, dim)), f"program {n}x{dim}, a coordinate")
+
+
+def _programs(program: SteinProgram, work: str) -> Iterator[Comparison]:
+    settings, coordinate = Settings(1e-6), program.coordinate(0)
+    ours = median_seconds(partial(engine_named("block"), program, settings, [0]))
+
+    def interior(solver_of: Callable[[], Any]) -> interior_point.Solution:
+        return interior_point.solve(PeerSystem(coordinate, solver_of()), settings, correctors=3)
+
+    for name, solver_of in (("SuperLU", lambda: superlu), ("qdldl", Qdldl)):
+        run = partial(interior, solver_of)
+        seconds = seconds_of(run)
+        remark = "" if seconds is None else f"its bracket: {relative_width(run().lower, run().upper):.0e}"
+        yield Comparison(work, f"our iteration on {name}", ours, seconds, remark)
+    for solver in ("HIGHS", "CLARABEL"):
+        solve = partial(modelling.solve_coordinate, coordinate, settings, solver)
+        answer = solve()
+        proof = certify(answer.program, answer.y, answer.p)
+        remark = f"its bracket: {relative_width(proof.lower, proof.upper):.0e}"
+        yield Comparison(work, f"CVXPY, {solver}", ours, median_seconds(solve), remark)
 
 
 def spanners(quick: bool) -> Iterator[Comparison]:
@@ -142,11 +153,11 @@ def kernel_discrepancies(quick: bool) -> Iterator[Comparison]:
     ours = median_seconds(partial(sk.kernel_stein_discrepancy, draws, scores=scores))
     for name, (make, _) in KSD_PEERS.items():
         if name != "ksd-metric":  # of which the memory grows with n^2 d^2
-            yield Comparison(f"ksd {n}x{dim}", name, ours, seconds_of(partial(make, draws, scores)))
+            yield Comparison(f"ksd {n}x{dim}", name, ours, seconds_of_made(partial(make, draws, scores)))
     m = 20 if quick else 100
 
-    def stein_thinning() -> Callable[[], Any]:
-        return partial(importlib.import_module("stein_thinning.thinning").thin, draws, scores, m)
+    def stein_thinning() -> Any:
+        return importlib.import_module("stein_thinning.thinning").thin(draws, scores, m)
 
     ours = median_seconds(partial(sk.thin, draws, scores=scores, m=m, moment_weight=0.0))
     yield Comparison(f"thinning {n}x{dim} to {m}", "stein-thinning", ours, seconds_of(stein_thinning))
@@ -158,11 +169,13 @@ def chains(quick: bool) -> Iterator[Comparison]:
     ours = median_seconds(partial(samplers.sgld, posterior, step_size=SGLD_STEP, batch_size=SGLD_BATCH, draws=steps))
     work = f"SGLD, batch {SGLD_BATCH}, {steps} steps"
     yield Comparison(work, "NumPy loop", ours, median_seconds(partial(naive_sgld, posterior, steps)))
-    yield Comparison(work, "BlackJAX", ours, seconds_of(partial(blackjax_sgld, posterior, steps)), "batches may repeat")
+    yield Comparison(
+        work, "BlackJAX", ours, seconds_of_made(partial(blackjax_sgld, posterior, steps)), "batches may repeat"
+    )
     ours = median_seconds(partial(samplers.rwmh, posterior, proposal_scale=SCALE, draws=steps))
     work = f"random walk, 100 data, {steps} steps"
     yield Comparison(work, "NumPy loop", ours, median_seconds(partial(naive_random_walk, posterior, steps)))
-    yield Comparison(work, "BlackJAX", ours, seconds_of(partial(blackjax_walk, posterior, steps)))
+    yield Comparison(work, "BlackJAX", ours, seconds_of_made(partial(blackjax_walk, posterior, steps)))
 
 
 def _jax_densities(posterior: MixturePosterior) -> tuple[Any, Any, Any, Any]:

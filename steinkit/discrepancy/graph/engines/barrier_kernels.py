@@ -42,27 +42,31 @@ def newton_weights(interior: Interior, weights: Floats) -> float:
     s_up, s_low, z_up, z_low = interior
     gap = 0.0
     for i in range(weights.size):
-        weights[i] = z_up[i] / s_up[i] + z_low[i] / s_low[i]
+        weights[i] = (z_up[i] * s_low[i] + z_low[i] * s_up[i]) / (s_up[i] * s_low[i])
         gap += z_up[i] * s_up[i] + z_low[i] * s_low[i]
     return gap
 
 
 @array_kernel
-def affine_gap(interior: Interior, change: Floats) -> float:
-    """Return the gap after the longest step towards products of zero (the predictor)."""
+def affine_gap(interior: Interior, weights: Floats, gap: float, change: Floats) -> float:
+    """Return the gap after the longest step towards products of zero (the predictor); no number if it changes to none.
+
+    With u = dv/s, or -dv/s, a product s z becomes s z (1 - primal u) (1 + dual (u - 1)). Summed over both sides of the
+    rows, s z u is (z+ - z-) dv and s z u^2 is their weight times dv^2. Only a step that gets shorter
+    takes divisions.
+    """
     s_up, s_low, z_up, z_low = interior
     primal, dual = _TINY, _TINY
+    first, second = 0.0, 0.0
     for i in range(change.size):
-        up, low = change[i] / s_up[i], -change[i] / s_low[i]
-        primal = max(primal, up, low)
-        dual = max(dual, 1.0 - up, 1.0 - low)
+        dv, up, low = change[i], s_up[i], s_low[i]
+        if (dv > primal * up) | (-dv > primal * low) | (up - dv > dual * up) | (low + dv > dual * low):
+            primal = max(primal, dv / up, -dv / low)
+            dual = max(dual, 1.0 - dv / up, 1.0 + dv / low)
+        first += (z_up[i] - z_low[i]) * dv
+        second += weights[i] * dv * dv
     primal, dual = min(1.0, 1.0 / primal), min(1.0, 1.0 / dual)
-    gap = 0.0
-    for i in range(change.size):
-        up, low = change[i] / s_up[i], -change[i] / s_low[i]
-        gap += s_up[i] * (1.0 - primal * up) * z_up[i] * (1.0 + dual * (up - 1.0))
-        gap += s_low[i] * (1.0 - primal * low) * z_low[i] * (1.0 + dual * (low - 1.0))
-    return gap
+    return (1.0 - dual) * gap + (dual - primal * (1.0 - dual)) * first - primal * dual * second
 
 
 @array_kernel
@@ -76,23 +80,35 @@ def mehrotra_targets(
     s_up, s_low, z_up, z_low = interior
     for i in range(change.size):
         dv = change[i]
+        inverse = 1.0 / (s_up[i] * s_low[i])
+        by_up, by_low = s_low[i] * inverse, s_up[i] * inverse
         most = bound * omega[i]
-        up = dv * z_up[i] * (dv / s_up[i] - 1.0)
-        low = dv * z_low[i] * (dv / s_low[i] + 1.0)
+        up = dv * z_up[i] * (dv * by_up - 1.0)
+        low = dv * z_low[i] * (dv * by_low + 1.0)
         targets.up[i] = centre * omega[i] + min(max(up, -most), most)
         targets.low[i] = centre * omega[i] + min(max(low, -most), most)
-        force[i] = targets.low[i] / s_low[i] - targets.up[i] / s_up[i]
+        force[i] = targets.low[i] * by_low - targets.up[i] * by_up
 
 
 @array_kernel
 def step_lengths(interior: Interior, change: Floats, targets: Targets) -> tuple[float, float]:
-    """Return the longest primal and dual steps, at most 1, that keep slacks and multipliers from turning negative."""
+    """Return the longest primal and dual steps, at most 1, that keep slacks and multipliers from turning negative.
+
+    Two NaN if the change is not finite. Divisions are rare: only where they cut a step.
+    """
     (s_up, s_low, z_up, z_low), (c_up, c_low) = interior, targets
-    primal, dual = _TINY, _TINY
+    primal, dual, total = _TINY, _TINY, 0.0
     for i in range(change.size):
-        up, low = change[i] / s_up[i], -change[i] / s_low[i]
-        primal = max(primal, up, low)
-        dual = max(dual, 1.0 - c_up[i] / (s_up[i] * z_up[i]) - up, 1.0 - c_low[i] / (s_low[i] * z_low[i]) - low)
+        dv, up, low = change[i], s_up[i], s_low[i]
+        total += dv
+        now_up, now_low = up * z_up[i], low * z_low[i]
+        then_up, then_low = c_up[i] + z_up[i] * dv, c_low[i] - z_low[i] * dv
+        is_shorter = (dv > primal * up) | (-dv > primal * low)
+        if is_shorter | (now_up - then_up > dual * now_up) | (now_low - then_low > dual * now_low):
+            primal = max(primal, dv / up, -dv / low)
+            dual = max(dual, 1.0 - then_up / now_up, 1.0 - then_low / now_low)
+    if not math.isfinite(total):
+        return math.nan, math.nan
     return min(1.0, 1.0 / primal), min(1.0, 1.0 / dual)
 
 
@@ -117,11 +133,13 @@ def gondzio_targets(
     for i in range(change.size):
         low_end, high_end = lowest * omega[i], highest * omega[i]
         dv = change[i]
-        product = (s_up[i] - primal * dv) * (z_up[i] + dual * ((c_up[i] + z_up[i] * dv) / s_up[i] - z_up[i]))
+        inverse = 1.0 / (s_up[i] * s_low[i])
+        by_up, by_low = s_low[i] * inverse, s_up[i] * inverse
+        product = (s_up[i] - primal * dv) * (z_up[i] + dual * ((c_up[i] + z_up[i] * dv) * by_up - z_up[i]))
         moved.up[i] = c_up[i] + _outside(product, low_end, high_end)
-        product = (s_low[i] + primal * dv) * (z_low[i] + dual * ((c_low[i] - z_low[i] * dv) / s_low[i] - z_low[i]))
+        product = (s_low[i] + primal * dv) * (z_low[i] + dual * ((c_low[i] - z_low[i] * dv) * by_low - z_low[i]))
         moved.low[i] = c_low[i] + _outside(product, low_end, high_end)
-        force[i] = moved.low[i] / s_low[i] - moved.up[i] / s_up[i]
+        force[i] = moved.low[i] * by_low - moved.up[i] * by_up
 
 
 @array_kernel
@@ -149,12 +167,3 @@ def advance(rows: Floats, interior: Interior, change: Floats, targets: Targets, 
             s_up[i] = 1.0 - rows[i]
         if 1.0 + rows[i] > _RESOLVED:
             s_low[i] = 1.0 + rows[i]
-
-
-@array_kernel
-def is_finite(values: Floats) -> bool:
-    """Tell whether all values are finite, by their sum."""
-    total = 0.0
-    for value in values:
-        total += value
-    return math.isfinite(total)

@@ -46,7 +46,7 @@ _WORTHWHILE = 0.02  # what a corrector must add to the steps' lengths
 _LOWEST, _HIGHEST = 0.1, 10.0  # products aimed at by a corrector, in units of sigma mu
 _SHORTEST_STEP = 1e-5
 _MOST_ITERATIONS = 100
-_SHARE_OF_TOLERANCE = 0.8  # leaves room for the certificate's rounding allowance
+_SHARE_OF_TOLERANCE, _MOST_ROOM = 0.8, 1e-5  # leave room for the certificate's rounding allowance
 
 
 class NewtonSystem(Protocol):
@@ -106,19 +106,22 @@ def solve(system: NewtonSystem, settings: Settings, correctors: int = 2) -> Solu
         Most of Gondzio's correctors an iteration; they pay where a factorisation costs many solves.
     """
     state = _State(system, settings)
-    best_rows, best_multipliers = state.rows.copy(), system.start.copy()
+    best_rows, best_multipliers, multipliers = state.rows.copy(), system.start.copy(), np.empty_like(state.rows)
     lower, upper = system.bounds(best_rows, best_multipliers)
+    goal = max(_SHARE_OF_TOLERANCE * settings.tolerance, settings.tolerance - _MOST_ROOM)
     iteration = 0
-    while relative_width(lower, upper) > _SHARE_OF_TOLERANCE * settings.tolerance and iteration < _MOST_ITERATIONS:
+    while relative_width(lower, upper) > goal and iteration < _MOST_ITERATIONS:
         if settings.stopped or not state.iterate(correctors):
             break
         iteration += 1
-        multipliers = state.interior.z_up - state.interior.z_low
+        np.subtract(state.interior.z_up, state.interior.z_low, out=multipliers)
         new_lower, new_upper = system.bounds(state.rows, multipliers)
         if new_lower > lower:
-            lower, best_rows = new_lower, state.rows.copy()
+            lower = new_lower
+            best_rows[:] = state.rows
         if new_upper < upper:
-            upper, best_multipliers = new_upper, multipliers
+            upper = new_upper
+            best_multipliers, multipliers = multipliers, best_multipliers
     return Solution(best_rows, best_multipliers, lower, upper, iteration)
 
 
@@ -141,25 +144,26 @@ class _State:
     def iterate(self, correctors: int) -> bool:
         """Take one predictor-corrector step; false if there is none to take."""
         interior = self.interior
-        mu = barrier.newton_weights(interior, self.weights) / (2 * len(self.rows))
-        if not (math.isfinite(mu) and mu > 0.0):
+        gap, products = barrier.newton_weights(interior, self.weights), 2 * len(self.rows)
+        if not (math.isfinite(gap) and gap > 0.0):
             return False
         self.system.factorise(self.weights)
         if self.settings.interrupted.is_set():  # it may be unfinished
             return False
         self.force[:] = 0.0
         self.system.step(self.force, self.change)
-        if not barrier.is_finite(self.change):
+        affine = barrier.affine_gap(interior, self.weights, gap, self.change)
+        if not math.isfinite(affine):
             return False
-        affine = barrier.affine_gap(interior, self.change) / (2 * len(self.rows))
-        centre = (
-            min(max(min(1.0, affine / mu) ** 3, _LEAST_SIGMA), _MOST_SIGMA) * mu
-        )  # a gap may grow beyond all powers
+        mu = gap / products
+        ratio = min(1.0, max(0.0, affine / gap))  # a gap may grow beyond all powers
+        centre = min(max(ratio**3, _LEAST_SIGMA), _MOST_SIGMA) * mu
         barrier.mehrotra_targets(interior, self.system.omega, self.change, centre, mu, self.targets, self.force)
         self.system.step(self.force, self.change)
-        if not barrier.is_finite(self.change):
+        lengths = barrier.step_lengths(interior, self.change, self.targets)
+        if not math.isfinite(lengths[0]):
             return False
-        primal, dual = self._correct(barrier.step_lengths(interior, self.change, self.targets), centre, correctors)
+        primal, dual = self._correct(lengths, centre, correctors)
         lengths = _STEP_FRACTION * primal, _STEP_FRACTION * dual
         barrier.advance(self.rows, interior, self.change, self.targets, lengths)
         return max(lengths) > _SHORTEST_STEP
@@ -176,10 +180,8 @@ class _State:
                 self.trial_targets, self.force,
             )  # fmt: skip
             self.system.step(self.force, self.trial)
-            if not barrier.is_finite(self.trial):
-                break
             longer = barrier.step_lengths(self.interior, self.trial, self.trial_targets)
-            if sum(longer) <= sum(lengths) + _WORTHWHILE:
+            if not sum(longer) > sum(lengths) + _WORTHWHILE:  # or it is no number
                 break
             lengths = longer
             self.change, self.trial = self.trial, self.change

@@ -59,10 +59,15 @@ def test_newton_weights(rows):
 
 
 def test_affine_gap(rows):
-    s, z, ds = sides(rows)
-    dz = dual_change(rows, 0.0)
-    expected = (s + longest(s, ds) * ds) @ (z + longest(z, dz) * dz)
-    assert barrier.affine_gap(rows.interior, rows.change) == pytest.approx(expected, rel=1e-10, abs=1e-12)
+    s, z, _ = sides(rows)
+    weights = sum(np.split(z / s, 2))
+    for scale in (1.0, 1e-3):  # short steps are not cut
+        rows.change *= scale
+        _, _, ds = sides(rows)
+        dz = dual_change(rows, 0.0)
+        expected = (s + longest(s, ds) * ds) @ (z + longest(z, dz) * dz)
+        found = barrier.affine_gap(rows.interior, weights, s @ z, rows.change)
+        assert found == pytest.approx(expected, rel=1e-10, abs=1e-12)
 
 
 def test_mehrotra_targets(rows):
@@ -125,12 +130,12 @@ def test_slacks_far_below_the_rounding_of_the_row_are_kept():
     assert s_up[0] == pytest.approx(9e-21)
 
 
-def test_is_finite():
-    values = np.ones(5)
-    assert barrier.is_finite(values)
-    for bad in (np.nan, np.inf, -np.inf):
-        values[2] = bad
-        assert not barrier.is_finite(values)
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_changes_that_are_not_finite_have_no_gap_and_no_lengths(rows, bad):
+    weights = sum(np.split(sides(rows)[1] / sides(rows)[0], 2))
+    rows.change[7] = bad
+    assert not np.isfinite(barrier.affine_gap(rows.interior, weights, 1.0, rows.change))
+    assert np.isnan(barrier.step_lengths(rows.interior, rows.change, rows.targets)).all()
 
 
 class DenseSystem:

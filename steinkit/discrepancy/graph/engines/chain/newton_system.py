@@ -111,7 +111,7 @@ class ChainSystem:
 
     def bounds(self, rows: Floats, multipliers: Floats) -> tuple[float, float]:
         """Objective of the rows, which are feasible but for rounding, and the costate bound."""
-        lower, upper = float((rows * self.start).sum()), float(costate_bound(self.chain, multipliers))
+        lower, upper = float(np.einsum("i,i", rows, self.start)), float(costate_bound(self.chain, multipliers))
         self.progress.set_postfix_str(f"bracket {relative_width(lower, upper):.0e}", refresh=False)
         self.progress.update()
         return lower, upper
@@ -131,12 +131,12 @@ class ChainSystem:
 
 def _length_weights(chain: Chain) -> Floats:
     """Weights of the rows in the barrier, shape (n, 5): by length of the edge, of mean one."""
+    of_edge, of_node = chain.step, 0.5 * chain.step
+    of_node[:-1] += 0.5 * chain.step[1:]
+    mean = float(of_edge.mean()) or 1.0
+    of_edge, of_node = of_edge / mean + _LEAST_WEIGHT, of_node / mean + _LEAST_WEIGHT
+    mean = (2.0 * float(of_node.mean()) + (ROWS - 2) * float(of_edge.mean())) / ROWS
     omega = np.empty((len(chain.kind), ROWS))
-    omega[:, 2:] = chain.step[:, None]
-    omega[:, :2] = 0.5 * chain.step[:, None]
-    omega[:-1, :2] += 0.5 * chain.step[1:, None]
-    mean = omega[:, 2:].mean()
-    if mean > 0.0:
-        omega /= mean
-    omega += _LEAST_WEIGHT
-    return np.asarray(omega / omega.mean())
+    omega[:, :2] = (of_node / mean)[:, None]
+    omega[:, 2:] = (of_edge / mean)[:, None]
+    return omega

@@ -9,7 +9,7 @@ An edge, read from its far end, is three elementary steps: the control e (Gamma'
 shear gamma' = gamma + h chord, the control a (chord = Gamma + half a). In these terms nothing is ever subtracted:
 
     shear       r <- r + h
-    control     k = half^2/w, w its weight:   q = 1 + k s,  s <- s/q,  P <- P / (1 + k P r^2/q),  r <- r/q
+    control     of weight w:   q = w + half^2 s,  R = q + half^2 P r^2:   P <- P q/R,  r <- r w/q,  s <- s w/q
     chord row   s <- s + weight/c2^2
     node boxes  s <- s + w1 + r^2 P w0/(P + w0),  r <- r P/(P + w0),  P <- P + w0.
 
@@ -28,11 +28,12 @@ GAINS = 8
 
 @array_kernel
 def _control(P: float, r: float, s: float, weight: float, half: float) -> tuple[float, float, float, float]:
-    """Minimise over a control of this weight that moves the slope by half; returns P, r, s and R = w + half^2 P11."""
-    k = half * half / weight
-    shrink = 1.0 + k * s
-    curvature = weight + half * half * (P * r * r + s)
-    return P / (1.0 + k * P * r * r / shrink), r / shrink, s / shrink, curvature
+    """Minimise over a control of this weight that moves the slope by half; returns P, r, s and 1/R."""
+    square = half * half
+    without = weight + square * s
+    inverse = 1.0 / (without + square * (P * r * r))
+    shrink = weight / without
+    return P * (without * inverse), r * shrink, s * shrink, inverse
 
 
 @array_kernel
@@ -42,15 +43,16 @@ def riccati_factorise(chain: Chain, weights: Floats, gains: Floats) -> None:
     A free start stores P, r and s; a start from a bound 1/P11 in place of the first.
     """
     n = chain.kind.size
-    c2_squared = chain.c2 * chain.c2
+    per_square = 1.0 / (chain.c2 * chain.c2)
     P, r, s = 0.0, 0.0, 0.0
     if chain.far >= 0.0:
         P, r = weights[2] / chain.far_radius**2, chain.far
     for i in range(n - 1, -1, -1):
         row, at = ROWS * i, GAINS * i
-        value = weights[row] / chain.box[i] ** 2
-        s += weights[row + 1] / c2_squared + r * r * P * (value / (P + value))
-        r *= P / (P + value)
+        value = weights[row] / (chain.box[i] * chain.box[i])
+        share = 1.0 / (P + value)
+        s += weights[row + 1] * per_square + r * r * P * (value * share)
+        r *= P * share
         P += value
         if chain.kind[i] == FREE:
             gains[at], gains[at + 1], gains[at + 2] = P, r, s
@@ -59,20 +61,20 @@ def riccati_factorise(chain: Chain, weights: Floats, gains: Floats) -> None:
         h = chain.step[i]
         half = 0.5 * chain.c3 * h
         cross, turn = P * r, P * r * r + s
-        P, r, s, curvature = _control(P, r, s, weights[row + 3], half)
-        gains[at + 4], gains[at + 5] = half * cross / curvature, half * turn / curvature
-        gains[at + 6], gains[at + 7] = 1.0 / curvature, weights[row + 3] / curvature
+        P, r, s, inverse = _control(P, r, s, weights[row + 3], half)
+        gains[at + 4], gains[at + 5] = half * cross * inverse, half * turn * inverse
+        gains[at + 6], gains[at + 7] = inverse, weights[row + 3] * inverse
         r += h
         if chain.kind[i] != EDGE:
-            s += weights[row + 4] / c2_squared
+            s += weights[row + 4] * per_square
         if chain.kind[i] == BOUNDED:
             gains[at] = 1.0 / (P * r * r + s)
             P, r, s = 0.0, 0.0, 0.0
             continue
         cross, turn = P * r, P * r * r + s
-        P, r, s, curvature = _control(P, r, s, weights[row + 2], half)
-        gains[at], gains[at + 1] = half * cross / curvature, half * turn / curvature
-        gains[at + 2], gains[at + 3] = 1.0 / curvature, weights[row + 2] / curvature
+        P, r, s, inverse = _control(P, r, s, weights[row + 2], half)
+        gains[at], gains[at + 1] = half * cross * inverse, half * turn * inverse
+        gains[at + 2], gains[at + 3] = inverse, weights[row + 2] * inverse
 
 
 @array_kernel

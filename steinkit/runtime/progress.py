@@ -76,5 +76,7 @@ def progress_bar(
 
 def say_beside_bars(text: str) -> None:
     """Write a line on standard error, at once, and not into the midst of a bar."""
+    from steinkit.runtime.bar import Bar
+
     with Bar.external_write_mode(file=sys.stderr):
         print(text, file=sys.stderr, flush=True)

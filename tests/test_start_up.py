@@ -49,5 +49,6 @@ def test_the_probe_sees_heavy_modules():
 
 
 def test_a_score_in_one_thread_imports_no_machinery_of_processes():
-    score = "import steinkit as sk, steinkit.discrepancy.graph.spanner.greedy; sk.graph_stein_discrepancy([[0.0], [1.0]], sk.targets.Normal([0.0]))"
+    modules = "import steinkit as sk, steinkit.discrepancy.graph.spanner.greedy"
+    score = f"{modules}; sk.graph_stein_discrepancy([[0.0], [1.0]], sk.targets.Normal([0.0]))"
     assert imported_after(score, ["joblib", "tqdm", "matplotlib", "cvxpy", "networkx"]) == []

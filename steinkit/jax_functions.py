@@ -21,6 +21,7 @@ from steinkit.errors import InputError, MissingDependencyError
 from steinkit.sample import Floats
 
 _SIZES = (1, 16, 128, 1024)  # numbers of points to evaluate at once: few, for each is compiled anew
+_MOST_ROWS = 8192  # rows of a batch to evaluate at once
 # what JAX says where it meets one number in two precisions: on tracing, on lowering, on running
 _MIXED = ("requires arguments to have the same dtypes", "verifier errors", "incompatible size")
 
@@ -55,11 +56,102 @@ def vectorised(function: Callable[..., Any]) -> Callable[..., Floats]:
         for begin in range(0, max(1, len(points)), _SIZES[-1]):
             block = [array[begin : begin + _SIZES[-1]] for array in (points, *beside)]
             with _constants_explained(), double_precision():
-                found = np.asarray(compiled(*map(_padded, block)), dtype=np.float64)
+                found = np.array(compiled(*map(_padded, block)), dtype=np.float64)  # JAX lends read-only ones
             values.append(found[: len(block[0])])
         return values[0] if len(values) == 1 else np.concatenate(values)
 
     return evaluate
+
+
+@dataclass(frozen=True)
+class LikelihoodForms:
+    """The forms of a likelihood that a `Posterior` takes, made of its term for one state and one datum.
+
+    Batches are padded with copies of their first row to a power of two, and states to another, so that few shapes are
+    compiled; long batches are taken 8192 rows at a time. What a batch adds up to depends on the shapes by rounding.
+    """
+
+    values: Callable[..., Any]
+    gradients: Callable[..., Any]
+    shared_values: Callable[..., Any]
+    shared_gradients: Callable[..., Any]
+
+    @classmethod
+    def of(cls, term: Callable[..., Any], arrays: int) -> LikelihoodForms:
+        """Compile a term ``(theta, *row)`` of rows of so many arrays, over states and data, and its gradient."""
+        jax = jax_module()
+        over_rows = jax.vmap(term, (None, *(0,) * arrays))
+
+        def weighted_sum(theta: Any, weights: Any, *rows: Any) -> Any:
+            return (weights * over_rows(theta, *rows)).sum()
+
+        gradient = jax.grad(weighted_sum)
+        own, shared = (0,) * arrays, (None,) * arrays
+        return cls(
+            jax.jit(jax.vmap(over_rows, (0, *own))),
+            jax.jit(jax.vmap(gradient, (0, None, *own))),
+            jax.jit(jax.vmap(over_rows, (0, *shared))),
+            jax.jit(jax.vmap(gradient, (0, None, *shared))),
+        )
+
+    def log_likelihood(self, theta: Floats, *batch: NDArray[Any]) -> Floats:
+        """The terms of a batch, (d,) -> (b,)."""
+        terms: Floats = self.log_likelihood_many(theta[None], *(array[None] for array in batch))[0]
+        return terms
+
+    def grad_log_likelihood(self, theta: Floats, *batch: NDArray[Any]) -> Floats:
+        """Their gradient, summed over the batch, (d,) -> (d,)."""
+        gradient: Floats = self.grad_log_likelihood_many(theta[None], *(array[None] for array in batch))[0]
+        return gradient
+
+    def log_likelihood_many(self, thetas: Floats, *batches: NDArray[Any]) -> Floats:
+        """The terms of a batch for each of K states, (K, d) -> (K, b)."""
+        found = []
+        for rows, size, shared in _blocks_of_rows(batches):
+            compiled = self.shared_values if shared else self.values
+            with _constants_explained(), double_precision():
+                values = np.array(compiled(*_padded_states(thetas, rows, size, shared)), dtype=np.float64)
+            found.append(values[: len(thetas), : rows[0].shape[1]])
+        return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
+
+    def grad_log_likelihood_many(self, thetas: Floats, *batches: NDArray[Any]) -> Floats:
+        """Gradients summed over a batch for each of K states, (K, d) -> (K, d)."""
+        total = np.zeros(thetas.shape)
+        for rows, size, shared in _blocks_of_rows(batches):
+            compiled = self.shared_gradients if shared else self.gradients
+            states, *padded = _padded_states(thetas, rows, size, shared)
+            weights = (np.arange(size) < rows[0].shape[1]).astype(np.float64)  # nothing from what pads the batch
+            with _constants_explained(), double_precision():
+                total += np.asarray(compiled(states, weights, *padded), dtype=np.float64)[: len(thetas)]
+        return total
+
+
+def _blocks_of_rows(batches: Sequence[NDArray[Any]]) -> Iterator[tuple[list[NDArray[Any]], int, bool]]:
+    """Batches, shape (K, b, ...), some rows at a time; what to pad these to, and whether all states share them."""
+    shared = all(len(array) == 1 or array.strides[0] == 0 for array in batches)
+    for begin in range(0, batches[0].shape[1], _MOST_ROWS):
+        rows = [array[:, begin : begin + _MOST_ROWS] for array in batches]
+        yield rows, _power_of_two(rows[0].shape[1]), shared
+
+
+def _padded_states(thetas: Floats, rows: Sequence[NDArray[Any]], size: int, shared: bool) -> tuple[NDArray[Any], ...]:
+    """States and their rows as a compiled form takes them; states beyond the last are copies of the first."""
+    states = _power_of_two(len(thetas))
+    data = [_filled(array[0], size) if shared else _filled(_filled(array, size, 1), states) for array in rows]
+    return (_filled(thetas, states), *data)
+
+
+def _power_of_two(count: int) -> int:
+    return 1 << max(0, count - 1).bit_length()
+
+
+def _filled(array: NDArray[Any], length: int, axis: int = 0) -> NDArray[Any]:
+    """The array with copies of its first entry along an axis, up to a length."""
+    missing = length - array.shape[axis]
+    if not missing:
+        return array
+    first = np.take(array, [0], axis=axis)
+    return np.concatenate([array, np.repeat(first, missing, axis=axis)], axis=axis)
 
 
 @contextmanager
@@ -149,9 +241,9 @@ class TreeCoordinates:
         parts = [vector[begin:end].reshape(s) for (begin, end), s in zip(pairwise(ends), self.shapes, strict=True)]
         return jax_module().tree_util.tree_unflatten(self.structure, parts)
 
-    def of_vector(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """A function of the pytree as a function of the vector."""
-        return lambda vector: function(self.unravel(vector))
+    def of_vector(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of the pytree, and of what else it takes, as a function of the vector."""
+        return lambda vector, *beside: function(self.unravel(vector), *beside)
 
     def ravel(self, tree: Any, lead: Sequence[int] = ()) -> Floats:
         """The vectors of draws stacked along leading axes of each array, shape (*lead, d).

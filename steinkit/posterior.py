@@ -109,6 +109,89 @@ class Posterior(Target):
         self._compiled_from: tuple[Any, Any] = ((), ())
         self._compiled: CompiledTerms | None = None
 
+    @classmethod
+    def from_jax(  # type: ignore[override]
+        cls,
+        log_likelihood: Callable[..., Any],
+        log_prior: Callable[[Any], Any],
+        data: Sequence[ArrayLike],
+        dim: int | None = None,
+        *,
+        like: Any = None,
+        bounds: ArrayLike | None = None,
+        names: Sequence[str] | None = None,
+        label: str = "JAX posterior",
+    ) -> Posterior:
+        """Make a posterior of a likelihood term and a prior written in JAX; gradients by automatic differentiation.
+
+        Parameters
+        ----------
+        log_likelihood : callable, (theta, *row) -> scalar
+            Log likelihood of one datum, a row of each array of ``data``, at one state, in `jax.numpy`. It is
+            differentiated, vectorised over data and chains, compiled for batches padded to a power of two, and run in
+            double precision, whatever `jax_enable_x64` says.
+        log_prior : callable, theta -> scalar
+            Log density of the prior at one state, up to a constant.
+        data : sequence of array_like
+            As for `Posterior`.
+        dim : int, optional
+            Number of coordinates; any if not given.
+        like : pytree of arrays or of `jax.ShapeDtypeStruct`, optional
+            A state as the functions take it, see `Target.from_jax`; by default a vector, shape (d,).
+        bounds, names, label
+            As for `Target`.
+
+        Returns
+        -------
+        Posterior
+            Chains run side by side, and chains run alone, agree to rounding.
+
+        Raises
+        ------
+        MissingDependencyError
+            If JAX is not installed (``pip install 'steinkit[jax]'``).
+        UsageError
+            If the data are no arrays of one length, or ``dim`` or ``names`` contradict ``like``.
+
+        Examples
+        --------
+        >>> import jax.numpy as jnp
+        >>> import numpy as np
+        >>> import steinkit as sk
+        >>> rng = np.random.default_rng(0)
+        >>> x = rng.standard_normal((200, 2))
+        >>> y = rng.random(200) < 1.0 / (1.0 + np.exp(-x[:, 0]))
+        >>> def log_likelihood(theta, x, y):
+        ...     return -jnp.logaddexp(0.0, jnp.where(y, -1.0, 1.0) * (x @ theta))
+        >>> posterior = sk.Posterior.from_jax(log_likelihood, lambda theta: -0.5 * theta @ theta, (x, y), dim=2)
+        >>> sk.samplers.sgld(posterior, step_size=1e-3, batch_size=10, draws=100, seed=1).points.shape
+        (1, 100, 2)
+        """
+        from steinkit.jax_functions import LikelihoodForms, TreeCoordinates, jax_module, vectorised
+
+        gradient = jax_module().grad
+        if like is not None:
+            tree = TreeCoordinates.of(like)
+            if dim not in (None, tree.dim):
+                raise UsageError(f"like= has {tree.dim} coordinates, dim= says {dim}; leave dim out")
+            dim, names = tree.dim, names or tree.names
+            log_likelihood, log_prior = tree.of_vector(log_likelihood), tree.of_vector(log_prior)
+        arrays = _as_data(data)
+        forms = LikelihoodForms.of(log_likelihood, len(arrays))
+        return cls(
+            arrays,
+            forms.log_likelihood,
+            forms.grad_log_likelihood,
+            vectorised(log_prior),
+            vectorised(gradient(log_prior)),
+            log_likelihood_many=forms.log_likelihood_many,
+            grad_log_likelihood_many=forms.grad_log_likelihood_many,
+            dim=dim,
+            names=names,
+            bounds=bounds,
+            label=label,
+        )
+
     def check_shapes(self, theta: ArrayLike) -> None:
         """Call every function once, on a few data, and hold it to its shape; does nothing the second time.
 

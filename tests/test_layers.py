@@ -70,7 +70,7 @@ MAY_IMPORT = {
     "jax_functions": {"errors", "sample", "containers"},
     "target": {"errors", "masks", "arguments", "sample", "user_functions", "jax_functions", "finite_differences"},
     "compiled_terms": {"sample"},
-    "posterior": {"errors", "masks", "arguments", "sample", "target", "compiled_terms", "runtime"},
+    "posterior": {"errors", "masks", "arguments", "sample", "target", "jax_functions", "compiled_terms", "runtime"},
     "files": BASE,
     "datasets": BASE | {"files"},
     "adapters": BASE | {"files"},

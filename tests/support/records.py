@@ -16,6 +16,10 @@ def timeless(records, *, without=()):
     ]
 
 
+def _left(entries, without):
+    return {name: value for name, value in entries.items() if name not in without}
+
+
 def whoever_sampled(records):
     """The same of records whose samplers differ in their code, as those that kill their process at times."""
     return timeless(records, without=("sampler", "cell"))

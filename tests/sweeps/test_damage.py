@@ -5,6 +5,7 @@ import shutil
 
 import numpy as np
 import pytest
+from support.records import timeless
 
 import steinkit as sk
 from steinkit.errors import InputError
@@ -21,14 +22,6 @@ DATA = np.linspace(-1.0, 1.0, 12)
 def small(directory, **changes):
     given = {"grid": {"proposal_scale": [0.2, 1.0]}, "options": {"draws": 30}, "seeds": 2, "measures": ("ksd",)}
     return sweep(sk.targets.GaussianMean(DATA), "rwmh", directory=directory, **given | changes)
-
-
-def timeless(records):
-    return [
-        {name: value for name, value in record.items() if name not in ("seconds", "results")}
-        | {"results": [{k: v for k, v in entry.items() if k != "seconds"} for entry in record["results"]]}
-        for record in records
-    ]
 
 
 @pytest.fixture(scope="module")

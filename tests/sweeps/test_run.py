@@ -8,6 +8,7 @@ import threading
 
 import numpy as np
 import pytest
+from support.records import timeless
 
 import steinkit as sk
 from steinkit.describe.sweep import headline, statements
@@ -25,15 +26,6 @@ MEASURES = ("graph",)
 def small(target=TARGET, sampler="rwmh", **changes):
     given = {"grid": GRID, "options": OPTIONS, "seeds": 3, "measures": MEASURES} | changes
     return sweep(target, sampler, **given)
-
-
-def timeless(records):
-    """Records without what differs from run to run."""
-    return [
-        {name: value for name, value in record.items() if name not in ("seconds", "results")}
-        | {"results": [{k: v for k, v in entry.items() if k != "seconds"} for entry in record["results"]]}
-        for record in records
-    ]
 
 
 def test_a_cell_is_the_samplers_chain_scored():

@@ -10,6 +10,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from support.records import timeless
 
 import steinkit as sk
 from steinkit.errors import InputError, OutputError, UsageError
@@ -30,14 +31,6 @@ def small(directory, target=None, sampler="rwmh", **changes):
 
 def lines(directory):
     return (directory / RECORDS).read_text().splitlines()
-
-
-def timeless(records):
-    return [
-        {name: value for name, value in record.items() if name not in ("seconds", "results")}
-        | {"results": [{k: v for k, v in entry.items() if k != "seconds"} for entry in record["results"]]}
-        for record in records
-    ]
 
 
 def test_a_second_run_computes_nothing(tmp_path):

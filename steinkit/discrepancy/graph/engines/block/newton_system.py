@@ -218,7 +218,7 @@ class BlockSystem:
         self.factor = cholesky.Factorisation(pattern.symbolic)
         columns = np.arange(n)
         self.diagonal = _pair_positions(np.arange(n + 1), columns, pattern.symbolic.fronts)
-        self.x = np.empty(n)
+        self.x, self.activity = np.empty(n), np.empty(m)
 
     def factorise(self, weights: Floats) -> None:
         """Factorise H = B' diag(weights) B."""
@@ -237,7 +237,8 @@ class BlockSystem:
 
     def bounds(self, rows: Floats, multipliers: Floats) -> tuple[float, float]:
         """Bounds of the optimum, in units of `scale`, from x = the boxes' rows and from multipliers."""
-        lower, upper = kernels.bounds(self.rows, self.objective, rows[-len(self.x) :], multipliers, self.x)
+        x, room = rows[-len(self.x) :], (self.x, self.activity)
+        lower, upper = kernels.bounds(self.rows, self.objective, x, multipliers, *room)
         return float(lower), float(upper)
 
     def unscaled(self, solution: interior_point.Solution) -> tuple[Floats, Floats]:

@@ -114,56 +114,52 @@ def factorise(rows, weights, positions, diagonal, fronts, panels, stack, stop): 
 @array_kernel
 def newton_step(rows, objective, force, fronts, panels, local, x, change):  # type: ignore[no-untyped-def]
     """Solve H x = b + B'force and set change = B x."""
-    _combine(rows, force, x)
-    for column in range(x.size):
-        x[column] += objective[column]
-    _solve(fronts, panels, x, local)
     m = rows.starts.size - 1
-    for row in range(m):
-        change[row] = _row_value(rows, row, x)
+    for column in range(x.size):
+        x[column] = objective[column] + force[m + column]
+    _add_transposed(rows.starts, rows.columns, rows.values, force, x)
+    _solve(fronts, panels, x, local)
+    _multiply(rows.starts, rows.columns, rows.values, x, change)
     for column in range(x.size):
         change[m + column] = x[column]
 
 
 @array_kernel
-def bounds(rows, objective, x, multipliers, combined):  # type: ignore[no-untyped-def]
-    """Lower bound b'x, scaled until x is feasible, and upper bound 1'|p| + 1'|b - B'p| of the optimum."""
+def bounds(rows, objective, x, multipliers, combined, activity):  # type: ignore[no-untyped-def]
+    """Lower bound b'x, scaled until x is feasible, and upper bound 1'|p| + 1'|b - B'p| of the optimum.
+
+    `combined`, of shape (N,), and `activity`, of shape (m,), are work space.
+    """
     value, violation = 0.0, 1.0
     for column in range(x.size):
         value += objective[column] * x[column]
         violation = max(violation, abs(x[column]))
     upper = 0.0
-    for row in range(rows.starts.size - 1):
-        violation = max(violation, abs(_row_value(rows, row, x)))
+    _multiply(rows.starts, rows.columns, rows.values, x, activity)
+    for row in range(activity.size):
+        violation = max(violation, abs(activity[row]))
         upper += abs(multipliers[row])
     combined[:] = 0.0
-    _scatter(rows, multipliers, combined)
+    _add_transposed(rows.starts, rows.columns, rows.values, multipliers, combined)
     for column in range(x.size):
         upper += abs(objective[column] - combined[column])
     return value / violation, upper
 
 
 @array_kernel
-def _row_value(rows, row, x):  # type: ignore[no-untyped-def]
-    """Row of A times x."""
-    value = 0.0
-    for k in range(rows.starts[row], rows.starts[row + 1]):
-        value += rows.values[k] * x[rows.columns[k]]
-    return value
+def _multiply(starts, columns, values, x, product):  # type: ignore[no-untyped-def]
+    """Set the first entries of a product to A x."""
+    for row in range(starts.size - 1):
+        value = 0.0
+        for k in range(starts[row], starts[row + 1]):
+            value += values[k] * x[columns[k]]
+        product[row] = value
 
 
 @array_kernel
-def _combine(rows, force, x):  # type: ignore[no-untyped-def]
-    """Set x = B'force."""
-    m = rows.starts.size - 1
-    for column in range(x.size):
-        x[column] = force[m + column]
-    _scatter(rows, force, x)
-
-
-@array_kernel
-def _scatter(rows, force, x):  # type: ignore[no-untyped-def]
-    """Add A'force to x."""
-    for row in range(rows.starts.size - 1):
-        for k in range(rows.starts[row], rows.starts[row + 1]):
-            x[rows.columns[k]] += rows.values[k] * force[row]
+def _add_transposed(starts, columns, values, force, x):  # type: ignore[no-untyped-def]
+    """Add A'force to x, where the first entries of the force belong to A."""
+    for row in range(starts.size - 1):
+        weight = force[row]
+        for k in range(starts[row], starts[row + 1]):
+            x[columns[k]] += values[k] * weight

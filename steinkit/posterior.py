@@ -105,9 +105,99 @@ class Posterior(Target):
         self.log_likelihood_many = log_likelihood_many
         self.grad_log_likelihood_many = grad_log_likelihood_many
         self._shapes_checked = False
-        self._compile: Callable[[], CompiledTerms] | None = None
+        self._checked_dim: int | None = None
+        self._missing: frozenset[str] = frozenset()  # functions without which `from_numba` made it
+        self._compile: Callable[[int], CompiledTerms] | None = None
         self._compiled_from: tuple[Any, Any] = ((), ())
-        self._compiled: CompiledTerms | None = None
+        self._compiled: tuple[int, CompiledTerms] | None = None
+
+    @classmethod
+    def from_numba(
+        cls,
+        log_likelihood: Callable[..., Any],
+        gradient: Callable[..., Any] | None,
+        log_prior: Callable[..., Any],
+        data: Sequence[ArrayLike],
+        *,
+        grad_log_prior: Callable[..., Any] | None = None,
+        dim: int | None = None,
+        names: Sequence[str] | None = None,
+        bounds: ArrayLike | None = None,
+        cdf: Callable[[Floats], ArrayLike] | None = None,
+        sampler: Callable[[int, np.random.Generator], ArrayLike] | None = None,
+        label: str = "user-defined posterior",
+    ) -> Posterior:
+        """Make a posterior whose chains run in compiled code, from functions of one parameter and one datum.
+
+        The functions are plain Python that Numba can compile, or compiled by ``numba.njit`` already. They must not
+        raise exceptions, which compiled loops cannot pass on.
+
+        Parameters
+        ----------
+        log_likelihood : callable, (theta, *row) -> float
+            Log likelihood of one datum; theta has shape (d,), a row is one entry of each array of the data: a number,
+            or an array where the data have more axes.
+        gradient : callable, (theta, *row) -> (d,), or None
+            Its gradient with respect to theta, an array or (faster) a tuple. Without it there is no score, and samplers
+            that use gradients refuse the posterior.
+        log_prior : callable, (theta) -> float
+        data : sequence of array_like
+            Arrays of numbers with the same leading length N, of at most three axes.
+        grad_log_prior : callable, (theta) -> (d,), optional
+            Wanted wherever ``gradient`` is.
+        dim, names, bounds, cdf, sampler, label
+            As for `Target`.
+
+        Returns
+        -------
+        Posterior
+
+        Raises
+        ------
+        UsageError
+            If the data are no arrays of numbers of one length; at the first use, if Numba cannot compile a function.
+        InputError
+            At the first use, if a gradient does not have d entries.
+
+        Notes
+        -----
+        The loops over the data are compiled at the first use in each process, in one to three seconds.
+
+        Examples
+        --------
+        >>> import math
+        >>> import numpy as np
+        >>> import steinkit as sk
+        >>> posterior = sk.Posterior.from_numba(
+        ...     log_likelihood=lambda theta, y: -0.5 * (y - theta[0]) ** 2,
+        ...     gradient=lambda theta, y: (y - theta[0],),
+        ...     log_prior=lambda theta: -0.5 * theta[0] ** 2,
+        ...     data=(np.array([1.0, 2.0, 3.0]),),
+        ...     grad_log_prior=lambda theta: (-theta[0],),
+        ...     dim=1,
+        ... )
+        >>> posterior.score([[0.5]])
+        array([[4.]])
+        """
+        from steinkit.numba_functions import NumbaFunctions
+
+        functions = NumbaFunctions(log_likelihood, gradient, log_prior, grad_log_prior, _as_data(data))
+        made = cls(
+            functions.data,
+            functions.log_likelihood,
+            functions.grad_log_likelihood,
+            functions.log_prior,
+            functions.grad_log_prior,
+            dim=dim,
+            names=names,
+            bounds=bounds,
+            cdf=cdf,
+            sampler=sampler,
+            label=label,
+        )
+        made._missing = functions.missing
+        made._bring_terms(functions.compiled_terms)
+        return made
 
     @classmethod
     def from_jax(  # type: ignore[override]
@@ -207,23 +297,22 @@ class Posterior(Target):
         InputError
             Naming the function, the shape it returned and the shape wanted.
         """
+        theta = np.asarray(theta, dtype=np.float64)
+        self._checked_dim = dim = len(theta)
         if self._shapes_checked:
             return
-        theta = np.asarray(theta, dtype=np.float64)
-        dim = len(theta)
         thetas = np.stack([theta, theta, theta])
         rows = min(self.size, 2 if dim != 2 else 4)
         batch = tuple(array[:rows] for array in self.data)
         batches = tuple(_repeated(array, len(thetas)) for array in batch)
         _require_shape(self.log_prior(thetas), (3,), "log_prior", "(K,) for K parameters")
-        _require_shape(self.grad_log_prior(thetas), (3, dim), "grad_log_prior", "(K, d) for K parameters")
+        if "grad_log_prior" not in self._missing:
+            _require_shape(self.grad_log_prior(thetas), (3, dim), "grad_log_prior", "(K, d) for K parameters")
         terms = _require_shape(self.log_likelihood(theta, *batch), (rows,), "log_likelihood", "(b,), one term a datum")
-        gradient = _require_shape(
-            self.grad_log_likelihood(theta, *batch),
-            (dim,),
-            "grad_log_likelihood",
-            "(d,), summed over the batch",
-        )
+        gradient = terms
+        if "gradient" not in self._missing:
+            found = self.grad_log_likelihood(theta, *batch)
+            gradient = _require_shape(found, (dim,), "grad_log_likelihood", "(d,), summed over the batch")
         if self.log_likelihood_many is not None:
             many = self.log_likelihood_many(thetas, *batches)
             _require_shape(many, (3, rows), "log_likelihood_many", "(K, b)")
@@ -282,7 +371,7 @@ class Posterior(Target):
         )
         if self._compile is not None and self._has_own_terms():
             make = self._compile
-            hot._bring_terms(lambda: make().tempered(divisor))
+            hot._bring_terms(lambda dim: make(dim).tempered(divisor))
         return hot
 
     @property
@@ -291,17 +380,18 @@ class Posterior(Target):
 
         They are not used once ``data`` or one of the functions has been replaced by another.
         """
-        if self._compile is None or not self._has_own_terms():
+        dim = self.dim or self._checked_dim
+        if self._compile is None or dim is None or not self._has_own_terms():
             return None
-        if self._compiled is None:
+        if self._compiled is None or self._compiled[0] != dim:
             from steinkit.runtime.compilation import announced_compilation
 
             with announced_compilation():
-                self._compiled = self._compile()
-        return self._compiled
+                self._compiled = dim, self._compile(dim)
+        return self._compiled[1]
 
-    def _bring_terms(self, make: Callable[[], CompiledTerms]) -> None:
-        """Let ``make`` make the compiled terms, of the data and the functions as they are now, when they are needed."""
+    def _bring_terms(self, make: Callable[[int], CompiledTerms]) -> None:
+        """Let ``make`` compile terms for d dimensions, of data and functions as they are now, when they are needed."""
         self._compile, self._compiled_from = make, (self.data, self._functions())
 
     def _has_own_terms(self) -> bool:

@@ -21,7 +21,9 @@ from steinkit.runtime.compilation import array_kernel
 _REORDERED = {"reassoc", "contract", "nsz"}
 
 
-def pointed_function(signature: str, *, cached: bool = True) -> Callable[[Callable[..., Any]], Any]:
+def pointed_function(
+    signature: str, *, cached: bool = True, reordered: bool = True
+) -> Callable[[Callable[..., Any]], Any]:
     """Compile a function of addresses and whole numbers; its own address is attribute ``address`` of what is returned.
 
     Parameters
@@ -30,10 +32,13 @@ def pointed_function(signature: str, *, cached: bool = True) -> Callable[[Callab
         As Numba writes it, such as ``"float64(int64, int64)"``.
     cached : bool
         Whether to keep the machine code on disk: not for functions that call a user's, which may change.
+    reordered : bool
+        Whether sums may be taken in any order. Numba hands the leave on to functions that have not said otherwise:
+        those of this package have (`runtime.compilation`), a user's has not.
     """
 
     def compiled(function: Callable[..., Any]) -> Any:
-        options = {"nopython": True, "error_model": "numpy", "fastmath": _REORDERED}
+        options = {"nopython": True, "error_model": "numpy", "fastmath": _REORDERED if reordered else False}
         if cached:
             try:
                 return numba.cfunc(signature, cache=True, **options)(function)

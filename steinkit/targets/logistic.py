@@ -156,7 +156,7 @@ class LogisticRegression(Posterior):
         pulls = signs * expit(-signs * linear_predictors(thetas, features))
         return weighted_feature_sums(pulls, features)
 
-    def _compiled_terms(self) -> CompiledTerms:
+    def _compiled_terms(self, _: int) -> CompiledTerms:
         from steinkit.targets.logistic_kernels import logistic_terms
 
         features, signs = map(np.ascontiguousarray, self.data)

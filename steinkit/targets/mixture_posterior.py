@@ -160,7 +160,7 @@ class MixturePosterior(Posterior):
     def _grad_log_likelihood_many(self, thetas: Floats, y: Floats) -> Floats:
         return np.stack(self._gradients(thetas[:, :1], thetas[:, 1:], y), axis=1)
 
-    def _compiled_terms(self) -> CompiledTerms:
+    def _compiled_terms(self, _: int) -> CompiledTerms:
         from steinkit.targets.mixture_kernels import mixture_terms
 
         (y,) = map(np.ascontiguousarray, self.data)

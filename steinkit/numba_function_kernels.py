@@ -1,0 +1,172 @@
+"""Compiled loops over the data for functions of one parameter and one datum: see `steinkit.numba_functions`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+from numba import carray
+
+from steinkit.compiled_terms import GRAD_LOG_PRIOR, GRADIENT, LOG_LIKELIHOOD, LOG_PRIOR, LOG_RATIOS
+from steinkit.runtime.compilation import array_kernel
+from steinkit.runtime.function_pointers import call_at, number_at, pointed_function, pointer
+from steinkit.sample import Floats, Integers
+
+_ENTRIES = 3  # of the table for each array
+
+
+def make_loops(functions: dict[str, Any], kinds: tuple[tuple[Any, int], ...]) -> dict[str, Callable[[], Any]]:
+    """What compiles each loop, by its name.
+
+    Parameters
+    ----------
+    functions : dict
+        Compiled ``log_likelihood``, ``gradient``, ``log_prior``, ``grad_log_prior``; None for what is missing.
+    kinds : tuple of (type, int)
+        Type of the numbers and number of axes of each array of data.
+    """
+    rows = _rows_of(kinds)
+    likelihood, prior = functions["log_likelihood"], functions["log_prior"]
+    gradient, prior_gradient = functions["gradient"], functions["grad_log_prior"]
+    return {
+        "log_likelihood": lambda: _log_likelihood(likelihood, rows),
+        "log_ratios": lambda: _log_ratios(likelihood, rows),
+        "gradient": lambda: gradient and _gradient(gradient, rows),
+        "log_prior": lambda: _log_prior(prior),
+        "grad_log_prior": lambda: prior_gradient and _grad_log_prior(prior_gradient),
+    }
+
+
+def _rows_of(kinds: tuple[tuple[Any, int], ...]) -> Any:
+    """A compiled function (table, i) -> row i of each array, as a tuple."""
+    dtype, axes = kinds[-1]
+    at = 1 + _ENTRIES * (len(kinds) - 1)
+    own: Any
+    if axes == 1:
+
+        def own(table: Any, i: int) -> Any:
+            return (carray(pointer(table[at], dtype), i + 1)[i],)
+
+    elif axes == 2:
+
+        def own(table: Any, i: int) -> Any:
+            return (carray(pointer(table[at], dtype), (i + 1, table[at + 1]))[i],)
+
+    else:
+
+        def own(table: Any, i: int) -> Any:
+            return (carray(pointer(table[at], dtype), (i + 1, table[at + 1], table[at + 2]))[i],)
+
+    last = numba.njit(fastmath=False)(own)
+    if len(kinds) == 1:
+        return last
+    before = _rows_of(kinds[:-1])
+
+    @numba.njit(fastmath=False)
+    def rows(table: Any, i: int) -> Any:
+        return before(table, i) + last(table, i)
+
+    return rows
+
+
+_user_loop = {"cached": False, "reordered": False}
+
+
+def _log_likelihood(term: Any, row: Any) -> Any:
+    @pointed_function(LOG_LIKELIHOOD, **_user_loop)
+    def log_likelihood(table: int, theta: int, first: int, count: int, work: int) -> float:
+        place = carray(pointer(table, np.int64), 1 << 10)
+        own = carray(pointer(theta, np.float64), place[0])
+        total = 0.0
+        for i in range(first, first + count):
+            total += term(own, *row(place, i))
+        return total
+
+    return log_likelihood
+
+
+def _log_ratios(term: Any, row: Any) -> Any:
+    @pointed_function(LOG_RATIOS, **_user_loop)
+    def log_ratios(table: int, theta: int, proposed: int, rows: int, count: int, values: int) -> None:
+        place = carray(pointer(table, np.int64), 1 << 10)
+        old, new = carray(pointer(theta, np.float64), place[0]), carray(pointer(proposed, np.float64), place[0])
+        which, found = carray(pointer(rows, np.int64), count), carray(pointer(values, np.float64), count)
+        for i in range(count):
+            datum = row(place, which[i])
+            found[i] = term(new, *datum) - term(old, *datum)
+
+    return log_ratios
+
+
+def _gradient(term: Any, row: Any) -> Any:
+    @pointed_function(GRADIENT, **_user_loop)
+    def gradient(table: int, theta: int, rows: int, count: int, total: int, work: int) -> None:
+        place = carray(pointer(table, np.int64), 1 << 10)
+        dim = place[0]
+        own, sums = carray(pointer(theta, np.float64), dim), carray(pointer(total, np.float64), dim)
+        which = carray(pointer(rows, np.int64), count)
+        for j in range(dim):
+            sums[j] = 0.0
+        for i in range(count):
+            found = term(own, *row(place, which[i]))
+            for j in range(dim):
+                sums[j] += found[j]
+
+    return gradient
+
+
+def _log_prior(term: Any) -> Any:
+    @pointed_function(LOG_PRIOR, **_user_loop)
+    def log_prior(table: int, theta: int) -> float:
+        return float(term(carray(pointer(theta, np.float64), carray(pointer(table, np.int64), 1)[0])))
+
+    return log_prior
+
+
+def _grad_log_prior(term: Any) -> Any:
+    @pointed_function(GRAD_LOG_PRIOR, **_user_loop)
+    def grad_log_prior(table: int, theta: int, total: int) -> None:
+        dim = carray(pointer(table, np.int64), 1)[0]
+        sums = carray(pointer(total, np.float64), dim)
+        found = term(carray(pointer(theta, np.float64), dim))
+        for j in range(dim):
+            sums[j] = found[j]
+
+    return grad_log_prior
+
+
+@array_kernel
+def each_term(function: int, table: Integers, theta: Floats, found: Floats, work: Floats) -> None:
+    """Log likelihood of each of the first data of the table, (b,)."""
+    for i in range(len(found)):
+        found[i] = number_at(function, (table.ctypes.data, theta.ctypes.data, i, 1, work.ctypes.data))
+
+
+@array_kernel
+def batch_gradient(function: int, table: Integers, theta: Floats, rows: Integers, found: Floats, work: Floats) -> None:
+    """Gradient summed over these rows, (d,)."""
+    arguments = (
+        table.ctypes.data,
+        theta.ctypes.data,
+        rows.ctypes.data,
+        len(rows),
+        found.ctypes.data,
+        work.ctypes.data,
+    )
+    call_at(function, arguments)
+
+
+@array_kernel
+def each_prior(function: int, table: Integers, thetas: Floats, found: Floats) -> None:
+    """Log prior of each parameter, (K, d) -> (K,)."""
+    for k in range(len(thetas)):
+        found[k] = number_at(function, (table.ctypes.data, thetas[k].ctypes.data))
+
+
+@array_kernel
+def each_prior_gradient(function: int, table: Integers, thetas: Floats, found: Floats) -> None:
+    """Gradient of the log prior of each parameter, (K, d) -> (K, d)."""
+    for k in range(len(thetas)):
+        call_at(function, (table.ctypes.data, thetas[k].ctypes.data, found[k].ctypes.data))

@@ -1,0 +1,189 @@
+"""Posteriors of Numba functions of one parameter and one datum, against the same written for NumPy."""
+
+import pickle
+
+import numba
+import numpy as np
+import pytest
+from support.sampler_problems import vectorised
+
+import steinkit as sk
+from steinkit import samplers
+
+NODAL = sk.targets.LogisticRegression.nodal()
+
+
+def log_likelihood(theta, x, y):
+    return -np.log1p(np.exp(-y * (x * theta).sum()))
+
+
+def gradient(theta, x, y):
+    return y * x / (1.0 + np.exp(y * (x * theta).sum()))
+
+
+def log_prior(theta):
+    return -0.5 * (theta * theta).sum()
+
+
+def grad_log_prior(theta):
+    return -theta
+
+
+LOGISTIC = sk.Posterior.from_numba(
+    log_likelihood, gradient, log_prior, NODAL.data, grad_log_prior=grad_log_prior, dim=6, names=NODAL.names
+)
+
+
+def test_the_functions_of_batches_are_those_of_numpy():
+    thetas = np.random.default_rng(1).normal(size=(5, 6))
+    for batch in (NODAL.data, tuple(array[[7, 3, 3]] for array in NODAL.data), tuple(x[::2] for x in NODAL.data)):
+        for name in ("log_likelihood", "grad_log_likelihood"):
+            found, wanted = (getattr(posterior, name)(thetas[0], *batch) for posterior in (LOGISTIC, NODAL))
+            np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    for name in ("log_prior", "grad_log_prior", "score"):
+        np.testing.assert_allclose(getattr(LOGISTIC, name)(thetas), getattr(NODAL, name)(thetas), rtol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("function", "options"),
+    [
+        (samplers.rwmh, {"proposal_scale": 0.3}),
+        (samplers.mala, {"step_size": 0.1}),
+        (samplers.sgld, {"step_size": 0.01, "batch_size": 5}),
+        (samplers.corrected_sgld, {"step_size": 0.01, "batch_size": 5}),
+        (samplers.barker_mh, {"proposal_scale": 0.3, "batch_size": 10}),
+    ],
+)
+def test_chains_are_those_of_numpy(function, options):
+    found, wanted = (
+        function(target, draws=60, chains=2, seed=3, **options) for target in (LOGISTIC, vectorised(NODAL))
+    )
+    np.testing.assert_array_equal(found.cost, wanted.cost)
+    np.testing.assert_allclose(found.points, wanted.points, rtol=1e-9, atol=1e-12)
+
+
+RNG = np.random.default_rng(5)
+COUNTS, FLAGS = RNG.poisson(3.0, 40), RNG.random(40) < 0.7
+MATRICES = RNG.uniform(size=(40, 2, 3)).astype(np.float32)
+# theta > 0: whole numbers, each with a matrix of which one entry counts, and a flag; its dimension is not given
+POISSON = sk.Posterior.from_numba(
+    numba.njit(lambda theta, k, w, used: (k * np.log(theta[0]) - theta[0] * w[1, 2]) * used),
+    lambda theta, k, w, used: ((k / theta[0] - w[1, 2]) * used,),
+    lambda theta: -theta[0],
+    (COUNTS, MATRICES, FLAGS),
+    grad_log_prior=lambda theta: (-1.0,),
+    bounds=[[0.0, np.inf]],
+)
+
+
+def test_whole_numbers_matrices_and_truth_values():
+    total, exposure = COUNTS[FLAGS].sum(), MATRICES[FLAGS, 1, 2].astype(float).sum()
+    np.testing.assert_allclose(POISSON.score([[2.0]]), [[total / 2.0 - exposure - 1.0]], rtol=1e-12)
+
+
+def test_the_dimension_may_come_from_the_start():
+    options = {"step_size": 0.01, "start": [3.0], "draws": 20, "chains": 2}
+    found, wanted = (samplers.mala(target, **options) for target in (POISSON, vectorised(POISSON)))
+    assert POISSON.compiled_terms is not None
+    np.testing.assert_allclose(found.points, wanted.points, rtol=1e-10)
+
+
+def test_bounds_hold_in_compiled_chains():
+    options = {"start": [0.5], "chains": 2, "draws": 100}
+    found, wanted = (samplers.rwmh(x, proposal_scale=3.0, **options) for x in (POISSON, vectorised(POISSON)))
+    np.testing.assert_array_equal(found.cost, wanted.cost)
+    np.testing.assert_allclose(found.points, wanted.points, rtol=1e-12)
+    assert (np.diff(found.cost[0]) == 0).any()  # outside the support nothing is read
+    with pytest.raises(sk.InputError, match=r"chain 1, step \d+: the state \(-.*lies outside the posterior's bounds"):
+        samplers.sgld(POISSON, step_size=2.0, batch_size=5, **options)
+
+
+def gaussian(**functions):
+    terms = {
+        "log_likelihood": lambda theta, y: -0.5 * (y - theta[0]) ** 2,
+        "gradient": lambda theta, y: (y - theta[0],),
+        "log_prior": lambda theta: -0.5 * theta[0] ** 2,
+        "grad_log_prior": lambda theta: (-theta[0],),
+        "data": (np.arange(1.0, 9.0),),
+        "dim": 1,
+    }
+    return sk.Posterior.from_numba(**terms | functions)
+
+
+GAUSSIAN = gaussian()
+
+
+@pytest.mark.parametrize(
+    ("functions", "error", "message"),
+    [
+        (
+            {"log_likelihood": "no function"},
+            sk.UsageError,
+            "log_likelihood must be a function .*received 'no function'",
+        ),
+        ({"log_prior": None}, sk.UsageError, "log_prior must be a function"),
+        ({"data": (np.array(["a"]),)}, sk.UsageError, "arrays of numbers; received type <U1"),
+        ({"data": (np.zeros((2, 1, 1, 1)),)}, sk.UsageError, "at most 3 axes"),
+        (
+            {"log_likelihood": lambda theta, y: theta},
+            sk.UsageError,
+            r"cannot compile log_likelihood.*row \(float64 number",
+        ),
+        ({"log_prior": lambda theta: nothing(theta)}, sk.UsageError, "cannot compile log_prior"),  # noqa: F821
+        ({"gradient": lambda theta, y: (y, y)}, sk.InputError, r"gradient must return the 1 derivatives.* \(2,\)"),
+        ({"gradient": None}, sk.UsageError, "was given no gradient: pass gradient="),
+        ({"grad_log_prior": None}, sk.UsageError, "was given no grad_log_prior"),
+    ],
+)
+def test_what_is_refused(functions, error, message):
+    with pytest.raises(error, match=message):
+        samplers.mala(gaussian(**functions), step_size=0.1, draws=5)
+
+
+def test_without_gradients_samplers_that_need_none_run():
+    posterior = gaussian(gradient=None, grad_log_prior=None)
+    plain, whole = (samplers.barker_mh(x, proposal_scale=0.5, draws=40) for x in (posterior, GAUSSIAN))
+    np.testing.assert_array_equal(plain.points, whole.points)
+
+
+def test_errors_name_chain_step_and_state():
+    sampler = samplers.rwmh
+    broken = gaussian(log_likelihood=lambda theta, y: -0.5 * y * np.log(theta[0]))
+    for function in (sampler, samplers.barker_mh):
+        with pytest.raises(
+            sk.InputError, match=r"chain 1, step \d+: the log likelihood gives nan for the proposal \(-"
+        ):
+            function(broken, proposal_scale=0.5, start=0.5, draws=500)
+    with pytest.raises(sk.InputError, match=r"chain 1 cannot start at \(-1\): the log likelihood there is nan"):
+        sampler(broken, proposal_scale=1.0, start=-1.0, draws=5)
+
+
+def lonely_log_prior(theta):
+    """Finite at 1 only; infinite far on the right."""
+    return 0.0 if theta[0] == 1.0 else (np.inf if theta[0] > 1e6 else -np.inf)
+
+
+def test_priors_without_a_way_on_are_told():
+    lonely = gaussian(log_prior=lonely_log_prior)
+    with pytest.raises(
+        sk.InputError, match=r"chain 1: the last 100000 proposals all lay outside the support, from \(1"
+    ):
+        samplers.rwmh(lonely, proposal_scale=0.5, start=1.0, draws=200_000)
+    with pytest.raises(sk.InputError, match=r"chain 1 cannot start at \(0\): the log prior there is -inf"):
+        samplers.rwmh(lonely, proposal_scale=0.5, draws=5)
+    with pytest.raises(sk.InputError, match=r"step \d+: the log prior or the proposal's log ratio gives inf"):
+        samplers.rwmh(lonely, proposal_scale=1e9, start=1.0, draws=500)
+
+
+def test_divergence_is_told():
+    with pytest.raises(sk.InputError, match=r"chain 1, step \d+: the state is \(.*\), not finite; .* smaller step"):
+        samplers.sgld(GAUSSIAN, step_size=50.0, batch_size=2, draws=5000)
+    with pytest.raises(sk.InputError, match=r"chain 1, step \d+: the proposed state is .*not finite"):
+        samplers.corrected_sgld(GAUSSIAN, step_size=1e308, batch_size=2, draws=50)
+
+
+def test_a_copy_compiles_its_own():
+    twin = pickle.loads(pickle.dumps(LOGISTIC))
+    theta = np.linspace(-1.0, 1.0, 6)[None]
+    assert LOGISTIC.log_prior(theta) == twin.log_prior(theta)
+    assert twin.log_prior.__self__._loops["log_prior"] is not LOGISTIC.log_prior.__self__._loops["log_prior"]

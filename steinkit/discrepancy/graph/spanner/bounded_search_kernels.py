@@ -45,6 +45,7 @@ class Frontier(NamedTuple):
     keys: Floats
     nodes: Integers
     counts: Integers
+    closed: Flags
 
 
 class Goals(NamedTuple):
@@ -62,7 +63,9 @@ def new_frontier(graph: Adjacency) -> Frontier:
     distance = np.empty(n)
     distance[:] = np.inf
     counts = np.zeros(2, np.int64)
-    return Frontier(distance, np.empty(n, np.int64), np.empty(room), np.empty(room, np.int64), counts)
+    return Frontier(
+        distance, np.empty(n, np.int64), np.empty(room), np.empty(room, np.int64), counts, np.zeros(n, np.bool_)
+    )
 
 
 @kernel
@@ -91,6 +94,7 @@ def clear(frontier: Frontier) -> None:
     distance, touched, counts = frontier.distance, frontier.touched, frontier.counts
     for k in range(counts[N_TOUCHED]):
         distance[touched[k]] = np.inf
+        frontier.closed[touched[k]] = False
     counts[HEAP_SIZE] = 0
     counts[N_TOUCHED] = 0
 
@@ -141,6 +145,67 @@ def search_goals(
             other = to[k]
             if through < distance[other]:
                 label(frontier, other, through)
+                if is_open[other] and through <= limit[other]:
+                    is_open[other] = False
+                    n_open -= 1
+    return n_open
+
+
+@kernel
+def beyond_box(columns: Floats, node: int, low: Floats, high: Floats) -> float:
+    """L1 distance from a point to a box."""
+    total = 0.0
+    for k in range(len(columns)):
+        total += max(0.0, low[k] - columns[k, node], columns[k, node] - high[k])
+    return total
+
+
+@kernel
+def search_towards(
+    graph: Adjacency,
+    columns: Floats,
+    source: int,
+    low: Floats,
+    high: Floats,
+    goals: Goals,
+    reach: float,
+    n_open: int,
+    weight: float,
+    frontier: Frontier,
+) -> int:
+    """Close the open goals, all in a box, that are found within their limit of ``source``; return how many stay open.
+
+    Nodes are taken in order of the path so far plus ``weight`` times the distance from the box, so that with a weight
+    above 1 the first path found is not the shortest, but few nodes are looked at. A node to which a shorter path is
+    found is taken again. All goals within their limits are found in the end.
+    """
+    limit, is_open = goals
+    start, degree, to, length = graph
+    label(frontier, source, 0.0)
+    distance, counts = frontier.distance, frontier.counts
+    while counts[HEAP_SIZE] > 0 and n_open > 0:
+        node = frontier.nodes[0]
+        counts[HEAP_SIZE] = heap_pop(frontier.keys, frontier.nodes, counts[HEAP_SIZE])
+        at = distance[node]
+        if frontier.closed[node]:
+            continue
+        frontier.closed[node] = True
+        for k in range(start[node], start[node] + degree[node]):
+            through = at + length[k]
+            if through > reach:
+                break
+            other = to[k]
+            if through < distance[other] and not frontier.closed[other]:
+                left = beyond_box(columns, other, low, high)
+                if through + left > reach:
+                    continue
+                if distance[other] == np.inf:
+                    frontier.touched[counts[N_TOUCHED]] = other
+                    counts[N_TOUCHED] += 1
+                distance[other] = through
+                counts[HEAP_SIZE] = heap_push(
+                    frontier.keys, frontier.nodes, counts[HEAP_SIZE], through + weight * left, other
+                )
                 if is_open[other] and through <= limit[other]:
                     is_open[other] = False
                     n_open -= 1

@@ -261,7 +261,7 @@ def checked_edges(edges: ArrayLike, n_points: int) -> Integers:
 
 
 def _norm(differences: Iterable[Floats]) -> Floats:
-    """L1 norm of vectors given coordinate by coordinate; the kernel `distances_row` rounds in the same way."""
+    """L1 norm of vectors given coordinate by coordinate; the kernel `distances_run` rounds in the same way."""
     total: Any = 0.0
     for difference in differences:
         total = total + np.abs(difference)

@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.discrepancy.graph.spanner.bounded_search_kernels import Adjacency
+from steinkit.discrepancy.graph.spanner.box_tree import BoxTree, box_tree, widths
+from steinkit.discrepancy.graph.spanner.exhaustive_filter_kernels import filter_all
+from steinkit.discrepancy.graph.spanner.filter_kernels import Problem, filter_block
 from steinkit.discrepancy.graph.spanner.geometry import Graph, checked_dilation, edge_lengths
-from steinkit.discrepancy.graph.spanner.greedy_kernels import Problem, filter_block, insert_in_order
+from steinkit.discrepancy.graph.spanner.insertion_kernels import insert_in_order
 from steinkit.errors import InputError
 from steinkit.runtime.compilation import announced_compilation
 from steinkit.runtime.deadlines import StopSignal, stop_signal, within_time
@@ -24,7 +27,12 @@ from steinkit.sample import Floats, Integers
 NEAREST = 6.0  # pairs at a point, on average, in the first bucket: enough to connect most points
 GROWTH = 4.0  # of the number of pairs from one bucket to the next
 ROOM = 64  # pairs a point that the filter of a bucket may leave open
-POINTS_PER_BLOCK = 750  # large enough to hold clusters, small enough to share out among threads
+MOST_DIMENSIONS, MOST_MEASURED = 3, 2000  # beyond which boxes are of no use, and points up to which they are not needed
+LEAF_SIZE = 4  # points in a leaf of the tree of boxes
+SMALLEST_GROUP = 3  # points; below this, one wide search costs more than the narrow ones it saves
+GROUP_WIDTH = 0.8  # of a group's box, in units of (t - 1) times the shortest length
+BLOCKS = 16  # of a pass over the tree, which threads share out among them
+POINTS_PER_BLOCK = 750  # without a tree: large enough to hold clusters, small enough to share out
 CLUSTER_RADIUS = 0.45  # in units of (t - 1) times the shortest length: a way through the centre must stay below t
 
 
@@ -82,16 +90,18 @@ def greedy_spanner(
     the first and four times as many in each next. For each bucket,
 
     1. *filter*: most pairs are found to be joined already by the graph of the shorter edges, which is frozen
-       meanwhile. Sources that lie close together in the graph share one search from their centre; what that leaves
-       open is tried by all paths of two edges and then by one search, from each source, for all its pairs;
+       meanwhile. In up to three dimensions a tree of boxes tells which points lie at such a distance. Points of a
+       small box share one search from its middle, which proves whole boxes of others joined; what that leaves open is
+       tried by hasty searches that make straight for their targets, and then by exact ones. Up to 2000 points, and
+       those of more dimensions, are all measured, and share searches where they lie close together in the graph;
     2. *insert*: the few pairs that are left are sorted, and go through the definition one at a time, with a search
        from both ends that stops at t d(i, j). Where such a search grows long, one search from an endpoint settles all
        pairs of the bucket at that endpoint.
 
-    Every pair is measured once a bucket, in time O(n^2 d) for each of about log_4 n buckets; the searches are local,
-    and take a few times as long. The closer t is to 1 the more edges there are, up to all pairs, and the longer it
-    takes. Memory is O(n d + m) for m edges, and 64 n pairs; a bucket with more pairs than that is cut short, but pairs
-    of one and the same length are never parted.
+    There are about log_4 n buckets. For points that are spread out in two or three dimensions the time grows a little
+    faster than n; without boxes every pair is measured once a bucket, in time O(n^2 d). The closer t is to 1 the more
+    edges there are, up to all pairs, and the longer it takes. Memory is O(n d + m) for m edges, and 64 n pairs; a
+    bucket with more pairs than that is cut short, but pairs of one and the same length are never parted.
 
     *Rounding.* The distance of i and j in the graph, i < j, is the least floating-point sum of edge lengths along a
     path, added up from i to j. Whatever else is used to find it certifies a pair only with a relative margin of more
@@ -102,6 +112,7 @@ def greedy_spanner(
     ----------
     I. Althöfer, G. Das, D. Dobkin, D. Joseph and J. Soares (1993). On sparse spanners of weighted graphs. Discrete &
     Computational Geometry 9, 81-100.
+    Q. W. Bouts, A. P. ten Brink and K. Buchin (2014). A framework for computing the greedy spanner. SoCG, 11-20.
     J. Gorham and L. Mackey (2015). Measuring sample quality with Stein's method. NeurIPS. Section 4.
     """
     points = as_sample(points).points
@@ -120,11 +131,19 @@ def span_greedily(points: Floats, dilation: float, *, n_jobs: int, progress: boo
         announced_compilation(),
         progress_bar("spanner", shown=progress) as bar,
     ):
-        problem = Problem(np.ascontiguousarray(points.T), dilation, margin, stop.flag)
+        rank, tree = box_tree(points, n if _all_are_measured(points) else LEAF_SIZE)
+        columns = np.ascontiguousarray(points[rank].T)
+        problem = Problem(columns, tree, dilation, margin, stop.flag)
         edges, lengths = interruptible(
-            partial(_insert_buckets, problem, points, thread_count(n_jobs), _Pace(stop, bar)), stop
+            partial(_insert_buckets, problem, rank, thread_count(n_jobs), _Pace(stop, bar)), stop
         )
-    return Graph(n, edges, lengths)
+    return Graph(n, np.sort(rank[edges], axis=1), lengths)
+
+
+def _all_are_measured(points: Floats) -> bool:
+    """Whether all pairs are to be measured for each bucket, which few points, or those of many dimensions, do best."""
+    n, dim = len(points), points.shape[1]
+    return n <= MOST_MEASURED or dim > MOST_DIMENSIONS
 
 
 class _Pace:
@@ -134,29 +153,34 @@ class _Pace:
         self.stop = stop
         self.bar = bar
 
-    def steps(self, blocks: list[Integers]) -> Iterator[Integers]:
-        """The blocks of a pass over the points, one after another."""
-        for block in blocks:
+    def steps(self, tasks: list[Any]) -> Iterator[Any]:
+        """The tasks of a pass over the points, one after another."""
+        for task in tasks:
             if self.stop.is_set():
                 return
-            yield block
+            yield task
             self.bar.update()
+
+    def expect(self, tasks: int) -> None:
+        """So many tasks are still to come."""
+        self.bar.total = self.bar.n + tasks
 
     def require(self) -> None:
         """Go on only if nobody has asked to stop."""
         self.stop.require("the spanner was built")
 
 
-def _insert_buckets(problem: Problem, points: Floats, n_threads: int, pace: _Pace) -> tuple[Integers, Floats]:
+def _insert_buckets(problem: Problem, rank: Integers, n_threads: int, pace: _Pace) -> tuple[Integers, Floats]:
     """Filter and insert bucket after bucket; a bucket that was cut short is taken up again where it was cut."""
-    blocks = _blocks(points)
     edges, lengths = np.empty((0, 2), dtype=np.int64), np.empty(0)
     lower = -1.0  # so that distances of 0 are in the first bucket
-    limits = _bucket_limits(points)
+    limits = _bucket_limits(problem.columns.T)
     for k, limit in enumerate(limits):
-        pace.bar.total = pace.bar.n + (len(limits) - k) * len(blocks)
         while lower < limit:
-            pairs, distances, lower = _open_pairs(problem, edges, lengths, blocks, lower, limit, n_threads, pace)
+            graph = _adjacency(len(rank), edges, lengths, np.zeros(len(rank), dtype=np.int64))
+            tasks = _filter_tasks(problem, graph, lower, limit)
+            pace.expect((len(limits) - k) * len(tasks))
+            pairs, distances, lower = _open_pairs(rank, tasks, n_threads, pace)
             chosen = _chosen(problem, edges, lengths, pairs, distances)
             pace.require()
             edges = np.concatenate([edges, pairs[chosen]])
@@ -164,36 +188,34 @@ def _insert_buckets(problem: Problem, points: Floats, n_threads: int, pace: _Pac
     return edges, lengths
 
 
-def _open_pairs(
-    problem: Problem,
-    edges: Integers,
-    lengths: Floats,
-    blocks: list[Integers],
-    lower: float,
-    upper: float,
-    n_threads: int,
-    pace: _Pace,
-) -> tuple[Integers, Floats, float]:
-    """Pairs of the bucket (lower, upper] that the filter leaves open, in order, and the limit it kept to."""
-    dim, n = problem.columns.shape
-    graph = _adjacency(n, edges, lengths, np.zeros(n, dtype=np.int64))
-    radius = CLUSTER_RADIUS * min(problem.dilation - 1.0, 1.0) * max(lower, 0.0)
-    patience = 1 if dim <= 4 else 6  # the last few open pairs of a source are cheaper to settle one by one
-    room = ROOM * n // len(blocks)
-    found = spread(
-        (
-            partial(filter_block, problem, graph, block, lower, upper, radius, patience, room)
-            for block in pace.steps(blocks)
-        ),
-        n_threads,
-    )
+def _open_pairs(rank: Integers, tasks: list[Any], n_threads: int, pace: _Pace) -> tuple[Integers, Floats, float]:
+    """Pairs of a bucket that the filter leaves open, by distance and the ranks of their ends, and the limit kept to."""
+    found = spread(pace.steps(tasks), n_threads)
     pace.require()
     pairs = np.concatenate([part[0] for part in found])
     distances = np.concatenate([part[1] for part in found])
     upper = min(part[2] for part in found)
-    rank = np.lexsort((pairs[:, 1], pairs[:, 0], distances))
-    rank = rank[: np.searchsorted(distances[rank], upper, side="right")]
-    return pairs[rank], distances[rank], upper
+    backward = rank[pairs[:, 0]] > rank[pairs[:, 1]]
+    pairs[backward] = pairs[backward, ::-1]
+    order = np.lexsort((rank[pairs[:, 1]], rank[pairs[:, 0]], distances))
+    order = order[: np.searchsorted(distances[order], upper, side="right")]
+    return pairs[order], distances[order], upper
+
+
+def _filter_tasks(problem: Problem, graph: Adjacency, lower: float, upper: float) -> list[Any]:
+    """The calls that filter the bucket (lower, upper]."""
+    dim, n = problem.columns.shape
+    stretch = min(problem.dilation - 1.0, 1.0) * max(lower, 0.0)
+    patience = 1 if dim <= 4 else 6  # the last few open pairs of a source are cheaper to settle one by one
+    if _all_are_measured(problem.columns.T):
+        blocks = _slabs(problem.columns)
+        room = ROOM * n // len(blocks)
+        wide = CLUSTER_RADIUS * stretch
+        return [partial(filter_all, problem, graph, b, lower, upper, wide, patience, room) for b in blocks]
+    grouped = _groups(problem.tree, GROUP_WIDTH * stretch)
+    blocks = _sources(problem.tree, grouped)
+    room = ROOM * n // len(blocks)
+    return [partial(filter_block, problem, graph, b, grouped, lower, upper, patience, room) for b in blocks]
 
 
 def _chosen(
@@ -239,11 +261,27 @@ def _bucket_limits(points: Floats) -> list[float]:
     return [*np.unique(np.quantile(distances, levels[levels < 1.0])).tolist(), np.inf]
 
 
-def _blocks(points: Floats) -> list[Integers]:
-    """Sources of the filter in slabs across the widest coordinate, so that a block holds whole clusters of them."""
-    widest = int(np.argmax(np.ptp(points, axis=0)))
-    rank = np.argsort(points[:, widest], kind="stable")
+def _slabs(columns: Floats) -> list[Integers]:
+    """Points in slabs across the widest coordinate, so that a block holds whole clusters of them."""
+    rank = np.argsort(columns[np.argmax(np.ptp(columns, axis=1))], kind="stable")
     return np.array_split(rank, max(1, len(rank) // POINTS_PER_BLOCK))
+
+
+def _groups(tree: BoxTree, widest: float) -> NDArray[np.bool_]:
+    """Which nodes are narrow enough for a shared search, or lie in one that is."""
+    grouped: NDArray[np.bool_] = (widths(tree) <= widest) & (tree.end - tree.first >= SMALLEST_GROUP)
+    for level in range(1, len(grouped).bit_length() - 1):
+        grouped[1 << level : 2 << level] |= np.repeat(grouped[1 << level - 1 : 1 << level], 2)
+    return grouped
+
+
+def _sources(tree: BoxTree, grouped: NDArray[np.bool_]) -> list[Integers]:
+    """What to search from, the largest groups and the leaves outside them, in as many parts as there are steps."""
+    node = np.arange(len(grouped))
+    is_source = (grouped | (node >= len(grouped) // 2)) & (~grouped[node // 2] | (node == 1)) & (node > 0)
+    sources = node[is_source]
+    sources = sources[np.argsort(tree.first[sources])]
+    return np.array_split(sources, min(BLOCKS, len(sources)))
 
 
 def _require_finite_paths(points: Floats, dilation: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import heapq
 import itertools
 from typing import Any
@@ -15,8 +16,11 @@ from scipy.sparse.csgraph import dijkstra
 from support.dense_spanner import dense_greedy, distance_matrix, searching_greedy
 
 from steinkit.discrepancy.graph.spanner import bounded_search_kernels as search
-from steinkit.discrepancy.graph.spanner import greedy_kernels as kernels
+from steinkit.discrepancy.graph.spanner import exhaustive_filter_kernels, filter_kernels, greedy, pair_list_kernels
+from steinkit.discrepancy.graph.spanner import range_kernels as ranges
+from steinkit.discrepancy.graph.spanner import target_kernels as targets
 from steinkit.discrepancy.graph.spanner.binary_heap_kernels import heap_pop, heap_push
+from steinkit.discrepancy.graph.spanner.box_tree import box_tree
 from steinkit.discrepancy.graph.spanner.geometry import Graph, dilation, edge_lengths, sorted_graph
 from steinkit.discrepancy.graph.spanner.greedy import _adjacency, greedy_spanner
 from steinkit.errors import InputError, UsageError
@@ -40,14 +44,28 @@ def lattice(*sides: int) -> np.ndarray:
     return np.array(list(itertools.product(*map(range, sides))), dtype=float)
 
 
+@functools.cache
+def twin_edges(points: bytes, d: int, t: float) -> list[tuple[int, int]]:
+    """The dense twin's edges, for both filters at once."""
+    return dense_greedy(np.frombuffer(points).reshape(-1, d), t)
+
+
 def assert_greedy(points: np.ndarray, t: float) -> Graph:
     """The edges are those of the dense twin, in its order, at their distance."""
     graph = greedy_spanner(points, t)
-    assert list(map(tuple, graph.edges.tolist())) == dense_greedy(points, t)
+    assert list(map(tuple, graph.edges.tolist())) == twin_edges(points.tobytes(), points.shape[1], t)
     np.testing.assert_allclose(graph.lengths, edge_lengths(points, graph.edges), rtol=1e-14)
     return graph
 
 
+@pytest.fixture(params=["boxes", "measured"])
+def _by_either_filter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both filters are put to all samples, and not as their size and dimension would have it."""
+    monkeypatch.setattr(greedy, "MOST_MEASURED", 0 if request.param == "boxes" else 10**9)
+    monkeypatch.setattr(greedy, "MOST_DIMENSIONS", 99)
+
+
+@pytest.mark.usefixtures("_by_either_filter")
 class TestEdges:
     @pytest.mark.parametrize("d", [1, 2, 3, 7])
     @pytest.mark.parametrize("t", DILATIONS)
@@ -113,6 +131,7 @@ class TestEdges:
         np.testing.assert_array_equal(greedy_spanner(values[:, 0]).edges, greedy_spanner(values).edges)
 
 
+@pytest.mark.usefixtures("_by_either_filter")
 class TestTies:
     @pytest.mark.parametrize("t", [1.5, 2.0, 3.0, 5.0])
     @pytest.mark.parametrize("sides", [(20, 20), (7, 7, 7), (2,) * 8, (60,)])
@@ -184,7 +203,8 @@ class TestProperties:
 
     def test_threads_change_nothing(self) -> None:
         points = np.vstack([normal(2700, 2), np.random.default_rng(2).integers(-9, 9, (300, 2))])
-        one = greedy_spanner(points)
+        one = greedy_spanner(points)  # of more points than are all measured
+        assert len(points) > greedy.MOST_MEASURED
         for n_jobs in (2, 3, -1):
             several = greedy_spanner(points, n_jobs=n_jobs)
             np.testing.assert_array_equal(several.edges, one.edges)
@@ -251,12 +271,13 @@ class TestKernels:
             size = heap_pop(keys, nodes, size)
         assert size == 0
 
-    def test_distances_row(self) -> None:
+    def test_distances_run(self) -> None:
         points = normal(40, 5)
         row = np.full(40, -1.0)
-        kernels.distances_row(np.ascontiguousarray(points.T), 7, row)
+        ranges.distances_run(np.ascontiguousarray(points.T), 7, 8, 30, row)
         assert (row[:8] == -1.0).all()
-        np.testing.assert_array_equal(row[8:], distance_matrix(points)[7, 8:])
+        assert (row[30:] == -1.0).all()
+        np.testing.assert_array_equal(row[8:30], distance_matrix(points)[7, 8:30])
 
     def test_search_within(self, network: tuple[np.ndarray, search.Adjacency]) -> None:
         paths, graph = network
@@ -314,7 +335,7 @@ class TestKernels:
         limit = np.random.default_rng(0).exponential(1.0, 80)
         for u in range(80):
             is_open = np.ones(80, dtype=bool)
-            left = kernels.push_two_hops(graph, u, search.Goals(limit, is_open), limit.max(), 80)
+            left = targets.push_two_hops(graph, u, search.Goals(limit, is_open), limit.max(), 80)
             np.testing.assert_array_equal(is_open, two_hops[u] > limit)
             assert left == is_open.sum()
 
@@ -323,25 +344,119 @@ class TestKernels:
         lengths = rng.exponential(size=1000)
         pairs = np.column_stack([np.arange(1000), 1000 + np.arange(1000)])
         before = lengths.copy()
-        count, limit = kernels.keep_shorter_half(pairs, lengths, 1000, np.inf)
+        count, limit = pair_list_kernels.keep_shorter_half(pairs, lengths, 1000, np.inf)
         assert 400 < count < 600
         np.testing.assert_array_equal(pairs[:count, 0], np.flatnonzero(before <= limit))
         np.testing.assert_array_equal(lengths[:count], before[before <= limit])
-        assert kernels.keep_shorter_half(pairs, lengths, count, 1e-9)[1] == 1e-9
+        assert pair_list_kernels.keep_shorter_half(pairs, lengths, count, 1e-9)[1] == 1e-9
+
+    def test_search_towards(self) -> None:
+        points, rng = normal(120, 2), np.random.default_rng(6)
+        graph = greedy_spanner(points)
+        paths = dijkstra(csr_array((graph.lengths, graph.edges.T), shape=(120, 120)), directed=False)
+        links = _adjacency(120, graph.edges, graph.lengths, np.zeros(120, np.int64))
+        columns, frontier = np.ascontiguousarray(points.T), search.new_frontier(links)
+        for source in range(120):
+            nearest = np.argsort(np.abs(points - points[rng.integers(120)]).sum(axis=1))[:8]
+            goals = nearest[nearest != source]
+            low, high = points[goals].min(axis=0), points[goals].max(axis=0)
+            limit, is_open = np.zeros(120), np.zeros(120, dtype=bool)
+            limit[goals] = paths[source, goals] * rng.choice([0.99, 1.01, 1.5], len(goals))
+            for weight in (1.0, 2.0):
+                is_open[goals] = True
+                left = search.search_towards(
+                    links,
+                    columns,
+                    source,
+                    low,
+                    high,
+                    search.Goals(limit, is_open),
+                    limit.max(),
+                    len(goals),
+                    weight,
+                    frontier,
+                )
+                found = np.isfinite(frontier.distance)
+                assert (frontier.distance[found] >= paths[source, found] * (1.0 - 1e-12)).all()
+                search.clear(frontier)
+                assert not frontier.closed.any()
+                assert left == is_open.sum()
+                needed = limit < paths[source]
+                assert is_open[goals][needed[goals]].all()
+                if weight == 1.0:
+                    np.testing.assert_array_equal(is_open[goals], needed[goals])
+
+    @pytest.mark.parametrize("d", [1, 2, 3])
+    @pytest.mark.parametrize("leaf_size", [2, 4, 500])
+    def test_box_tree(self, d: int, leaf_size: int) -> None:
+        points = clusters(150, d)
+        rank, tree = box_tree(points, leaf_size)
+        np.testing.assert_array_equal(np.sort(rank), np.arange(150))
+        size = len(tree.first)
+        assert (tree.end[size // 2 :] - tree.first[size // 2 :]).max() <= leaf_size
+        for node in range(1, size):
+            inside = points[rank][tree.first[node] : tree.end[node]]
+            np.testing.assert_array_equal(tree.low[node], inside.min(axis=0))
+            np.testing.assert_array_equal(tree.high[node], inside.max(axis=0))
+            if node > 1:
+                parent = node // 2
+                assert tree.first[parent] <= tree.first[node] < tree.end[node] <= tree.end[parent]
+
+    @pytest.mark.parametrize("for_group", [False, True])
+    def test_leaves_in_range(self, for_group: bool) -> None:
+        points, lower, upper = clusters(150, 2), 0.5, 2.0
+        rank, tree = box_tree(points, 4)
+        distance = distance_matrix(points[rank])
+        half = len(tree.first) // 2
+        grouped = np.repeat(np.random.default_rng(0).random(half // 4) < 0.5, 4)
+        grouped = np.append(np.zeros(half, dtype=bool), grouped)
+        leaves = np.empty(half + 64, np.int64)
+        for mine in range(half, 2 * half):
+            own = np.arange(tree.first[mine], tree.end[mine])
+            count = ranges.leaves_in_range(
+                tree, tree.low[mine], tree.high[mine], lower, upper, own[0], grouped, for_group, leaves
+            )
+            listed = set(leaves[:count].tolist())
+            assert len(listed) == count
+            for leaf in range(half, 2 * half):
+                other = np.arange(tree.first[leaf], tree.end[leaf])
+                near = distance[np.ix_(own, other)]
+                in_range = ((near > lower) & (near <= upper)).any()
+                wanted = for_group or not grouped[leaf]
+                behind = other[-1] > own[0] or grouped[leaf] != for_group
+                if in_range and wanted and behind:
+                    assert leaf in listed
+                assert leaf not in listed or (wanted and behind)
 
     @pytest.mark.parametrize("room", [10_000, 40])
     @pytest.mark.parametrize("patience", [0, 6])
-    def test_filter_keeps_every_pair_that_is_needed(self, patience: int, room: int) -> None:
+    @pytest.mark.parametrize("boxes", [True, False])
+    def test_filter_keeps_every_pair_that_is_needed(self, boxes: bool, patience: int, room: int) -> None:
         points, lower, upper, t = normal(200, 2), 0.4, 1.6, 2.0
         distance = distance_matrix(points)
         whole = greedy_spanner(points, t)
         short = whole.lengths <= lower
         edges, lengths = whole.edges[short], whole.lengths[short]
-        problem = kernels.Problem(np.ascontiguousarray(points.T), t, 1e-12, np.zeros(1, dtype=bool))
+        rank, tree = box_tree(points, 4)
+        if not boxes:
+            rank = np.arange(200)
+        problem = filter_kernels.Problem(np.ascontiguousarray(points[rank].T), tree, t, 1e-12, np.zeros(1, dtype=bool))
+        edges = np.argsort(rank)[edges]
         graph = _adjacency(200, edges, lengths, np.zeros(200, dtype=np.int64))
-        pairs, found, limit = kernels.filter_block(
-            problem, graph, np.arange(200), lower, upper, 0.45 * lower, patience, room
-        )
+        distance = distance[np.ix_(rank, rank)]
+        if boxes:
+            grouped = greedy._groups(tree, 0.8 * lower)
+            assert grouped.any()
+            assert not grouped[-len(grouped) // 2 :].all()
+            sources = np.concatenate(greedy._sources(tree, grouped))
+            pairs, found, limit = filter_kernels.filter_block(
+                problem, graph, sources, grouped, lower, upper, patience, room
+            )
+            pairs = np.sort(pairs, axis=1)
+        else:
+            pairs, found, limit = exhaustive_filter_kernels.filter_all(
+                problem, graph, np.arange(200), lower, upper, 0.45 * lower, patience, room
+            )
         np.testing.assert_array_equal(found, distance[pairs[:, 0], pairs[:, 1]])
         assert ((found > lower) & (found <= limit)).all()
         assert len(pairs) <= room

@@ -17,7 +17,7 @@ from steinkit.discrepancy.bracket import instance_kept, sum_of_brackets
 from steinkit.discrepancy.graph.engines import Candidate, Settings, engine_named
 from steinkit.discrepancy.graph.engines.case import Case
 from steinkit.discrepancy.graph.engines.forecast import announced, of_writing
-from steinkit.discrepancy.graph.programs.certificate import Certificate, certify
+from steinkit.discrepancy.graph.programs.certificate import Certificate
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.discrepancy.graph.spanner.geometry import Graph, checked_dilation, join_all_pairs, join_neighbours
@@ -33,7 +33,7 @@ from steinkit.target import Target
 
 _NEARLY_COINCIDENT = 1e-5
 _SECONDS_A_LINK, _SECONDS_A_PROOF = 2e-6, 5e-7  # of a chain, to set it up and to certify it
-_SECONDS_AN_ENTRY = 2e-7  # of the matrix, to judge a coordinate in the engine, in `auto` and at the end
+_SECONDS_AN_ENTRY = 2e-7  # of the matrix, to judge a coordinate
 
 
 @cautious
@@ -184,7 +184,7 @@ def graph_stein_discrepancy(
                 if not too_large:
                     announced(forecast, most_memory, shown=progress)
                 answers = interruptible(partial(solver.work_on, case), stop)
-                certified = [(answer, certify(answer.program, answer.y, answer.p)) for answer in answers]
+                certified = [(answer, answer.proof) for answer in answers]
         except TimeLimitError as error:
             raise error.within(0.0, program.trivial_bound) from None
     g, gradient = _in_raw_units(*_stein_function(certified, len(sample)), data.units, is_langevin=operator is None)

@@ -18,7 +18,7 @@ from typing import Protocol
 from steinkit.discrepancy.bracket import require_ordered
 from steinkit.discrepancy.graph.engines.base import Candidate, asked_for
 from steinkit.discrepancy.graph.engines.case import Case
-from steinkit.discrepancy.graph.programs.certificate import Certificate, Form, certify
+from steinkit.discrepancy.graph.programs.certificate import Form
 from steinkit.errors import TimeLimitError
 from steinkit.sample import Floats
 
@@ -37,9 +37,9 @@ def solve(case: Case, coordinates: Sequence[int] | None, engines: Sequence[Tried
     """Solve coordinates, each by as many of the engines, in their order, as it takes."""
     settings = case.settings
     asked = asked_for(case.program, coordinates)
-    answers: dict[int, tuple[Candidate, Certificate]] = {}
+    answers: dict[int, Candidate] = {}
     for engine in engines:
-        left = [j for j in asked if j not in answers or answers[j][1].gap > settings.tolerance]
+        left = [j for j in asked if j not in answers or answers[j].proof.gap > settings.tolerance]
         if not left or (answers and settings.stopped):
             break
         try:
@@ -51,9 +51,8 @@ def solve(case: Case, coordinates: Sequence[int] | None, engines: Sequence[Tried
         if candidates is None:
             continue
         for j, candidate in zip(left, candidates, strict=True):
-            proof = certify(candidate.program, candidate.y, candidate.p)
-            answers[j] = _joined(*answers[j], candidate, proof) if j in answers else (candidate, proof)
-    return [answers[j][0] for j in asked]
+            answers[j] = _joined(answers[j], candidate) if j in answers else candidate
+    return [answers[j] for j in asked]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,15 +75,13 @@ class _TwoForms:
         return self.primal.stein_function(y)
 
 
-def _joined(
-    first: Candidate, first_proof: Certificate, second: Candidate, second_proof: Certificate
-) -> tuple[Candidate, Certificate]:
+def _joined(first: Candidate, second: Candidate) -> Candidate:
     """The better y and the better p of two candidates, with the history of both."""
-    higher = second_proof.lower >= first_proof.lower
-    primal, lower = (second, second_proof) if higher else (first, first_proof)
-    dual, upper = (second, second_proof) if second_proof.upper <= first_proof.upper else (first, first_proof)
-    note = f"engine {first.engines[-1]} left a bracket of {first_proof.gap:.1e}: handed over to {second.engines[0]}"
-    joined = Candidate(
+    primal = second if second.proof.lower >= first.proof.lower else first
+    dual = second if second.proof.upper <= first.proof.upper else first
+    note = f"engine {first.engines[-1]} left a bracket of {first.proof.gap:.1e}: handed over to {second.engines[0]}"
+    require_ordered(primal.proof.lower, dual.proof.upper, y=primal.y, p=dual.p)
+    return Candidate(
         _TwoForms(primal.program, dual.program),
         primal.y,
         dual.p,
@@ -92,5 +89,3 @@ def _joined(
         notes=(*first.notes, note, *second.notes),
         iterations=first.iterations + second.iterations,
     )
-    require_ordered(lower.lower, upper.upper, y=primal.y, p=dual.p)
-    return joined, Certificate(lower.lower, upper.upper, lower.feasible)

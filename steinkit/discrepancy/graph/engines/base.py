@@ -6,11 +6,13 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from steinkit.discrepancy.graph.programs.certificate import Certificate, certify
 from steinkit.runtime.deadlines import StopSignal
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats
@@ -89,6 +91,11 @@ class Candidate:
     engines: tuple[str, ...]
     notes: tuple[str, ...] = ()
     iterations: int = 0
+
+    @cached_property
+    def proof(self) -> Certificate:
+        """What it proves, found when first asked for."""
+        return certify(self.program, self.y, self.p)
 
 
 Solve: TypeAlias = Callable[..., list[Candidate]]

@@ -9,6 +9,7 @@ problem however finely it is sampled.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from steinkit.discrepancy.bracket import relative_width
 from steinkit.discrepancy.graph.engines import interior_point
 from steinkit.discrepancy.graph.engines.base import Candidate, Settings
 from steinkit.discrepancy.graph.engines.chain.riccati_kernels import GAINS, riccati_factorise, riccati_solve
-from steinkit.discrepancy.graph.programs.certificate import certify
 from steinkit.discrepancy.graph.programs.chain_form import ChainProgram
 from steinkit.discrepancy.graph.programs.chain_form_kernels import BOUNDED, FREE, ROWS, Chain, costate_bound
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
@@ -54,11 +54,11 @@ def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] 
     with system.progress:
         solution = interior_point.solve(system, settings, _CORRECTORS)
     y, p = system.candidate(form.chain, solution)
-    gap = certify(form, y, p).gap
-    notes: tuple[str, ...] = ()
+    answer = Candidate(form, y, p, ("chain",), iterations=solution.iterations)
+    gap = answer.proof.gap
     if gap > settings.tolerance and not settings.stopped:
-        notes = (f"the chain's interior point method stopped at a bracket of {gap:.1e}",)
-    return [Candidate(form, y, p, ("chain",), notes, solution.iterations)]
+        return [replace(answer, notes=(f"the chain's interior point method stopped at a bracket of {gap:.1e}",))]
+    return [answer]
 
 
 class ChainSystem:

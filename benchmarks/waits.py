@@ -6,7 +6,8 @@ with the intercept) the tests' CPU time a datum read is held against the exact l
 medians of a few runs where a run is short; the sweep's are wall seconds, of two jobs. What is large runs in a process
 of its own, with the peak of its resident memory, as do commands. Kernels are loaded before the clock runs, but for a
 command's, which counts their loading, and in the first score ever their compilation. Absolute figures hold for one kind
-of machine only. Run it with
+of machine only, and while nobody else uses it: a fixed loop before and after each row tells how many times slower the
+machine was just then than at its best in the run. Run it with
 
     python benchmarks/waits.py [--quick] [--only NAME] [--mnist FILE] [--json]
 
@@ -44,6 +45,7 @@ from waits_table import Row, Scope, table
 import steinkit as sk
 
 SAMPLE = Path(__file__).parents[1] / "examples" / "data" / "sgld_5e-3.csv"
+TOGETHER = 0.1  # seconds; rows that come sooner after another were measured with it
 
 
 def spanner(scope: Scope) -> Iterator[Row]:
@@ -214,23 +216,27 @@ def main() -> None:
         parser.error(f"--only must be in the name of a part, one of {', '.join(PARTS)}; received {settings.only!r}")
     scope = Scope(100, 1, 1, settings.mnist) if settings.quick else Scope(1, 3, 2, settings.mnist)
     rows: list[Row] = []
-    pulses = [pulse()]
+    pulses: list[float] = []
+    before = best = pulse()
     for name, part in chosen.items():
-        began = time.perf_counter()
+        began = last = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", sk.SteinkitWarning)  # of samples too small for what is asked of them
             for row in part(scope):
+                if time.perf_counter() - last > TOGETHER or not pulses:
+                    after = pulse()
+                    beside, before, best = 0.5 * (before + after), after, min(best, after)
                 rows.append(row)
-                pulses.append(pulse())
-                print(f"{time.perf_counter() - began:7.1f} s  {name}: {row.work}", file=sys.stderr, flush=True)
+                pulses.append(beside)
+                last = time.perf_counter()
+                print(f"{last - began:7.1f} s  {name}: {row.work}", file=sys.stderr, flush=True)
+    slower = [each / best for each in pulses]
     if settings.json:
-        print(json.dumps([asdict(row) | {"reached": row.reached} for row in rows], indent=1))
+        found = zip(rows, slower, strict=True)
+        print(json.dumps([asdict(row) | {"reached": row.reached, "slower": each} for row, each in found], indent=1))
     else:
-        print(table(rows))
-        print(
-            f"\nA fixed loop took {1e3 * min(pulses):.1f} to {1e3 * max(pulses):.1f} ms of CPU time in between, "
-            f"{1e3 * median(pulses):.1f} as a rule: times are as much longer where others keep the machine busy."
-        )
+        print(table(rows, slower))
+        print(f"\nThe fixed loop that tells how slow the machine is took {1e3 * best:.2f} ms at its best.")
 
 
 if __name__ == "__main__":

@@ -70,11 +70,12 @@ class Scope:
         return value if self.factor == 1 else None
 
 
-def table(rows: Sequence[Row]) -> str:
-    """The rows in Markdown."""
-    lines = ["| work | | at the start | wanted | now | reached | |", "| --- | --- | --- | --- | --- | --- | --- |"]
-    for row in rows:
+def table(rows: Sequence[Row], slower: Sequence[float]) -> str:
+    """The rows in Markdown, each with how many times slower the machine was than at its best."""
+    lines = ["| work | | at the start | wanted | now | reached | machine slower | |", "|" + " --- |" * 8]
+    for row, factor in zip(rows, slower, strict=True):
         wanted = "" if row.wanted is None else f"{row.wanted:g}"
         now = "-" if row.now is None else f"{row.now:.3g}"
-        lines.append(f"| {row.work} | {row.unit} | {row.start} | {wanted} | {now} | {row.reached} | {row.remark} |")
+        cells = (row.work, row.unit, row.start, wanted, now, row.reached, f"{factor:.1f}", row.remark)
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)

@@ -1,5 +1,6 @@
 """The multifrontal Cholesky factorisation and the kernels on rows, against dense linear algebra."""
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +11,7 @@ from steinkit.discrepancy.graph.engines import Settings
 from steinkit.discrepancy.graph.engines.block import cholesky, rows_kernels
 from steinkit.discrepancy.graph.engines.block import cholesky_kernels as kernels
 from steinkit.discrepancy.graph.engines.block.newton_system import BlockSystem, find_pattern
+from steinkit.discrepancy.graph.engines.block.product_kernels import subtract_product
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
 
 GRAPHS = st.tuples(st.integers(1, 40), st.integers(0, 80), st.integers(1, 4), st.integers(0, 2**32 - 1))
@@ -201,3 +203,23 @@ def test_pairs_of_nodes_are_those_with_a_row_in_common():
     pairs = rows_kernels.node_pairs(starts, np.concatenate(rows).astype(np.int64), 9, 0, len(rows))
     expected = {9 * min(a, b) + max(a, b) for row in rows for a in row for b in row if a != b}
     assert set(pairs.tolist()) == expected
+
+
+@numba.njit
+def compiled_product(target, left, right, kept):
+    subtract_product(target, left, right, kept)
+
+
+def test_products_of_parts_are_those_of_numpy_and_reach_no_further():
+    rng = np.random.default_rng(4)
+    left, right, whole = rng.standard_normal((5, 20)), rng.standard_normal((5, 30)), rng.standard_normal((12, 25))
+    for product in (subtract_product, compiled_product):
+        target = whole.copy()
+        product(target[2:9, 3:14], left[:, 4:11], right[:, 10:21], np.ones(1))
+        expected = whole.copy()
+        expected[2:9, 3:14] -= np.einsum("qi,qk->ik", left[:, 4:11], right[:, 10:21])
+        np.testing.assert_allclose(target, expected, rtol=1e-13, atol=1e-13)
+        target[2:9, 3:14] = np.nan
+        product(target[2:9, 3:14], left[:, 4:11], right[:, 10:21], np.zeros(1))
+        expected[2:9, 3:14] -= whole[2:9, 3:14]
+        np.testing.assert_allclose(target, expected, rtol=1e-13, atol=1e-13)

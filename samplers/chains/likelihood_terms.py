@@ -238,7 +238,7 @@ def start_states(target: Target, start: Any, chains: int) -> Floats:
         )
     if not np.isfinite(states).all():
         raise UsageError("start must be finite; it holds NaN or infinity")
-    return np.array(np.broadcast_to(states, (chains, dim)))
+    return np.array(np.broadcast_to(states, (chains, dim)), order="C")  # rows that compiled code can read
 
 
 def require_states(states: Floats, chains: Sequence[int] | Array, steps: Sequence[int] | Array, what: str) -> None:

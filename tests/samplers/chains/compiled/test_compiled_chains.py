@@ -122,6 +122,16 @@ def test_burn_in_thinning_and_budget(both):
     assert_same_chains(*both(budget=budget, burn_in=4, thin=3, chains=2, seed=3))
 
 
+@pytest.mark.parametrize("layout", ["one state", "rows", "columns"])
+def test_starts_of_any_layout(layout):
+    starts = np.random.default_rng(2).normal(size=(8, NODAL.dim))
+    start = {"one state": starts[0], "rows": starts, "columns": np.asfortranarray(starts)}[layout]
+    options = {"proposal_scale": 0.3, "draws": 30, "chains": 8, "seed": 5, "start": start}
+    plain = vectorised(NODAL)
+    plain.names = NODAL.names
+    assert_same_chains(samplers.rwmh(NODAL, **options), samplers.rwmh(plain, **options))
+
+
 def test_blocks_of_any_length_give_the_same_bits(both, monkeypatch):
     wanted, _ = both(draws=40, burn_in=5, thin=2, chains=2)
     monkeypatch.setattr(chain_blocks, "_BLOCK_STEPS", 7)

@@ -63,5 +63,6 @@ def advance(
             if not bounds[j, 0] <= state[j] <= bounds[j, 1]:
                 return Outcome.OUTSIDE
         chain.step += 1
-        points[now] = state
+        for j in range(len(state)):
+            points[now, j] = state[j]
     return Outcome.FINISHED

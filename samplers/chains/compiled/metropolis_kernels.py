@@ -111,7 +111,7 @@ def advance(
             if outcome != Outcome.GO_ON:
                 return outcome  # type: ignore[no-any-return]
             if chain.offset == -np.inf:
-                conclude(plan, chain, vectors, points, results, False)
+                conclude(plan, chain, vectors, points, results, np.int64(0))
                 chain.outside += 1
                 if chain.outside >= plan.patience:
                     return Outcome.LOST
@@ -141,7 +141,7 @@ def advance(
             if verdict == _NO_NUMBER:
                 return Outcome.LIKELIHOOD_NO_NUMBER
             if verdict != _UNDECIDED:
-                conclude(plan, chain, vectors, points, results, verdict == _ACCEPTED)
+                conclude(plan, chain, vectors, points, results, np.int64(verdict == _ACCEPTED))
                 if plan.rule != Rule.ALL_DATA and chain.test_place >= plan.size:
                     chain.test_order += 1
                     chain.test_place = 0
@@ -323,20 +323,27 @@ def barker_target(plan: Any, b: int, excess: float) -> int:
 
 
 @array_kernel
-def conclude(plan: Any, chain: Any, vectors: Floats, points: Floats, results: Integers, accepted: bool) -> None:
+def copy_row(source: Floats, at: int, target: Floats, to: int) -> None:
+    """Copy a row; a loop, since assignments of slices take Numba seconds to compile."""
+    for j in range(source.shape[1]):
+        target[to, j] = source[at, j]
+
+
+@array_kernel
+def conclude(plan: Any, chain: Any, vectors: Floats, points: Floats, results: Integers, accepted: int) -> None:
     """Move if the test accepted, and record the step."""
     now = chain.step - chain.block_start
     if accepted:
-        vectors[Vector.STATE] = vectors[Vector.PROPOSED]
+        copy_row(vectors, Vector.PROPOSED, vectors, Vector.STATE)
         chain.log_prior = chain.proposed_log_prior
         chain.log_likelihood = chain.proposed_log_likelihood
         if plan.drift == Drift.ALL_DATA:
-            vectors[Vector.PRIOR_GRADIENT] = vectors[Vector.PROPOSED_PRIOR_GRADIENT]
-            vectors[Vector.DATA_GRADIENT] = vectors[Vector.PROPOSED_DATA_GRADIENT]
+            copy_row(vectors, Vector.PROPOSED_PRIOR_GRADIENT, vectors, Vector.PRIOR_GRADIENT)
+            copy_row(vectors, Vector.PROPOSED_DATA_GRADIENT, vectors, Vector.DATA_GRADIENT)
     chain.testing = 0
     chain.step += 1
     chain.spent += chain.count + plan.step_cost
-    points[now] = vectors[Vector.STATE]
+    copy_row(vectors, Vector.STATE, points, now)
     results[now, 0] = chain.spent
     results[now, 1] = accepted
     results[now, 2] = chain.count

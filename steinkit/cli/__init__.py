@@ -38,6 +38,7 @@ _COMMANDS = {
     "thin": "Choose the draws that together represent a target best.",
     "design": "Design the austerity test of approximate-mh.",
     "samplers": "List the samplers, with the options that each takes.",
+    "warm": "Compile the numerical kernels once, for all later uses.",
     "targets": "List the built-in targets, with the options that -p sets.",
 }
 

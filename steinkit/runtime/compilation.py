@@ -11,6 +11,8 @@ from typing import Any
 import numba
 from numba.core import event
 
+from steinkit.runtime.kernel_cache import KernelCache
+
 _MESSAGE = (
     "steinkit: compiling numerical kernels (first use on this machine; takes up to half a minute, then they are cached)"
 )
@@ -38,10 +40,10 @@ def array_kernel(function: Callable[..., Any]) -> Any:
 
 def _compiled(function: Callable[..., Any], **options: Any) -> Any:
     options |= {"nogil": True, "fastmath": False}  # which would else be that of the first caller
-    try:
-        return numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # numba found no folder to cache in
-        return numba.njit(**options)(function)
+    compiled = numba.njit(**options)(function)
+    with contextlib.suppress(RuntimeError):  # numba found no folder to cache in
+        compiled._cache = KernelCache(function)  # as `enable_caching` sets its own
+    return compiled
 
 
 class _Announcer(event.Listener):  # type: ignore[misc]

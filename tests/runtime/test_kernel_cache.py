@@ -1,0 +1,60 @@
+"""Machine code that one user or process has compiled serves the others."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+KERNEL = """
+from steinkit.runtime.compilation import kernel
+
+@kernel
+def doubled(x):
+    return x + x
+"""
+CALL = """
+import json, sys
+{before}
+sys.path.insert(0, {folder!r})
+from numbers_of_someone import doubled
+values = [doubled(x) for x in {arguments}]
+counts = [sum(found.values()) for found in (doubled.stats.cache_hits, doubled.stats.cache_misses)]
+print(json.dumps([[v if v.imag == 0.0 else str(v) for v in values], *counts]))
+"""
+UNWRITABLE = """
+from numba.core.caching import InTreeCacheLocator
+def refuse(self):
+    raise PermissionError("not yours")
+InTreeCacheLocator.ensure_cache_path = refuse
+"""
+
+
+@pytest.fixture
+def call(tmp_path):
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "numbers_of_someone.py").write_text(KERNEL)
+
+    def started(arguments, before="", **variables):
+        code = CALL.format(before=before, folder=str(tmp_path / "code"), arguments=arguments)
+        environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+        environment |= {"XDG_CACHE_HOME": str(tmp_path / "own"), **variables}
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+        return subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True)
+
+    return started
+
+
+def outcome(process):
+    said, _ = process.communicate(timeout=60)
+    return json.loads(said)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the user's cache folder is elsewhere")
+def test_code_compiled_by_two_at_once_serves_a_user_who_cannot_write_there(call, tmp_path):
+    """Of two types: without a lock each process might number its file like the other's."""
+    assert [outcome(process) for process in (call([1]), call([0.5]))] == [[[2], 0, 1], [[1.0], 0, 1]]
+    assert outcome(call([1, 0.5, 1j], UNWRITABLE)) == [[2, 1.0, "2j"], 2, 1]  # the last compiled for the own folder
+    assert outcome(call([1], NUMBA_CACHE_DIR=str(tmp_path / "named"))) == [[2], 0, 1]  # the control
+    assert any((tmp_path / "own").rglob("*.nbc"))

@@ -28,6 +28,7 @@ def test_after_it_nothing_is_left_to_compile(steinkit):
     rng, posterior = np.random.default_rng(1), sk.targets.MixturePosterior()
     with event.install_listener("numba:compile", compiled := _Compiled()):
         sk.graph_stein_discrepancy(rng.standard_normal((300, 2)), sk.targets.Normal([0.0, 0.0]), tolerance=1e-2)
+        sk.greedy_spanner(rng.standard_normal((2500, 2)))
         sk.graph_stein_discrepancy(rng.standard_normal(50), sk.targets.StudentT(5.0))
         sk.verdict(rng.standard_normal((100, 3)), sk.targets.Normal(np.zeros(3)))
         samplers.sgld(posterior, step_size=1e-3, batch_size=7, draws=20, chains=2, seed=0)

@@ -27,7 +27,7 @@ ROUNDING = 2.0**-96
 UNDERFLOW = 2.0**-1000
 """Covers what underflows in a few operations on numbers of at most one."""
 
-_SMALLEST = 2.0**-1074
+_SMALLEST, _SMALLEST_NORMAL = 2.0**-1074, 2.0**-1022
 _SPLITTER = 134217729.0  # 2^27 + 1
 
 
@@ -42,7 +42,8 @@ def two_product(a: Floats, b: Floats) -> Pair:
     """The rounded product and its rounding error.
 
     A product that underflows to zero while no factor is zero is the smallest number of its sign: what is meant is not
-    zero then, and `error_of_high` must not take it for one. That is off by less than `UNDERFLOW`.
+    zero then, and `error_of_high` must not take it for one. That is off by less than `UNDERFLOW`, as are products that
+    are no normal numbers: nothing is known of their errors, and what was taken for one could cancel them.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         product = a * b
@@ -51,7 +52,8 @@ def two_product(a: Floats, b: Floats) -> Pair:
         scaled = product * scale
         error = ((a_high * b_high - scaled) + a_high * b_low + a_low * b_high) + a_low * b_low
         vanished = (product == 0.0) & (a != 0.0) & (b != 0.0)
-        return np.where(vanished, np.copysign(_SMALLEST, product), product), error / scale
+        known = np.where(np.abs(product) < _SMALLEST_NORMAL, 0.0, error / scale)
+        return np.where(vanished, np.copysign(_SMALLEST, product), product), known
 
 
 def times(a: Pair, b: Pair) -> Pair:

@@ -83,3 +83,12 @@ def test_what_is_lost_of_small_products_is_covered(power):
     error = dd.error_of_high((high, low))
     for x, y, value, most in zip(a, b, high, error, strict=True):
         assert abs(Fraction(float(value)) - Fraction(float(x)) * Fraction(float(y))) <= Fraction(float(most))
+
+
+def test_products_of_the_smallest_numbers_are_not_cancelled_by_what_is_taken_for_their_error():
+    """2^-1075 (1 + 2^-30) is rounded to the smallest number, and the product of the halves of its factors to zero."""
+    factors = 2.0**-500 * (1.0 + 2.0**-30), 2.0**-575
+    a, b = (np.array([factor]) for factor in factors)
+    product = dd.times((a, np.zeros(1)), (b, np.zeros(1)))
+    truth = Fraction(factors[0]) * Fraction(factors[1])
+    assert abs(Fraction(float(product[0][0])) - truth) <= Fraction(float(dd.error_of_high(product)[0]))

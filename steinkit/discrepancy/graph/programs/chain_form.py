@@ -131,9 +131,11 @@ class ChainProgram:
         box = np.where(box < SMALLEST_BOX, 0.0, box)  # it may have underflowed
         objective, low = (part.reshape(2, -1)[:, order] for part in program.objective(0))
         (value, slope), (value_low, slope_low) = objective, low
+        value_error, slope_error = double_double.error_of_high((objective, low))
         value, value_low = sign * value, sign * value_low  # a reflection leaves the derivative as it is
         with np.errstate(over="ignore"):  # then it is infinite
-            terms = (box + SMALLEST_BOX) * np.abs(value) + c.gradient * np.abs(slope)
+            terms = (box + SMALLEST_BOX) * (np.abs(value) + value_error)
+            terms += c.gradient * (np.abs(slope) + slope_error)
         self.trivial = _sum_up(terms) + 2.0 * len(terms) * SMALLEST
         near = [(0, ends[0])] if not len(cuts) else [(0, ends[0]), (first, ends[1])]
         for start, (distance, rest) in near:

@@ -223,7 +223,8 @@ class SteinProgram:
         """What bounds the sum of the optima whatever the graph: c1 sum |b_gamma| + c2 sum |b_Gamma|, rounded up."""
         total = 0.0
         for j in range(self.dim):
-            b = np.abs(self.objective(j)[0])
+            objective = self.objective(j)
+            b = np.abs(objective[0]) + double_double.error_of_high(objective)
             on_value, on_slope = b[: self.n_points].sum(), b[self.n_points :].sum()
             total += float(self.factors.value * on_value + self.factors.gradient * on_slope)
         return total * (1.0 + 1e-9)

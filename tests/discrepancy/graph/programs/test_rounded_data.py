@@ -137,3 +137,16 @@ def test_rows_that_underflow_still_hold(engine):
     settings = {"scores": scores, "bounds": bounds, "stein_factors": (1.0, 1e-200, 1e-30), "engine": engine}
     lower, upper = bracket_of([[0.0, 1e-201], [0.0, 3e-201]], **settings)
     assert lower <= Fraction(1e-200) * (1 + Fraction(1, 10**9)) <= upper * (1 + Fraction(2, 10**9))
+
+
+@pytest.mark.parametrize(("dim", "engine"), [(1, each) for each in ENGINES] + [(2, "auto"), (2, "block"), (2, "highs")])
+@pytest.mark.parametrize(
+    ("weight", "score"), [(2.0**-500 * (1.0 + 2.0**-30), 2.0**-575), (2.0**-500, 1.49 * 2.0**-574)]
+)
+def test_products_with_weights_that_underflow_matter_where_functions_are_large(weight, score, engine, dim):
+    """The constant function c1 is worth c1 q_2 s_2 a coordinate, where q_2 s_2 is about the smallest number."""
+    points, scores = np.repeat([[0.0], [1.0]], dim, axis=1), np.repeat([[0.0], [score]], dim, axis=1)
+    _, upper = bracket_of(
+        points, scores=scores, weights=[1.0, weight], stein_factors=(2.0**1000, 2.0**-300, 1.0), engine=engine
+    )
+    assert upper >= dim * 2**1000 * Fraction(weight) * Fraction(score) / (1 + Fraction(weight))

@@ -21,6 +21,8 @@ from steinkit.discrepancy.units import Units
 from steinkit.errors import reservations
 from steinkit.sample import DistinctSample, Floats
 
+_ROOM = 900  # powers of two kept free below numbers of which small multiples are summed
+
 
 @dataclass(frozen=True, eq=False)
 class GraphSteinDiscrepancy(Bracketed):
@@ -99,7 +101,8 @@ class GraphSteinDiscrepancy(Bracketed):
             scaled = self.coefficients.in_units(self.units)
             drift, slopes = scaled.drift, np.abs(scaled.covariance).sum(axis=2)
         parts = [(c, *_with_exponent(part)) for c, part in zip(self.stein_factors, (drift, slopes), strict=False)]
-        unit = max(math.frexp(c)[1] + exponent for c, _, exponent in parts)  # for the ceiling may be no double
+        largest = max(math.frexp(c)[1] + exponent for c, _, exponent in parts)
+        unit = largest - _ROOM  # the ceiling may be no double, nor may a small weight's share in it
         shares = [np.ldexp(c * np.abs(part), exponent - unit) for c, part, exponent in parts]
         ceiling = float(self.sample.weights @ (shares[0] + shares[1]).sum(axis=1))
         return math.ldexp(self.lower, -unit) / ceiling

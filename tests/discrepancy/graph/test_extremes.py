@@ -100,3 +100,12 @@ def test_numbers_that_no_float_comes_near():
     for setting in wrong:
         with pytest.raises(sk.UsageError):
             sk.graph_stein_discrepancy(points, scores=points, **setting)
+
+
+def test_a_ceiling_that_is_a_small_weights_alone_is_no_zero():
+    """The weight 2^-1074 times a score of 2^900 is all there is: its share in the ceiling was rounded to zero."""
+    with pytest.raises(sk.SolverError) as refused:
+        sk.graph_stein_discrepancy(
+            [0.0, 1.0], scores=[0.0, 2.0**900], weights=[1.0, 2.0**-1074], stein_factors=(1.0, 1e-200, 1.0)
+        )
+    assert refused.value.lower <= 2.0**-174 <= refused.value.upper

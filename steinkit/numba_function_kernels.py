@@ -28,12 +28,12 @@ def make_loops(functions: dict[str, Any], kinds: tuple[tuple[Any, int], ...]) ->
         Type of the numbers and number of axes of each array of data.
     """
     rows = _rows_of(kinds)
-    likelihood, prior = functions["log_likelihood"], functions["log_prior"]
+    likelihood, prior = _at_row(functions["log_likelihood"], rows), functions["log_prior"]
     gradient, prior_gradient = functions["gradient"], functions["grad_log_prior"]
     return {
-        "log_likelihood": lambda: _log_likelihood(likelihood, rows),
-        "log_ratios": lambda: _log_ratios(likelihood, rows),
-        "gradient": lambda: gradient and _gradient(gradient, rows),
+        "log_likelihood": lambda: _log_likelihood(likelihood),
+        "log_ratios": lambda: _log_ratios(likelihood),
+        "gradient": lambda: gradient and _gradient(_at_row(gradient, rows)),
         "log_prior": lambda: _log_prior(prior),
         "grad_log_prior": lambda: prior_gradient and _grad_log_prior(prior_gradient),
     }
@@ -74,33 +74,55 @@ def _rows_of(kinds: tuple[tuple[Any, int], ...]) -> Any:
 _user_loop = {"cached": False, "reordered": False}
 
 
-def _log_likelihood(term: Any, row: Any) -> Any:
+@array_kernel
+def _require(holds: bool) -> None:
+    """Raise if it does not hold."""
+    if not holds:
+        raise ValueError
+
+
+def _at_row(term: Any, row: Any) -> Any:
+    """A compiled function (theta, table, i) -> term of row i: Numba takes no starred arguments where it catches."""
+
+    @numba.njit(fastmath=False)
+    def term_at(theta: Any, table: Any, i: int) -> Any:
+        return term(theta, *row(table, i))
+
+    return term_at
+
+
+def _log_likelihood(term_at: Any) -> Any:
     @pointed_function(LOG_LIKELIHOOD, **_user_loop)
     def log_likelihood(table: int, theta: int, first: int, count: int, work: int) -> float:
         place = carray(pointer(table, np.int64), 1 << 10)
         own = carray(pointer(theta, np.float64), place[0])
         total = 0.0
-        for i in range(first, first + count):
-            total += term(own, *row(place, i))
+        try:
+            for i in range(first, first + count):
+                total += term_at(own, place, i)
+        except Exception:
+            total = np.nan
         return total
 
     return log_likelihood
 
 
-def _log_ratios(term: Any, row: Any) -> Any:
+def _log_ratios(term_at: Any) -> Any:
     @pointed_function(LOG_RATIOS, **_user_loop)
     def log_ratios(table: int, theta: int, proposed: int, rows: int, count: int, values: int) -> None:
         place = carray(pointer(table, np.int64), 1 << 10)
         old, new = carray(pointer(theta, np.float64), place[0]), carray(pointer(proposed, np.float64), place[0])
         which, found = carray(pointer(rows, np.int64), count), carray(pointer(values, np.float64), count)
-        for i in range(count):
-            datum = row(place, which[i])
-            found[i] = term(new, *datum) - term(old, *datum)
+        try:
+            for i in range(count):
+                found[i] = term_at(new, place, which[i]) - term_at(old, place, which[i])
+        except Exception:
+            found[0] = np.nan
 
     return log_ratios
 
 
-def _gradient(term: Any, row: Any) -> Any:
+def _gradient(term_at: Any) -> Any:
     @pointed_function(GRADIENT, **_user_loop)
     def gradient(table: int, theta: int, rows: int, count: int, total: int, work: int) -> None:
         place = carray(pointer(table, np.int64), 1 << 10)
@@ -109,10 +131,15 @@ def _gradient(term: Any, row: Any) -> Any:
         which = carray(pointer(rows, np.int64), count)
         for j in range(dim):
             sums[j] = 0.0
-        for i in range(count):
-            found = term(own, *row(place, which[i]))
+        try:
+            for i in range(count):
+                found = term_at(own, place, which[i])
+                _require(len(found) == dim)
+                for j in range(dim):
+                    sums[j] += found[j]
+        except Exception:
             for j in range(dim):
-                sums[j] += found[j]
+                sums[j] = np.nan
 
     return gradient
 
@@ -120,7 +147,12 @@ def _gradient(term: Any, row: Any) -> Any:
 def _log_prior(term: Any) -> Any:
     @pointed_function(LOG_PRIOR, **_user_loop)
     def log_prior(table: int, theta: int) -> float:
-        return float(term(carray(pointer(theta, np.float64), carray(pointer(table, np.int64), 1)[0])))
+        value = np.nan
+        try:
+            value = float(term(carray(pointer(theta, np.float64), carray(pointer(table, np.int64), 1)[0])))
+        except Exception:
+            value = np.nan
+        return value
 
     return log_prior
 
@@ -130,9 +162,14 @@ def _grad_log_prior(term: Any) -> Any:
     def grad_log_prior(table: int, theta: int, total: int) -> None:
         dim = carray(pointer(table, np.int64), 1)[0]
         sums = carray(pointer(total, np.float64), dim)
-        found = term(carray(pointer(theta, np.float64), dim))
-        for j in range(dim):
-            sums[j] = found[j]
+        try:
+            found = term(carray(pointer(theta, np.float64), dim))
+            _require(len(found) == dim)
+            for j in range(dim):
+                sums[j] = found[j]
+        except Exception:
+            for j in range(dim):
+                sums[j] = np.nan
 
     return grad_log_prior
 

@@ -187,3 +187,26 @@ def test_a_copy_compiles_its_own():
     theta = np.linspace(-1.0, 1.0, 6)[None]
     assert LOGISTIC.log_prior(theta) == twin.log_prior(theta)
     assert twin.log_prior.__self__._loops["log_prior"] is not LOGISTIC.log_prior.__self__._loops["log_prior"]
+
+
+@numba.njit
+def raising(theta, y):
+    if theta[0] > 2.0:
+        raise ValueError("too large")
+    return -0.5 * (y - theta[0]) ** 2
+
+
+def test_functions_that_raise_stop_the_chain():
+    """Numba cannot pass an exception on to a compiled loop, which would go on with whatever stands in a register."""
+    broken = gaussian(
+        log_likelihood=raising,
+        gradient=lambda theta, y: np.ones(1 if y < 8.0 else 0),
+        log_prior=lambda theta: raising(theta, 0.0) if theta[0] > 4.0 else 0.0,
+    )
+    for function in (samplers.rwmh, samplers.barker_mh):
+        with pytest.raises(sk.InputError, match=r"chain 1, step \d+: the log likelihood gives nan for the proposal"):
+            function(broken, proposal_scale=0.1, start=1.8, draws=500)
+    with pytest.raises(sk.InputError, match=r"chain 1, step \d+: the state is \(nan\)"):
+        samplers.sgld(broken, step_size=0.01, batch_size=2, draws=10)
+    with pytest.raises(sk.InputError, match=r"chain 1 cannot start at \(5\): the log prior there is nan"):
+        samplers.rwmh(broken, proposal_scale=0.1, start=5.0, draws=5)

@@ -21,8 +21,9 @@ class FullGradient:
 
     def __init__(self, model: Model, states: Floats) -> None:
         self.model = model
-        self._prior = model.grad_log_prior(states)
-        self._data = model.total_gradient(states)
+        # copies, for they are written into, and what a user's function returned may be read-only, or kept by it
+        self._prior = np.array(model.grad_log_prior(states), dtype=np.float64)
+        self._data = np.array(model.total_gradient(states), dtype=np.float64)
         self._proposed_prior = np.zeros(states.shape)
         self._proposed_data = np.zeros(states.shape)
 

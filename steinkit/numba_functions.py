@@ -106,10 +106,10 @@ class NumbaFunctions:
         each_prior_gradient(loop.address, np.array([thetas.shape[1]]), thetas, found)
         return found
 
-    def compiled_terms(self, dim: int) -> CompiledTerms:
+    def compiled_terms(self, data: tuple[Array, ...], dim: int) -> CompiledTerms:
         """Terms of the posterior of all the data, in ``dim`` dimensions."""
         loops = [self._loop(name) for name in ("log_ratios", "log_likelihood", "gradient", *_PRIORS)]
-        return CompiledTerms.of(_table_of(dim, self.data), loops, self.data)
+        return CompiledTerms.of(_table_of(dim, data), loops, data)
 
     def _loop(self, name: str) -> Any:
         """A compiled loop; None for a gradient that is not given."""

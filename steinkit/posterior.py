@@ -107,9 +107,9 @@ class Posterior(Target):
         self._shapes_checked = False
         self._checked_dim: int | None = None
         self._missing: frozenset[str] = frozenset()  # functions without which `from_numba` made it
-        self._compile: Callable[[int], CompiledTerms] | None = None
+        self._compile: Callable[[tuple[Array, ...], int], CompiledTerms] | None = None
         self._compiled_from: tuple[Any, Any] = ((), ())
-        self._compiled: tuple[int, CompiledTerms] | None = None
+        self._compiled: CompiledTerms | None = None  # the last ones, whose addresses may be in use
 
     @classmethod
     def from_numba(
@@ -371,7 +371,7 @@ class Posterior(Target):
         )
         if self._compile is not None and self._has_own_terms():
             make = self._compile
-            hot._bring_terms(lambda dim: make(dim).tempered(divisor))
+            hot._bring_terms(lambda data, dim: make(data, dim).tempered(divisor))
         return hot
 
     @property
@@ -383,15 +383,18 @@ class Posterior(Target):
         dim = self.dim or self._checked_dim
         if self._compile is None or dim is None or not self._has_own_terms():
             return None
-        if self._compiled is None or self._compiled[0] != dim:
-            from steinkit.runtime.compilation import announced_compilation
+        from steinkit.runtime.compilation import announced_compilation
 
-            with announced_compilation():
-                self._compiled = dim, self._compile(dim)
-        return self._compiled[1]
+        with announced_compilation():
+            self._compiled = self._compile(self.data, dim)
+        return self._compiled
 
-    def _bring_terms(self, make: Callable[[int], CompiledTerms]) -> None:
-        """Let ``make`` compile terms for d dimensions, of data and functions as they are now, when they are needed."""
+    def _bring_terms(self, make: Callable[[tuple[Array, ...], int], CompiledTerms]) -> None:
+        """Let ``make`` make terms of the data, for d dimensions and functions as they are now, when they are wanted.
+
+        They are made anew for each run, since parameters of a family, a prior variance say, may have been replaced;
+        what takes long to make ``make`` keeps.
+        """
         self._compile, self._compiled_from = make, (self.data, self._functions())
 
     def _has_own_terms(self) -> bool:
@@ -400,7 +403,8 @@ class Posterior(Target):
         return data is self.data and functions == self._functions()
 
     def _functions(self) -> tuple[Any, ...]:
-        return self.log_likelihood, self.grad_log_likelihood, self.log_prior, self.grad_log_prior
+        terms = self.log_likelihood, self.grad_log_likelihood, self.log_prior, self.grad_log_prior
+        return *terms, self.log_likelihood_many, self.grad_log_likelihood_many
 
     def __getstate__(self) -> dict[str, Any]:
         """Without compiled terms, which hold addresses: a copy makes its own."""

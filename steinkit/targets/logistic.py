@@ -16,7 +16,7 @@ from steinkit.arguments import checked
 from steinkit.compiled_terms import CompiledTerms
 from steinkit.errors import InputError, UsageError
 from steinkit.masks import require_unmasked
-from steinkit.posterior import Posterior
+from steinkit.posterior import Array, Posterior
 from steinkit.sample import Floats
 from steinkit.targets.linear_models import linear_predictors, regression_table, weighted_feature_sums
 from steinkit.targets.parameters import as_finite, as_numbers, as_vector, show
@@ -69,7 +69,7 @@ class LogisticRegression(Posterior):
             )
         self.prior_variance = as_vector(variance, x.shape[1], "prior_variance")
         super().__init__(
-            data=(x, _as_signs(responses, len(x))),
+            data=(np.ascontiguousarray(x), _as_signs(responses, len(x))),
             log_likelihood=self._log_likelihood,
             grad_log_likelihood=self._grad_log_likelihood,
             log_prior=self._log_prior,
@@ -156,11 +156,12 @@ class LogisticRegression(Posterior):
         pulls = signs * expit(-signs * linear_predictors(thetas, features))
         return weighted_feature_sums(pulls, features)
 
-    def _compiled_terms(self, _: int) -> CompiledTerms:
+    def _compiled_terms(self, data: tuple[Array, ...], _: int) -> CompiledTerms:
         from steinkit.targets.logistic_kernels import logistic_terms
 
-        features, signs = map(np.ascontiguousarray, self.data)
-        return logistic_terms(features, signs, self.prior_variance)
+        features, signs = data
+        variance = np.array(np.broadcast_to(self.prior_variance, features.shape[1:]), dtype=np.float64)
+        return logistic_terms(features, signs, variance)
 
 
 def _as_signs(responses: ArrayLike, n: int) -> Floats:

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 
 from steinkit.compiled_terms import CompiledTerms
 from steinkit.errors import InputError, UsageError
-from steinkit.posterior import Posterior
+from steinkit.posterior import Array, Posterior
 from steinkit.sample import Floats
 from steinkit.target import Seed
 from steinkit.targets.parameters import as_count, as_finite, as_number, as_positive, as_vector, show
@@ -83,7 +83,7 @@ class MixturePosterior(Posterior):
         self.variance = float(spread)
         self.prior_variances = as_vector(priors, 2, "prior_variances")
         super().__init__(
-            data=(y,),
+            data=(np.ascontiguousarray(y),),
             log_likelihood=self._log_likelihood,
             grad_log_likelihood=self._grad_log_likelihood,
             log_prior=self._log_prior,
@@ -160,11 +160,10 @@ class MixturePosterior(Posterior):
     def _grad_log_likelihood_many(self, thetas: Floats, y: Floats) -> Floats:
         return np.stack(self._gradients(thetas[:, :1], thetas[:, 1:], y), axis=1)
 
-    def _compiled_terms(self, _: int) -> CompiledTerms:
+    def _compiled_terms(self, data: tuple[Array, ...], _: int) -> CompiledTerms:
         from steinkit.targets.mixture_kernels import mixture_terms
 
-        (y,) = map(np.ascontiguousarray, self.data)
-        return mixture_terms(y, self.variance, self._constant, self.prior_variances)
+        return mixture_terms(data[0], self.variance, self._constant, np.broadcast_to(self.prior_variances, (2,)))
 
     @property
     def _constant(self) -> float:

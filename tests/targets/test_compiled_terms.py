@@ -115,14 +115,59 @@ def test_terms_belong_to_the_functions_and_data_they_were_made_for():
     x, y = LogisticRegression.nodal().data
     assert Doubled(x, y).compiled_terms is None
     assert sk.targets.GaussianMean([1.0]).tempered(2.0).compiled_terms is None
-    for change in ("log_likelihood", "grad_log_likelihood", "log_prior", "grad_log_prior"):
+    terms = ("log_likelihood", "grad_log_likelihood", "log_prior", "grad_log_prior")
+    for change in (*terms, "log_likelihood_many", "grad_log_likelihood_many"):
         target = LogisticRegression(x, y)
-        assert target.compiled_terms is target.compiled_terms is not None
+        assert target.compiled_terms is not None
         setattr(target, change, lambda *_: np.zeros(1))
         assert target.compiled_terms is None
         assert target.tempered(3.0).compiled_terms is None
     target.data = (x[:5], y[:5])
     assert target.compiled_terms is None
+
+
+def total(target, theta):
+    terms = target.compiled_terms  # which keep what the addresses point to
+    likelihood = kernels.total_log_likelihood(terms.addresses, theta, target.size, room(9)) / terms.temperature
+    return likelihood + kernels.log_prior(terms.addresses, theta, NO_BOUNDS)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"prior_variance": 0.3},
+        {"prior_variance": np.arange(12.0, 0.0, -1.0)[::2]},
+        {"variance": 3.0},
+        {"prior_variances": 0.2},
+        {"prior_variances": (3, 4)},
+    ],
+    ids=repr,
+)
+def test_terms_follow_the_parameters_of_their_family(change):
+    ((name, value),) = change.items()
+    target = LogisticRegression.nodal() if name == "prior_variance" else MixturePosterior()
+    hot, theta = target.tempered(2.0), np.linspace(-1.0, 1.0, target.dim)
+    before = total(target, theta)
+    setattr(target, name, value)
+    for changed in (target, hot):
+        np.testing.assert_allclose(total(changed, theta), changed.log_density(theta[None])[0], rtol=1e-12)
+    assert abs(total(target, theta) - before) > 0.01
+
+
+def test_terms_follow_numbers_that_change_in_place():
+    x, y = LogisticRegression.nodal().data
+    target, theta = LogisticRegression(np.asfortranarray(x), y), np.linspace(-1.0, 1.0, 6)
+    before = total(target, theta)
+    target.data[0][3] *= -2.0
+    assert abs(total(target, theta) - before) > 0.01
+    np.testing.assert_allclose(total(target, theta), target.log_density(theta[None])[0], rtol=1e-12)
+
+
+def test_a_tempered_posterior_keeps_its_data():
+    target, theta = MixturePosterior(), np.array([0.5, -0.5])
+    hot = target.tempered(2.0)
+    target.data = (target.data[0][:3],)
+    np.testing.assert_allclose(total(hot, theta), hot.log_density(theta[None])[0], rtol=1e-12)
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,10 @@ _BLOCK_STEPS = 1 << 10
 _BLOCK_NUMBERS = 1 << 14
 # Data of a slice: few enough for its values to stay in the nearest cache.
 _SLICE_ROWS = 1 << 9
-# Floats of data read in one call: some hundredths of a second, after which the caller listens.
-_CALL_FLOATS = 1 << 22
+# Floats of data read in the first call, and the most in any, after which the caller listens; in between as many as
+# take so many seconds, since a user's likelihood may take a nanosecond a datum, or a millisecond.
+_FIRST_FLOATS, _CALL_FLOATS = 1 << 8, 1 << 22
+_CALL_SECONDS = 0.04
 
 
 class Orders:
@@ -67,7 +70,8 @@ class CompiledChain:
         self.values = np.empty(2 * len(self.rows))
         self.digits = np.empty((2, TOGETHER), dtype=np.uint32)
         self.bounds = np.empty((0, 2)) if model.bounds is None else np.array(model.bounds, dtype=np.float64)
-        self.quota = max(1, _CALL_FLOATS // model.width)
+        self.quota = max(1, min(_FIRST_FLOATS, _CALL_FLOATS) // model.width)
+        self.clock = perf_counter()
 
     def begin(self, state: Floats) -> None:
         """Turn to the next chain, at its first state (d,)."""
@@ -85,11 +89,18 @@ class CompiledChain:
         numbers = np.arange(begin, begin + length)
         self.heat = temperatures(self.temperature, numbers) * self.terms.temperature
         self.points = np.empty((length, dim))
+        self.clock = perf_counter()
         return length
 
     def listen(self, bar: Any) -> None:
-        """Show progress, and give up if time is."""
+        """Show progress, give up if time is, and let the next call take about as long as it should."""
         step = int(self.record["step"][0])
         bar.update(step - self.shown)
         self.shown = step
         require_time("the next steps of a chain")
+        now = perf_counter()
+        if now - self.clock > _CALL_SECONDS:
+            self.quota = max(1, int(self.quota * _CALL_SECONDS / (now - self.clock)))
+        elif now - self.clock < 0.5 * _CALL_SECONDS:
+            self.quota = min(2 * self.quota, max(1, _CALL_FLOATS // self.model.width))
+        self.clock = now

@@ -1,5 +1,7 @@
 """Compiled chains are the chains of the vectorised path, step by step: the same noise, orders, decisions and costs."""
 
+import itertools
+
 import numpy as np
 import pytest
 from support.sampler_problems import vectorised
@@ -193,3 +195,12 @@ def test_a_call_comes_back_after_so_many_data(monkeypatch):
     samplers.rwmh(MANY, draws=2, **SHORT_WALK)
     slices = -(-MANY.size // chain_blocks._SLICE_ROWS)
     assert slices <= len(calls) <= 2 * slices + 4
+
+
+def test_calls_that_take_long_become_short(monkeypatch):
+    seconds, listened = itertools.count(), []
+    listen = chain_blocks.CompiledChain.listen
+    monkeypatch.setattr(chain_blocks, "perf_counter", lambda: next(seconds))
+    monkeypatch.setattr(chain_blocks.CompiledChain, "listen", lambda self, bar: (listened.append(1), listen(self, bar)))
+    samplers.rwmh(MANY, draws=20, **SHORT_WALK)
+    assert len(listened) > 15 * (MANY.size // chain_blocks._SLICE_ROWS)

@@ -129,8 +129,8 @@ class Posterior(Target):
     ) -> Posterior:
         """Make a posterior whose chains run in compiled code, from functions of one parameter and one datum.
 
-        The functions are plain Python that Numba can compile, or compiled by ``numba.njit`` already. They must not
-        raise exceptions, which compiled loops cannot pass on.
+        The functions are plain Python that Numba can compile, or compiled by ``numba.njit`` already. One that
+        raises an exception, which compiled loops cannot pass on, counts as one that returned NaN.
 
         Parameters
         ----------

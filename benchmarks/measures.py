@@ -67,6 +67,7 @@ def stein_thinning_peer(draws: Array, scores: Array) -> Value:
 
 def goodpoints_peer(draws: Array, scores: Array) -> Value:
     jax, numbers = importlib.import_module("jax"), importlib.import_module("jax.numpy")
+    importlib.import_module("goodpoints")  # a peer that is missing must not change what JAX does for others
     jax.config.update("jax_enable_x64", True)
     kernels = importlib.import_module("goodpoints.jax.kernel.precond_stein")
     scalar, mmd = importlib.import_module("goodpoints.jax.kernel.scalar"), importlib.import_module("goodpoints.jax.mmd")
@@ -77,6 +78,7 @@ def goodpoints_peer(draws: Array, scores: Array) -> Value:
 
 def ksd_metric_peer(draws: Array, _: Array) -> Value:
     jax, numbers = importlib.import_module("jax"), importlib.import_module("jax.numpy")
+    importlib.import_module("ksd_metric")
     jax.config.update("jax_enable_x64", True)
     kernel, stein = importlib.import_module("ksd_metric.kernel"), importlib.import_module("ksd_metric.stein")
     target, utils = importlib.import_module("ksd_metric.target"), importlib.import_module("ksd_metric.utils")

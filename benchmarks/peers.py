@@ -181,6 +181,7 @@ def chains(quick: bool) -> Iterator[Comparison]:
 def _jax_densities(posterior: MixturePosterior) -> tuple[Any, Any, Any, Any]:
     """JAX, in double precision, and the posterior's log prior and log likelihood of a datum in it."""
     jax = importlib.import_module("jax")
+    importlib.import_module("blackjax")  # a peer that is missing must not change what JAX does for others
     jax.config.update("jax_enable_x64", True)
     jnp = importlib.import_module("jax.numpy")
     variances, factor = jnp.asarray(posterior.prior_variances), -0.5 / posterior.variance

@@ -161,7 +161,7 @@ class Posterior(Target):
 
         Notes
         -----
-        The loops over the data are compiled at the first use in each process, in one to three seconds.
+        The loops over the data are compiled at the first use in each process, in three to four seconds.
 
         Examples
         --------

@@ -14,7 +14,7 @@ from numba.core import event
 from steinkit.runtime.kernel_cache import KernelCache
 
 _MESSAGE = (
-    "steinkit: compiling numerical kernels (first use on this machine; takes up to half a minute, then they are cached)"
+    "steinkit: compiling numerical kernels (first use on this machine; takes up to a minute, then they are cached)"
 )
 
 _announcing: ContextVar[bool] = ContextVar("announcing", default=False)

@@ -82,6 +82,18 @@ def pointer(typing_context: Any, address: Any, dtype: Any) -> Any:
 
 
 @intrinsic
+def multiply_add(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
+    """a b + c, rounded once where the processor does that at no cost, else twice; the same in vectors and alone."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        number = ir.DoubleType()
+        kind = ir.FunctionType(number, [number] * 3)
+        return builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.fmuladd.f64"), values)
+
+    return types.float64(types.float64, types.float64, types.float64), generate
+
+
+@intrinsic
 def _prefetch_line(typing_context: Any, address: Any) -> Any:
     """Ask for the cache line at an address; any address will do."""
 

@@ -11,34 +11,51 @@ from numba import carray
 from steinkit.compiled_terms import GRAD_LOG_PRIOR, GRADIENT, LOG_LIKELIHOOD, LOG_PRIOR, LOG_RATIOS, CompiledTerms
 from steinkit.runtime.function_pointers import pointed_function, pointer, prefetch
 from steinkit.sample import Floats
-from steinkit.targets.elementary_kernels import expit, softplus
+from steinkit.targets.elementary_kernels import expit, softplus, softplus_difference
 
 # Rows whose features are asked for before they are needed.
-_AHEAD = 4
+_AHEAD = 8
 
 
 @pointed_function(LOG_RATIOS)
 def log_ratios(table: int, theta: int, proposed: int, rows: int, count: int, values: int) -> None:
-    """-log(1 + exp(-y x'proposed)) + log(1 + exp(-y x'theta)); each row is read once, for both."""
+    """-log(1 + exp(-y x'proposed)) + log(1 + exp(-y x'theta)); each row is read once, for both.
+
+    Four rows go together, so that a coefficient is read once for them and eight sums grow side by side; past the last
+    row it is taken again.
+    """
     place = carray(pointer(table, np.int64), 4)
-    dim = place[0]
+    dim, data, size, last = place[0], place[1], 8 * place[0], count - 1
     row, found = carray(pointer(rows, np.int64), count), carray(pointer(values, np.float64), 2 * count)
     signs = carray(pointer(place[2], np.float64), np.int64(1) << 31)
-    first, second = carray(pointer(theta, np.float64), dim), carray(pointer(proposed, np.float64), dim)
+    old, new = carray(pointer(theta, np.float64), dim), carray(pointer(proposed, np.float64), dim)
     for i in range(min(_AHEAD, count)):
-        prefetch(place[1] + 8 * dim * row[i], 8 * dim)
-    for i in range(count):
-        if i + _AHEAD < count:
-            prefetch(place[1] + 8 * dim * row[i + _AHEAD], 8 * dim)
-        x = carray(pointer(place[1] + 8 * dim * row[i], np.float64), dim)
-        here = there = 0.0
+        prefetch(data + size * row[i], size)
+    for i in range(0, count, 4):
+        for k in range(i + _AHEAD, min(i + _AHEAD + 4, count)):
+            prefetch(data + size * row[k], size)
+        a, b, c = min(i + 1, last), min(i + 2, last), min(i + 3, last)
+        first = carray(pointer(data + size * row[i], np.float64), dim)
+        second = carray(pointer(data + size * row[a], np.float64), dim)
+        third = carray(pointer(data + size * row[b], np.float64), dim)
+        fourth = carray(pointer(data + size * row[c], np.float64), dim)
+        old_1 = old_2 = old_3 = old_4 = new_1 = new_2 = new_3 = new_4 = 0.0
         for j in range(dim):
-            here += x[j] * first[j]
-            there += x[j] * second[j]
-        sign = signs[row[i]]
-        found[i], found[count + i] = -sign * there, -sign * here
+            old_1 += first[j] * old[j]
+            old_2 += second[j] * old[j]
+            old_3 += third[j] * old[j]
+            old_4 += fourth[j] * old[j]
+            new_1 += first[j] * new[j]
+            new_2 += second[j] * new[j]
+            new_3 += third[j] * new[j]
+            new_4 += fourth[j] * new[j]
+        sign_1, sign_2, sign_3, sign_4 = -signs[row[i]], -signs[row[a]], -signs[row[b]], -signs[row[c]]
+        found[i], found[count + i] = sign_1 * new_1, sign_1 * old_1
+        found[a], found[count + a] = sign_2 * new_2, sign_2 * old_2
+        found[b], found[count + b] = sign_3 * new_3, sign_3 * old_3
+        found[c], found[count + c] = sign_4 * new_4, sign_4 * old_4
     for i in range(count):
-        found[i] = softplus(found[count + i]) - softplus(found[i])
+        found[i] = softplus_difference(found[count + i], found[i])
 
 
 @pointed_function(LOG_LIKELIHOOD)

@@ -12,7 +12,7 @@ from numba import carray
 from steinkit.compiled_terms import GRAD_LOG_PRIOR, GRADIENT, LOG_LIKELIHOOD, LOG_PRIOR, LOG_RATIOS, CompiledTerms
 from steinkit.runtime.function_pointers import pointed_function, pointer
 from steinkit.sample import Floats
-from steinkit.targets.elementary_kernels import expit, softplus
+from steinkit.targets.elementary_kernels import expit, softplus, softplus_difference
 
 
 @pointed_function(LOG_RATIOS)
@@ -30,7 +30,7 @@ def log_ratios(table: int, theta: int, proposed: int, rows: int, count: int, val
         here, there = found[i] - old_first, found[i] - new_first
         z_here = (old_second * here - 0.5 * old_second * old_second) / variance
         z_there = (new_second * there - 0.5 * new_second * new_second) / variance
-        found[i] = softplus(z_there) - softplus(z_here) - (there * there - here * here) / (2.0 * variance)
+        found[i] = softplus_difference(z_there, z_here) - (there * there - here * here) / (2.0 * variance)
 
 
 @pointed_function(LOG_LIKELIHOOD)

@@ -3,13 +3,14 @@
 import copy
 import pickle
 
+import mpmath as mp
 import numpy as np
 import pytest
 
 import steinkit as sk
 from steinkit.samplers.chains.compiled import posterior_kernels as kernels
 from steinkit.targets import LogisticRegression, MixturePosterior
-from steinkit.targets.elementary_kernels import exp_negative, expit, log_one_plus, softplus
+from steinkit.targets.elementary_kernels import exp_negative, expit, log_ratio, softplus, softplus_difference
 
 NO_BOUNDS = np.empty((0, 2))
 
@@ -186,16 +187,47 @@ def test_tempered_terms():
     assert hot.compiled_terms.temperature == 10.0
 
 
-def test_elementary_functions_to_the_last_places():
+def digits(function, *arguments):
+    """Values of a function of thirty digits, rounded to doubles."""
+    with mp.workdps(30):
+        return np.array([float(function(*map(mp.mpf, each))) for each in zip(*arguments, strict=True)])
+
+
+def numbers(size=500):
+    """Numbers near 0, where forms change, and far away; all of them negative, too."""
     a = np.concatenate(
-        [[0.0, 1e-300, 1e-17, 0.3465, 0.3466, 707.9], np.random.default_rng(2).exponential(30.0, 20_000)]
+        [[0.0, 1e-300, 1e-17, 0.3465, 0.3466, 0.6932, 707.9], np.random.default_rng(2).exponential(30.0, size)]
     )
     a = a[a < 708.0]
-    exponentials = np.array([exp_negative(x) for x in a])
-    np.testing.assert_allclose(exponentials, np.exp(-a), rtol=4e-16)
-    np.testing.assert_allclose([log_one_plus(e) for e in exponentials], np.log1p(np.exp(-a)), rtol=5e-16)
+    return np.concatenate([a, -a])
+
+
+def test_elementary_functions_to_the_last_places():
+    z = numbers()
+    a, ulp = np.abs(z), 2.0**-52
+    np.testing.assert_allclose([exp_negative(x) for x in a], digits(lambda x: mp.exp(-x), a), rtol=2 * ulp)
     assert exp_negative(1e9) < 1e-300
-    z = np.concatenate([a, -a])
-    np.testing.assert_allclose([softplus(x) for x in z], np.logaddexp(0.0, z), rtol=1e-15)
-    shares = np.where(z > 0, 1.0, np.exp(-np.abs(z))) / (1.0 + np.exp(-np.abs(z)))
-    np.testing.assert_allclose([expit(x) for x in z], shares, rtol=1e-15)
+    np.testing.assert_allclose([softplus(x) for x in z], digits(lambda x: mp.log1p(mp.exp(x)), z), rtol=2.5 * ulp)
+    np.testing.assert_allclose([expit(x) for x in z], digits(lambda x: 1 / (1 + mp.exp(-x)), z), rtol=2 * ulp)
+    e, f = np.random.default_rng(3).random((2, 2000))
+    e[:4], f[:4] = [0.0, 1.0, 0.0, 1.0], [0.0, 0.0, 1.0, 1.0]
+    logs = digits(lambda x, y: mp.log((1 + x) / (1 + y)), e, f)
+    np.testing.assert_allclose([log_ratio(*each) for each in zip(e, f, strict=True)], logs, rtol=4 * ulp, atol=ulp / 4)
+
+
+def test_differences_of_softplus_lose_no_digits_of_large_values():
+    y = numbers()
+    steps = np.random.default_rng(4).standard_normal((3, len(y))) * np.array([[1e-6], [0.1], [100.0]])
+    for z in np.clip(y + steps, -708.0, 708.0):
+        exact = digits(lambda a, b: mp.log1p(mp.exp(a)) - mp.log1p(mp.exp(b)), y, z)
+        found = np.array([softplus_difference(*each) for each in zip(y, z, strict=True)])
+        near = np.exp(-np.minimum(np.abs(y), np.abs(z)))
+        assert (np.abs(found - exact) <= 2.0**-52 * 1.5 * (np.abs(exact) + near)).all()
+
+
+@pytest.mark.parametrize(("y", "z"), [(np.inf, 1.0), (1.0, np.inf), (-np.inf, 2.0), (3.0, -np.inf), (np.nan, 0.0)])
+def test_differences_of_softplus_far_out(y, z):
+    with np.errstate(invalid="ignore"):
+        first, second = np.logaddexp(0.0, [y, z])
+    np.testing.assert_allclose(softplus_difference(y, z), first - second, rtol=1e-14)
+    np.testing.assert_allclose(softplus(y), first, rtol=1e-14, atol=1e-300)

@@ -1,7 +1,8 @@
 """Engine `auto`: the engine made for a sample's dimension and size, and hand-overs where brackets stay open.
 
 One dimension has an engine of its own, `chain`. In two and three, `block` certifies to 1e-6 as long as a factorisation
-can be afforded. In four and more its factor fills, and `first_order` certifies to 1e-5 in a small share of the time of
+can be afforded; in three, `first_order` goes first where it is foretold to be much faster, for large samples and wide
+brackets. In four and more the factor fills, and `first_order` certifies to 1e-5 in a small share of the time of
 a factorisation; what is asked for more tightly is left to `block` on small samples and to `highs` on others.
 
 What an engine leaves open goes on to the next, and the best of what they have proved is returned: the result names

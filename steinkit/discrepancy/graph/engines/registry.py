@@ -34,12 +34,10 @@ _LOOSE = 1e-3  # bracket that it reaches soon wherever it works at all
 # Cost of a factorisation for a row of the program from which on `highs` is faster than `block`, in four dimensions and
 # more; in two and three HiGHS's own factorisation fills as fast. Below some rows neither takes long.
 _FLOPS_A_ROW, _FEW_ROWS = 5e4, 1000
-_COSTLY_FLOPS = (
-    1e9  # of a factorisation, above which `first_order` tries loose tolerances first, up to three dimensions
-)
+# In three dimensions `first_order` goes first where it is foretold to take this many times less than `block`, which is
+# foretold to a factor of two as against its four, and where there is a second to be saved. In two it never wins.
+_CLEARLY_LESS, _LONG_BLOCK = 3.0, 1.0
 _MOST_ENTRIES = 5e8  # numbers in the factors under way that memory is expected to hold: 4 GB
-_FLOPS_A_SECOND = 5e9  # what a factorisation does, at the least, on samples so large that a time limit matters
-_FACTORISATIONS = 20
 _EARLY = 0.3  # share of the time left that an engine which only goes before another may take
 # Points in one dimension up to which what `chain` leaves open is worth a general engine.
 _LONGEST_BLOCK, _LONGEST_HIGHS = 20_000, 2_000
@@ -158,14 +156,15 @@ class _FirstOrder(Engine):
 
     def suits(self, case: Case) -> bool:
         settings = case.settings
-        if case.dim == 1:
+        if case.dim <= 2:
             return False
         if case.dim >= 4:
             return settings.tolerance >= _TIGHTEST or math.isfinite(settings.deadline)
-        if settings.tolerance >= _LOOSE and case.factorisation.flops > _COSTLY_FLOPS:
+        by_block = forecast.of_block(case).seconds
+        if by_block / min(settings.n_jobs, case.dim) > _EARLY * settings.seconds_left:
             return True
-        expected = case.dim * _FACTORISATIONS * case.factorisation.flops / _FLOPS_A_SECOND
-        return bool(expected > _EARLY * settings.seconds_left)
+        least = _CLEARLY_LESS * forecast.of_first_order(case).seconds
+        return settings.tolerance >= _LOOSE and by_block > max(least, _LONG_BLOCK)
 
     def as_in_turn(self, case: Case) -> Case:
         settings = case.settings

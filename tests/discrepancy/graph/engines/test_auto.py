@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.graph.engines import Settings, engine_named, highs, registry
+from steinkit.discrepancy.graph.engines import Settings, engine_named, forecast, highs
 from steinkit.discrepancy.graph.engines.block import newton_system as block
 from steinkit.discrepancy.graph.engines.first_order import halpern_pdhg as first_order
+from steinkit.discrepancy.graph.engines.forecast import Forecast
 from steinkit.discrepancy.graph.programs.certificate import certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 
@@ -47,10 +48,29 @@ def test_a_time_limit_puts_an_early_bracket_first():
 
 def test_a_time_limit_puts_an_early_bracket_before_long_factorisations(monkeypatch):
     points, scores = normal(150, 3)
-    monkeypatch.setattr(registry, "_FLOPS_A_SECOND", 1e3)
+    monkeypatch.setattr(forecast, "_BLOCK_FLOPS", 1e3)
     result = sk.graph_stein_discrepancy(points, **scores, max_seconds=60.0)
     assert result.engine == "first_order + block"
     assert result.gap <= 1e-6
+
+
+@pytest.mark.parametrize(
+    ("dim", "tolerance", "seconds", "engine"),
+    [
+        (3, 1e-2, 4.0, "first_order"),
+        (3, 1e-2, 2.9, "block"),  # not clearly less
+        (3, 1e-4, 4.0, "block"),  # tighter than it goes with ease
+        (2, 1e-2, 4.0, "block"),  # where it stalls
+    ],
+)
+def test_the_shorter_of_two_forecasts_goes_first_in_three_dimensions(monkeypatch, dim, tolerance, seconds, engine):
+    """Foretold are `seconds` of `block` to one of `first_order`."""
+    points, scores = normal(150, dim)
+    monkeypatch.setattr(forecast, "of_block", lambda case: Forecast(1, 0.0, seconds))
+    monkeypatch.setattr(forecast, "of_first_order", lambda case: Forecast(1, 0.0, 1.0))
+    result = sk.graph_stein_discrepancy(points, **scores, tolerance=tolerance)
+    assert result.engine == engine
+    assert result.gap <= tolerance
 
 
 @pytest.mark.parametrize("smallest", [1e-8, 1e-5])

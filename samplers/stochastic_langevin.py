@@ -29,6 +29,7 @@ from steinkit.samplers.chains.gradients import BatchGradient
 from steinkit.samplers.chains.likelihood_terms import (
     PosteriorModel,
     as_posterior_model,
+    require_gradients,
     require_states,
     require_support,
     start_states,
@@ -206,8 +207,11 @@ def _take_steps(
         if callable(temperature):
             heat = temperatures(temperature, done)
         drift = gradient.turn_to(chains, states, heat).at_states()
-        states = states + 0.5 * step * drift + math.sqrt(step) * noise.take(chains, done)
-        require_states(states, chains, done, "the state")
+        moved = states + 0.5 * step * drift + math.sqrt(step) * noise.take(chains, done)
+        if not np.isfinite(moved).all():
+            require_gradients(drift, states, chains, done)
+            require_states(moved, chains, done, "the state")
+        states = moved
         require_support(model, states, chains, t)
         done += 1
         # equation 11: theta_t weighs eps_t, the size of the step that leaves it

@@ -41,18 +41,26 @@ class CompiledTerms:
         By which log likelihoods and their gradients are still to be divided.
     kept : tuple
         Objects that must live as long as the addresses are used.
+    slice_rows : int
+        Data that one call may be handed: between two calls, deadlines and control-C are heard.
     """
 
     addresses: Integers
     temperature: float
     kept: tuple[Any, ...]
+    slice_rows: int
 
     @classmethod
-    def of(cls, table: Sequence[int], functions: Sequence[Any], kept: tuple[Any, ...]) -> CompiledTerms:
-        """Terms of functions made by `pointed_function`, None for a gradient that there is not."""
+    def of(
+        cls, table: Sequence[int], functions: Sequence[Any], kept: tuple[Any, ...], slice_rows: int = 1 << 9
+    ) -> CompiledTerms:
+        """Terms of functions made by `pointed_function`, None for a gradient that there is not.
+
+        As many rows in a slice by default as leave its values in the nearest cache.
+        """
         entries = np.array(table, dtype=np.int64)
         addresses = [entries.ctypes.data, *(0 if function is None else function.address for function in functions)]
-        return cls(np.array(addresses, dtype=np.int64), 1.0, (entries, tuple(functions), kept))
+        return cls(np.array(addresses, dtype=np.int64), 1.0, (entries, tuple(functions), kept), slice_rows)
 
     @property
     def has_gradients(self) -> bool:

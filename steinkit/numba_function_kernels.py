@@ -11,7 +11,7 @@ from numba import carray
 
 from steinkit.compiled_terms import GRAD_LOG_PRIOR, GRADIENT, LOG_LIKELIHOOD, LOG_PRIOR, LOG_RATIOS
 from steinkit.runtime.compilation import array_kernel
-from steinkit.runtime.function_pointers import call_at, number_at, pointed_function, pointer
+from steinkit.runtime.function_pointers import call_at, number_at, pointed_function, pointer, read_only
 from steinkit.sample import Floats, Integers
 
 _ENTRIES = 3  # of the table for each array
@@ -52,12 +52,12 @@ def _rows_of(kinds: tuple[tuple[Any, int], ...]) -> Any:
     elif axes == 2:
 
         def own(table: Any, i: int) -> Any:
-            return (carray(pointer(table[at], dtype), (i + 1, table[at + 1]))[i],)
+            return (read_only(carray(pointer(table[at], dtype), (i + 1, table[at + 1])))[i],)
 
     else:
 
         def own(table: Any, i: int) -> Any:
-            return (carray(pointer(table[at], dtype), (i + 1, table[at + 1], table[at + 2]))[i],)
+            return (read_only(carray(pointer(table[at], dtype), (i + 1, table[at + 1], table[at + 2])))[i],)
 
     last = numba.njit(fastmath=False)(own)
     if len(kinds) == 1:
@@ -95,7 +95,7 @@ def _log_likelihood(term_at: Any) -> Any:
     @pointed_function(LOG_LIKELIHOOD, **_user_loop)
     def log_likelihood(table: int, theta: int, first: int, count: int, work: int) -> float:
         place = carray(pointer(table, np.int64), 1 << 10)
-        own = carray(pointer(theta, np.float64), place[0])
+        own = read_only(carray(pointer(theta, np.float64), place[0]))
         total = 0.0
         try:
             for i in range(first, first + count):
@@ -111,7 +111,8 @@ def _log_ratios(term_at: Any) -> Any:
     @pointed_function(LOG_RATIOS, **_user_loop)
     def log_ratios(table: int, theta: int, proposed: int, rows: int, count: int, values: int) -> None:
         place = carray(pointer(table, np.int64), 1 << 10)
-        old, new = carray(pointer(theta, np.float64), place[0]), carray(pointer(proposed, np.float64), place[0])
+        old = read_only(carray(pointer(theta, np.float64), place[0]))
+        new = read_only(carray(pointer(proposed, np.float64), place[0]))
         which, found = carray(pointer(rows, np.int64), count), carray(pointer(values, np.float64), count)
         try:
             for i in range(count):
@@ -127,7 +128,7 @@ def _gradient(term_at: Any) -> Any:
     def gradient(table: int, theta: int, rows: int, count: int, total: int, work: int) -> None:
         place = carray(pointer(table, np.int64), 1 << 10)
         dim = place[0]
-        own, sums = carray(pointer(theta, np.float64), dim), carray(pointer(total, np.float64), dim)
+        own, sums = read_only(carray(pointer(theta, np.float64), dim)), carray(pointer(total, np.float64), dim)
         which = carray(pointer(rows, np.int64), count)
         for j in range(dim):
             sums[j] = 0.0
@@ -149,7 +150,8 @@ def _log_prior(term: Any) -> Any:
     def log_prior(table: int, theta: int) -> float:
         value = np.nan
         try:
-            value = float(term(carray(pointer(theta, np.float64), carray(pointer(table, np.int64), 1)[0])))
+            dim = carray(pointer(table, np.int64), 1)[0]
+            value = float(term(read_only(carray(pointer(theta, np.float64), dim))))
         except Exception:
             value = np.nan
         return value
@@ -163,7 +165,7 @@ def _grad_log_prior(term: Any) -> Any:
         dim = carray(pointer(table, np.int64), 1)[0]
         sums = carray(pointer(total, np.float64), dim)
         try:
-            found = term(carray(pointer(theta, np.float64), dim))
+            found = term(read_only(carray(pointer(theta, np.float64), dim)))
             _require(len(found) == dim)
             for j in range(dim):
                 sums[j] = found[j]
@@ -175,24 +177,31 @@ def _grad_log_prior(term: Any) -> Any:
 
 
 @array_kernel
-def each_term(function: int, table: Integers, theta: Floats, found: Floats, work: Floats) -> None:
-    """Log likelihood of each of the first data of the table, (b,)."""
-    for i in range(len(found)):
+def each_term(
+    function: int, table: Integers, theta: Floats, first: int, last: int, found: Floats, work: Floats
+) -> None:
+    """Log likelihood of the data first, ..., last - 1 of the table, one by one."""
+    for i in range(first, last):
         found[i] = number_at(function, (table.ctypes.data, theta.ctypes.data, i, 1, work.ctypes.data))
 
 
 @array_kernel
-def batch_gradient(function: int, table: Integers, theta: Floats, rows: Integers, found: Floats, work: Floats) -> None:
-    """Gradient summed over these rows, (d,)."""
-    arguments = (
-        table.ctypes.data,
-        theta.ctypes.data,
-        rows.ctypes.data,
-        len(rows),
-        found.ctypes.data,
-        work.ctypes.data,
-    )
-    call_at(function, arguments)
+def add_gradients(
+    function: int, table: Integers, theta: Floats, rows: Integers, longest: int, found: Floats, work: Floats
+) -> None:
+    """Add the gradients of these rows, of so many at a time, to what is found, (d,); work has room for (d,)."""
+    for first in range(0, len(rows), longest):
+        arguments = (
+            table.ctypes.data,
+            theta.ctypes.data,
+            rows.ctypes.data + first * rows.itemsize,
+            min(longest, len(rows) - first),
+            work.ctypes.data,
+            work.ctypes.data,  # the loop itself needs no room
+        )
+        call_at(function, arguments)
+        for j in range(len(found)):
+            found[j] += work[j]
 
 
 @array_kernel

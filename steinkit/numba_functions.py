@@ -6,8 +6,10 @@ is one compilation of each. Their table: d, then for each array of the data its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from inspect import isfunction
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -15,12 +17,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from steinkit.compiled_terms import CompiledTerms
 from steinkit.errors import InputError, UsageError
+from steinkit.runtime.deadlines import require_time
 from steinkit.sample import Floats
 
 Array = NDArray[Any]
 
 _MOST_AXES = 3  # of an array of data: a row is a number, a vector or a matrix
 _NUMBERS = "biufc"
+_SLICE_ROWS = 1 << 5  # handed to a loop at once: even of a millisecond each they end soon
+_CALL_SECONDS = 0.04  # of a call into compiled loops, after which Python listens
 
 
 class NumbaFunctions:
@@ -52,16 +57,18 @@ class NumbaFunctions:
             "grad_log_prior": grad_log_prior,
         }
         for name, function in self._given.items():
-            if not callable(function) and not (function is None and name in ("gradient", "grad_log_prior")):
-                raise UsageError(f"{name} must be a function that Numba can compile; received {function!r}")
-
+            if not _is_compilable(function) and not (function is None and name in ("gradient", "grad_log_prior")):
+                raise UsageError(
+                    f"{name} must be a function that Numba can compile, written with def or lambda or decorated with "
+                    f"numba.njit; received {function!r}" + (": wrap it in one of these" if callable(function) else "")
+                )
         self._loops: dict[str, Any] = {}
         self._checked: set[str] = set()
         self.missing = frozenset(name for name, function in self._given.items() if function is None)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is compiled, which a copy compiles anew."""
-        kept = {name: value for name, value in self.__dict__.items() if name != "_functions"}
+        kept = {name: value for name, value in self.__dict__.items() if name not in ("_functions", "_makers")}
         return kept | {"_loops": {}}
 
     def log_likelihood(self, theta: Floats, *batch: Array) -> Floats:
@@ -69,20 +76,22 @@ class NumbaFunctions:
         from steinkit.numba_function_kernels import each_term
 
         theta, kept, table = self._table(theta, batch)
-        found = np.empty(len(kept[0]))
-        each_term(self._loop("log_likelihood").address, table, theta, found, np.empty(2))
+        found, work, loop = np.empty(len(kept[0])), np.empty(2), self._loop("log_likelihood")
+        for first, last in _paced(len(found)):
+            each_term(loop.address, table, theta, first, last, found, work)
         return found
 
     def grad_log_likelihood(self, theta: Floats, *batch: Array) -> Floats:
         """Gradient summed over a batch, (d,) -> (d,)."""
-        from steinkit.numba_function_kernels import batch_gradient
+        from steinkit.numba_function_kernels import add_gradients
 
         loop = self._wanted("gradient")
         theta, kept, table = self._table(theta, batch)
         if "gradient" not in self._checked:
             self._require_length("gradient", theta, *(array[0] for array in kept))
-        found, rows = np.empty(len(theta)), np.arange(len(kept[0]))
-        batch_gradient(loop.address, table, theta, rows, found, np.empty(2 * len(rows)))
+        found, work, rows = np.zeros(len(theta)), np.empty(len(theta)), np.arange(len(kept[0]))
+        for first, last in _paced(len(rows)):
+            add_gradients(loop.address, table, theta, rows[first:last], _SLICE_ROWS, found, work)
         return found
 
     def log_prior(self, thetas: Floats) -> Floats:
@@ -109,7 +118,7 @@ class NumbaFunctions:
     def compiled_terms(self, data: tuple[Array, ...], dim: int) -> CompiledTerms:
         """Terms of the posterior of all the data, in ``dim`` dimensions."""
         loops = [self._loop(name) for name in ("log_ratios", "log_likelihood", "gradient", *_PRIORS)]
-        return CompiledTerms.of(_table_of(dim, data), loops, data)
+        return CompiledTerms.of(_table_of(dim, data), loops, data, _SLICE_ROWS)
 
     def _loop(self, name: str) -> Any:
         """A compiled loop; None for a gradient that is not given."""
@@ -117,20 +126,20 @@ class NumbaFunctions:
             from steinkit.runtime.compilation import announced_compilation
 
             with announced_compilation():
-                self._loops[name] = _compiled_loop(name, self._functions, self.data)
+                self._loops[name] = _compiled_loop(name, self._makers, self.data)
         return self._loops[name]
 
     @cached_property
     def _functions(self) -> dict[str, Any]:
-        """The functions, compiled where they are plain Python."""
-        import numba
+        """The functions, as Numba compiles them."""
+        return {name: None if function is None else _jitted(function) for name, function in self._given.items()}
 
-        return {
-            name: function
-            if function is None or hasattr(function, "py_func")
-            else numba.njit(nogil=True, error_model="numpy", fastmath=False)(function)
-            for name, function in self._given.items()
-        }
+    @cached_property
+    def _makers(self) -> dict[str, Callable[[], Any]]:
+        """What compiles each loop."""
+        from steinkit.numba_function_kernels import make_loops
+
+        return make_loops(self._functions, tuple((array.dtype.type, array.ndim) for array in self.data))
 
     def _wanted(self, name: str) -> Any:
         loop = self._loop(name)
@@ -142,11 +151,12 @@ class NumbaFunctions:
         """The parameter, and a batch as loops can read it: of the data's own types, with its table."""
         kept = tuple(np.ascontiguousarray(array, dtype=own.dtype) for array, own in zip(batch, self.data, strict=True))
         own_theta = np.array(theta, dtype=np.float64)
+        own_theta.flags.writeable = False
         return own_theta, kept, np.array(_table_of(len(own_theta), kept))
 
     def _require_length(self, name: str, theta: Floats, *row: Any) -> None:
         """Refuse a gradient that does not return d numbers, before a loop reads them."""
-        shape = np.shape(self._functions[name](theta, *row))
+        shape = np.shape(self._functions[name](_read_only(theta), *(_read_only(each) for each in row)))
         if shape != theta.shape:
             raise InputError(
                 f"{name} must return the {len(theta)} derivatives, an array or a tuple; its shape is {shape}"
@@ -175,15 +185,52 @@ def _table_of(dim: int, arrays: Sequence[Array]) -> list[int]:
     return table
 
 
-def _compiled_loop(name: str, functions: dict[str, Any], data: Sequence[Array]) -> Any:
+def _is_compilable(function: Any) -> bool:
+    """Whether it is a function written in Python, or one that Numba has compiled: not a builtin, partial or object."""
+    return isfunction(function) or isfunction(getattr(function, "py_func", None))
+
+
+def _jitted(function: Any) -> Any:
+    """The function compiled for read-only arrays, with the options of a user's own decorator if it has one."""
+    import numba
+
+    options = getattr(function, "targetoptions", {"nogil": True, "error_model": "numpy", "fastmath": False})
+    # anew, for the decorator may have fixed the types of its arguments, and those of arrays that can be written
+    kept = {name: value for name, value in options.items() if name not in ("nopython", "forceobj")}
+    return numba.njit(**kept)(getattr(function, "py_func", function))
+
+
+def _read_only(value: Any) -> Any:
+    """A view of an array that cannot be written; numbers as they are."""
+    if np.ndim(value) == 0:
+        return value
+    view = value.view()
+    view.flags.writeable = False
+    return view
+
+
+def _paced(size: int) -> Iterator[tuple[int, int]]:
+    """Ranges of data that take some hundredths of a second each: between two of them the deadline is heard."""
+    first, count = 0, _SLICE_ROWS
+    while first < size:
+        began = perf_counter()
+        yield first, min(first + count, size)
+        first += count
+        if first < size:
+            require_time("the terms of the data")
+        taken = perf_counter() - began
+        if taken < 0.5 * _CALL_SECONDS:
+            count *= 2
+        elif taken > _CALL_SECONDS:
+            count = max(count // 2, _SLICE_ROWS)
+
+
+def _compiled_loop(name: str, makers: dict[str, Callable[[], Any]], data: Sequence[Array]) -> Any:
     """Compile a loop; an error names the function at which Numba fails."""
     from numba.core.errors import NumbaError
 
-    from steinkit.numba_function_kernels import make_loops
-
-    kinds = tuple((array.dtype.type, array.ndim) for array in data)
     try:
-        return make_loops(functions, kinds)[name]()
+        return makers[name]()
     except NumbaError as error:
         given = "log_likelihood" if name == "log_ratios" else name
         row = ", ".join(f"{array.dtype} {array.shape[1:] or 'number'}" for array in data)
@@ -192,4 +239,5 @@ def _compiled_loop(name: str, functions: dict[str, Any], data: Sequence[Array]) 
             f"Numba cannot compile {given}, called with theta of shape (d,)"
             + (f" and a row ({row})" if given in ("log_likelihood", "gradient") else "")
             + f": {reason.strip()}"
+            + ("; theta and rows are read-only: change a copy" if "readonly" in str(error) else "")
         ) from error

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from steinkit.target import Target
 
 Array = NDArray[Any]
 LikelihoodTerm = Callable[..., Floats]
+MakeTerms = Callable[[tuple[Array, ...], int], CompiledTerms]
 
 # Floats of data, one copy for each point, that a vectorised likelihood is handed at once (64 MB).
 _BLOCK_FLOATS = 1 << 23
@@ -107,7 +109,7 @@ class Posterior(Target):
         self._shapes_checked = False
         self._checked_dim: int | None = None
         self._missing: frozenset[str] = frozenset()  # functions without which `from_numba` made it
-        self._compile: Callable[[tuple[Array, ...], int], CompiledTerms] | None = None
+        self._compile: MakeTerms | None = None
         self._compiled_from: tuple[Any, Any] = ((), ())
         self._compiled: CompiledTerms | None = None  # the last ones, whose addresses may be in use
 
@@ -130,7 +132,8 @@ class Posterior(Target):
         """Make a posterior whose chains run in compiled code, from functions of one parameter and one datum.
 
         The functions are plain Python that Numba can compile, or compiled by ``numba.njit`` already. One that
-        raises an exception, which compiled loops cannot pass on, counts as one that returned NaN.
+        raises an exception, which compiled loops cannot pass on, counts as one that returned NaN. theta and rows are
+        read-only.
 
         Parameters
         ----------
@@ -351,10 +354,7 @@ class Posterior(Target):
         divisor = float(temperature)
         if not 0.0 < divisor < math.inf:
             raise UsageError(f"temperature must be a positive number; received {divisor:g}")
-
-        def per_unit(term: LikelihoodTerm) -> LikelihoodTerm:
-            return lambda theta, *batch: term(theta, *batch) / divisor
-
+        per_unit = partial(partial, _divided, divisor)
         many, grad_many = self.log_likelihood_many, self.grad_log_likelihood_many
         hot = Posterior(
             data=self.data,
@@ -370,8 +370,7 @@ class Posterior(Target):
             label=f"{self.label} at temperature {divisor:g}",
         )
         if self._compile is not None and self._has_own_terms():
-            make = self._compile
-            hot._bring_terms(lambda data, dim: make(data, dim).tempered(divisor))
+            hot._bring_terms(partial(_tempered_terms, self._compile, divisor))
         return hot
 
     @property
@@ -389,7 +388,7 @@ class Posterior(Target):
             self._compiled = self._compile(self.data, dim)
         return self._compiled
 
-    def _bring_terms(self, make: Callable[[tuple[Array, ...], int], CompiledTerms]) -> None:
+    def _bring_terms(self, make: MakeTerms) -> None:
         """Let ``make`` make terms of the data, for d dimensions and functions as they are now, when they are wanted.
 
         They are made anew for each run, since parameters of a family, a prior variance say, may have been replaced;
@@ -467,6 +466,17 @@ def _as_data(data: Sequence[ArrayLike]) -> tuple[Array, ...]:
     if not len(arrays[0]):
         raise UsageError(f"data are empty (shapes {shapes}); at least one datum is needed")
     return arrays
+
+
+# Functions of the module, and not of a method, so that tempered posteriors can be pickled.
+
+
+def _divided(divisor: float, term: LikelihoodTerm, theta: Floats, *batch: Array) -> Floats:
+    return term(theta, *batch) / divisor
+
+
+def _tempered_terms(make: MakeTerms, temperature: float, data: tuple[Array, ...], dim: int) -> CompiledTerms:
+    return make(data, dim).tempered(temperature)
 
 
 def _repeated(array: Array, times: int) -> Array:

@@ -1,14 +1,21 @@
 """Posteriors of Numba functions of one parameter and one datum, against the same written for NumPy."""
 
+import contextlib
+import functools
+import math
 import pickle
 
 import numba
 import numpy as np
 import pytest
+from numba import carray
 from support.sampler_problems import vectorised
 
 import steinkit as sk
 from steinkit import samplers
+from steinkit.errors import TimeLimitError
+from steinkit.runtime.deadlines import time_limit
+from steinkit.runtime.function_pointers import pointer
 
 NODAL = sk.targets.LogisticRegression.nodal()
 
@@ -113,6 +120,16 @@ def gaussian(**functions):
 GAUSSIAN = gaussian()
 
 
+def writing(theta):
+    theta[0] += 1.0
+    return 0.0
+
+
+def writing_into_data(theta, y):
+    y[0] += 1.0
+    return 0.0
+
+
 @pytest.mark.parametrize(
     ("functions", "error", "message"),
     [
@@ -122,6 +139,16 @@ GAUSSIAN = gaussian()
             "log_likelihood must be a function .*received 'no function'",
         ),
         ({"log_prior": None}, sk.UsageError, "log_prior must be a function"),
+        ({"log_prior": math.lgamma}, sk.UsageError, "log_prior must be .* with def or lambda .*: wrap it"),
+        ({"gradient": functools.partial(np.add, 1.0)}, sk.UsageError, "gradient must be .*partial.*: wrap it"),
+        ({"grad_log_prior": np.vectorize(abs)}, sk.UsageError, "grad_log_prior must be .*: wrap it"),
+        ({"log_prior": numba.cfunc("float64(float64)")(lambda x: x)}, sk.UsageError, "log_prior must be .*: wrap it"),
+        ({"log_prior": writing}, sk.UsageError, "log_prior.*theta and rows are read-only: change a copy"),
+        (
+            {"log_likelihood": writing_into_data, "data": (np.ones((3, 2)),)},
+            sk.UsageError,
+            "log_likelihood.*theta and rows are read-only: change a copy",
+        ),
         ({"data": (np.array(["a"]),)}, sk.UsageError, "arrays of numbers; received type <U1"),
         ({"data": (np.zeros((2, 1, 1, 1)),)}, sk.UsageError, "at most 3 axes"),
         (
@@ -206,7 +233,57 @@ def test_functions_that_raise_stop_the_chain():
     for function in (samplers.rwmh, samplers.barker_mh):
         with pytest.raises(sk.InputError, match=r"chain 1, step \d+: the log likelihood gives nan for the proposal"):
             function(broken, proposal_scale=0.1, start=1.8, draws=500)
-    with pytest.raises(sk.InputError, match=r"chain 1, step \d+: the state is \(nan\)"):
+    with pytest.raises(sk.InputError, match=r"chain 1, step \d+: the gradient at the state \(\d.*\) is \(nan\)"):
         samplers.sgld(broken, step_size=0.01, batch_size=2, draws=10)
     with pytest.raises(sk.InputError, match=r"chain 1 cannot start at \(5\): the log prior there is nan"):
         samplers.rwmh(broken, proposal_scale=0.1, start=5.0, draws=5)
+
+
+@numba.njit("float64(float64[::1], float64)", fastmath=True)
+def of_fixed_types(theta, y):
+    return -0.5 * (y - theta[0]) ** 2
+
+
+def test_functions_may_bring_types_and_options_of_their_own():
+    found = gaussian(log_likelihood=of_fixed_types)
+    np.testing.assert_allclose(found.log_density([[0.7]]), GAUSSIAN.log_density([[0.7]]), rtol=1e-12)
+
+
+READ = np.zeros(1, dtype=np.int64)
+ADDRESS = READ.ctypes.data
+
+
+@numba.njit
+def slowly(value):
+    """The value, after some thousandths of a second; it is counted."""
+    carray(pointer(ADDRESS, np.int64), 1)[0] += 1
+    for k in range(2_000_000):
+        value += math.sin(k) * 1e-300
+    return value
+
+
+SLOW = gaussian(
+    log_likelihood=lambda theta, y: slowly(-0.5 * (y - theta[0]) ** 2),
+    gradient=lambda theta, y: (slowly(y - theta[0]),),
+    data=(np.zeros(10_000),),
+)
+
+
+@pytest.mark.parametrize(
+    ("function", "options"),
+    [
+        (samplers.rwmh, {"proposal_scale": 0.3}),
+        (samplers.mala, {"step_size": 0.1}),
+        (samplers.sgld, {"step_size": 0.01, "batch_size": 10_000}),
+        (samplers.subsampling_mh, {"proposal_scale": 0.3, "batch_size": 100}),
+        (lambda target, **_: target.score([[0.0]]), {}),
+        (lambda target, **_: target.log_density([[0.0]]), {}),
+    ],
+)
+def test_slow_functions_hear_the_deadline_before_all_data_are_read(function, options):
+    with contextlib.suppress(TimeLimitError), time_limit(1e-9):
+        function(SLOW, draws=1, **options)  # compiled
+    READ[:] = 0
+    with pytest.raises(TimeLimitError), time_limit(0.05):
+        function(SLOW, draws=1, **options)
+    assert READ[0] < 5_000

@@ -252,6 +252,20 @@ def require_states(states: Floats, chains: Sequence[int] | Array, steps: Sequenc
     )
 
 
+def require_gradients(
+    gradients: Floats, states: Floats, chains: Sequence[int] | Array, steps: Sequence[int] | Array
+) -> None:
+    """Raise InputError, naming chain, step and state, if the gradient at a state is NaN: no smaller step would help."""
+    if not np.isnan(gradients).any():
+        return
+    row = int(np.flatnonzero(np.isnan(gradients).any(axis=1))[0])
+    raise InputError(
+        f"chain {int(chains[row]) + 1}, step {int(steps[row]) + 1}: the gradient at the state "
+        f"{show_state(states[row])} is {show_state(gradients[row])}; it must be numbers: mend grad_log_likelihood or "
+        "grad_log_prior, or keep the chain away from there by another start or a smaller step"
+    )
+
+
 def require_support(model: PosteriorModel, states: Floats, chains: Sequence[int] | Array, step: int) -> None:
     """Raise InputError if a chain has left the posterior's bounds, which nothing in SGLD respects."""
     if model.bounds is None:

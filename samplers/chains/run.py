@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from steinkit.errors import UsageError
+from steinkit.runtime.deadlines import stop_signal
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Integers
 from steinkit.samplers.acceptance.interface import AcceptanceTest, Look
@@ -118,18 +119,20 @@ class Run:
         if isinstance(model, PosteriorModel) and runs_compiled(model.posterior, proposal, test):
             from steinkit.samplers.chains.compiled.metropolis_run import CompiledRun
 
-            CompiledRun(
-                model,
-                proposal,
-                test,
-                self.options,
-                self.temperature,
-                self.recorder,
-                step_cost=self.proposal_cost,
-                patience=_LOST,
-                states=self.states,
-                log_prior=self.log_prior,
-            ).advance()
+            with stop_signal() as stop:
+                CompiledRun(
+                    model,
+                    proposal,
+                    test,
+                    self.options,
+                    self.temperature,
+                    self.recorder,
+                    step_cost=self.proposal_cost,
+                    patience=_LOST,
+                    states=self.states,
+                    log_prior=self.log_prior,
+                    stop=stop,
+                ).advance()
         else:
             self._begin()
             self._advance_together()

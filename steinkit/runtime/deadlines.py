@@ -140,8 +140,8 @@ class StopSignal(Event):
 
     def set(self) -> None:
         """Ask all who look to stop."""
+        super().set()  # first, so that who has seen the flag finds the event set
         self.flag[0] = True
-        super().set()
 
     def require(self, doing: str) -> None:
         """Go on only if nobody has asked to stop; what compiled code returns after that is unfinished.

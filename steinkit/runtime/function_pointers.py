@@ -12,7 +12,7 @@ from typing import Any
 
 import numba
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba.core import cgutils, types
+from numba.core import cgutils, imputils, types
 from numba.extending import intrinsic
 
 from steinkit.runtime.compilation import array_kernel
@@ -91,6 +91,17 @@ def multiply_add(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
         return builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.fmuladd.f64"), values)
 
     return types.float64(types.float64, types.float64, types.float64), generate
+
+
+@intrinsic
+def read_only(typing_context: Any, array: Any) -> Any:
+    """The array, of a type that nobody can write into: Numba refuses to compile who would."""
+    kind = array.copy(readonly=True)
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return imputils.impl_ret_borrowed(context, builder, kind, values[0])
+
+    return kind(array), generate
 
 
 @intrinsic

@@ -157,6 +157,9 @@ def test_divergence_names_chain_step_and_state():
     with pytest.raises(sk.InputError, match=r"chain 1, step \d+: the state is \(.*\), not finite; .* smaller step"):
         samplers.sgld(mixture, step_size=10.0, batch_size=10, draws=1000, chains=3)
     gradient = broken_after(10, "grad_log_likelihood", np.nan)
+    with pytest.raises(sk.InputError, match=r"chain 1, step \d+: the gradient at the state \(.*\) is \(nan, "):
+        samplers.sgld(gradient, step_size=0.01, batch_size=10, draws=50)
+    gradient = broken_after(10, "grad_log_likelihood", np.nan)
     with pytest.raises(sk.InputError, match=r"chain 1, step \d+: .* proposal's log ratio gives nan for"):
         samplers.corrected_sgld(gradient, step_size=0.01, batch_size=10, draws=50)
 

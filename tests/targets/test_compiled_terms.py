@@ -13,6 +13,7 @@ from steinkit.targets import LogisticRegression, MixturePosterior
 from steinkit.targets.elementary_kernels import exp_negative, expit, log_ratio, softplus, softplus_difference
 
 NO_BOUNDS = np.empty((0, 2))
+GO_ON = np.zeros(1, dtype=np.bool_)
 
 
 def regression(dim, size=300):
@@ -45,7 +46,7 @@ def test_the_terms_of_a_batch_are_those_of_numpy(target, rows):
     kernels.log_ratios(addresses, theta, proposed, index, rows, values)
     expected = target.log_likelihood(proposed, *batch) - target.log_likelihood(theta, *batch)
     np.testing.assert_allclose(values[:rows], expected, rtol=1e-12, atol=1e-13)
-    kernels.batch_gradient(addresses, theta, index, rows, total, values)
+    kernels.slice_gradient(addresses, theta, index, 0, rows, total, values)
     np.testing.assert_allclose(total, target.grad_log_likelihood(theta, *batch), rtol=1e-11, atol=1e-12)
     begin = int(rng.integers(target.size - rows + 1))
     found = kernels.slice_log_likelihood(addresses, theta, begin, rows, values)
@@ -58,11 +59,14 @@ def test_sums_over_all_the_data_and_priors(target):
     terms, theta, other = target.compiled_terms.addresses, *np.random.default_rng(1).normal(size=(2, target.dim))
     rows, values, work, found = np.empty(37, dtype=np.int64), room(37), *np.empty((2, target.dim))
     likelihood = target.log_likelihood(theta, *target.data)
-    total = kernels.total_log_likelihood(terms, theta, target.size, values)
+    total = kernels.total_log_likelihood(terms, theta, target.size, 37, values, GO_ON)
     np.testing.assert_allclose(total, likelihood.sum(), rtol=1e-12)
-    kernels.total_gradient(terms, theta, target.size, found, rows, values, work)
+    kernels.total_gradient(terms, theta, target.size, 37, found, rows, values, work, GO_ON)
     np.testing.assert_allclose(found, target.grad_log_likelihood(theta, *target.data), rtol=1e-11)
-    largest = kernels.largest_log_ratio(terms, theta, other, target.size, rows, values)
+    every = np.arange(target.size)
+    kernels.batch_gradient(terms, theta, every, target.size, 37, found, values, work, GO_ON)
+    np.testing.assert_allclose(found, target.grad_log_likelihood(theta, *target.data), rtol=1e-11)
+    largest = kernels.largest_log_ratio(terms, theta, other, target.size, 37, rows, values, GO_ON)
     ratios = target.log_likelihood(other, *target.data) - likelihood
     np.testing.assert_allclose(largest, np.abs(ratios).max(), rtol=1e-12)
     np.testing.assert_allclose(kernels.log_prior(terms, theta, NO_BOUNDS), target.log_prior(theta[None])[0], rtol=1e-13)
@@ -86,7 +90,7 @@ def test_far_parameters_and_nan(target):
         kernels.log_ratios(terms, here, far, rows, size, values)
         expected = target.log_likelihood(far, *target.data) - at_zero
         np.testing.assert_allclose(values[:size], expected, rtol=1e-12, atol=1e-12)
-        kernels.batch_gradient(terms, far, rows, size, found, values)
+        kernels.slice_gradient(terms, far, rows, 0, size, found, values)
         np.testing.assert_allclose(found, target.grad_log_likelihood(far, *target.data), rtol=1e-12, atol=1e-290)
     for column in range(target.dim):
         broken = np.ones(target.dim)
@@ -100,7 +104,7 @@ def test_data_of_any_layout():
     x, y = LogisticRegression.nodal().data
     turned = LogisticRegression(np.asfortranarray(x), y[::-1])
     terms, theta = turned.compiled_terms.addresses, np.linspace(-1.0, 1.0, 6)
-    found = kernels.total_log_likelihood(terms, theta, turned.size, room(20))
+    found = kernels.total_log_likelihood(terms, theta, turned.size, 20, room(20), GO_ON)
     np.testing.assert_allclose(found, turned.log_likelihood(theta, x, y[::-1]).sum(), rtol=1e-12)
 
 
@@ -129,8 +133,8 @@ def test_terms_belong_to_the_functions_and_data_they_were_made_for():
 
 def total(target, theta):
     terms = target.compiled_terms  # which keep what the addresses point to
-    likelihood = kernels.total_log_likelihood(terms.addresses, theta, target.size, room(9)) / terms.temperature
-    return likelihood + kernels.log_prior(terms.addresses, theta, NO_BOUNDS)
+    likelihood = kernels.total_log_likelihood(terms.addresses, theta, target.size, 9, room(9), GO_ON)
+    return likelihood / terms.temperature + kernels.log_prior(terms.addresses, theta, NO_BOUNDS)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +182,7 @@ def test_a_copy_makes_terms_of_its_own(copied):
     twin = copied(target)
     assert twin.compiled_terms is not first
     theta = np.linspace(-1.0, 1.0, 6)
-    values = [kernels.total_log_likelihood(x.compiled_terms.addresses, theta, 53, room(53)) for x in (target, twin)]
+    values = [total(x, theta) for x in (target, twin)]
     assert values[0] == values[1]
 
 
@@ -231,3 +235,23 @@ def test_differences_of_softplus_far_out(y, z):
         first, second = np.logaddexp(0.0, [y, z])
     np.testing.assert_allclose(softplus_difference(y, z), first - second, rtol=1e-14)
     np.testing.assert_allclose(softplus(y), first, rtol=1e-14, atol=1e-300)
+
+
+def test_sums_end_at_once_when_they_are_asked_to():
+    target, stop = POSTERIORS[1], np.ones(1, dtype=np.bool_)
+    terms, theta, size = target.compiled_terms.addresses, np.linspace(-1.0, 1.0, 6), target.size
+    rows, values, work, found = np.arange(size), room(size), *np.full((2, 6), 7.0)
+    assert kernels.total_log_likelihood(terms, theta, size, 10, values, stop) == 0.0
+    assert kernels.largest_log_ratio(terms, theta, -theta, size, 10, rows.copy(), values, stop) == 0.0
+    kernels.total_gradient(terms, theta, size, 10, found, rows.copy(), values, work, stop)
+    np.testing.assert_array_equal(found, np.zeros(6))
+    kernels.batch_gradient(terms, theta, rows, size, 10, found, values, work, stop)
+    first = target.grad_log_likelihood(theta, *(array[:10] for array in target.data))
+    np.testing.assert_allclose(found, first, rtol=1e-12)
+
+
+def test_tempered_posteriors_are_pickled():
+    hot = LogisticRegression.nodal().tempered(4.0)
+    twin, thetas = pickle.loads(pickle.dumps(hot)), np.linspace(-1.0, 1.0, 12).reshape(2, 6)
+    np.testing.assert_array_equal(twin.score(thetas), hot.score(thetas))
+    assert twin.compiled_terms.temperature == 4.0

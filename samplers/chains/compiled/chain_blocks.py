@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.runtime.deadlines import require_time
+from steinkit.runtime.deadlines import StopSignal
 from steinkit.sample import Floats
 from steinkit.samplers.chains.compiled.records import CHAIN, PLAN, Vector
 from steinkit.samplers.chains.data_order import digit_tables, is_permuted, permutations, require_orders
@@ -20,8 +20,6 @@ from steinkit.samplers.chains.random_streams import Kind, generator
 # Steps whose noise is drawn together, and the most numbers.
 _BLOCK_STEPS = 1 << 10
 _BLOCK_NUMBERS = 1 << 14
-# Data of a slice: few enough for its values to stay in the nearest cache.
-_SLICE_ROWS = 1 << 9
 # Floats of data read in the first call, and the most in any, after which the caller listens; in between as many as
 # take so many seconds, since a user's likelihood may take a nanosecond a datum, or a millisecond.
 _FIRST_FLOATS, _CALL_FLOATS = 1 << 8, 1 << 22
@@ -56,16 +54,19 @@ class Orders:
 class CompiledChain:
     """One chain: its records, vectors and room to work in, shared by the kernels of all samplers."""
 
-    def __init__(self, model: PosteriorModel, options: RunOptions, temperature: Temperature, **plan: Any) -> None:
+    def __init__(
+        self, model: PosteriorModel, options: RunOptions, temperature: Temperature, stop: StopSignal, **plan: Any
+    ) -> None:
         self.model, self.options, self.temperature = model, options, temperature
         terms = model.posterior.compiled_terms
         if terms is None:
             raise TypeError(f"{model.posterior.label} brings no compiled terms")
-        self.terms = terms
+        self.terms, self.stop = terms, stop
         self.plan, self.record = np.zeros(1, dtype=PLAN), np.zeros(1, dtype=CHAIN)
         for name, value in plan.items():
             self.plan[name] = value
-        longest = max(_SLICE_ROWS, int(self.plan["gradient_batch"][0]))
+        self.plan["slice_rows"] = terms.slice_rows
+        longest = max(terms.slice_rows, int(self.plan["gradient_batch"][0]))
         self.rows = np.empty(min(longest, model.size), dtype=np.int64)
         self.values = np.empty(2 * len(self.rows))
         self.digits = np.empty((2, TOGETHER), dtype=np.uint32)
@@ -97,7 +98,7 @@ class CompiledChain:
         step = int(self.record["step"][0])
         bar.update(step - self.shown)
         self.shown = step
-        require_time("the next steps of a chain")
+        self.stop.require("the next steps of a chain")
         now = perf_counter()
         if now - self.clock > _CALL_SECONDS:
             self.quota = max(1, int(self.quota * _CALL_SECONDS / (now - self.clock)))

@@ -29,13 +29,14 @@ def advance(
     digits: Any,
     points: Floats,
     quota: int,
+    stop: Any,
 ) -> Outcome:
     """Run the chain on, and say why it stopped; arguments as in `metropolis_kernels.advance`.
 
     ``step_sizes`` are those of the steps from ``chain.block_start`` on, shape (B,).
     """
     state, prior, data = vectors[Vector.STATE], vectors[Vector.PRIOR_GRADIENT], vectors[Vector.DATA_GRADIENT]
-    plan, chain, read = plans[0], chains[0], 0
+    plan, chain, read, proposed = plans[0], chains[0], 0, vectors[Vector.PROPOSED]
     batch = plan.gradient_batch
     while chain.step < plan.steps:
         now = chain.step - chain.block_start
@@ -52,13 +53,18 @@ def advance(
             chain.gradient_order += 1
             chain.gradient_place = 0
         grad_log_prior(terms, state, prior)
-        batch_gradient(terms, state, rows, batch, data, values)
+        batch_gradient(terms, state, rows, batch, plan.slice_rows, data, values, vectors[Vector.SUM], stop)
+        if stop[0]:
+            return Outcome.PAUSED
         factor, step = plan.size / batch / temperatures[now], step_sizes[now]
         for j in range(len(state)):
-            state[j] += 0.5 * step * (prior[j] + factor * data[j]) + math.sqrt(step) * noise[now, j]
+            prior[j] += factor * data[j]
+            proposed[j] = state[j] + (0.5 * step * prior[j] + math.sqrt(step) * noise[now, j])
         for j in range(len(state)):
-            if not math.isfinite(state[j]):
+            if not math.isfinite(proposed[j]):
                 return Outcome.STATE_NOT_FINITE
+        for j in range(len(state)):
+            state[j] = proposed[j]
         for j in range(len(bounds)):
             if not bounds[j, 0] <= state[j] <= bounds[j, 1]:
                 return Outcome.OUTSIDE

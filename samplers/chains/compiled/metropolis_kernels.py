@@ -52,6 +52,7 @@ def advance(
     points: Floats,
     results: Integers,
     quota: int,
+    stop: Any,
 ) -> Outcome:
     """Run the chain on, and say why it stopped.
 
@@ -82,6 +83,8 @@ def advance(
         What was spent up to each step, whether the move was accepted, data that its test read, and data scanned.
     quota : int
         Data after which to come back.
+    stop : ndarray of bool, shape (1,)
+        Whether to come back at once, the step unfinished.
     """
     plan, chain, read = plans[0], chains[0], 0
     while True:
@@ -104,10 +107,12 @@ def advance(
             else:
                 propose_along_gradient(
                     plan, chain, terms, vectors, noise[now], temperatures[now], gradient_orders, gradient_tables,
-                    rows, values, digits,
+                    rows, values, digits, stop,
                 )  # fmt: skip
                 read += 2 * plan.gradient_batch if plan.drift == Drift.MINIBATCH else plan.size
-            outcome = weigh_proposal(plan, chain, terms, bounds, vectors, temperatures[now], rows, values, digits)
+            outcome = weigh_proposal(plan, chain, terms, bounds, vectors, temperatures[now], rows, values, stop)
+            if stop[0]:
+                return Outcome.PAUSED
             if outcome != Outcome.GO_ON:
                 return outcome  # type: ignore[no-any-return]
             if chain.offset == -np.inf:
@@ -122,7 +127,7 @@ def advance(
         if read >= quota:
             return Outcome.PAUSED
         now = chain.step - chain.block_start
-        count = min(chain.target - chain.count, len(rows))
+        count = min(chain.target - chain.count, plan.slice_rows)
         read += count
         if plan.rule == Rule.ALL_DATA:
             chain.proposed_log_likelihood += slice_log_likelihood(
@@ -160,6 +165,7 @@ def propose_along_gradient(
     rows: Integers,
     values: Floats,
     digits: Any,
+    stop: Any,
 ) -> None:
     """theta' = theta + (eps / 2) g(theta) + sqrt(eps) xi; of a minibatch the rows are left in ``rows``."""
     state, centre, proposed = vectors[Vector.STATE], vectors[Vector.CENTRE], vectors[Vector.PROPOSED]
@@ -172,7 +178,8 @@ def propose_along_gradient(
             chain.gradient_order += 1
             chain.gradient_place = 0
         grad_log_prior(terms, state, prior)
-        batch_gradient(terms, state, rows, plan.gradient_batch, data, values)
+        work = vectors[Vector.SUM]
+        batch_gradient(terms, state, rows, plan.gradient_batch, plan.slice_rows, data, values, work, stop)
     factor = drift_factor(plan, temperature)
     for j in range(len(state)):
         centre[j] = state[j] + 0.5 * plan.step_size * (prior[j] + factor * data[j])
@@ -189,15 +196,18 @@ def drift_factor(plan: Any, temperature: float) -> float:
 
 
 @array_kernel
-def way_back(plan: Any, terms: Integers, vectors: Floats, temperature: float, rows: Integers, values: Floats) -> float:
+def way_back(
+    plan: Any, terms: Integers, vectors: Floats, temperature: float, rows: Integers, values: Floats, stop: Any
+) -> float:
     """log q(theta | theta') - log q(theta' | theta) of a Langevin proposal, over the same data both ways."""
     state, centre, proposed = vectors[Vector.STATE], vectors[Vector.CENTRE], vectors[Vector.PROPOSED]
     prior, data = vectors[Vector.PROPOSED_PRIOR_GRADIENT], vectors[Vector.PROPOSED_DATA_GRADIENT]
+    longest, work = plan.slice_rows, vectors[Vector.SUM]
     grad_log_prior(terms, proposed, prior)
     if plan.drift == Drift.MINIBATCH:
-        batch_gradient(terms, proposed, rows, plan.gradient_batch, data, values)
+        batch_gradient(terms, proposed, rows, plan.gradient_batch, longest, data, values, work, stop)
     else:
-        total_gradient(terms, proposed, plan.size, data, rows, values, vectors[Vector.SUM])
+        total_gradient(terms, proposed, plan.size, longest, data, rows, values, work, stop)
     factor, there, back = drift_factor(plan, temperature), 0.0, 0.0
     for j in range(len(state)):
         there += (proposed[j] - centre[j]) ** 2
@@ -216,7 +226,7 @@ def weigh_proposal(
     temperature: float,
     rows: Integers,
     values: Floats,
-    digits: Any,
+    stop: Any,
 ) -> Outcome:
     """Find the proposal's offset, and begin its test; minus infinity outside the support."""
     proposed = vectors[Vector.PROPOSED]
@@ -229,7 +239,7 @@ def weigh_proposal(
     if chain.proposed_log_prior == -np.inf:
         chain.offset = -np.inf
         return Outcome.GO_ON
-    ratio = 0.0 if plan.drift == Drift.NONE else way_back(plan, terms, vectors, temperature, rows, values)
+    ratio = 0.0 if plan.drift == Drift.NONE else way_back(plan, terms, vectors, temperature, rows, values, stop)
     chain.offset = chain.proposed_log_prior - chain.log_prior + ratio
     if not chain.offset < np.inf:
         chain.wrong = chain.offset
@@ -241,7 +251,8 @@ def weigh_proposal(
     chain.testing = 1
     if plan.scans:
         chain.scanned += plan.size
-        chain.bound = largest_log_ratio(terms, vectors[Vector.STATE], proposed, plan.size, rows, values)
+        state, longest = vectors[Vector.STATE], plan.slice_rows
+        chain.bound = largest_log_ratio(terms, state, proposed, plan.size, longest, rows, values, stop)
     else:
         chain.bound = plan.bound
     return Outcome.GO_ON

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from steinkit.runtime.deadlines import StopSignal
 from steinkit.runtime.progress import progress_bar
+from steinkit.runtime.threads import interruptible
 from steinkit.sample import Floats
 from steinkit.samplers.acceptance.interface import AcceptanceTest
 from steinkit.samplers.chains.compiled.chain_blocks import CompiledChain, Orders
@@ -39,6 +42,7 @@ class CompiledRun:
         Proposals outside the support in a row after which a chain is given up.
     states, log_prior : ndarray, shapes (K, d), (K,)
         Where the chains begin.
+    stop : StopSignal
     """
 
     def __init__(
@@ -54,6 +58,7 @@ class CompiledRun:
         patience: int,
         states: Floats,
         log_prior: Floats,
+        stop: StopSignal,
     ) -> None:
         self.test, self.options, self.recorder = test, options, recorder
         self.states, self.log_prior, self.patience = states, log_prior, patience
@@ -63,6 +68,7 @@ class CompiledRun:
             model,
             options,
             temperature,
+            stop,
             **entries,
             **drift_of(proposal, model.size),
             size=model.size,
@@ -79,20 +85,26 @@ class CompiledRun:
 
     def advance(self) -> None:
         """Run all chains to their ends."""
-        self._require_starts()
         total = self.options.chains * (self.options.steps or 0) or None
         with progress_bar("sampling", total, shown=self.options.progress, unit=" steps") as bar:
-            for k in range(self.options.chains):
-                self._run(k, bar)
+            interruptible(partial(self._run_all, bar), self.chain.stop)
+
+    def _run_all(self, bar: Any) -> None:
+        self._require_starts()
+        for k in range(self.options.chains):
+            self._run(k, bar)
 
     def _require_starts(self) -> None:
         """Evaluate the first states, where their values are kept."""
         self.likelihoods = np.zeros(len(self.states))
         if self.reads_all:
             chain = self.chain
+            terms, size, stop = chain.terms, chain.model.size, chain.stop
             for k, state in enumerate(self.states):
-                value = total_log_likelihood(chain.terms.addresses, state, chain.model.size, chain.values)
-                self.likelihoods[k] = value
+                self.likelihoods[k] = total_log_likelihood(
+                    terms.addresses, state, size, terms.slice_rows, chain.values, stop.flag
+                )
+                stop.require("the first states of chains")
             require_likelihoods(self.likelihoods, self.states)
 
     def _run(self, k: int, bar: Any) -> None:
@@ -134,16 +146,21 @@ class CompiledRun:
             chain.terms.addresses,
             vectors[Vector.STATE],
             chain.model.size,
+            chain.terms.slice_rows,
             vectors[Vector.DATA_GRADIENT],
             chain.rows,
             chain.values,
             vectors[Vector.SUM],
+            chain.stop.flag,
         )
+        chain.stop.require("the first steps of a chain")
 
     def _begin_block(self, generators: list[np.random.Generator]) -> None:
         """Draw the noise of the next steps."""
         chain, plan, record = self.chain, self.chain.plan[0], self.chain.record[0]
-        paid = (plan["budget"] - record["spent"]) // (plan["step_cost"] + plan["first_batch"])
+        # a schedule of temperatures is not asked for steps that a test might leave no budget for
+        dearest = plan["size"] if callable(chain.temperature) else plan["first_batch"]
+        paid = (plan["budget"] - record["spent"]) // (plan["step_cost"] + dearest)
         steps = chain.begin_block(min(int(plan["steps"] - record["step"]), int(paid)))
         moves, levels, noise = generators
         self.noise = normals(moves, (steps, self.states.shape[1]))
@@ -176,6 +193,7 @@ class CompiledRun:
                 chain.points,
                 self.results,
                 chain.quota,
+                chain.stop.flag,
             )
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -56,14 +57,16 @@ def slice_log_likelihood(terms: Integers, theta: Floats, first: int, count: int,
 
 
 @array_kernel
-def batch_gradient(terms: Integers, theta: Floats, rows: Integers, count: int, found: Floats, values: Floats) -> None:
-    """Gradient of the log likelihood summed over the first ``count`` rows, (d,)."""
+def slice_gradient(
+    terms: Integers, theta: Floats, rows: Integers, first: int, count: int, found: Floats, values: Floats
+) -> None:
+    """Gradient of the log likelihood summed over rows first, ..., first + count - 1, (d,)."""
     call_at(
         terms[_GRADIENT],
         (
             terms[_TABLE],
             theta.ctypes.data,
-            rows.ctypes.data,
+            rows.ctypes.data + first * rows.itemsize,
             np.int64(count),
             found.ctypes.data,
             values.ctypes.data,
@@ -71,38 +74,78 @@ def batch_gradient(terms: Integers, theta: Floats, rows: Integers, count: int, f
     )
 
 
+# The loops below may be long, and end unfinished once ``stop`` holds; slices are the same however fast they come, for
+# the sums depend on them in their last digits.
+
+
 @array_kernel
-def total_log_likelihood(terms: Integers, theta: Floats, size: int, values: Floats) -> float:
+def batch_gradient(
+    terms: Integers,
+    theta: Floats,
+    rows: Integers,
+    count: int,
+    longest: int,
+    found: Floats,
+    values: Floats,
+    work: Floats,
+    stop: Any,
+) -> None:
+    """Gradient of the log likelihood summed over the first ``count`` rows, (d,); work is another (d,)."""
+    slice_gradient(terms, theta, rows, 0, min(longest, count), found, values)
+    for first in range(longest, count, longest):
+        if stop[0]:
+            return
+        slice_gradient(terms, theta, rows, first, min(longest, count - first), work, values)
+        for j in range(len(found)):
+            found[j] += work[j]
+
+
+@array_kernel
+def total_log_likelihood(terms: Integers, theta: Floats, size: int, longest: int, values: Floats, stop: Any) -> float:
     """Log likelihood of all the data."""
-    total, longest = 0.0, len(values) // 2
+    total = 0.0
     for first in range(0, size, longest):
+        if stop[0]:
+            return total
         total += slice_log_likelihood(terms, theta, first, min(longest, size - first), values)
     return total
 
 
 @array_kernel
 def total_gradient(
-    terms: Integers, theta: Floats, size: int, found: Floats, rows: Integers, values: Floats, work: Floats
+    terms: Integers,
+    theta: Floats,
+    size: int,
+    longest: int,
+    found: Floats,
+    rows: Integers,
+    values: Floats,
+    work: Floats,
+    stop: Any,
 ) -> None:
     """Gradient of the log likelihood of all the data, (d,); work is another (d,)."""
     for j in range(len(found)):
         found[j] = 0.0
-    for first in range(0, size, len(rows)):
-        count = min(len(rows), size - first)
+    for first in range(0, size, longest):
+        if stop[0]:
+            return
+        count = min(longest, size - first)
         count_up(first, count, rows)
-        batch_gradient(terms, theta, rows, count, work, values)
+        slice_gradient(terms, theta, rows, 0, count, work, values)
         for j in range(len(found)):
             found[j] += work[j]
 
 
 @array_kernel
 def largest_log_ratio(
-    terms: Integers, theta: Floats, proposed: Floats, size: int, rows: Integers, values: Floats
+    terms: Integers, theta: Floats, proposed: Floats, size: int, longest: int, rows: Integers, values: Floats, stop: Any
 ) -> float:
     """Largest |l_i| of all the data; NaN if one of them is."""
     largest = 0.0
-    for first in range(0, size, len(rows)):
-        count = min(len(rows), size - first)
+    for first in range(0, size, longest):
+        if stop[0]:
+            return largest
+        count = min(longest, size - first)
         count_up(first, count, rows)
         log_ratios(terms, theta, proposed, rows, count, values)
         for i in range(count):

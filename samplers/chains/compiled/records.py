@@ -59,7 +59,7 @@ def _record(whole: str, real: str) -> np.dtype[np.void]:
 
 #: What stays the same: sizes, the proposal, the test. Whether a test scans all the data for its bound, or has it here.
 PLAN = _record(
-    "size drift gradient_batch rule first_batch grows_in_jumps scans steps budget step_cost patience",
+    "size slice_rows drift gradient_batch rule first_batch grows_in_jumps scans steps budget step_cost patience",
     "step_size sigma epsilon factor power bound",
 )
 #: Where a chain is. ``wrong`` is the number that an error is about.

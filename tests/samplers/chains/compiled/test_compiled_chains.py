@@ -190,10 +190,10 @@ def test_the_time_and_the_user_are_heard(function, options, monkeypatch):
 def test_a_call_comes_back_after_so_many_data(monkeypatch):
     """A long look is read in several calls: nobody waits for it longer than for one of them."""
     calls = []
-    monkeypatch.setattr(chain_blocks, "_CALL_FLOATS", 2 * chain_blocks._SLICE_ROWS)
+    monkeypatch.setattr(chain_blocks, "_CALL_FLOATS", 2 * MANY.compiled_terms.slice_rows)
     monkeypatch.setattr(chain_blocks.CompiledChain, "listen", lambda self, bar: calls.append(1))
     samplers.rwmh(MANY, draws=2, **SHORT_WALK)
-    slices = -(-MANY.size // chain_blocks._SLICE_ROWS)
+    slices = -(-MANY.size // MANY.compiled_terms.slice_rows)
     assert slices <= len(calls) <= 2 * slices + 4
 
 
@@ -203,4 +203,15 @@ def test_calls_that_take_long_become_short(monkeypatch):
     monkeypatch.setattr(chain_blocks, "perf_counter", lambda: next(seconds))
     monkeypatch.setattr(chain_blocks.CompiledChain, "listen", lambda self, bar: (listened.append(1), listen(self, bar)))
     samplers.rwmh(MANY, draws=20, **SHORT_WALK)
-    assert len(listened) > 15 * (MANY.size // chain_blocks._SLICE_ROWS)
+    assert len(listened) > 15 * (MANY.size // MANY.compiled_terms.slice_rows)
+
+
+def test_schedules_are_asked_for_steps_that_are_taken_only():
+    asked = []
+
+    def noted(steps):
+        asked.extend(np.atleast_1d(steps).tolist())
+        return np.ones(len(steps))
+
+    draws = samplers.approximate_mh(NODAL, budget=2000, batch_size=5, temperature=noted, **WALK)
+    assert sorted(set(asked)) == list(range(draws.points.shape[1]))

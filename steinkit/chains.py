@@ -1,4 +1,4 @@
-r"""How well chains have mixed: effective sample sizes, R-hat, and moments, for any `Sample`.
+r"""How well chains have mixed: effective sample sizes, R-hat, and moments, from arviz-stats, for any `Sample`.
 
 For K chains of n draws each, with lag-t autocorrelation :math:`\rho_t` of the chains together,
 
@@ -23,15 +23,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.errors import Caution, cautious, reservations
-from steinkit.mixing import FEWEST_DRAWS, bulk_effective_size, error_of_mean, rank_r_hat, tail_effective_size
 from steinkit.sample import Floats, Integers, Sample
 
-_TAIL = 0.05
+_FEWEST = 4  # draws of a chain below which arviz-stats gives no number
+_TAILS = (0.05, 0.95)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,10 +126,10 @@ def chain_diagnostics(draws: DrawsLike) -> ChainDiagnostics:
             f"the chains have from {common} to {max(lengths)} draws; ESS, R-hat and the error of the mean are those of "
             f"the first {common} of each"
         )
-    if common < FEWEST_DRAWS:
+    if common < _FEWEST:
         shortest = "the sample has" if len(chains) == 1 else "the shortest chain has"
         notes.append(
-            f"{shortest} {common} draw{'s' * (common != 1)}; ESS, R-hat and the error of the mean need {FEWEST_DRAWS}"
+            f"{shortest} {common} draw{'s' * (common != 1)}; ESS, R-hat and the error of the mean need {_FEWEST}"
         )
     p = sample.probabilities
     weighted = bool((p != p[0]).any())
@@ -209,13 +210,19 @@ def _moments(points: Floats, p: Floats) -> tuple[Floats, Floats]:
 def _diagnose(values: Floats) -> tuple[float, float, float, float]:
     """Bulk ESS, tail ESS, R-hat and standard error of the mean of one coordinate, shape (chains, draws)."""
     exponent = int(np.frexp(np.abs(values).max())[1])
-    scaled = np.ldexp(values, -exponent)  # exactly; squares neither overflow nor vanish
-    if values.shape[1] < FEWEST_DRAWS or np.ptp(scaled) == 0.0:
+    scaled = np.ldexp(values, -exponent)  # exactly; arviz-stats squares, and takes a spread below 1e-15 for none
+    spread = float(np.ptp(scaled))
+    if values.shape[1] < _FEWEST or spread == 0.0:
         return math.nan, math.nan, math.nan, math.nan
+    from arviz_stats.base.array import array_stats
+
+    stats: Any = array_stats
     with np.errstate(divide="ignore", invalid="ignore"):  # chains that stand still in different places: R-hat infinite
-        r_hat = rank_r_hat(scaled) if len(values) > 1 else math.nan
-    error = float(np.ldexp(error_of_mean(scaled), exponent))
-    return bulk_effective_size(scaled), tail_effective_size(scaled, _TAIL), r_hat, error
+        bulk = float(stats.ess(scaled, method="bulk"))
+        tail = float(stats.ess(scaled, method="tail", prob=_TAILS))
+        error = float(np.ldexp(spread * stats.mcse((scaled - scaled.mean()) / spread, method="mean"), exponent))
+        r_hat = float(stats.rhat(scaled, method="rank")) if len(values) > 1 else math.nan
+    return bulk, tail, r_hat, error
 
 
 def _cost_per_draw(sample: Sample, chains: list[Integers]) -> float | None:

@@ -52,8 +52,3 @@ def test_a_score_in_one_thread_imports_no_machinery_of_processes():
     modules = "import steinkit as sk, steinkit.discrepancy.graph.spanner.greedy"
     score = f"{modules}; sk.graph_stein_discrepancy([[0.0], [1.0]], sk.targets.Normal([0.0]))"
     assert imported_after(score, ["joblib", "tqdm", "matplotlib", "cvxpy", "networkx"]) == []
-
-
-def test_a_verdict_imports_no_other_package_of_statistics():
-    judged = "import steinkit as sk; n = sk.targets.Normal([0.0]); sk.verdict(n.sample(150, 0), n)"
-    assert imported_after(judged, ["arviz_stats", "scipy.stats", "scipy.optimize", "pandas", "xarray"]) == []

@@ -60,14 +60,15 @@ class Slice(Bracketed):
         phi is continued as a cubic Hermite spline between its positions, as a parabola to zero at a bound, and as a
         constant where there is none. Any such function has mean zero under the target.
         """
+        from scipy.interpolate import CubicHermiteSpline
+
         nodes, phi, slope = self._nodes()
         u, pull = points @ self.direction, scores @ _conjugate(self.direction)
         if len(nodes) == 1:
             return np.asarray(phi[0] * pull)
-        inside = np.clip(u, nodes[0], nodes[-1])
-        with np.errstate(over="ignore", invalid="ignore"):  # of positions whose distances are no doubles
-            value, change = hermite_spline(inside, nodes, phi, slope)
-            return np.asarray(value * pull + np.where(inside == u, change, 0.0))
+        spline, inside = CubicHermiteSpline(nodes, phi, slope), np.clip(u, nodes[0], nodes[-1])
+        with np.errstate(over="ignore", invalid="ignore"):  # positions whose cubes are no doubles have no spline
+            return np.asarray(spline(inside) * pull + np.where(inside == u, spline(inside, 1), 0.0))
 
     def _nodes(self) -> tuple[Floats, Floats, Floats]:
         """Positions, phi and slope, with the bounds beyond the outermost positions."""
@@ -80,18 +81,6 @@ class Slice(Bracketed):
                 nodes, phi = np.insert(nodes, place, bound), np.insert(phi, place, 0.0)
         apart = np.concatenate([[True], np.diff(nodes) > _APART])
         return nodes[apart], phi[apart], slope[apart]
-
-
-def hermite_spline(x: Floats, nodes: Floats, values: Floats, slopes: Floats) -> tuple[Floats, Floats]:
-    """The piecewise cubic with these values and slopes at two nodes or more, at places among them; its derivative.
-
-    SciPy has it, in a part that takes longer to load than a verdict takes to compute.
-    """
-    k = np.clip(np.searchsorted(nodes, x, side="right") - 1, 0, len(nodes) - 2)
-    width, low, high = nodes[k + 1] - nodes[k], slopes[k], slopes[k + 1]
-    t, chord = (x - nodes[k]) / width, (values[k + 1] - values[k]) / width
-    square, cube = 3.0 * chord - 2.0 * low - high, low + high - 2.0 * chord
-    return values[k] + width * t * (low + t * (square + t * cube)), low + t * (2.0 * square + 3.0 * t * cube)
 
 
 def solve_slice(

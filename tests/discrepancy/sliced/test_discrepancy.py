@@ -6,11 +6,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy import integrate, stats
-from scipy.interpolate import CubicHermiteSpline
 
 import steinkit as sk
 from steinkit.discrepancy.sliced.discrepancy import sliced_stein_discrepancy
-from steinkit.discrepancy.sliced.slices import hermite_spline
 
 
 def draws(seed, shape):
@@ -61,17 +59,6 @@ def test_scores_that_cancel_within_a_point_leave_their_mean():
     room = Fraction(1, 2**39) * (1 + abs(first) + abs(second))
     assert along.lower - room <= value <= along.upper + room
     assert along.gap < 1e-3
-
-
-@pytest.mark.parametrize("nodes", [2, 3, 40])
-def test_functions_are_continued_as_the_spline_of_scipy(nodes):
-    rng = np.random.default_rng(nodes)
-    x, values, slopes = np.sort(rng.standard_normal(nodes)), rng.standard_normal(nodes), rng.standard_normal(nodes)
-    places = np.concatenate([x, rng.uniform(x[0], x[-1], 100)])
-    value, change = hermite_spline(places, x, values, slopes)
-    wanted = CubicHermiteSpline(x, values, slopes)
-    np.testing.assert_allclose(value, wanted(places), rtol=1e-12, atol=1e-13)
-    np.testing.assert_allclose(change, wanted(places, 1), rtol=1e-12, atol=1e-12 * np.abs(wanted(places, 1)).max())
 
 
 def test_test_functions_have_mean_zero_under_the_target():

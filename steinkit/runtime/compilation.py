@@ -6,16 +6,20 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
+from functools import cache, partial
 from typing import Any
 
 import numba
 from numba.core import event
+from numba.core.compiler_lock import global_compiler_lock
 
 from steinkit.runtime.kernel_cache import KernelCache
 
 _MESSAGE = (
     "steinkit: compiling numerical kernels (first use on this machine; takes up to a minute, then they are cached)"
 )
+
+_WAITING = "steinkit: another process is compiling numerical kernels; waiting for it, to use them, too"
 
 _announcing: ContextVar[bool] = ContextVar("announcing", default=False)
 
@@ -43,7 +47,19 @@ def _compiled(function: Callable[..., Any], **options: Any) -> Any:
     compiled = numba.njit(**options)(function)
     with contextlib.suppress(RuntimeError):  # numba found no folder to cache in
         compiled._cache = KernelCache(function)  # as `enable_caching` sets its own
+        compiled.compile = partial(_compile_in_turn, compiled, compiled.compile)
     return compiled
+
+
+def _compile_in_turn(compiled: Any, compile_now: Callable[[Any], Any], sig: Any) -> Any:
+    """Compile a kernel for these types, or load it: after another process that is compiling it just now."""
+    with global_compiler_lock, compiled._cache.turn(sig, compiled.targetctx.codegen(), _announce_wait):
+        return compile_now(sig)
+
+
+@cache
+def _announce_wait() -> None:
+    print(_WAITING, file=sys.stderr, flush=True)
 
 
 class _Announcer(event.Listener):  # type: ignore[misc]

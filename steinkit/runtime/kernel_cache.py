@@ -4,17 +4,24 @@ Numba keeps it in the folder that NUMBA_CACHE_DIR names; else beside the module,
 written; else in the user's own cache folder. It would not look beside the module where it cannot write there, and code
 that an administrator had compiled would serve nobody else. And it numbers files without a lock: two processes that
 compile a kernel for different types of arguments at the same time might each take the other's code for its own.
+
+Nor would one process wait for the code that another is just compiling: all workers of a first sweep would compile the
+same. Here they take turns, kernel by kernel. A kernel is compiled within those that call it, never the other way round,
+so that processes which wait for each other do not wait in a circle.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numba
-from filelock import FileLock
+from filelock import FileLock, Timeout
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+PATIENCE = 300.0  # seconds, far more than any kernel takes; then whoever holds the lock is taken for lost
 
 
 class KernelCache(FunctionCache):  # type: ignore[misc]
@@ -27,6 +34,7 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         if not numba.config.CACHE_DIR and beside != self.cache_path:
             stamp = self._impl.locator.get_source_stamp()
             self._installed = IndexDataCacheFile(beside, self._impl.filename_base, stamp)
+        self._lock = FileLock(os.path.join(self.cache_path, f"{self._impl.filename_base}.lock"))
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
         found = super()._load_overload(sig, target_context)
@@ -36,5 +44,31 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         return None if data is None else self._impl.rebuild(target_context, data)
 
     def _save_overload(self, sig: Any, data: Any) -> None:
-        with FileLock(os.path.join(self.cache_path, f"{self._impl.filename_base}.lock")):
+        with self._lock:  # again, where it is this process' turn
             super()._save_overload(sig, data)
+
+    @contextlib.contextmanager
+    def turn(self, sig: Any, codegen: Any, waiting: Callable[[], None]) -> Iterator[None]:
+        """Let no other process compile the kernel meanwhile, if its code for these types is not there.
+
+        Parameters
+        ----------
+        sig : tuple of Numba types, or signature
+        codegen : numba.core.codegen.Codegen
+            Of the target.
+        waiting : callable
+            Called before it is waited for another process, of which the code can be loaded afterwards.
+        """
+        key = self._index_key(sig, codegen)
+        if any(key in kept._load_index() for kept in (self._cache_file, self._installed) if kept is not None):
+            yield
+            return
+        self._impl.locator.ensure_cache_path()
+        with contextlib.ExitStack() as held:
+            try:
+                held.enter_context(self._lock.acquire(blocking=False))
+            except Timeout:
+                waiting()
+                with contextlib.suppress(Timeout):
+                    held.enter_context(self._lock.acquire(timeout=PATIENCE))
+            yield

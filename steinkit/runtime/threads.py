@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from contextvars import copy_context
+from functools import lru_cache
 from threading import TIMEOUT_MAX, Event, Thread, current_thread, main_thread
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from steinkit.errors import AbandonedWork, UsageError
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 Result = TypeVar("Result")
 
@@ -31,6 +37,29 @@ def thread_count(n_jobs: int) -> int:
 
     processors = int(joblib.cpu_count())
     return min(n_jobs, processors) if n_jobs > 0 else max(1, processors + 1 + n_jobs)
+
+
+def one_thread_in_libraries(api: str | None = None) -> AbstractContextManager[Any]:
+    """A block in which libraries that start threads of their own use one.
+
+    Parameters
+    ----------
+    api : str, optional
+        "blas" or "openmp": these alone.
+    """
+    limit: AbstractContextManager[Any] = _libraries(len(sys.modules)).limit(limits=1, user_api=api)
+    return limit
+
+
+@lru_cache(maxsize=1)
+def _libraries(modules: int) -> ThreadpoolController:
+    """Libraries with threads, looked for again when modules have been imported, which bring them.
+
+    To look through all that a process has loaded takes milliseconds, several times in a small sample's score.
+    """
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def spread(calls: Iterable[Callable[[], Result]], n_threads: int) -> list[Result]:

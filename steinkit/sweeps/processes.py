@@ -79,7 +79,9 @@ class Processes:
             while waiting or self._busy:
                 self._give_out(work, waiting, seconds)
                 for process in self._heard():
-                    yield from self._hear(process)
+                    for answer in self._hear(process):
+                        self._give_out(work, waiting, seconds)  # before the answer is kept, which may take its time
+                        yield answer
                 for process in [each for each in self._busy if each.is_late]:
                     yield process.lost(f"it took more than {process.allowed:.0f} s and was ended", late=True)
                     self._end([process])
@@ -121,9 +123,10 @@ class Processes:
                 process.connection.send_bytes(self._shared)
         except (EOFError, OSError):
             self._false_starts += not process.is_up
-            if process.arguments is not None:
-                yield process.lost("the process that worked at it was killed, or ended by itself")
+            lost = process.arguments and process.lost("the process that worked at it was killed, or ended by itself")
             self._end([process])
+            if lost:
+                yield lost
             return
         if kind == INTERRUPTED:
             raise KeyboardInterrupt

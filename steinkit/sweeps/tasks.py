@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import joblib
-from threadpoolctl import threadpool_limits
 
 from steinkit.errors import SteinkitError, leave_to_results, listening_to_forecasts
 from steinkit.measures import Measurement, take_measure
 from steinkit.measures.judging import Judging
 from steinkit.measures.registry import restored_settings
+from steinkit.runtime.threads import one_thread_in_libraries
 from steinkit.sample import Sample
 from steinkit.sweeps.swept_sampler import SweptSampler
 from steinkit.target import Target
@@ -140,7 +140,7 @@ def _quiet() -> Iterator[None]:
     """
     with contextlib.ExitStack() as stack:
         stack.enter_context(joblib.parallel_config(backend="threading", n_jobs=1))
-        stack.enter_context(threadpool_limits(1))
+        stack.enter_context(one_thread_in_libraries())
         stack.enter_context(contextlib.redirect_stdout(sys.stderr))
         stack.enter_context(warnings.catch_warnings())
         leave_to_results()

@@ -58,3 +58,18 @@ def test_code_compiled_by_two_at_once_serves_a_user_who_cannot_write_there(call,
     assert outcome(call([1, 0.5, 1j], UNWRITABLE)) == [[2, 1.0, "2j"], 2, 1]  # the last compiled for the own folder
     assert outcome(call([1], NUMBA_CACHE_DIR=str(tmp_path / "named"))) == [[2], 0, 1]  # the control
     assert any((tmp_path / "own").rglob("*.nbc"))
+
+
+def test_what_two_need_at_once_is_compiled_once(call, tmp_path):
+    """Both are ready before either begins, and compiling takes longer than beginning."""
+    meet = f"""
+import os, time
+from pathlib import Path
+import steinkit.runtime.compilation
+Path({str(tmp_path)!r}, f"ready-{{os.getpid()}}").touch()
+while len(list(Path({str(tmp_path)!r}).glob("ready-*"))) < 2:
+    time.sleep(0.01)
+"""
+    found = [outcome(process) for process in [call([1, 0.5, 1j], meet) for _ in range(2)]]
+    assert [values for values, *_ in found] == [[2, 1.0, "2j"]] * 2
+    assert sum(misses for *_, misses in found) == sum(hits for _, hits, _ in found) == 3

@@ -1,6 +1,9 @@
 """How many threads a number of jobs means."""
 
 import multiprocessing
+import os
+import subprocess
+import sys
 import warnings
 
 import joblib
@@ -35,3 +38,19 @@ def test_a_worker_of_a_pool_may_have_threads():
     assert ours.poll(60.0)
     assert ours.recv() == (1, joblib.cpu_count())
     worker.join()
+
+
+def test_libraries_have_one_thread_in_the_block_whenever_they_were_loaded():
+    code = """
+from threadpoolctl import threadpool_info, threadpool_limits
+from steinkit.runtime.threads import one_thread_in_libraries
+counts = lambda: {library["num_threads"] for library in threadpool_info()}
+with one_thread_in_libraries():
+    assert counts() == set()
+import numpy
+with threadpool_limits(3):
+    with one_thread_in_libraries():
+        assert counts() == {1}
+    assert counts() == {3}
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "OPENBLAS_NUM_THREADS": "4"})

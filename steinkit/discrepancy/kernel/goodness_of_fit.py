@@ -40,7 +40,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from threadpoolctl import threadpool_limits
 
 from steinkit.arguments import checked
 from steinkit.chains import split_chains
@@ -53,7 +52,7 @@ from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
 from steinkit.runtime.compilation import announced_compilation
 from steinkit.runtime.deadlines import require_time, within_time
-from steinkit.runtime.threads import thread_count
+from steinkit.runtime.threads import one_thread_in_libraries, thread_count
 from steinkit.sample import DistinctSample, Floats, Integers, Sample
 from steinkit.target import Seed, Target
 
@@ -364,6 +363,6 @@ def _pair_sums(stein: SteinKernel, signs: NDArray[np.float32], threads: int) -> 
             some = signs[start : start + _REPLICATES, first:].astype(np.float64)
             sums[number, start : start + len(some)] = ((some @ rows.T) * some[:, : last - first]).sum(axis=1)
 
-    with threadpool_limits(limits=1, user_api="blas"):  # ours are the threads
+    with one_thread_in_libraries("blas"):  # ours are the threads
         run_pieces(fill, len(blocks), threads)
     return np.asarray(sums.sum(axis=0))

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from threadpoolctl import threadpool_limits
 
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
@@ -22,6 +21,7 @@ from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import InputError, cautious, reservations
 from steinkit.runtime.deadlines import require_time, within_time
+from steinkit.runtime.threads import one_thread_in_libraries
 from steinkit.sample import Floats, Integers
 from steinkit.target import Target
 
@@ -219,7 +219,7 @@ def moment_stein_discrepancy(
     laid_out = Draws.of(weights, prepared)
     chosen = Units.of(units, prepared.points)
     scored = time.perf_counter()
-    with threadpool_limits(1):  # products as small as the cache gain nothing by threads that wait for one another
+    with one_thread_in_libraries():  # products as small as the cache gain nothing by threads that wait for one another
         found = _Judged.of(laid_out, chosen, prepared.bounds)
         alone = laid_out.by_chain() if by_chain else ()
         chains = tuple(_of_chain(label, _Judged.of(chain, chosen, prepared.bounds)) for label, chain in alone)

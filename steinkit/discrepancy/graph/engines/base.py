@@ -10,11 +10,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from steinkit.discrepancy.graph.programs.certificate import Certificate, certify
 from steinkit.runtime.deadlines import StopSignal
 from steinkit.runtime.progress import progress_bar
+from steinkit.runtime.threads import one_thread_in_libraries
 from steinkit.sample import Floats
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def each_coordinate(
     solve: Callable[[Task, Settings], Candidate], tasks: Sequence[Task], settings: Settings
 ) -> list[Candidate]:
     """Apply a solver of one coordinate to the tasks of all, side by side in threads, with one BLAS thread each."""
-    with threadpool_limits(limits=1), progress_bar("coordinates", len(tasks), shown=settings.progress) as bar:
+    with one_thread_in_libraries(), progress_bar("coordinates", len(tasks), shown=settings.progress) as bar:
         return side_by_side(lambda task: solve(task, settings), tasks, settings, done=bar.update)
 
 

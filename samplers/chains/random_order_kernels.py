@@ -1,7 +1,15 @@
-"""Compiled random orders of N data, of which any part can be had without the rest.
+"""Compiled random orders of N data, each made as far as it is read.
 
-A place p < side^2 is written as two digits, p = left side + right, and these are shuffled in turn by functions f_1,
-..., f_6, drawn at random, each a table of ``side`` numbers:
+All random numbers are SplitMix64's: number i of a key c is a hash of c + (i + 1) g, so that any of them can be had
+without the others. An order's key is a number of its chain's key. One of 0, ..., m - 1 is made of a hash h as
+floor(h m / 2^64), which favours none by more than m / 2^64.
+
+Few data are shuffled in place (Durstenfeld 1964): place p is changed for one of p, ..., N - 1, for each p in turn. That
+gives any order as often as any other, whatever the order before was; places that were not read are not shuffled.
+
+Of many data, of which each chain would keep a list, orders are computed. A place p < side^2 is written as two digits,
+p = left side + right, and these are shuffled in turn by functions f_1, ..., f_6, drawn at random, each a table of
+``side`` numbers:
 
     left <- (left + f_1(right)) mod side,    right <- (right + f_2(left)) mod side,    left <- (left + f_3(right)) ...
 
@@ -14,6 +22,8 @@ four, up to 1.3 times (at N = 33,600, where a window is half of the data). With 
 
 References
 ----------
+R. Durstenfeld (1964), "Algorithm 235: random permutation".
+G. L. Steele, D. Lea and C. H. Flood (2014), "Fast splittable pseudorandom number generators".
 M. Luby and C. Rackoff (1988), "How to construct pseudorandom permutations from pseudorandom functions".
 J. Black and P. Rogaway (2002), "Ciphers with arbitrary finite domains".
 """
@@ -32,10 +42,98 @@ from steinkit.sample import Integers
 TOGETHER = 256
 
 _u32: Any = np.uint32
+_u64: Any = np.uint64
+_STRIDE = _u64(0x9E3779B97F4A7C15)
+_FIRST, _SECOND = _u64(0xBF58476D1CE4E5B9), _u64(0x94D049BB133111EB)
+_S27, _S30, _S31, _S32 = _u64(27), _u64(30), _u64(31), _u64(32)
+_LOW = _u64(0xFFFFFFFF)
 
 
 @array_kernel
-def shuffle_digits(left: NDArray[np.uint32], right: NDArray[np.uint32], tables: NDArray[np.uint16], count: int) -> None:
+def random_bits(key: Any, number: int) -> Any:
+    """Number ``number`` of SplitMix64 with this key, a uint64."""
+    z = _u64(key) + (_u64(number) + _u64(1)) * _STRIDE
+    z = (z ^ (z >> _S30)) * _FIRST
+    z = (z ^ (z >> _S27)) * _SECOND
+    return z ^ (z >> _S31)
+
+
+@array_kernel
+def below(bits: Any, bound: int) -> int:
+    """One of 0, ..., bound - 1 out of 64 random bits; bound is at most 2^31."""
+    m = _u64(bound)
+    return np.int64(((bits >> _S32) * m + (((bits & _LOW) * m) >> _S32)) >> _S32)  # type: ignore[return-value]
+
+
+@array_kernel
+def begin_order(tables: NDArray[np.uint16], key: Any, number: int) -> None:
+    """Draw the tables (6, side) of a chain's order of this number; where orders are shuffled in place, side is 0."""
+    own, side = random_bits(key, number), tables.shape[1]
+    for k in range(tables.shape[0]):
+        for j in range(side):
+            tables[k, j] = below(random_bits(own, k * side + j), side)
+
+
+@array_kernel
+def next_rows(
+    order: NDArray[np.int32],
+    tables: NDArray[np.uint16],
+    key: Any,
+    number: int,
+    place: int,
+    size: int,
+    found: Integers,
+    digits: NDArray[np.uint32],
+) -> None:
+    """Numbers of the data from a place of an order on, counted round and round: place N is place 0 again.
+
+    Parameters
+    ----------
+    order : ndarray of int32, shape (N,) or (0,)
+        A list of the data that is shuffled as it is read, in place, each place in turn; or none, and tables.
+    tables : ndarray of uint16, shape (6, side) or (6, 0)
+        As `begin_order` leaves them; side^2 is at least N.
+    key : int
+        The chain's.
+    number : int
+        Of the order, among those of the chain.
+    place : int
+        Where the last data of this order ended.
+    size : int
+        N, at most 2^31.
+    found : ndarray of int, shape (n,)
+        The numbers; n is at most N.
+    digits : ndarray of uint32, shape (2, TOGETHER)
+        Room.
+    """
+    if len(order):
+        _shuffle(order, random_bits(key, number), place, found)
+    else:
+        _compute(tables, size, place, found, digits[0], digits[1])
+
+
+@array_kernel
+def _shuffle(order: NDArray[np.int32], own: Any, place: int, found: Integers) -> None:
+    """`next_rows` of a list, for the order whose key is ``own``."""
+    size = len(order)
+    ahead = min(max(size - place, 0), len(found))
+    for i in range(ahead):
+        p = place + i
+        found[i] = p + below(random_bits(own, p), size - p)
+    for i in range(ahead):
+        p, other = place + i, found[i]
+        chosen = order[other]
+        order[other] = order[p]
+        order[p] = chosen
+        found[i] = chosen
+    for i in range(ahead, len(found)):
+        found[i] = order[place + i - size]
+
+
+@array_kernel
+def _shuffle_digits(
+    left: NDArray[np.uint32], right: NDArray[np.uint32], tables: NDArray[np.uint16], count: int
+) -> None:
     """Shuffle the first ``count`` pairs of digits, in place."""
     side = _u32(tables.shape[1])
     for k in range(0, tables.shape[0], 2):
@@ -49,51 +147,71 @@ def shuffle_digits(left: NDArray[np.uint32], right: NDArray[np.uint32], tables: 
 
 
 @array_kernel
-def data_of_one_at(
-    own: NDArray[np.uint16],
+def _compute(
+    tables: NDArray[np.uint16],
     size: int,
     position: int,
     found: Integers,
     left: NDArray[np.uint32],
     right: NDArray[np.uint32],
 ) -> None:
-    """`data_at` of one chain, with its tables (6, side) and room for ``TOGETHER`` left and right digits."""
-    side, rows = own.shape[1], len(found)
+    """`next_rows` of tables, with room for ``TOGETHER`` left and right digits."""
+    side, rows = tables.shape[1], len(found)
     place, done = position % size, 0
     while done < rows:
         first, second = place // side, place % side
         count = min(TOGETHER, rows - done, side - second, size - place)
         for j in range(count):
             left[j], right[j] = first, second + j
-        shuffle_digits(left, right, own, count)
+        _shuffle_digits(left, right, tables, count)
         for j in range(count):
             found[done + j] = left[j] * side + right[j]
         for j in range(done, done + count):
             while found[j] >= size:
                 left[0], right[0] = found[j] // side, found[j] % side
-                shuffle_digits(left, right, own, 1)
+                _shuffle_digits(left, right, tables, 1)
                 found[j] = left[0] * side + right[0]
         done += count
         place = (place + count) % size
 
 
 @array_kernel
-def data_at(tables: NDArray[np.uint16], size: int, chains: Integers, positions: Integers, found: Integers) -> None:
-    """Numbers of the data that stand at consecutive places of the chains' orders.
+def rows_of_chains(
+    orders: NDArray[np.int32],
+    tables: NDArray[np.uint16],
+    keys: NDArray[np.uint64],
+    numbers: Integers,
+    size: int,
+    chains: Integers,
+    positions: Integers,
+    found: Integers,
+) -> None:
+    """`next_rows` of several chains.
 
     Parameters
     ----------
-    tables : ndarray of uint16, shape (K, 6, side)
-        Functions f of each chain, with values below side; side^2 is at least N.
+    orders : ndarray of int32, shape (K, N) or (K, 0)
+    tables : ndarray of uint16, shape (K, 6, side) or (K, 6, 0)
+    keys : ndarray of uint64, shape (K,)
+    numbers : ndarray of int, shape (K,)
+        Of the chains' orders.
     size : int
-        N, at most 2^31.
+        N.
     chains : ndarray of int, shape (n,)
         Which of the K chains.
     positions : ndarray of int, shape (n,)
-        First place of each, counted round and round: place N is place 0 again.
+        Where the last data of each ended.
     found : ndarray of int, shape (n, rows)
-        The numbers.
     """
-    left, right = np.empty(TOGETHER, dtype=np.uint32), np.empty(TOGETHER, dtype=np.uint32)
+    digits = np.empty((2, TOGETHER), dtype=np.uint32)
     for i in range(len(chains)):
-        data_of_one_at(tables[chains[i]], size, positions[i], found[i], left, right)
+        k = chains[i]
+        next_rows(orders[k], tables[k], keys[k], numbers[k], positions[i], size, found[i], digits)
+
+
+@array_kernel
+def begin_orders(tables: NDArray[np.uint16], keys: NDArray[np.uint64], numbers: Integers, chains: Integers) -> None:
+    """`begin_order` of several chains; arguments as in `rows_of_chains`."""
+    for i in range(len(chains)):
+        k = chains[i]
+        begin_order(tables[k], keys[k], numbers[k])

@@ -63,9 +63,14 @@ def chain_seeds(seed: int | Sequence[int], chains: int) -> tuple[int, ...]:
     return tuple(int(s) for s in given)
 
 
+def seed_sequence(seed: int, kind: Kind) -> np.random.SeedSequence:
+    """What one kind of noise of the chain with this seed comes from."""
+    return np.random.SeedSequence(seed, spawn_key=(int(kind),))
+
+
 def generator(seed: int, kind: Kind) -> np.random.Generator:
     """Generator of one kind of noise of the chain with this seed."""
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(int(kind),)))
+    return np.random.default_rng(seed_sequence(seed, kind))
 
 
 class Noise:

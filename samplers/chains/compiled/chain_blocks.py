@@ -6,16 +6,15 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steinkit.runtime.deadlines import StopSignal
 from steinkit.sample import Floats
-from steinkit.samplers.chains.compiled.records import CHAIN, PLAN, Vector
-from steinkit.samplers.chains.data_order import digit_tables, is_permuted, permutations, require_orders
+from steinkit.samplers.chains.compiled.records import CHAIN, PLAN, WALK, Vector
+from steinkit.samplers.chains.data_order import order_key, order_room
 from steinkit.samplers.chains.likelihood_terms import PosteriorModel
 from steinkit.samplers.chains.options import RunOptions, Temperature, temperatures
-from steinkit.samplers.chains.random_order_kernels import TOGETHER
-from steinkit.samplers.chains.random_streams import Kind, generator
+from steinkit.samplers.chains.random_order_kernels import TOGETHER, begin_order
+from steinkit.samplers.chains.random_streams import Kind
 
 # Steps whose noise is drawn together, and the most numbers.
 _BLOCK_STEPS = 1 << 10
@@ -26,29 +25,22 @@ _FIRST_FLOATS, _CALL_FLOATS = 1 << 8, 1 << 22
 _CALL_SECONDS = 0.04
 
 
-class Orders:
-    """The data's orders of one chain and one kind, as kernels read them: permutations, or tables where N is large.
+class Walk:
+    """A chain's way through the data, as kernels take it: a record, and room for an order.
 
     Attributes
     ----------
-    permuted : ndarray of int32, shape (block, N), or (0, 0)
-    tables : ndarray of uint16, shape (6, side), or (6, 0)
+    record : ndarray of `WALK`, shape (1,)
+    order : ndarray of int32, shape (N,) or (0,)
+    tables : ndarray of uint16, shape (6, side) or (6, 0)
     """
 
     def __init__(self, size: int, seed: int, kind: Kind, *, wanted: bool) -> None:
-        self.size, self._generator = size, generator(seed, kind)
-        self.permuted: NDArray[Any] = np.empty((0, 0), dtype=np.int32)
-        self.tables: NDArray[Any] = np.empty((6, 0), dtype=np.uint16)
-        if wanted:
-            self.renew()
-
-    def renew(self) -> None:
-        """Draw the orders that come next."""
-        if is_permuted(self.size):
-            self.permuted = permutations(self._generator, self.size)
-        else:
-            require_orders(self.size)
-            self.tables = digit_tables(self._generator, self.size)
+        key = order_key(seed, kind)
+        self.record = np.array([(key, 0, 0, size)], dtype=WALK)
+        self.order, self.tables = order_room(size if wanted else 1)
+        if self.tables.size:
+            begin_order(self.tables, np.uint64(key), 0)
 
 
 class CompiledChain:

@@ -7,7 +7,7 @@ from typing import Any
 
 from steinkit.runtime.compilation import array_kernel
 from steinkit.sample import Floats, Integers
-from steinkit.samplers.chains.compiled.order_kernels import next_rows
+from steinkit.samplers.chains.compiled.order_kernels import end_reading, take_rows
 from steinkit.samplers.chains.compiled.posterior_kernels import batch_gradient, grad_log_prior
 from steinkit.samplers.chains.compiled.records import Outcome, Vector
 
@@ -22,7 +22,8 @@ def advance(
     noise: Floats,
     step_sizes: Floats,
     temperatures: Floats,
-    orders: Any,
+    walks: Any,
+    order: Any,
     tables: Any,
     rows: Integers,
     values: Floats,
@@ -33,25 +34,21 @@ def advance(
 ) -> Outcome:
     """Run the chain on, and say why it stopped; arguments as in `metropolis_kernels.advance`.
 
-    ``step_sizes`` are those of the steps from ``chain.block_start`` on, shape (B,).
+    ``step_sizes`` are those of the steps from ``chain.block_start`` on, shape (B,);
+    ``walks``, ``order`` and ``tables`` are those of the gradient.
     """
     state, prior, data = vectors[Vector.STATE], vectors[Vector.PRIOR_GRADIENT], vectors[Vector.DATA_GRADIENT]
-    plan, chain, read, proposed = plans[0], chains[0], 0, vectors[Vector.PROPOSED]
+    plan, chain, walk, read, proposed = plans[0], chains[0], walks[0], 0, vectors[Vector.PROPOSED]
     batch = plan.gradient_batch
     while chain.step < plan.steps:
         now = chain.step - chain.block_start
         if now == len(temperatures):
             return Outcome.NOISE_USED
-        if chain.gradient_order == max(len(orders), 1):
-            return Outcome.GRADIENT_ORDERS_USED
         if read >= quota:
             return Outcome.PAUSED
         read += batch
-        next_rows(orders, tables, chain.gradient_order, chain.gradient_place, plan.size, batch, rows, digits)
-        chain.gradient_place += batch
-        if chain.gradient_place >= plan.size:
-            chain.gradient_order += 1
-            chain.gradient_place = 0
+        take_rows(walk, order, tables, batch, rows, digits)
+        end_reading(walk, tables)
         grad_log_prior(terms, state, prior)
         batch_gradient(terms, state, rows, batch, plan.slice_rows, data, values, vectors[Vector.SUM], stop)
         if stop[0]:

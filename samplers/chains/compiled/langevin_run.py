@@ -12,7 +12,7 @@ from steinkit.runtime.deadlines import stop_signal
 from steinkit.runtime.progress import progress_bar
 from steinkit.runtime.threads import interruptible
 from steinkit.sample import Floats
-from steinkit.samplers.chains.compiled.chain_blocks import CompiledChain, Orders
+from steinkit.samplers.chains.compiled.chain_blocks import CompiledChain, Walk
 from steinkit.samplers.chains.compiled.langevin_kernels import advance
 from steinkit.samplers.chains.compiled.records import Drift, Outcome, Vector
 from steinkit.samplers.chains.likelihood_terms import PosteriorModel, require_gradients, require_states, require_support
@@ -59,7 +59,7 @@ def _run(chain: CompiledChain, k: int, recorder: Recorder, step_sizes: Callable[
     """Run one chain to its end, and record it."""
     seed, size = chain.options.seeds[k], chain.model.size
     steps, batch = (int(chain.plan[name][0]) for name in ("steps", "gradient_batch"))
-    orders = Orders(size, seed, Kind.PROPOSAL_ORDER, wanted=True)
+    walk = Walk(size, seed, Kind.PROPOSAL_ORDER, wanted=True)
     moves = generator(seed, Kind.PROPOSAL)
     while chain.record["step"][0] < steps:
         first = int(chain.record["step"][0])
@@ -68,11 +68,8 @@ def _run(chain: CompiledChain, k: int, recorder: Recorder, step_sizes: Callable[
         outcome = Outcome.PAUSED
         noise = normals(moves, (length, chain.vectors.shape[1]))
         while outcome not in (Outcome.FINISHED, Outcome.NOISE_USED):
-            outcome = _advance(chain, orders, noise, sizes)
-            if outcome == Outcome.GRADIENT_ORDERS_USED:
-                orders.renew()
-                chain.record["gradient_order"] = 0
-            elif outcome in (Outcome.STATE_NOT_FINITE, Outcome.OUTSIDE):
+            outcome = _advance(chain, walk, noise, sizes)
+            if outcome in (Outcome.STATE_NOT_FINITE, Outcome.OUTSIDE):
                 _raise(chain, k)
             chain.listen(bar)
         # equation 11 of `stochastic_langevin`: theta_t weighs eps_t, the size of the step that leaves it
@@ -81,7 +78,7 @@ def _run(chain: CompiledChain, k: int, recorder: Recorder, step_sizes: Callable[
         recorder.extend(k, first, points=chain.points, cost=cost, **columns)
 
 
-def _advance(chain: CompiledChain, orders: Orders, noise: Floats, sizes: Floats) -> Outcome:
+def _advance(chain: CompiledChain, walk: Walk, noise: Floats, sizes: Floats) -> Outcome:
     return Outcome(
         advance(
             chain.plan,
@@ -92,8 +89,9 @@ def _advance(chain: CompiledChain, orders: Orders, noise: Floats, sizes: Floats)
             noise,
             sizes,
             chain.heat,
-            orders.permuted,
-            orders.tables,
+            walk.record,
+            walk.order,
+            walk.tables,
             chain.rows,
             chain.values,
             chain.digits,

@@ -16,7 +16,7 @@ from steinkit.sample import Floats, Integers
 from steinkit.samplers.acceptance.concentration import RANGE_FACTOR
 from steinkit.samplers.acceptance.interface import ROUNDING
 from steinkit.samplers.acceptance.minibatch_barker import JUMP
-from steinkit.samplers.chains.compiled.order_kernels import next_rows
+from steinkit.samplers.chains.compiled.order_kernels import end_reading, take_rows
 from steinkit.samplers.chains.compiled.posterior_kernels import (
     batch_gradient,
     grad_log_prior,
@@ -42,9 +42,11 @@ def advance(
     levels: Floats,
     normals: Floats,
     temperatures: Floats,
-    test_orders: Any,
+    test_walk: Any,
+    test_order: Any,
     test_tables: Any,
-    gradient_orders: Any,
+    gradient_walk: Any,
+    gradient_order: Any,
     gradient_tables: Any,
     rows: Integers,
     values: Floats,
@@ -71,8 +73,8 @@ def advance(
         Rows as `Vector` numbers them.
     noise, levels, normals, temperatures : ndarray, shapes (B, d), (B,), (B,), (B,)
         Of the steps from ``chain.block_start`` on; normals may be empty.
-    test_orders, gradient_orders : ndarray of int, shape (block, N) or (0, 0)
-    test_tables, gradient_tables : ndarray of uint16, shape (6, side) or (6, 0)
+    test_walk, gradient_walk : ndarray of records, shape (1,)
+        And their orders and tables; see `steinkit.samplers.chains.random_order_kernels.next_rows`.
     rows : ndarray of int, shape (S,)
         Room for the numbers of the data of a slice.
     values : ndarray, shape (2 S,)
@@ -93,10 +95,6 @@ def advance(
                 return Outcome.FINISHED
             if chain.step - chain.block_start == len(levels):
                 return Outcome.NOISE_USED
-            if chain.test_order == max(len(test_orders), 1):
-                return Outcome.TEST_ORDERS_USED
-            if plan.drift == Drift.MINIBATCH and chain.gradient_order == max(len(gradient_orders), 1):
-                return Outcome.GRADIENT_ORDERS_USED
             if read >= quota:
                 return Outcome.PAUSED
             read += 1
@@ -106,8 +104,8 @@ def advance(
                     vectors[Vector.PROPOSED, j] = vectors[Vector.STATE, j] + scale[j] * noise[now, j]
             else:
                 propose_along_gradient(
-                    plan, chain, terms, vectors, noise[now], temperatures[now], gradient_orders, gradient_tables,
-                    rows, values, digits, stop,
+                    plan, terms, vectors, noise[now], temperatures[now], gradient_walk[0], gradient_order,
+                    gradient_tables, rows, values, digits, stop,
                 )  # fmt: skip
                 read += 2 * plan.gradient_batch if plan.drift == Drift.MINIBATCH else plan.size
             outcome = weigh_proposal(plan, chain, terms, bounds, vectors, temperatures[now], rows, values, stop)
@@ -135,9 +133,8 @@ def advance(
             )
             chain.count += count
         else:
-            next_rows(test_orders, test_tables, chain.test_order, chain.test_place, plan.size, count, rows, digits)
+            take_rows(test_walk[0], test_order, test_tables, count, rows, digits)
             log_ratios(terms, vectors[Vector.STATE], vectors[Vector.PROPOSED], rows, count, values)
-            chain.test_place += count
             if not add_values(chain, values, count):
                 return Outcome.LIKELIHOOD_NO_NUMBER
         if chain.count == chain.target:
@@ -147,20 +144,19 @@ def advance(
                 return Outcome.LIKELIHOOD_NO_NUMBER
             if verdict != _UNDECIDED:
                 conclude(plan, chain, vectors, points, results, np.int64(verdict == _ACCEPTED))
-                if plan.rule != Rule.ALL_DATA and chain.test_place >= plan.size:
-                    chain.test_order += 1
-                    chain.test_place = 0
+                if plan.rule != Rule.ALL_DATA:
+                    end_reading(test_walk[0], test_tables)
 
 
 @array_kernel
 def propose_along_gradient(
     plan: Any,
-    chain: Any,
     terms: Integers,
     vectors: Floats,
     noise: Floats,
     temperature: float,
-    orders: Any,
+    walk: Any,
+    order: Any,
     tables: Any,
     rows: Integers,
     values: Floats,
@@ -171,12 +167,8 @@ def propose_along_gradient(
     state, centre, proposed = vectors[Vector.STATE], vectors[Vector.CENTRE], vectors[Vector.PROPOSED]
     prior, data = vectors[Vector.PRIOR_GRADIENT], vectors[Vector.DATA_GRADIENT]
     if plan.drift == Drift.MINIBATCH:
-        place, size = chain.gradient_place, plan.size
-        next_rows(orders, tables, chain.gradient_order, place, size, plan.gradient_batch, rows, digits)
-        chain.gradient_place += plan.gradient_batch
-        if chain.gradient_place >= size:
-            chain.gradient_order += 1
-            chain.gradient_place = 0
+        take_rows(walk, order, tables, plan.gradient_batch, rows, digits)
+        end_reading(walk, tables)
         grad_log_prior(terms, state, prior)
         work = vectors[Vector.SUM]
         batch_gradient(terms, state, rows, plan.gradient_batch, plan.slice_rows, data, values, work, stop)

@@ -13,7 +13,7 @@ from steinkit.runtime.progress import progress_bar
 from steinkit.runtime.threads import interruptible
 from steinkit.sample import Floats
 from steinkit.samplers.acceptance.interface import AcceptanceTest
-from steinkit.samplers.chains.compiled.chain_blocks import CompiledChain, Orders
+from steinkit.samplers.chains.compiled.chain_blocks import CompiledChain, Walk
 from steinkit.samplers.chains.compiled.metropolis_kernels import advance
 from steinkit.samplers.chains.compiled.posterior_kernels import total_gradient, total_log_likelihood
 from steinkit.samplers.chains.compiled.records import Drift, Outcome, Rule, Vector
@@ -114,12 +114,12 @@ class CompiledRun:
         record["log_prior"], record["log_likelihood"] = self.log_prior[k], self.likelihoods[k]
         if self.drift == Drift.ALL_DATA:
             self._keep_gradient()
-        test_orders = Orders(size, seed, Kind.TEST_ORDER, wanted=not self.reads_all)
-        gradient_orders = Orders(size, seed, Kind.PROPOSAL_ORDER, wanted=self.drift == Drift.MINIBATCH)
+        test_walk = Walk(size, seed, Kind.TEST_ORDER, wanted=not self.reads_all)
+        gradient_walk = Walk(size, seed, Kind.PROPOSAL_ORDER, wanted=self.drift == Drift.MINIBATCH)
         generators = [generator(seed, kind) for kind in (Kind.PROPOSAL, Kind.UNIFORM, Kind.TEST)]
         self._begin_block(generators)
         while True:
-            outcome = self._advance(test_orders, gradient_orders)
+            outcome = self._advance(test_walk, gradient_walk)
             if outcome == Outcome.FINISHED:
                 self._keep(k)
                 chain.listen(bar)
@@ -127,12 +127,6 @@ class CompiledRun:
             if outcome == Outcome.NOISE_USED:
                 self._keep(k)
                 self._begin_block(generators)
-            elif outcome == Outcome.TEST_ORDERS_USED:
-                test_orders.renew()
-                record["test_order"] = 0
-            elif outcome == Outcome.GRADIENT_ORDERS_USED:
-                gradient_orders.renew()
-                record["gradient_order"] = 0
             elif outcome != Outcome.PAUSED:
                 self._raise(outcome, k)
             chain.listen(bar)
@@ -168,7 +162,7 @@ class CompiledRun:
         self.normals = normals(noise, (steps, 1))[:, 0] if self.test.needs_normal else np.empty(0)
         self.results = np.empty((steps, 4), dtype=np.int64)
 
-    def _advance(self, test_orders: Orders, gradient_orders: Orders) -> int:
+    def _advance(self, test_walk: Walk, gradient_walk: Walk) -> int:
         chain = self.chain
         return int(
             advance(
@@ -183,10 +177,12 @@ class CompiledRun:
                 self.levels,
                 self.normals,
                 chain.heat,
-                test_orders.permuted,
-                test_orders.tables,
-                gradient_orders.permuted,
-                gradient_orders.tables,
+                test_walk.record,
+                test_walk.order,
+                test_walk.tables,
+                gradient_walk.record,
+                gradient_walk.order,
+                gradient_walk.tables,
                 chain.rows,
                 chain.values,
                 chain.digits,

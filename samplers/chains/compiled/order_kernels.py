@@ -1,4 +1,4 @@
-"""Compiled walks through the data: `steinkit.samplers.chains.data_order` says what they are."""
+"""Compiled walks of one chain through the data: `steinkit.samplers.chains.data_order` says what they are."""
 
 from __future__ import annotations
 
@@ -8,24 +8,23 @@ from numpy.typing import NDArray
 
 from steinkit.runtime.compilation import array_kernel
 from steinkit.sample import Integers
-from steinkit.samplers.chains.random_order_kernels import data_of_one_at
+from steinkit.samplers.chains.random_order_kernels import begin_order, next_rows
 
 
 @array_kernel
-def next_rows(
-    orders: NDArray[Any], tables: NDArray[Any], which: int, place: int, size: int, count: int, found: Any, digits: Any
-) -> None:
-    """The ``count`` data from a place of an order on, counted round and round: of permutations, or of tables."""
-    if len(orders):
-        own = orders[which]
-        begin = place if place < size else place - size
-        ahead = min(count, size - begin)
-        for i in range(ahead):
-            found[i] = own[begin + i]
-        for i in range(ahead, count):
-            found[i] = own[i - ahead]
-    else:
-        data_of_one_at(tables, size, place, found[:count], digits[0], digits[1])
+def take_rows(walk: Any, order: NDArray[Any], tables: NDArray[Any], count: int, found: Integers, digits: Any) -> None:
+    """Go on by ``count`` data; a walk is a record of `records.WALK`, all else as `next_rows` takes it."""
+    next_rows(order, tables, walk.key, walk.number, walk.place, walk.size, found[:count], digits)
+    walk.place += count
+
+
+@array_kernel
+def end_reading(walk: Any, tables: NDArray[Any]) -> None:
+    """Turn to the next order where the end of this one has been passed."""
+    if walk.place >= walk.size:
+        walk.number += 1
+        walk.place = 0
+        begin_order(tables, walk.key, walk.number)
 
 
 @array_kernel

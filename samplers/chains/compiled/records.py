@@ -14,13 +14,11 @@ class Outcome(IntEnum):
     FINISHED = 0
     PAUSED = 1  # to let the caller look at the time and at control-C
     NOISE_USED = 2
-    TEST_ORDERS_USED = 3
-    GRADIENT_ORDERS_USED = 4
-    STATE_NOT_FINITE = 5
-    RATIO_NO_NUMBER = 6
-    LIKELIHOOD_NO_NUMBER = 7
-    LOST = 8
-    OUTSIDE = 9
+    STATE_NOT_FINITE = 3
+    RATIO_NO_NUMBER = 4
+    LIKELIHOOD_NO_NUMBER = 5
+    LOST = 6
+    OUTSIDE = 7
 
 
 class Rule(IntEnum):
@@ -64,7 +62,8 @@ PLAN = _record(
 )
 #: Where a chain is. ``wrong`` is the number that an error is about.
 CHAIN = _record(
-    "step block_start spent outside testing number target count scanned"
-    " test_order test_place gradient_order gradient_place",
+    "step block_start spent outside testing number target count scanned",
     "log_prior proposed_log_prior offset mean squares bound log_likelihood proposed_log_likelihood wrong",
 )
+#: Where a chain is on a walk through its data: the key of its orders, which of them, the place there, of how many.
+WALK = np.dtype([("key", np.uint64), ("number", np.int64), ("place", np.int64), ("size", np.int64)])

@@ -1,10 +1,14 @@
 """Walks through the data: one chain alone, every datum once, in orders as good as random ones."""
 
+import itertools
+from math import isqrt
+
 import numpy as np
 import pytest
 
 from steinkit.errors import InputError
 from steinkit.samplers.chains import data_order as walks
+from steinkit.samplers.chains import random_order_kernels as kernels
 from steinkit.samplers.chains.random_streams import Kind
 
 
@@ -12,10 +16,10 @@ def walk_of(size, seeds):
     return walks.data_walk((np.arange(size), np.arange(size)[:, None] * [1, 10]), seeds, Kind.TEST_ORDER)
 
 
-@pytest.fixture(params=["permuted", "computed"])
+@pytest.fixture(params=["shuffled", "computed"])
 def kind_of_walk(request, monkeypatch):
     if request.param == "computed":
-        monkeypatch.setattr(walks, "LARGEST_PERMUTED", 0)
+        monkeypatch.setattr(walks, "LARGEST_SHUFFLED", 0)
 
 
 @pytest.mark.usefixtures("kind_of_walk")
@@ -42,9 +46,8 @@ def test_slices_are_contiguous_and_not_shared_by_chains():
 
 
 @pytest.mark.usefixtures("kind_of_walk")
-def test_a_walk_is_the_chains_own(monkeypatch):
-    def history(seeds, chain, block):
-        monkeypatch.setattr(walks, "_BLOCK_ENTRIES", block)
+def test_a_walk_is_the_chains_own():
+    def history(seeds, chain):
         walk, found = walk_of(20, seeds), []
         for t in range(30):
             for k in range(len(seeds)):
@@ -61,8 +64,91 @@ def test_a_walk_is_the_chains_own(monkeypatch):
         found.append(alone.take(np.array([0]), 3 + (t + 2) % 4)[0][0])
         if t % 3 == 2:
             alone.close(np.array([0]))
-    for block in (1, 40, 4096):
-        np.testing.assert_array_equal(history([7, 8, 9, 4], 2, block), np.concatenate(found))
+    np.testing.assert_array_equal(history([7, 8, 9, 4], 2), np.concatenate(found))
+
+
+@pytest.mark.usefixtures("kind_of_walk")
+def test_an_order_is_the_same_in_slices_of_any_length():
+    def first_orders(slices):
+        walk, found = walk_of(53, [5]), []
+        for _ in range(3):
+            found += [walk.take(np.array([0]), rows)[0][0] for rows in slices]
+            walk.close(np.array([0]))
+        return np.concatenate(found)
+
+    wanted = first_orders([53])
+    for slices in ([1] * 53, [20, 20, 13], [52, 1]):
+        np.testing.assert_array_equal(first_orders(slices), wanted)
+
+
+def split_mix(key, number):
+    """SplitMix64 in whole numbers of any size."""
+    z = (key + (number + 1) * 0x9E3779B97F4A7C15) % 2**64
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+    z = (z ^ z >> 27) * 0x94D049BB133111EB % 2**64
+    return z ^ z >> 31
+
+
+def shuffled(order, own):
+    """Durstenfeld's shuffle, from the first place on."""
+    size = len(order)
+    for p in range(size):
+        other = p + (split_mix(own, p) * (size - p) >> 64)
+        order[p], order[other] = order[other], order[p]
+    return order
+
+
+def computed(size, own):
+    """The places below ``size`` of a network of six random functions of digits."""
+    side = isqrt(size - 1) + 1
+    f = [[split_mix(own, k * side + j) * side >> 64 for j in range(side)] for k in range(6)]
+
+    def moved(q):
+        left, right = divmod(q, side)
+        for k in range(0, 6, 2):
+            left = (left + f[k][right]) % side
+            right = (right + f[k + 1][left]) % side
+        q = left * side + right
+        return q if q < size else moved(q)
+
+    return [moved(p) for p in range(size)]
+
+
+@pytest.mark.parametrize("largest", [0, 1 << 15])
+@pytest.mark.parametrize("size", [1, 2, 10, 53])
+def test_orders_are_those_of_their_definition(size, largest, monkeypatch):
+    monkeypatch.setattr(walks, "LARGEST_SHUFFLED", largest)
+    key, order = walks.order_key(3, Kind.TEST_ORDER), list(range(size))
+    walk = walk_of(size, [3])
+    for number in range(3):
+        own = split_mix(key, number)
+        order = shuffled(order, own) if largest else computed(size, own)
+        np.testing.assert_array_equal(walk.take(np.array([0]), size)[0][0], order)
+        walk.close(np.array([0]))
+
+
+def test_random_bits_are_those_of_split_mix():
+    """The first numbers of the generator's own code for the seed 1234567."""
+    wanted = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431]
+    assert [int(kernels.random_bits(np.uint64(1234567), i)) for i in range(4)] == wanted
+    for bits, bound in itertools.product((0, 1, 2**32 - 1, 2**63 + 12345, 2**64 - 1), (1, 2, 7, 2**15, 2**31)):
+        assert kernels.below(np.uint64(bits), bound) == bits * bound >> 64
+
+
+def test_every_order_of_few_data_comes_as_often_as_any_other():
+    """Also of the data that are read where an order was left in the middle."""
+    walk, chains, orders = walk_of(4, list(range(1000))), np.arange(1000), []
+    for first in (4, 3, 5, 4, 6, 4):  # several pass the end, and go round
+        walk.take(chains, first)
+        walk.close(chains)
+        if first == 3:
+            walk.take(chains, 1)
+            walk.close(chains)
+        orders.append(walk.take(chains, 4)[0])
+        walk.close(chains)
+    counts = np.unique(np.concatenate(orders) @ [64, 16, 4, 1], return_counts=True)[1]
+    assert len(counts) == 24
+    assert ((counts - counts.mean()) ** 2 / counts.mean()).sum() < 23 + 5 * np.sqrt(2 * 23)
 
 
 @pytest.mark.usefixtures("kind_of_walk")
@@ -119,7 +205,7 @@ def test_computed_orders_are_as_good_as_random_ones_for_sorted_rows(tables, good
 def test_pairs_of_data_come_together_no_more_often_than_others(monkeypatch):
     """Neighbours, and data a whole digit apart, within windows of a computed order."""
     size, chains = 1024, np.arange(400)
-    monkeypatch.setattr(walks, "LARGEST_PERMUTED", 0)
+    monkeypatch.setattr(walks, "LARGEST_SHUFFLED", 0)
     place = np.empty((len(chains), size), dtype=np.int64)
     order = walk_of(size, chains.tolist()).take(chains, size)[0]
     np.put_along_axis(place, order, np.arange(size)[None], axis=1)
@@ -133,7 +219,7 @@ def test_pairs_of_data_come_together_no_more_often_than_others(monkeypatch):
 
 
 def test_too_many_data_are_refused(monkeypatch):
-    monkeypatch.setattr(walks, "LARGEST_PERMUTED", 0)
+    monkeypatch.setattr(walks, "LARGEST_SHUFFLED", 0)
     monkeypatch.setattr(walks, "_LARGEST", 52)
     with pytest.raises(InputError, match="53 data are more than the 52"):
         walk_of(53, [1])

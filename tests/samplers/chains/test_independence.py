@@ -46,7 +46,7 @@ RUNS = {
 def run(request, monkeypatch):
     function, target, options = RUNS[request.param]
     if request.param.endswith("computed"):
-        monkeypatch.setattr(data_walk, "LARGEST_PERMUTED", 0)
+        monkeypatch.setattr(data_walk, "LARGEST_SHUFFLED", 0)
     return lambda **more: function(target, draws=14, burn_in=3, thin=2, **{**options, **more})
 
 
@@ -77,7 +77,6 @@ def test_blocks_change_nothing(run, monkeypatch):
     monkeypatch.setattr(streams, "_BLOCK_STEPS", 7)
     monkeypatch.setattr(chain_blocks, "_BLOCK_STEPS", 7)
     monkeypatch.setattr(chain_blocks, "_CALL_FLOATS", 1)
-    monkeypatch.setattr(data_walk, "_BLOCK_ENTRIES", 1)
     monkeypatch.setattr(minibatch_run, "_TOGETHER_FLOATS", 1)
     monkeypatch.setattr(recorder, "_FIRST_CAPACITY", 1)
     found = run(chains=6, seed=2)

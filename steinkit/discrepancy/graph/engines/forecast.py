@@ -2,7 +2,8 @@
 
 Rows are counted. Memory and time grow by what an engine does, as far as that is known before it does it:
 
-* `chain` sweeps over n points some ten to thirty times;
+* `chain` sweeps over n points some ten to thirty times or, from ten thousand on, over blocks of them, so that what is
+  done once for every point takes most of the time: more where the answer has many switches, up to what all points take;
 * `block` factorises a matrix whose fill the elimination order tells, as often as an interior point method takes
   iterations, which grow slowly with n;
 * `first_order` passes over the entries of the matrix, eight coordinates at a time;
@@ -36,7 +37,8 @@ _LONG = 10.0  # seconds worth a word beforehand
 _LANES = 8  # coordinates that `first_order` takes at once
 
 _CHAIN_ROWS = 5  # a point
-_CHAIN_BYTES, _CHAIN_SECONDS = 1000.0, 7.5e-6  # a point
+_CHAIN_BYTES, _CHAIN_SECONDS = 1000.0, 5.5e-6  # a point, where every edge has controls of its own
+_CHAIN_BLOCKS_BYTES, _CHAIN_BLOCKS_SECONDS = (7e6, 250.0), (0.04, 1.2e-6)  # in all and a point, where blocks share them
 _WRITING_BYTES = 40.0  # an entry of the matrix, while it is put together
 _BLOCK_BYTES = 450.0  # a row, beside the factor
 _BLOCK_ITERATIONS, _BLOCK_GROWTH = 15.0, 0.16  # of 1000 points to 1e-6, and their power of n
@@ -110,7 +112,9 @@ def of_writing(program: SteinProgram) -> Forecast:
 def of_chain(case: Case) -> Forecast:
     """The cost of `chain`."""
     n = case.program.n_points
-    return Forecast(_CHAIN_ROWS * n, _CHAIN_BYTES * n, _CHAIN_SECONDS * n)
+    (memory, a_point), (seconds, a_point_seconds) = _CHAIN_BLOCKS_BYTES, _CHAIN_BLOCKS_SECONDS
+    memory, seconds = memory + a_point * n, seconds + a_point_seconds * n
+    return Forecast(_CHAIN_ROWS * n, min(_CHAIN_BYTES * n, memory), min(_CHAIN_SECONDS * n, seconds))
 
 
 def of_block(case: Case) -> Forecast:

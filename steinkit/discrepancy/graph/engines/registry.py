@@ -141,7 +141,7 @@ class _Auto(Engine):
 
 
 class _Chain(Engine):
-    name, module = "chain", "chain.newton_system"
+    name, module = "chain", "chain.aggregation"
     cost = staticmethod(forecast.of_chain)
     serves, most_dimensions = "one dimension", 1
     turn = 0

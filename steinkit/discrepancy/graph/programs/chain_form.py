@@ -191,7 +191,7 @@ class ChainProgram:
 
     def upper_bound(self, p: Floats) -> float:
         """Cost of the dual point that multipliers p, shape (5n,), determine, rounded up, or the boxes' if less."""
-        bound = float(costate_bound(self.chain, p))
+        bound = float(costate_bound(self.chain, p, np.empty(0)))
         return self.trivial if math.isnan(bound) else min(self.trivial, bound)
 
     def stein_function(self, y: Floats) -> tuple[Floats, Floats]:

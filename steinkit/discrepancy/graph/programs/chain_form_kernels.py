@@ -200,8 +200,10 @@ def trace(chain: Chain, y: Floats, values: Floats, slopes: Floats) -> Trace:
 
 
 @array_kernel
-def costate_bound(chain: Chain, p: Floats) -> float:
+def costate_bound(chain: Chain, p: Floats, forces: Floats) -> float:
     """Upper bound of the optimum from row multipliers p, shape (5n,): the cost of a dual point, rounded up.
+
+    Sets `forces`, unless it is empty, to phi and kappa of the edge into each node, shape (2n,).
 
     The dual point is the double-doubles T and the doubles phi and kappa computed here; what their rounding, and that of
     lengths and weights to doubles, leaves in the equations of gamma and Gamma is charged to the boxes.
@@ -227,6 +229,8 @@ def costate_bound(chain: Chain, p: Floats) -> float:
                 backward = lift - chord - forward
                 error = abs(lift) + abs(chord) + abs(forward) + abs(backward)
                 cost += half * (abs(forward) + abs(backward)) + chain.c2 * abs(chord)
+            if forces.size:
+                forces[2 * k], forces[2 * k + 1] = forward, backward
             size = abs(force[k]) + abs(force[k + 1]) + abs(at_value) + abs(chain.value[k])
             cost += reach * (_WEIGHTS * size + _UNDERFLOW)
             forward = at_slope - chain.slope[k] - backward

@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 
 import steinkit as sk
 from steinkit.discrepancy.graph.engines import Settings
-from steinkit.discrepancy.graph.engines.chain import newton_system as chain
+from steinkit.discrepancy.graph.engines.chain import aggregation as chain
 from steinkit.discrepancy.graph.programs.certificate import certify
 from steinkit.discrepancy.graph.programs.chain_form import ChainProgram
 from steinkit.discrepancy.graph.programs.chain_form_kernels import BOUNDED, EDGE, FREE, ROWS, two_product, two_sum

@@ -6,7 +6,9 @@ cost of the nodes ahead, as a function of the state, is kept as
     1/2 (P (gamma + r Gamma)^2 + s Gamma^2) - p0 gamma - p1 Gamma,        P, s >= 0.
 
 An edge, read from its far end, is three elementary steps: the control e (Gamma' = chord - half e, half = c3 h/2), the
-shear gamma' = gamma + h chord, the control a (chord = Gamma + half a). In these terms nothing is ever subtracted:
+shear gamma' = gamma + h chord, the control a (chord = Gamma + half a). A block of edges that share their controls (see
+`aggregation`) has a shear of its lag d before and after, and half = c3 (h + 2d)/2. In these terms nothing is ever
+subtracted:
 
     shear       r <- r + h
     control     of weight w:   q = w + half^2 s,  R = q + half^2 P r^2:   P <- P q/R,  r <- r w/q,  s <- s w/q
@@ -18,12 +20,42 @@ This is the Schur complement of the tridiagonal block system, P (1, r)(1, r)' + 
 
 from __future__ import annotations
 
-from steinkit.discrepancy.graph.programs.chain_form_kernels import BOUNDED, EDGE, FREE, ROWS, Chain
+from typing import NamedTuple
+
+from steinkit.discrepancy.graph.programs.chain_form_kernels import BOUNDED, EDGE, FREE, ROWS
 from steinkit.runtime.compilation import array_kernel
-from steinkit.sample import Floats
+from steinkit.sample import Floats, Integers
 
 GAINS = 8
 """Numbers a node: of control a its gains on gamma and Gamma, 1/R and w/R, then those of control e."""
+
+
+class Blocks(NamedTuple):
+    """Nodes of a chain and the blocks of edges that join them, as the engine sees them.
+
+    Attributes
+    ----------
+    kind : ndarray of int, shape (n,)
+        What leads to each node: FREE, BOUNDED, EDGE or LIPSCHITZ_EDGE.
+    step, lag : ndarray, shape (n,)
+        Lengths of the shears h between the controls and d on either side of them; d = 0 for single edges.
+    box : ndarray, shape (n,)
+        Largest |gamma|, positive.
+    start : ndarray, shape (5n,)
+        Multipliers of the rows that balance the objective.
+    c2, c3, far, far_radius : float
+        See `chain_form_kernels.Chain`.
+    """
+
+    kind: Integers
+    step: Floats
+    lag: Floats
+    box: Floats
+    start: Floats
+    c2: float
+    c3: float
+    far: float
+    far_radius: float
 
 
 @array_kernel
@@ -37,37 +69,37 @@ def _control(P: float, r: float, s: float, weight: float, half: float) -> tuple[
 
 
 @array_kernel
-def riccati_factorise(chain: Chain, weights: Floats, gains: Floats) -> None:
+def riccati_factorise(blocks: Blocks, weights: Floats, gains: Floats) -> None:
     """Set `gains`, shape (8n,), from the rows' weights, shape (5n,).
 
     A free start stores P, r and s; a start from a bound 1/P11 in place of the first.
     """
-    n = chain.kind.size
-    per_square = 1.0 / (chain.c2 * chain.c2)
+    kinds, step, lag, box, _, c2, c3, far, far_radius = blocks
+    per_square = 1.0 / (c2 * c2)
     P, r, s = 0.0, 0.0, 0.0
-    if chain.far >= 0.0:
-        P, r = weights[2] / chain.far_radius**2, chain.far
-    for i in range(n - 1, -1, -1):
+    if far >= 0.0:
+        P, r = weights[2] / far_radius**2, far
+    for i in range(kinds.size - 1, -1, -1):
         row, at = ROWS * i, GAINS * i
-        value = weights[row] / (chain.box[i] * chain.box[i])
+        value = weights[row] / (box[i] * box[i])
         share = 1.0 / (P + value)
         s += weights[row + 1] * per_square + r * r * P * (value * share)
         r *= P * share
         P += value
-        if chain.kind[i] == FREE:
+        if kinds[i] == FREE:
             gains[at], gains[at + 1], gains[at + 2] = P, r, s
             P, r, s = 0.0, 0.0, 0.0
             continue
-        h = chain.step[i]
-        half = 0.5 * chain.c3 * h
+        half = 0.5 * c3 * (step[i] + 2.0 * lag[i])
+        r += lag[i]
         cross, turn = P * r, P * r * r + s
         P, r, s, inverse = _control(P, r, s, weights[row + 3], half)
         gains[at + 4], gains[at + 5] = half * cross * inverse, half * turn * inverse
         gains[at + 6], gains[at + 7] = inverse, weights[row + 3] * inverse
-        r += h
-        if chain.kind[i] != EDGE:
+        r += step[i]
+        if kinds[i] != EDGE:
             s += weights[row + 4] * per_square
-        if chain.kind[i] == BOUNDED:
+        if kinds[i] == BOUNDED:
             gains[at] = 1.0 / (P * r * r + s)
             P, r, s = 0.0, 0.0, 0.0
             continue
@@ -75,76 +107,74 @@ def riccati_factorise(chain: Chain, weights: Floats, gains: Floats) -> None:
         P, r, s, inverse = _control(P, r, s, weights[row + 2], half)
         gains[at], gains[at + 1] = half * cross * inverse, half * turn * inverse
         gains[at + 2], gains[at + 3] = inverse, weights[row + 2] * inverse
+        r += lag[i]
 
 
 @array_kernel
-def riccati_solve(chain: Chain, gains: Floats, force: Floats, feed: Floats, change: Floats) -> None:
-    """Set `change` to B dx where (B'WB) dx = b + B'force; all of shape (5n,), the work space `feed` of shape (2n,)."""
-    _backward(chain, gains, force, feed)
-    _forward(chain, gains, feed, change)
+def riccati_solve(blocks: Blocks, gains: Floats, force: Floats, feed: Floats, change: Floats) -> None:
+    """Set `change` to B dx where (B'WB) dx = b + B'force; all of shape (5n,), the work space `feed` of shape (2n,).
 
-
-@array_kernel
-def _backward(chain: Chain, gains: Floats, force: Floats, feed: Floats) -> None:
-    """Carry the linear cost (p0, p1) back, leaving in `feed` the constant part of the controls, or of the starts."""
+    Backwards, the linear cost (p0, p1) leaves in `feed` the constant part of the controls, or of the starts; forwards,
+    the chain under the controls gives the rows.
+    """
+    kinds, step, lag, box, start, c2, c3, far, far_radius = blocks
     p0, p1 = 0.0, 0.0
-    if chain.far >= 0.0:
-        p0 = force[2] / chain.far_radius
-        p1 = p0 * chain.far
-    for i in range(chain.kind.size - 1, -1, -1):
+    if far >= 0.0:
+        p0 = (start[2] + force[2]) / far_radius
+        p1 = p0 * far
+    for i in range(kinds.size - 1, -1, -1):
         row, at = ROWS * i, GAINS * i
-        p0 += chain.value[i] + force[row] / chain.box[i]
-        p1 += chain.slope[i] + force[row + 1] / chain.c2
-        if chain.kind[i] == FREE:
+        p0 += (start[row] + force[row]) / box[i]
+        p1 += (start[row + 1] + force[row + 1]) / c2
+        if kinds[i] == FREE:
             feed[2 * i], feed[2 * i + 1] = p0, p1
             p0, p1 = 0.0, 0.0
             continue
-        h = chain.step[i]
-        half = 0.5 * chain.c3 * h
-        e = force[row + 3] - half * p1
+        half = 0.5 * c3 * (step[i] + 2.0 * lag[i])
+        p1 += lag[i] * p0
+        own = start[row + 3] + force[row + 3]
+        e = own - half * p1
         feed[2 * i + 1] = e * gains[at + 6]
         p0 += gains[at + 4] * e
-        p1 = p1 * gains[at + 7] + gains[at + 5] * force[row + 3]
-        p1 += h * p0
-        if chain.kind[i] != EDGE:
-            p1 += force[row + 4] / chain.c2
-        if chain.kind[i] == BOUNDED:
+        p1 = p1 * gains[at + 7] + gains[at + 5] * own
+        p1 += step[i] * p0
+        if kinds[i] != EDGE:
+            p1 += (start[row + 4] + force[row + 4]) / c2
+        if kinds[i] == BOUNDED:
             feed[2 * i] = p1 * gains[at]
             p0, p1 = 0.0, 0.0
             continue
-        a = force[row + 2] + half * p1
+        own = start[row + 2] + force[row + 2]
+        a = own + half * p1
         feed[2 * i] = a * gains[at + 2]
         p0 -= gains[at] * a
-        p1 = p1 * gains[at + 3] - gains[at + 1] * force[row + 2]
-
-
-@array_kernel
-def _forward(chain: Chain, gains: Floats, feed: Floats, change: Floats) -> None:
-    """Follow the chain under the controls, and set `change` to the rows."""
-    value, slope = 0.0, 0.0
-    for i in range(chain.kind.size):
+        p1 = p1 * gains[at + 3] - gains[at + 1] * own
+        p1 += lag[i] * p0
+    gamma, slope = 0.0, 0.0
+    for i in range(kinds.size):
         row, at = ROWS * i, GAINS * i
         change[row + 2] = change[row + 3] = change[row + 4] = 0.0
-        if chain.kind[i] == FREE:
+        if kinds[i] == FREE:
             P, r, s = gains[at], gains[at + 1], gains[at + 2]
             slope = (feed[2 * i + 1] - r * feed[2 * i]) / s
-            value = feed[2 * i] / P - r * slope
+            gamma = feed[2 * i] / P - r * slope
         else:
-            h = chain.step[i]
-            half = 0.5 * chain.c3 * h
-            if chain.kind[i] == BOUNDED:
-                chord, value = feed[2 * i], 0.0
+            half = 0.5 * c3 * (step[i] + 2.0 * lag[i])
+            if kinds[i] == BOUNDED:
+                chord, gamma = feed[2 * i], 0.0
             else:
-                a = feed[2 * i] - gains[at] * value - gains[at + 1] * slope
+                gamma += lag[i] * slope
+                a = feed[2 * i] - gains[at] * gamma - gains[at + 1] * slope
                 chord = slope + half * a
                 change[row + 2] = a
-            value += h * chord
-            e = feed[2 * i + 1] + gains[at + 4] * value + gains[at + 5] * chord
+            gamma += step[i] * chord
+            e = feed[2 * i + 1] + gains[at + 4] * gamma + gains[at + 5] * chord
             slope = chord - half * e
+            gamma += lag[i] * slope
             change[row + 3] = e
-            if chain.kind[i] != EDGE:
-                change[row + 4] = chord / chain.c2
-        change[row] = value / chain.box[i]
-        change[row + 1] = slope / chain.c2
-    if chain.far >= 0.0:
-        change[2] = (value + chain.far * slope) / chain.far_radius
+            if kinds[i] != EDGE:
+                change[row + 4] = chord / c2
+        change[row] = gamma / box[i]
+        change[row + 1] = slope / c2
+    if far >= 0.0:
+        change[2] = (gamma + far * slope) / far_radius

@@ -48,9 +48,10 @@ class NewtonMatrix:
         coordinate = plan.forms[0].coordinate(0)
         system = newton_system.BlockSystem(coordinate, plan.patterns[0], Settings(1e-6))
         weights = 10.0 ** np.random.default_rng(0).uniform(-2.0, 2.0, len(system.omega))
-        m, place = len(coordinate.radius), plan.patterns[0].place
+        pattern, m = plan.patterns[0], len(coordinate.radius)
         rows = scaled_rows(coordinate)
-        matrix = sparse.csc_array(rows.T @ sparse.diags_array(np.append(weights[:m], weights[m:][place])) @ rows)
+        in_order = np.append(weights[:m][np.argsort(pattern.rows)], weights[m:][pattern.place])
+        matrix = sparse.csc_array(rows.T @ sparse.diags_array(in_order) @ rows)
         return cls(program, system, weights, matrix)
 
     def factorise(self) -> None:

@@ -49,8 +49,11 @@ class Pattern:
 
     Attributes
     ----------
+    rows : ndarray of int, shape (m,)
+        A's rows in the order in which they are kept: by the first of their columns to be eliminated, so that those
+        that are taken one after another meet in the factor and in x. On large samples memory is waited for otherwise.
     starts, columns : ndarray of int
-        Rows and columns of A's entries, columns in the elimination order.
+        Rows in that order and columns of A's entries, columns in the elimination order.
     symbolic : Symbolic
     positions : ndarray of int
         Where the products of a row's pairs of entries belong in the factor.
@@ -58,6 +61,7 @@ class Pattern:
         Place of every column of A in the elimination order.
     """
 
+    rows: Integers
     starts: Integers
     columns: Integers
     symbolic: cholesky.Symbolic
@@ -133,8 +137,19 @@ def find_pattern(matrix: sparse.csr_array, points: Floats) -> Pattern:
     symbolic = cholesky.analyse(*_neighbours(starts, columns % n_points, n_points), block, points)
     node, component = np.arange(matrix.shape[1]) % n_points, np.arange(matrix.shape[1]) // n_points
     place = symbolic.position[node] * block + component
-    columns = place[columns]
-    return Pattern(starts, columns, symbolic, _pair_positions(starts, columns, symbolic.fronts), place)
+    order = _by_first_column(starts, place[columns], matrix.shape[1])
+    ordered = matrix[order]
+    starts, columns = ordered.indptr.astype(np.int64), place[ordered.indices]
+    return Pattern(order, starts, columns, symbolic, _pair_positions(starts, columns, symbolic.fronts), place)
+
+
+def _by_first_column(starts: Integers, columns: Integers, n_columns: int) -> Integers:
+    """Order of rows by the least of their columns; those without entries come last."""
+    first = np.full(len(starts) - 1, n_columns)
+    filled = np.diff(starts) > 0
+    if filled.any():
+        first[filled] = np.minimum.reduceat(columns, starts[:-1][filled])
+    return np.argsort(first, kind="stable")
 
 
 def _neighbours(starts: Integers, nodes: Integers, n_nodes: int) -> tuple[Integers, Integers]:
@@ -179,13 +194,14 @@ def solve_coordinate(task: Task, settings: Settings) -> Candidate:
 
 def _extended(pattern: Pattern, matrix: sparse.csr_array) -> Pattern:
     """Add a matrix's further rows to a pattern; no pair of columns in them may be new."""
-    known = len(pattern.starts) - 1
+    known = len(pattern.rows)
     if matrix.shape[0] == known:
         return pattern
     starts = matrix.indptr[known:].astype(np.int64)
     columns = pattern.place[matrix.indices[starts[0] :]]
     positions = _pair_positions(starts - starts[0], columns, pattern.symbolic.fronts)
     return Pattern(
+        np.concatenate([pattern.rows, np.arange(known, matrix.shape[0])]),
         np.concatenate([pattern.starts, starts[1:]]),
         np.concatenate([pattern.columns, columns]),
         pattern.symbolic,
@@ -197,14 +213,15 @@ def _extended(pattern: Pattern, matrix: sparse.csr_array) -> Pattern:
 class BlockSystem:
     """The Newton systems of a coordinate: a `NewtonSystem`.
 
-    Rows are those of A, then the boxes in elimination order. A variable whose box is 0 has zeros for its column.
+    Rows are those of A in the pattern's order, then the boxes in elimination order. A variable whose box is 0 has zeros
+    for its column.
     """
 
     def __init__(self, program: CoordinateProgram, pattern: Pattern, settings: Settings) -> None:
-        matrix = program.matrix
+        matrix, radius = program.matrix[pattern.rows], program.radius[pattern.rows]
         m, n = matrix.shape
         with np.errstate(divide="ignore"):
-            inverse = np.where(program.radius > 0.0, 1.0 / program.radius, 0.0)
+            inverse = np.where(radius > 0.0, 1.0 / radius, 0.0)
         values = matrix.data * program.box[matrix.indices] * np.repeat(inverse, np.diff(matrix.indptr))
         self.program, self.pattern, self.inverse_radius = program, pattern, inverse
         self.stop = settings.interrupted.flag
@@ -245,4 +262,6 @@ class BlockSystem:
         """Variables y and multipliers p of the program."""
         m = len(self.program.radius)
         y = self.program.box * solution.rows[m:][self.pattern.place]
-        return y, self.scale * self.inverse_radius * solution.multipliers[:m]
+        p = np.empty(m)
+        p[self.pattern.rows] = self.scale * self.inverse_radius * solution.multipliers[:m]
+        return y, p

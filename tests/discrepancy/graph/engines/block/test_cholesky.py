@@ -12,6 +12,7 @@ from steinkit.discrepancy.graph.engines.block import cholesky, rows_kernels
 from steinkit.discrepancy.graph.engines.block import cholesky_kernels as kernels
 from steinkit.discrepancy.graph.engines.block.newton_system import BlockSystem, find_pattern
 from steinkit.discrepancy.graph.engines.block.product_kernels import subtract_product
+from steinkit.discrepancy.graph.engines.interior_point import Solution
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
 
 GRAPHS = st.tuples(st.integers(1, 40), st.integers(0, 80), st.integers(1, 4), st.integers(0, 2**32 - 1))
@@ -171,7 +172,7 @@ def random_system(n, dim, n_rows, seed):
     pattern = find_pattern(program.matrix, rng.standard_normal((n, dim)))
     system = BlockSystem(program, pattern, Settings(1e-6))
     scaled = np.empty_like(dense)
-    scaled[:, pattern.place] = dense * box / radius[:, None]
+    scaled[:, pattern.place] = (dense * box / radius[:, None])[pattern.rows]
     b = np.empty(size)
     b[pattern.place] = objective * box
     return system, np.vstack([scaled, np.eye(size)]), b / np.abs(b).max()
@@ -194,6 +195,19 @@ def test_newton_steps_and_bounds_are_those_of_dense_linear_algebra(n, dim, n_row
     assert lower == pytest.approx(b @ x / max(1.0, np.abs(rows).max()))
     assert upper == pytest.approx(np.abs(force[:m]).sum() + np.abs(b - B[:m].T @ force[:m]).sum())
     np.testing.assert_allclose(B.T @ system.start, b, atol=1e-15)
+
+
+def test_rows_are_kept_by_the_first_of_their_columns_and_multipliers_are_given_back_in_their_own_order():
+    system, B, _ = random_system(9, 2, 25, 3)
+    pattern, m = system.pattern, len(system.pattern.rows)
+    entries = system.program.matrix.toarray()[pattern.rows]
+    first = [pattern.place[np.flatnonzero(row)].min() for row in entries]
+    assert first == sorted(first)
+    assert pattern.rows.tolist() != list(range(m))
+    multipliers = np.random.default_rng(0).standard_normal(len(B))
+    _, p = system.unscaled(Solution(np.zeros(len(B)), multipliers, 0.0, 1.0, 1))
+    radius = system.program.radius
+    np.testing.assert_allclose(p[pattern.rows], system.scale * multipliers[:m] / radius[pattern.rows], rtol=1e-14)
 
 
 def test_pairs_of_nodes_are_those_with_a_row_in_common():

@@ -22,14 +22,19 @@ L. Kish (1965), Survey Sampling (the effective size of weighted draws).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.errors import Caution, cautious, reservations
 from steinkit.sample import Floats, Integers, Sample
+
+Statistic: TypeAlias = Callable[[Any, Floats], Any]
+"""Something of chains, shape (chains, draws), by arviz-stats' functions of arrays."""
 
 _FEWEST = 4  # draws of a chain below which arviz-stats gives no number
 _TAILS = (0.05, 0.95)
@@ -40,24 +45,21 @@ class ChainDiagnostics:
     """Effective sample sizes, R-hat and moments of a sample's coordinates.
 
     NaN stands wherever a number is not defined: for R-hat of one chain, for a coordinate that never changes, for chains
-    of fewer than four draws.
+    of fewer than four draws. Effective sizes, errors and R-hat are computed when they are first asked for.
 
     Attributes
     ----------
     names : tuple of str
         The coordinates.
-    n_chains : int
-    n_draws : int
-        Draws of each chain that `bulk_ess`, `tail_ess`, `r_hat` and `mcse_mean` are computed from: the length of the
-        shortest chain.
+    common : ndarray, shape (n_chains, n_draws, d)
+        What `bulk_ess`, `tail_ess`, `r_hat` and `mcse_mean` are computed from: the first draws of each chain, as many
+        as the shortest has.
     mean, sd : ndarray, shape (d,)
         Of all draws, with their weights.
-    mcse_mean : ndarray, shape (d,)
-        Standard error of the mean that the chains' autocorrelation leaves; NaN where draws carry unequal weights.
-    bulk_ess, tail_ess, r_hat : ndarray, shape (d,)
-        Each draw counts once, whatever its weight.
     weight_ess : float
         Kish's effective size of the weights, (sum w)^2 / sum w^2, of all draws; their number where weights are equal.
+    weighted : bool
+        Whether draws carry unequal weights.
     cost_per_draw : float, optional
         What the chains cost, burn-in included, over the number of draws; None where the sample stores no cost.
     moved : float, optional
@@ -68,18 +70,52 @@ class ChainDiagnostics:
     """
 
     names: tuple[str, ...]
-    n_chains: int
-    n_draws: int
+    common: Floats
     mean: Floats
     sd: Floats
-    mcse_mean: Floats
-    bulk_ess: Floats
-    tail_ess: Floats
-    r_hat: Floats
     weight_ess: float
+    weighted: bool
     cost_per_draw: float | None
     moved: float | None
     warnings: tuple[str, ...]
+
+    @property
+    def n_chains(self) -> int:
+        """Chains, by the sample's labels."""
+        return int(self.common.shape[0])
+
+    @property
+    def n_draws(self) -> int:
+        """Draws of each chain that `bulk_ess`, `tail_ess`, `r_hat` and `mcse_mean` are computed from."""
+        return int(self.common.shape[1])
+
+    @cached_property
+    def bulk_ess(self) -> Floats:
+        """Effective size of the ranks' normal scores, shape (d,). Each draw counts once, whatever its weight."""
+        return self._of_coordinates(lambda stats, chains: stats.ess(chains, method="bulk"))
+
+    @cached_property
+    def tail_ess(self) -> Floats:
+        """The smaller effective size of the indicators of both tails, shape (d,); as `bulk_ess` of weights."""
+        return self._of_coordinates(lambda stats, chains: stats.ess(chains, method="tail", prob=_TAILS))
+
+    @cached_property
+    def r_hat(self) -> Floats:
+        """Spread between half chains over that within, shape (d,); as `bulk_ess` of weights."""
+        if self.n_chains == 1:
+            return np.full(len(self.names), np.nan)
+        return self._of_coordinates(lambda stats, chains: stats.rhat(chains, method="rank"))
+
+    @cached_property
+    def mcse_mean(self) -> Floats:
+        """Standard error of the mean that autocorrelation leaves, shape (d,); NaN where weights are unequal."""
+        if self.weighted:
+            return np.full(len(self.names), np.nan)
+        return self._of_coordinates(_error_of_mean, in_units=True)
+
+    def _of_coordinates(self, statistic: Statistic, in_units: bool = False) -> Floats:
+        """A statistic of each coordinate alone."""
+        return np.array([_statistic(self.common[:, :, j], statistic, in_units) for j in range(len(self.names))])
 
     @property
     def min_ess(self) -> float:
@@ -144,21 +180,13 @@ def chain_diagnostics(draws: DrawsLike) -> ChainDiagnostics:
     if constant.any() and len(sample) > 1:
         still = ", ".join(np.array(sample.names)[constant])
         notes.append(f"all draws of {still} are the same; ESS and R-hat are not defined for what does not change")
-    rows = np.stack([chain[:common] for chain in chains])
-    found = np.array([_diagnose(sample.points[rows, j]) for j in range(sample.dim)])
-    if weighted:
-        found[:, 3] = np.nan
     return ChainDiagnostics(
         names=sample.names,
-        n_chains=len(chains),
-        n_draws=common,
+        common=sample.points[np.stack([chain[:common] for chain in chains])],
         mean=mean,
         sd=sd,
-        mcse_mean=found[:, 3],
-        bulk_ess=found[:, 0],
-        tail_ess=found[:, 1],
-        r_hat=found[:, 2],
         weight_ess=weight_ess,
+        weighted=weighted,
         cost_per_draw=_cost_per_draw(sample, chains),
         moved=_moved(sample, chains),
         warnings=tuple(map(Caution, notes)),
@@ -207,22 +235,23 @@ def _moments(points: Floats, p: Floats) -> tuple[Floats, Floats]:
     return mean, scale * np.sqrt(p @ ((points - mean) / scale) ** 2 / freedom)
 
 
-def _diagnose(values: Floats) -> tuple[float, float, float, float]:
-    """Bulk ESS, tail ESS, R-hat and standard error of the mean of one coordinate, shape (chains, draws)."""
-    exponent = int(np.frexp(np.abs(values).max())[1])
-    scaled = np.ldexp(values, -exponent)  # exactly; arviz-stats squares, and takes a spread below 1e-15 for none
-    spread = float(np.ptp(scaled))
-    if values.shape[1] < _FEWEST or spread == 0.0:
-        return math.nan, math.nan, math.nan, math.nan
+def _statistic(chains: Floats, statistic: Statistic, in_units: bool) -> float:
+    """A statistic of one coordinate, shape (chains, draws), which is in the coordinate's units or has none."""
+    exponent = int(np.frexp(np.abs(chains).max())[1])
+    scaled = np.ldexp(chains, -exponent)  # exactly; arviz-stats squares, and takes a spread below 1e-15 for none
+    if chains.shape[1] < _FEWEST or np.ptp(scaled) == 0.0:
+        return math.nan
     from arviz_stats.base.array import array_stats
 
-    stats: Any = array_stats
     with np.errstate(divide="ignore", invalid="ignore"):  # chains that stand still in different places: R-hat infinite
-        bulk = float(stats.ess(scaled, method="bulk"))
-        tail = float(stats.ess(scaled, method="tail", prob=_TAILS))
-        error = float(np.ldexp(spread * stats.mcse((scaled - scaled.mean()) / spread, method="mean"), exponent))
-        r_hat = float(stats.rhat(scaled, method="rank")) if len(values) > 1 else math.nan
-    return bulk, tail, r_hat, error
+        found = float(statistic(array_stats, scaled))
+    return math.ldexp(found, exponent) if in_units else found
+
+
+def _error_of_mean(stats: Any, chains: Floats) -> float:
+    """Of chains whose spread may be far below what they are."""
+    spread = float(np.ptp(chains))
+    return float(spread * stats.mcse((chains - chains.mean()) / spread, method="mean"))
 
 
 def _cost_per_draw(sample: Sample, chains: list[Integers]) -> float | None:

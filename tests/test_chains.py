@@ -194,3 +194,14 @@ def test_it_says_what_it_found():
     assert repr(chain_diagnostics(np.zeros((2, 5, 3)))) == (
         "<ChainDiagnostics of 2 x 5 draws in 3 dimensions, smallest bulk ESS nan, 1 warning>"
     )
+
+
+def test_what_is_not_asked_for_is_not_computed(monkeypatch):
+    from arviz_stats.base.array import array_stats
+
+    monkeypatch.setattr(type(array_stats), "rhat", None)
+    monkeypatch.setattr(type(array_stats), "mcse", None)
+    found = chain_diagnostics(np.random.default_rng(12).standard_normal((2, 50, 1)))
+    assert found.min_ess > 10.0
+    with pytest.raises(TypeError):  # the control
+        _ = found.r_hat

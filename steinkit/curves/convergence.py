@@ -299,7 +299,7 @@ def _take(
 ) -> tuple[tuple[float, float, float], tuple[str, ...]]:
     """Value, lower and upper bound; without a value where no answer could be certified."""
     try:
-        found = take_measure(measure, sample, target, settings)
+        found = take_measure(measure, sample, target, settings, value_alone=True)
     except SolverError as error:
         return (math.nan, error.lower, error.upper), (str(error),)
     return (found.value, found.lower, found.upper), found.warnings

@@ -82,6 +82,8 @@ class Measure:
         Settings of other measures that would make its value one of something else, and why.
     describe : callable
         Says in words what its entry in JSON means.
+    take_value : callable, optional
+        Takes the measure with less in its document, where the value alone is much less work.
     """
 
     name: str
@@ -96,6 +98,7 @@ class Measure:
     has_picture: bool = False
     refuses: Mapping[str, str] = field(default_factory=dict)
     describe: Describe = describe_bracketed
+    take_value: Callable[[Sample, Target | None, Any], Measurement] | None = None
 
     @property
     def has_bracket(self) -> bool:

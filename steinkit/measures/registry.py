@@ -133,6 +133,8 @@ def take_measure(
     sample: Sample,
     target: Target | None = None,
     settings: Mapping[str, Any] | None = None,
+    *,
+    value_alone: bool = False,
     **changes: Any,
 ) -> Measurement:
     """Take one measure of a sample.
@@ -146,6 +148,8 @@ def take_measure(
         Not needed for ess, nor where the sample stores scores, but by wasserstein.
     settings : mapping, optional
         Settings by their names, which may be of several measures: the measure reads its own.
+    value_alone : bool
+        Whether the document may lack what the value does not need.
     **changes
         Settings that differ.
 
@@ -162,5 +166,6 @@ def take_measure(
     notes: tuple[str, ...] = ()
     if "units" in measure.options:
         given["units"], notes = units_of_one(sample, target, given)
-    found = measure.take(sample, target, measure.settings_from(given))
+    take = measure.take_value if value_alone and measure.take_value is not None else measure.take
+    found = take(sample, target, measure.settings_from(given))
     return replace(found, warnings=(*found.warnings, *notes)) if notes else found

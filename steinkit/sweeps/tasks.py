@@ -97,7 +97,7 @@ def score_chain(target: Target, sample: Sample, measures: Sequence[str], setting
     for name in measures:
         try:
             with _quiet(), listening_to_forecasts(forecasts.append):
-                found = take_measure(name, sample, target, settings)
+                found = take_measure(name, sample, target, settings, value_alone=True)
         except (Exception, SystemExit) as error:
             reasons.append(f"{name}: {_reason(error)}")
         else:

@@ -251,18 +251,33 @@ def weigh_proposal(
 
 
 @array_kernel
+def sum_of(values: Floats, count: int) -> float:
+    """Sum of the first values: four sums side by side, since each addition waits for the one before."""
+    first = second = third = fourth = 0.0
+    whole = count - count % 4
+    for i in range(0, whole, 4):
+        first += values[i]
+        second += values[i + 1]
+        third += values[i + 2]
+        fourth += values[i + 3]
+    for i in range(whole, count):
+        first += values[i]
+    return (first + second) + (third + fourth)
+
+
+@array_kernel
 def add_values(chain: Any, values: Floats, count: int) -> bool:
-    """Merge a slice's mean and squares with those before (Chan, Golub and LeVeque 1983); False if it is no number."""
-    total = 0.0
-    for i in range(count):
-        total += values[i]
-    mean = total / count
+    """Merge a slice's mean and squares with those before (Chan, Golub and LeVeque 1983); False if it is no number.
+
+    The values become squares of their deviations.
+    """
+    mean = sum_of(values, count) / count
     if not mean < np.inf:
         chain.wrong = mean
         return False
-    squares = 0.0
     for i in range(count):
-        squares += (values[i] - mean) ** 2
+        values[i] = (values[i] - mean) ** 2
+    squares = sum_of(values, count)
     if chain.mean != -np.inf:
         share = count / (chain.count + count)
         difference = mean - chain.mean

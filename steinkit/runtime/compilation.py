@@ -15,10 +15,11 @@ from numba.core.compiler_lock import global_compiler_lock
 
 from steinkit.runtime.kernel_cache import KernelCache
 
-_MESSAGE = (
-    "steinkit: compiling numerical kernels (first use on this machine; takes up to a minute, then they are cached)"
-)
+_KEPT = "steinkit: compiling numerical kernels (first use on this machine; takes up to a minute, then they are cached)"
+_NOT_KEPT = "steinkit: compiling functions for this process alone (takes some seconds; their code is not cached)"
 
+_FROM_PYTHON = {"no_cfunc_wrapper": True}  # kernels are called, and never handed to C as pointers
+_FROM_KERNELS = _FROM_PYTHON | {"no_cpython_wrapper": True}
 _WAITING = "steinkit: another process is compiling numerical kernels; waiting for it, to use them, too"
 
 _announcing: ContextVar[bool] = ContextVar("announcing", default=False)
@@ -30,7 +31,7 @@ def kernel(function: Callable[..., Any]) -> Any:
     A machine on which neither the package's folder nor the user's cache folder can be written still works: the
     kernel is then compiled anew in every process.
     """
-    return _compiled(function)
+    return _compiled(function, **_FROM_PYTHON)
 
 
 def array_kernel(function: Callable[..., Any]) -> Any:
@@ -39,7 +40,21 @@ def array_kernel(function: Callable[..., Any]) -> Any:
     Loops without that check can be compiled to vector instructions. Results stay exact to the bit: no operation is
     reordered or fused.
     """
-    return _compiled(function, error_model="numpy")
+    return _compiled(function, error_model="numpy", **_FROM_PYTHON)
+
+
+def inner_kernel(function: Callable[..., Any]) -> Any:
+    """`kernel` that other kernels call, and Python never.
+
+    It has no entry from Python, which is a large part of a short function's machine code and of the time to compile it.
+    A call from Python would therefore end the process: whatever a test is to call has to be a `kernel`.
+    """
+    return _compiled(function, **_FROM_KERNELS)
+
+
+def inner_array_kernel(function: Callable[..., Any]) -> Any:
+    """`array_kernel` that other kernels call, and Python never; see `inner_kernel`."""
+    return _compiled(function, error_model="numpy", **_FROM_KERNELS)
 
 
 def _compiled(function: Callable[..., Any], **options: Any) -> Any:
@@ -63,19 +78,30 @@ def _announce_wait() -> None:
 
 
 class _Announcer(event.Listener):  # type: ignore[misc]
-    """Says, once in a block, that one of our kernels is being compiled; cached kernels load in silence."""
+    """Says once in a process that kernels are compiled, and once that code is which is not kept; loading is silent.
+
+    What is compiled because another function calls it goes without saying. Numba compiles one function at a time.
+    """
 
     def __init__(self) -> None:
-        self.announced = False
+        self.depth = 0
+        self.said: set[str] = set()
 
     def on_start(self, started: event.Event) -> None:
-        module = started.data["dispatcher"].py_func.__module__
-        if not self.announced and module.startswith("steinkit."):
-            self.announced = True
-            print(_MESSAGE, file=sys.stderr, flush=True)
+        self.depth += 1
+        dispatcher = started.data["dispatcher"]
+        if self.depth > 1 or not dispatcher.py_func.__module__.startswith("steinkit."):
+            return
+        message = _KEPT if isinstance(dispatcher._cache, KernelCache) else _NOT_KEPT
+        if message not in self.said:
+            self.said.add(message)
+            print(message, file=sys.stderr, flush=True)
 
     def on_end(self, ended: event.Event) -> None:
-        pass
+        self.depth -= 1
+
+
+_announcer = _Announcer()
 
 
 @contextlib.contextmanager
@@ -86,7 +112,7 @@ def announced_compilation() -> Iterator[None]:
         return
     token = _announcing.set(True)
     try:
-        with event.install_listener("numba:compile", _Announcer()):
+        with event.install_listener("numba:compile", _announcer):
             yield
     finally:
         _announcing.reset(token)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from steinkit.runtime.compilation import array_kernel
+from steinkit.runtime.compilation import array_kernel, inner_array_kernel
 from steinkit.sample import Floats
 
 _TINY = 1e-300
@@ -142,7 +142,7 @@ def gondzio_targets(
         force[i] = moved.low[i] * by_low - moved.up[i] * by_up
 
 
-@array_kernel
+@inner_array_kernel
 def _outside(product: float, low_end: float, high_end: float) -> float:
     """What brings a product into [low_end, high_end], but no more than -high_end."""
     if product < low_end:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.discrepancy.graph.spanner.binary_heap_kernels import heap_pop, heap_push
-from steinkit.runtime.compilation import kernel
+from steinkit.runtime.compilation import inner_kernel, kernel
 from steinkit.sample import Floats, Integers
 
 Flags = NDArray[np.bool_]
@@ -68,7 +68,7 @@ def new_frontier(graph: Adjacency) -> Frontier:
     )
 
 
-@kernel
+@inner_kernel
 def label(frontier: Frontier, node: int, distance: float) -> None:
     """Give a node a shorter distance and queue it."""
     if frontier.distance[node] == np.inf:
@@ -79,7 +79,7 @@ def label(frontier: Frontier, node: int, distance: float) -> None:
     frontier.counts[HEAP_SIZE] = heap_push(frontier.keys, frontier.nodes, size, distance, node)
 
 
-@kernel
+@inner_kernel
 def take_nearest(frontier: Frontier) -> int:
     """Take the nearest node off the heap; -1 if the entry is outdated because a shorter path was found since."""
     distance = frontier.keys[0]
@@ -151,7 +151,7 @@ def search_goals(
     return n_open
 
 
-@kernel
+@inner_kernel
 def beyond_box(columns: Floats, node: int, low: Floats, high: Floats) -> float:
     """L1 distance from a point to a box."""
     total = 0.0
@@ -244,7 +244,7 @@ def search_both_ways(
     return EXHAUSTED
 
 
-@kernel
+@inner_kernel
 def settle_nearest(
     graph: Adjacency, near: Frontier, at: float, beyond: Floats, from_other: float, furthest: float, shortest: float
 ) -> float:

@@ -21,7 +21,7 @@ from steinkit.discrepancy.graph.spanner.filter_kernels import Problem
 from steinkit.discrepancy.graph.spanner.pair_list_kernels import keep_shorter_half
 from steinkit.discrepancy.graph.spanner.range_kernels import distances_run
 from steinkit.discrepancy.graph.spanner.target_kernels import drop_joined
-from steinkit.runtime.compilation import kernel
+from steinkit.runtime.compilation import inner_kernel, kernel
 from steinkit.sample import Floats, Integers
 
 Flags = NDArray[np.bool_]
@@ -29,7 +29,7 @@ Flags = NDArray[np.bool_]
 SMALLEST_CLUSTER = 4  # below this, one wide search costs more than the narrow ones it saves
 
 
-@kernel
+@inner_kernel
 def gather_cluster(
     graph: Adjacency, centre: int, radius: float, waiting: Flags, frontier: Frontier, members: Integers, offsets: Floats
 ) -> int:
@@ -48,7 +48,7 @@ def gather_cluster(
     return count
 
 
-@kernel
+@inner_kernel
 def collect_targets(
     u: int,
     row: Floats,
@@ -74,7 +74,7 @@ def collect_targets(
     return count
 
 
-@kernel
+@inner_kernel
 def enlarged(pairs: Integers, lengths: Floats, count: int, room: int) -> tuple[Integers, Floats]:
     """Copy the first ``count`` pairs and their lengths to arrays with room for more."""
     more_pairs, more_lengths = np.empty((room, 2), np.int64), np.empty(room)

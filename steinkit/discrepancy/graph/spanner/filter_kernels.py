@@ -24,7 +24,7 @@ from steinkit.discrepancy.graph.spanner.box_tree import BoxTree
 from steinkit.discrepancy.graph.spanner.pair_list_kernels import Pairs, append, keep_shorter_half, new_pairs
 from steinkit.discrepancy.graph.spanner.range_kernels import distances_run, gap, leaves_in_range, most_central
 from steinkit.discrepancy.graph.spanner.target_kernels import drop_joined, drop_reached
-from steinkit.runtime.compilation import kernel
+from steinkit.runtime.compilation import inner_kernel, kernel
 from steinkit.sample import Floats, Integers
 
 Flags = NDArray[np.bool_]
@@ -73,7 +73,7 @@ class Desk(NamedTuple):
     head: Integers
 
 
-@kernel
+@inner_kernel
 def new_desk(graph: Adjacency, n_leaves: int) -> Desk:
     """Make blank labels and arrays."""
     n = len(graph.start)
@@ -84,7 +84,7 @@ def new_desk(graph: Adjacency, n_leaves: int) -> Desk:
     return Desk(new_frontier(graph), new_frontier(graph), goals, np.empty(n), np.empty(n, np.int64), leaves, head)
 
 
-@kernel
+@inner_kernel
 def filter_point(problem: Problem, graph: Adjacency, bucket: Bucket, u: int, desk: Desk, found: Pairs) -> Pairs:
     """Find the pairs of the bucket at point u that a search from u leaves open."""
     columns, tree = problem.columns, problem.tree
@@ -94,7 +94,7 @@ def filter_point(problem: Problem, graph: Adjacency, bucket: Bucket, u: int, des
     for k in range(len(columns)):
         place[k] = columns[k, u]
     n_leaves = leaves_in_range(tree, place, place, bucket.lower, bucket.upper[0], u, bucket.grouped, False, desk.leaves)
-    count = 0
+    count = np.int64(0)  # a literal would be a type of its own, for which all that is called with it is compiled again
     for leaf in desk.leaves[:n_leaves]:
         first, end = max(tree.first[leaf], u + 1), tree.end[leaf]
         distances_run(columns, u, first, end, row)
@@ -111,7 +111,7 @@ def filter_point(problem: Problem, graph: Adjacency, bucket: Bucket, u: int, des
     return found
 
 
-@kernel
+@inner_kernel
 def filter_group(problem: Problem, graph: Adjacency, bucket: Bucket, group: int, desk: Desk, found: Pairs) -> Pairs:
     """Find the pairs of the bucket at a group's points that no way through a central one, nor a search, proves joined.
 
@@ -157,11 +157,11 @@ def filter_group(problem: Problem, graph: Adjacency, bucket: Bucket, group: int,
     return longer
 
 
-@kernel
+@inner_kernel
 def label_leaves(problem: Problem, graph: Adjacency, bucket: Bucket, centre: int, n_leaves: int, desk: Desk) -> None:
     """Label the points of the leaves listed with lengths of paths from the centre, where there are any of use."""
     tree, goals = problem.tree, desk.goals
-    count, furthest = 0, 0.0
+    count, none, furthest = np.int64(0), np.int64(0), 0.0
     factor = problem.dilation * (1.0 - problem.margin)
     for leaf in desk.leaves[:n_leaves]:
         first, end = tree.first[leaf], tree.end[leaf]
@@ -172,12 +172,12 @@ def label_leaves(problem: Problem, graph: Adjacency, bucket: Bucket, centre: int
                 furthest = max(furthest, goals.limit[v])
                 goals.is_open[v] = True
                 count += 1
-    search_goals(graph, centre, goals, furthest, count, 0, desk.shared)
+    search_goals(graph, centre, goals, furthest, count, none, desk.shared)
     for leaf in desk.leaves[:n_leaves]:
         goals.is_open[tree.first[leaf] : tree.end[leaf]] = False
 
 
-@kernel
+@inner_kernel
 def largest(values: Floats, first: int, end: int) -> float:
     """The largest of a run of values that are not negative."""
     found = 0.0
@@ -186,7 +186,7 @@ def largest(values: Floats, first: int, end: int) -> float:
     return found
 
 
-@kernel
+@inner_kernel
 def compare_leaves(
     problem: Problem, bucket: Bucket, mine: int, other: int, via: Floats, row: Floats, found: Pairs
 ) -> Pairs:
@@ -204,7 +204,7 @@ def compare_leaves(
     return found
 
 
-@kernel
+@inner_kernel
 def settle(problem: Problem, graph: Adjacency, bucket: Bucket, waiting: Pairs, desk: Desk, found: Pairs) -> Pairs:
     """Move the pairs that a search from one end leaves open from the list of those waiting to that of those found.
 
@@ -214,7 +214,8 @@ def settle(problem: Problem, graph: Adjacency, bucket: Bucket, waiting: Pairs, d
     count = waiting.used[0]
     if count == 0:
         return found
-    side = 0 if FEWER * n_distinct(waiting, 0, desk.head) <= n_distinct(waiting, 1, desk.head) else 1
+    low, high = np.int64(0), np.int64(1)
+    side = low if FEWER * n_distinct(waiting, low, desk.head) <= n_distinct(waiting, high, desk.head) else high
     factor = problem.dilation * (1.0 - problem.margin)
     weight = 1.0 + HASTE * (problem.dilation - 1.0)
     head, following = desk.head, np.empty(count, np.int64)
@@ -224,7 +225,7 @@ def settle(problem: Problem, graph: Adjacency, bucket: Bucket, waiting: Pairs, d
         head[node] = c
     for c in range(count):
         node = waiting.ends[c, side]
-        k, n_targets = head[node], 0
+        k, n_targets = head[node], np.int64(0)
         head[node] = -1
         while k >= 0:
             other = waiting.ends[k, 1 - side]
@@ -249,7 +250,7 @@ def settle(problem: Problem, graph: Adjacency, bucket: Bucket, waiting: Pairs, d
     return found
 
 
-@kernel
+@inner_kernel
 def strike_joined(
     pairs: Pairs, side: int, head: int, following: Integers, via: Floats, offset: float, factor: float
 ) -> int:
@@ -263,7 +264,7 @@ def strike_joined(
     return kept
 
 
-@kernel
+@inner_kernel
 def n_distinct(pairs: Pairs, side: int, head: Integers) -> int:
     """Count the points that stand on one side of pairs; ``head``, by point, is -1 before and after."""
     count = 0
@@ -276,7 +277,7 @@ def n_distinct(pairs: Pairs, side: int, head: Integers) -> int:
     return count
 
 
-@kernel
+@inner_kernel
 def keep_to_room(bucket: Bucket, found: Pairs) -> None:
     """Lower the bucket's limit if there are more pairs than it has room for."""
     if found.used[0] > bucket.room[0]:

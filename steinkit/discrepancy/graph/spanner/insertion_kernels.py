@@ -19,7 +19,7 @@ from steinkit.discrepancy.graph.spanner.bounded_search_kernels import (
     search_within,
 )
 from steinkit.discrepancy.graph.spanner.filter_kernels import Problem
-from steinkit.runtime.compilation import kernel
+from steinkit.runtime.compilation import inner_kernel, kernel
 from steinkit.sample import Floats, Integers
 
 Flags = NDArray[np.bool_]
@@ -28,7 +28,7 @@ BUDGET = 256  # nodes that a two-sided search may settle before one search is ru
 FEWEST_SHARED = 4  # ... provided that so many pairs of the point are still to come
 
 
-@kernel
+@inner_kernel
 def add_link(graph: Adjacency, node: int, other: int, length: float) -> None:
     """Append a link to the row of a node; links are added in order of length."""
     k = graph.start[node] + graph.degree[node]
@@ -37,7 +37,7 @@ def add_link(graph: Adjacency, node: int, other: int, length: float) -> None:
     graph.degree[node] += 1
 
 
-@kernel
+@inner_kernel
 def settle_all(
     problem: Problem,
     graph: Adjacency,
@@ -69,7 +69,7 @@ def settle_all(
             is_open[other] = False
 
 
-@kernel
+@inner_kernel
 def is_joined(graph: Adjacency, u: int, v: int, reach: float, frontier: Frontier) -> bool:
     """Whether the distance from u to v, paths summed link by link from u, is at most ``reach``."""
     search_within(graph, u, reach, v, frontier)

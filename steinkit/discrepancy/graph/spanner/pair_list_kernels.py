@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from steinkit.discrepancy.graph.spanner.binary_heap_kernels import heap_pop, heap_push
-from steinkit.runtime.compilation import kernel
+from steinkit.runtime.compilation import inner_kernel, kernel
 from steinkit.sample import Floats, Integers
 
 MEDIAN_OF = 255  # lengths, evenly spaced, whose median stands for that of all
@@ -21,13 +21,13 @@ class Pairs(NamedTuple):
     used: Integers
 
 
-@kernel
+@inner_kernel
 def new_pairs(room: int) -> Pairs:
     """Make an empty list with room for some pairs."""
     return Pairs(np.empty((room, 2), np.int64), np.empty(room), np.zeros(1, np.int64))
 
 
-@kernel
+@inner_kernel
 def append(pairs: Pairs, p: int, q: int, length: float) -> Pairs:
     """Add a pair; the arrays are exchanged for larger ones where they are full."""
     count = pairs.used[0]

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.discrepancy.graph.spanner.box_tree import BoxTree
-from steinkit.runtime.compilation import kernel
+from steinkit.runtime.compilation import inner_kernel, kernel
 from steinkit.sample import Floats, Integers
 
 Flags = NDArray[np.bool_]
 
 
-@kernel
+@inner_kernel
 def gap(tree: BoxTree, node: int, low: Floats, high: Floats) -> float:
     """A lower bound on the distances between the points of a node and those of a box."""
     total = 0.0
@@ -25,7 +25,7 @@ def gap(tree: BoxTree, node: int, low: Floats, high: Floats) -> float:
     return total
 
 
-@kernel
+@inner_kernel
 def span(tree: BoxTree, node: int, low: Floats, high: Floats) -> float:
     """An upper bound on the distances between the points of a node and those of a box."""
     total = 0.0
@@ -80,7 +80,7 @@ def distances_run(columns: Floats, u: int, first: int, end: int, row: Floats) ->
             row[v] += abs(columns[k, v] - columns[k, u])
 
 
-@kernel
+@inner_kernel
 def most_central(columns: Floats, tree: BoxTree, node: int) -> int:
     """The point of a node that is nearest to the middle of its box."""
     best: int = tree.first[node]

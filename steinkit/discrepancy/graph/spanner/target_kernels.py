@@ -13,7 +13,7 @@ from steinkit.discrepancy.graph.spanner.bounded_search_kernels import (
     search_goals,
     search_towards,
 )
-from steinkit.runtime.compilation import kernel
+from steinkit.runtime.compilation import inner_kernel, kernel
 from steinkit.sample import Floats, Integers
 
 Flags = NDArray[np.bool_]
@@ -37,7 +37,7 @@ def push_two_hops(graph: Adjacency, u: int, goals: Goals, reach: float, n_open: 
     return n_open
 
 
-@kernel
+@inner_kernel
 def drop_joined(
     graph: Adjacency, u: int, goals: Goals, targets: Integers, n_targets: int, patience: int, frontier: Frontier
 ) -> int:
@@ -55,7 +55,7 @@ def drop_joined(
     return left
 
 
-@kernel
+@inner_kernel
 def drop_reached(
     graph: Adjacency,
     columns: Floats,
@@ -89,7 +89,7 @@ def drop_reached(
     return left
 
 
-@kernel
+@inner_kernel
 def strike_closed(targets: Integers, n_targets: int, is_open: Flags) -> int:
     """Strike the targets that are closed from the list, and end their being goals; return how many are left."""
     count = 0

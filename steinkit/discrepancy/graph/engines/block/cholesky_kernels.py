@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from steinkit.discrepancy.graph.engines.block.product_kernels import subtract_product
-from steinkit.runtime.compilation import array_kernel
+from steinkit.runtime.compilation import array_kernel, inner_array_kernel
 from steinkit.sample import Integers
 
 _SMALLEST_PIVOT = 1e-30  # relative to the diagonal entry before the columns of its front are eliminated
@@ -66,7 +66,8 @@ def factorise(fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
     """
     p = fronts.block
     held = np.empty(fronts.children.size, np.int64)  # fronts whose Schur complements are on the stack
-    n_held, top, lost = 0, 0, 0
+    top, columns = np.int64(0), np.int64(0)  # literals would be types of their own, and all they go to compiled anew
+    n_held, lost = 0, 0
     for s in range(fronts.children.size):
         if stop[0]:
             break
@@ -78,7 +79,7 @@ def factorise(fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
         update = stack[top : top + below * below].reshape(below, below)
         n_held -= fronts.children[s]
         children = held[n_held : n_held + fronts.children[s]]
-        bottom = _gather_children(fronts, children, stack, top, 0, width, panel)
+        bottom = _gather_children(fronts, children, stack, top, columns, width, panel)
         lost += _eliminate(panel, stop)
         if below:
             _subtract_gram(panel, update, stop)
@@ -93,7 +94,7 @@ def factorise(fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
     return lost
 
 
-@array_kernel
+@inner_array_kernel
 def _gather_children(fronts, children, stack, top, low, high, target):  # type: ignore[no-untyped-def]
     """Add to entries low to high of a front, the target's rows, what children pass on; returns where that begins."""
     p = fronts.block
@@ -107,7 +108,7 @@ def _gather_children(fronts, children, stack, top, low, high, target):  # type: 
     return bottom
 
 
-@array_kernel
+@inner_array_kernel
 def _extend_add(passed, place, p, low, high, target):  # type: ignore[no-untyped-def]
     """Add the columns of a child's Schur complement that belong to entries low to high of its parent."""
     shift = high - target.shape[0] if low else 0  # entry of the front that the target's rows begin with
@@ -127,7 +128,7 @@ def _extend_add(passed, place, p, low, high, target):  # type: ignore[no-untyped
                     to[away + i] += source[i]
 
 
-@array_kernel
+@inner_array_kernel
 def _eliminate(panel, stop):  # type: ignore[no-untyped-def]
     """Cholesky factorisation of a panel's columns; returns how many pivots were lost to rounding."""
     width, size = panel.shape
@@ -150,7 +151,7 @@ def _eliminate(panel, stop):  # type: ignore[no-untyped-def]
     return lost
 
 
-@array_kernel
+@inner_array_kernel
 def _eliminate_column(panel, low, j):  # type: ignore[no-untyped-def]
     """Subtract from a panel's column j what columns low to j - 1 contribute, and scale it; 1 if the pivot was lost."""
     before = panel[j, j]
@@ -166,7 +167,7 @@ def _eliminate_column(panel, low, j):  # type: ignore[no-untyped-def]
     return int(is_lost)
 
 
-@array_kernel
+@inner_array_kernel
 def _subtract_gram(panel, update, stop):  # type: ignore[no-untyped-def]
     """Set the Schur complement to less what a front's columns contribute: the products of their entries."""
     width, below = panel.shape[0], update.shape[0]
@@ -184,7 +185,7 @@ def _subtract_gram(panel, update, stop):  # type: ignore[no-untyped-def]
         subtract_product(update[b:end, b:], panel[:, width + b : width + end], panel[:, width + b :], _FORGOTTEN)
 
 
-@array_kernel
+@inner_array_kernel
 def _subtract_products(target, columns, first):  # type: ignore[no-untyped-def]
     """Subtract from target[i] the sum over q of columns[q, first] columns[q, first + i]."""
     depth = columns.shape[0]
@@ -196,7 +197,7 @@ def _subtract_products(target, columns, first):  # type: ignore[no-untyped-def]
         _subtract_four(target, columns, q, first, a, b, c, d)
 
 
-@array_kernel
+@inner_array_kernel
 def _subtract_four(target, panel, q, column, a, b, c, d):  # type: ignore[no-untyped-def]
     """Subtract a, b, c and d times rows q to q + 3 of the panel, from a column on; rows beyond the last count as 0."""
     end, last = column + target.size, panel.shape[0] - 1
@@ -228,7 +229,7 @@ def solve(fronts, panels, x, local):  # type: ignore[no-untyped-def]
             x[low + q] = entries[q]
 
 
-@array_kernel
+@inner_array_kernel
 def _gather(fronts, s, panels, x, local):  # type: ignore[no-untyped-def]
     """A front's panel, and a copy of the entries of x at its columns and rows."""
     p = fronts.block
@@ -246,7 +247,7 @@ def _gather(fronts, s, panels, x, local):  # type: ignore[no-untyped-def]
     return panels[start : start + width * size].reshape(width, size), entries
 
 
-@array_kernel
+@inner_array_kernel
 def _forward(panel, entries):  # type: ignore[no-untyped-def]
     """Solve for a front's columns with L, and take their share from its rows."""
     width = panel.shape[0]
@@ -263,7 +264,7 @@ def _forward(panel, entries):  # type: ignore[no-untyped-def]
         _subtract_four(entries[end:], panel, q, end, a, b, c, d)
 
 
-@array_kernel
+@inner_array_kernel
 def _backward(panel, entries):  # type: ignore[no-untyped-def]
     """Solve for a front's columns with L', its rows being known."""
     width, size = panel.shape

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from steinkit.runtime.compilation import array_kernel
+from steinkit.runtime.compilation import array_kernel, inner_array_kernel
 
 _MORE_ZEROS = 0.3  # share of explicit zeros that merged fronts may hold
 _NARROW, _FEW_ROWS = 4, 2  # a front of at most so many nodes is merged if it gains at most so many rows
@@ -59,7 +59,7 @@ def analyse(starts, neighbours, order):  # type: ignore[no-untyped-def]
     return position, first, rows_start, rows
 
 
-@array_kernel
+@inner_array_kernel
 def column_structures(starts, neighbours, order):  # type: ignore[no-untyped-def]
     """Rows below the diagonal of every column of L, in no order, and the first of them: its parent, or -1.
 
@@ -96,7 +96,7 @@ def column_structures(starts, neighbours, order):  # type: ignore[no-untyped-def
     return start, rows, parent
 
 
-@array_kernel
+@inner_array_kernel
 def _note(i, j, seen, rows, end, lowest):  # type: ignore[no-untyped-def]
     """Add row i to column j's unless it is there; returns the rows' end and the first row so far."""
     if i > j and seen[i] != j:
@@ -106,7 +106,7 @@ def _note(i, j, seen, rows, end, lowest):  # type: ignore[no-untyped-def]
     return end, lowest
 
 
-@array_kernel
+@inner_array_kernel
 def _postorder(parent, column_start):  # type: ignore[no-untyped-def]
     """Place of every node in a postorder of the forest, the child with the longest column last of its siblings."""
     n = parent.size
@@ -138,7 +138,7 @@ def _postorder(parent, column_start):  # type: ignore[no-untyped-def]
     return place
 
 
-@array_kernel
+@inner_array_kernel
 def _merge_columns(parent, count):  # type: ignore[no-untyped-def]
     """Group a column with the next, its parent, where their rows agree or nearly do; returns the groups' starts."""
     n = parent.size

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from steinkit.discrepancy.graph.engines.block import cholesky_kernels
-from steinkit.runtime.compilation import array_kernel
+from steinkit.runtime.compilation import array_kernel, inner_array_kernel
 from steinkit.sample import Floats, Integers
 
 _eliminate_all = cholesky_kernels.factorise
@@ -78,7 +78,7 @@ def pair_positions(starts, columns, fronts, begin, end):  # type: ignore[no-unty
     return positions
 
 
-@array_kernel
+@inner_array_kernel
 def _find(values, low, high, value):  # type: ignore[no-untyped-def]
     """Place of a value in the ascending values[low:high], counted from low."""
     start = low
@@ -146,7 +146,7 @@ def bounds(rows, objective, x, multipliers, combined, activity):  # type: ignore
     return value / violation, upper
 
 
-@array_kernel
+@inner_array_kernel
 def _multiply(starts, columns, values, x, product):  # type: ignore[no-untyped-def]
     """Set the first entries of a product to A x."""
     for row in range(starts.size - 1):
@@ -156,7 +156,7 @@ def _multiply(starts, columns, values, x, product):  # type: ignore[no-untyped-d
         product[row] = value
 
 
-@array_kernel
+@inner_array_kernel
 def _add_transposed(starts, columns, values, force, x):  # type: ignore[no-untyped-def]
     """Add A'force to x, where the first entries of the force belong to A."""
     for row in range(starts.size - 1):

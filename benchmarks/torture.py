@@ -2,7 +2,8 @@
 
 Every sample is of a family that has broken a proof somewhere, or could: near-cancelling scores, repeated draws,
 clusters 1e-11 wide, subnormal and huge numbers, lattices, data at the bounds, tight spanners, complete graphs, extreme
-weights, slices, the classical discrepancy, Wasserstein distances. An engine brackets the value, engines taking turns.
+weights, sizes hundreds of powers of two apart, slices, the classical discrepancy, Wasserstein distances. An engine
+brackets the value, engines taking turns.
 The optimum is then found exactly (a dual simplex method on whole numbers, whose own answer is proved by weak duality),
 or enclosed by rational feasible points where samples are larger or the program is no linear one, and compared strictly.
 The last four families compare answers that must have a value in common: with draws permuted, with weights split, scaled

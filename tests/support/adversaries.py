@@ -289,6 +289,22 @@ def weighted(rng):
     return Instance("weights", points, scores, weights=weights, factors=_factors(rng))
 
 
+def far_apart(rng):
+    """Weights, scores, points and Stein factors so many powers of two apart that their products over- and underflow."""
+    dim = int(rng.choice([1, 1, 2]))
+    n = _size(rng, dim)
+
+    def powers(largest, shape=None):
+        return 2.0 ** (largest * rng.choice([-1, 0, 0, 1], shape)) * rng.uniform(1.0, 2.0, shape)
+
+    signs = rng.choice([-1.0, 1.0], (2, n, dim))
+    points = signs[0] * powers(int(rng.choice([0, 0, 300, 500])), (n, dim))
+    scores = signs[1] * powers(int(rng.choice([0, 300, 900])), (n, dim))
+    weights = powers(int(rng.choice([0, 60, 900])), n)
+    factors = tuple(float(c) for c in powers(int(rng.choice([0, 300, 1000])), 3))
+    return Instance("far apart", points, scores, weights=weights, factors=factors)
+
+
 def wide(rng):
     """Four to eight dimensions with two or three points, some of them with no rows that bind."""
     dim, n = int(rng.integers(4, 9)), int(rng.integers(1, 4))
@@ -342,6 +358,7 @@ FAMILIES = {
     "near": near,
     "subnormal": subnormal,
     "extreme": extreme,
+    "far apart": far_apart,
     "lattice": lattice,
     "bounded": bounded,
     "dilation 1.0001": tight,

@@ -103,9 +103,10 @@ def test_numbers_that_no_float_comes_near():
 
 
 def test_a_ceiling_that_is_a_small_weights_alone_is_no_zero():
-    """The weight 2^-1074 times a score of 2^900 is all there is: its share in the ceiling was rounded to zero."""
+    """The weight 2^-959 times a score of 2^785 is all there is: its share in the ceiling was rounded to zero."""
+    given = {"draws": [0.0, 1.0], "scores": [0.0, 2.0**785], "stein_factors": (1.0, 1e-200, 1.0)}
     with pytest.raises(sk.SolverError) as refused:
-        sk.graph_stein_discrepancy(
-            [0.0, 1.0], scores=[0.0, 2.0**900], weights=[1.0, 2.0**-1074], stein_factors=(1.0, 1e-200, 1.0)
-        )
+        sk.graph_stein_discrepancy(**given, weights=[1.0, 2.0**-959])
+    with pytest.raises(sk.InputError, match="too small a share"):
+        sk.graph_stein_discrepancy(**given, weights=[1.0, 2.0**-1074])
     assert refused.value.lower <= 2.0**-174 <= refused.value.upper

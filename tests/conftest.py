@@ -12,9 +12,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
+from support.warming import fill_cache
 from threadpoolctl import threadpool_limits
 
 from steinkit.cli import main
+
+# No time is asserted: beside other work an example may take long.
+settings.register_profile("no times", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("no times")
 
 
 def pytest_configure() -> None:
@@ -24,6 +30,15 @@ def pytest_configure() -> None:
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of what is yet to be loaded
     threadpool_limits(1, user_api="blas")
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # here hundreds of processes would translate the sources again
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Before workers run the whole suite, compile for all of them what they would each compile."""
+    config = session.config
+    whole = config.args_source is not config.ArgsSource.ARGS and not config.getoption("keyword")
+    if whole and config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        fill_cache()
 
 
 @dataclass(frozen=True)

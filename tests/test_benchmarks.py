@@ -1,6 +1,7 @@
 """The benchmarks that measure run, at small size, and print a figure for every instance.
 
-Those that look for faults, and fail where they find one, are run beside the tests: `.ci/run` names them.
+They are run beside the tests, ``pytest -m benchmark``, as are those that look for faults, and fail where they find
+one: `.ci/run` does both.
 """
 
 import importlib.util
@@ -17,7 +18,7 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 STARTERS = ("measures.py", "scaling.py", "large_samples.py", "predictions.py")
 
 
-@pytest.mark.slow
+@pytest.mark.benchmark
 @pytest.mark.parametrize(
     ("name", "columns"),
     [

@@ -47,7 +47,7 @@ def call(tmp_path):
 
 
 def outcome(process):
-    said, _ = process.communicate(timeout=60)
+    said, _ = process.communicate(timeout=300)
     return json.loads(said)
 
 

@@ -13,8 +13,9 @@ from steinkit.runtime.function_pointers import pointed_function, pointer, prefet
 from steinkit.sample import Floats
 from steinkit.targets.elementary_kernels import expit, softplus, softplus_difference
 
-# Rows whose features are asked for before they are needed.
-_AHEAD = 8
+# Rows whose first features are asked for before they are needed, and bytes of them: processors foresee the rest, and
+# each request costs half a nanosecond.
+_AHEAD, _ASKED = 8, 128
 
 
 @pointed_function(LOG_RATIOS)
@@ -26,14 +27,15 @@ def log_ratios(table: int, theta: int, proposed: int, rows: int, count: int, val
     """
     place = carray(pointer(table, np.int64), 4)
     dim, data, size, last = place[0], place[1], 8 * place[0], count - 1
+    asked = min(size, _ASKED)
     row, found = carray(pointer(rows, np.int64), count), carray(pointer(values, np.float64), 2 * count)
     signs = carray(pointer(place[2], np.float64), np.int64(1) << 31)
     old, new = carray(pointer(theta, np.float64), dim), carray(pointer(proposed, np.float64), dim)
     for i in range(min(_AHEAD, count)):
-        prefetch(data + size * row[i], size)
+        prefetch(data + size * row[i], asked)
     for i in range(0, count, 4):
         for k in range(i + _AHEAD, min(i + _AHEAD + 4, count)):
-            prefetch(data + size * row[k], size)
+            prefetch(data + size * row[k], asked)
         a, b, c = min(i + 1, last), min(i + 2, last), min(i + 3, last)
         first = carray(pointer(data + size * row[i], np.float64), dim)
         second = carray(pointer(data + size * row[a], np.float64), dim)

@@ -129,7 +129,7 @@ class ChainProgram:
         with np.errstate(over="ignore"):  # a bound that far off restricts nothing
             box = np.minimum(c.value, c.gradient * np.minimum(points - lower, upper - points))[order]
         box = np.where(box < SMALLEST_BOX, 0.0, box)  # it may have underflowed
-        objective, low = (part.reshape(2, -1)[:, order] for part in program.objective(0))
+        objective, low = (np.ascontiguousarray(part.reshape(2, -1)[:, order]) for part in program.objective(0))
         (value, slope), (value_low, slope_low) = objective, low
         value_error, slope_error = double_double.error_of_high((objective, low))
         value, value_low = sign * value, sign * value_low  # a reflection leaves the derivative as it is

@@ -210,15 +210,21 @@ def costate_bound(chain: Chain, p: Floats, forces: Floats) -> float:
     """
     n = chain.kind.size
     force, force_low = np.empty(n + 1), np.empty(n + 1)  # T on the edge into each node, and behind the last
+    jump, jump_low = np.empty(n), np.empty(n)
+    for k in range(n):
+        box_force = _box_force(p[ROWS * k], chain.box[k])
+        jump[k], jump_low[k] = _add((-chain.value[k], -chain.value_low[k]), (box_force, 0.0))
     total = 0.0
-    start = 0
+    start = n - n  # a plain 0 would have what is called compiled once more, for that number
     while start < n:
-        end = _segment_end(chain, start)
-        _balance_forces(chain, p, start, end, force, force_low)
+        end = start + 1  # behind the last node of the segment
+        while end < n and chain.kind[end] >= EDGE:
+            end += 1
+        _balance_forces(chain, p, start, end, (jump, jump_low), (force, force_low))
         forward = 0.0  # phi of the edge into the node
         for k in range(start, end):
             half = 0.5 * chain.c3 * chain.step[k] + _SMALLEST
-            at_value, at_slope = _box_force(chain, p, k), p[ROWS * k + 1] / chain.c2
+            at_value, at_slope = _box_force(p[ROWS * k], chain.box[k]), p[ROWS * k + 1] / chain.c2
             backward, error, reach = 0.0, 0.0, chain.box[k] + SMALLEST_BOX
             cost = abs(at_value) * reach + abs(at_slope) * chain.c2
             if chain.kind[k] == BOUNDED:
@@ -243,15 +249,6 @@ def costate_bound(chain: Chain, p: Floats, forces: Floats) -> float:
 
 
 @array_kernel
-def _segment_end(chain: Chain, start: int) -> int:
-    """Index after the last node of the segment that begins at `start`."""
-    end = start + 1
-    while end < chain.kind.size and chain.kind[end] >= EDGE:
-        end += 1
-    return end
-
-
-@array_kernel
 def _cost_behind(chain: Chain, end: int, force: float, forward: float) -> float:
     """Cost of what T and phi are left behind a segment's last node: a far bound's row, or its boxes, take them."""
     remainder = abs(force) * (1.0 + 2.0 * _UNIT_ROUNDOFF)
@@ -265,61 +262,48 @@ def _cost_behind(chain: Chain, end: int, force: float, forward: float) -> float:
 
 
 @array_kernel
-def _box_force(chain: Chain, p: Floats, k: int) -> float:
+def _box_force(multiplier: float, box: float) -> float:
     """Force of a node's value box; none where the box holds gamma at zero."""
-    return p[ROWS * k] / chain.box[k] if chain.box[k] > 0.0 else 0.0
+    return multiplier / box if box > 0.0 else 0.0
 
 
 @array_kernel
-def _balance_forces(chain: Chain, p: Floats, start: int, end: int, force: Floats, force_low: Floats) -> None:
-    """Set T on the edges into the nodes of a segment, and behind its last one.
+def _balance_forces(
+    chain: Chain, p: Floats, start: int, end: int, jump: tuple[Floats, Floats], force: tuple[Floats, Floats]
+) -> None:
+    """Set T, as double-doubles, on the edges into the nodes of a segment, and behind its last one.
 
-    T' - T is given by the boxes, so one T is free where a bound can take it, at a cost of T c3 t^2/2 only: T is zero
-    behind the last node if the segment is free there. Between two bounds the slopes must balance, which gives T on the
-    longest edge. Sums run outwards from the T that is known: near a bound forces may be larger by many orders.
+    `jump`, T' - T, is given by the boxes, so one T is free where a bound can take it, at a cost of T c3 t^2/2 only: T
+    is zero behind the last node if the segment is free there. Between two bounds the slopes must balance, which gives T
+    on the longest edge. Sums run outwards from the T that is known: near a bound forces may be larger by many orders.
     """
-    known = start
-    if chain.kind[start] == BOUNDED:
-        known = end
-        if end == chain.kind.size and chain.far >= 0.0:
-            known = _longest_edge(chain)
-    force[known] = force_low[known] = 0.0
-    _sum_outwards(chain, p, start, end, known, force, force_low)
-    if chain.kind[start] == BOUNDED and known < end:
-        force[known] = _balancing_force(chain, p, start, end, force)
-        _sum_outwards(chain, p, start, end, known, force, force_low)
+    high, low = force
+    known = end if chain.kind[start] == BOUNDED else start
+    is_between = chain.kind[start] == BOUNDED and end == chain.kind.size and chain.far >= 0.0
+    if is_between:
+        known = start
+        for k in range(start, end):
+            if chain.step[k] > chain.step[known]:
+                known = k
+    high[known] = low[known] = 0.0
+    _sum_outwards(start, end, known, jump, force)
+    if is_between:
+        turn, torque, length = 0.0, chain.far * high[end], chain.far
+        for k in range(start, end):
+            torque += chain.step[k] * high[k]
+            length += chain.step[k]
+            turn += p[ROWS * k + 1] / chain.c2 - chain.slope[k]
+            if chain.kind[k] != EDGE:
+                turn += p[ROWS * k + 4] / chain.c2
+        high[known] = (turn - torque) / length
+        _sum_outwards(start, end, known, jump, force)
 
 
 @array_kernel
-def _longest_edge(chain: Chain) -> int:
-    """Node into which the longest edge leads."""
-    longest = 0
-    for k in range(chain.step.size):
-        if chain.step[k] > chain.step[longest]:
-            longest = k
-    return longest
-
-
-@array_kernel
-def _sum_outwards(chain: Chain, p: Floats, start: int, end: int, known: int, force: Floats, force_low: Floats) -> None:
-    """Set T from its value at `known`, by T' = T + box force - weight."""
+def _sum_outwards(start: int, end: int, known: int, jump: tuple[Floats, Floats], force: tuple[Floats, Floats]) -> None:
+    """Set T from its value at `known`, by T' = T + jump."""
+    (up, up_low), (high, low) = jump, force
     for k in range(known, end):
-        jump = _add((-chain.value[k], -chain.value_low[k]), (_box_force(chain, p, k), 0.0))
-        force[k + 1], force_low[k + 1] = _add((force[k], force_low[k]), jump)
+        high[k + 1], low[k + 1] = _add((high[k], low[k]), (up[k], up_low[k]))
     for k in range(known - 1, start - 1, -1):
-        jump = _add((chain.value[k], chain.value_low[k]), (-_box_force(chain, p, k), 0.0))
-        force[k], force_low[k] = _add((force[k + 1], force_low[k + 1]), jump)
-
-
-@array_kernel
-def _balancing_force(chain: Chain, p: Floats, start: int, end: int, force: Floats) -> float:
-    """What to add to T between two bounds, so that phi and kappa balance the slopes."""
-    turn, torque, length = 0.0, chain.far * force[end], chain.far
-    for k in range(start, end):
-        torque += chain.step[k] * force[k]
-        length += chain.step[k]
-        turn += p[ROWS * k + 1] / chain.c2 - chain.slope[k]
-        if chain.kind[k] != EDGE:
-            turn += p[ROWS * k + 4] / chain.c2
-    balancing: float = (turn - torque) / length
-    return balancing
+        high[k], low[k] = _add((high[k + 1], low[k + 1]), (-up[k], -up_low[k]))

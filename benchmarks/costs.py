@@ -22,6 +22,11 @@ def cpu_seconds(run: Callable[[], Any]) -> tuple[float, Any]:
     return time.process_time() - started, result
 
 
+def cpu_of_all() -> float:
+    """CPU seconds of this process and of those that it started and that have ended."""
+    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+
 def in_turn(runs: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, list[float]]:
     """CPU seconds of each of several calls, `repeats` times round: a slow moment of the machine strikes them all."""
     found: dict[str, list[float]] = {name: [] for name in runs}

@@ -7,7 +7,7 @@ medians of a few runs where a run is short; the sweep's are wall seconds, of two
 of its own, with the peak of its resident memory, as do commands. Kernels are loaded before the clock runs, but for a
 command's, which counts their loading, and in the first score ever their compilation. Absolute figures hold for one kind
 of machine only, and while nobody else uses it: a fixed loop before and after each row tells how many times slower the
-machine was just then than at its best in the run. Run it with
+machine was just then than at its best until then. Run it with
 
     python benchmarks/waits.py [--quick] [--only NAME] [--mnist FILE] [--json]
 
@@ -31,6 +31,7 @@ from statistics import median
 
 from costs import (
     cost_of_command,
+    cpu_of_all,
     cpu_seconds,
     in_turn,
     median_seconds,
@@ -40,7 +41,8 @@ from costs import (
 from engines import measure, ours
 from instances import normal, stein_program
 from waits_of_chains import chains, data
-from waits_table import Row, Scope, table
+from waits_table import HEAD, Row, Scope
+from waits_table import line as table_line
 
 import steinkit as sk
 
@@ -153,9 +155,9 @@ def sweep(scope: Scope) -> Iterator[Row]:
     full = scope.factor == 1
     seeds, draws, jobs = (50, 1000, 2) if full else (1, 40, 1)
     run(jobs, min(draws, 50), n_jobs=jobs)  # imports and compilation
-    started = time.perf_counter()
+    started, spent = time.perf_counter(), cpu_of_all()
     run(seeds, draws, n_jobs=jobs, tolerance=FINAL)
-    wall = time.perf_counter() - started
+    wall, cpu = time.perf_counter() - started, cpu_of_all() - spent
     work = f"sweep {len(STEP_SIZES)} x {seeds} x {draws}, --jobs {jobs}"
     yield Row(
         work,
@@ -163,7 +165,7 @@ def sweep(scope: Scope) -> Iterator[Row]:
         "32",
         scope.wanted(12.0),
         wall,
-        f"{1e3 * wall * jobs / len(STEP_SIZES) / seeds:.0f} ms a cell and job",
+        f"{cpu:.3g} CPU s in all, {1e3 * cpu / len(STEP_SIZES) / seeds:.0f} ms a cell",
     )
 
 
@@ -215,27 +217,27 @@ def main() -> None:
     if not chosen:
         parser.error(f"--only must be in the name of a part, one of {', '.join(PARTS)}; received {settings.only!r}")
     scope = Scope(100, 1, 1, settings.mnist) if settings.quick else Scope(1, 3, 2, settings.mnist)
-    rows: list[Row] = []
-    pulses: list[float] = []
+    found: list[tuple[Row, float]] = []
     before = best = pulse()
+    if not settings.json:
+        print(HEAD, flush=True)
     for name, part in chosen.items():
         began = last = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", sk.SteinkitWarning)  # of samples too small for what is asked of them
             for row in part(scope):
-                if time.perf_counter() - last > TOGETHER or not pulses:
+                if time.perf_counter() - last > TOGETHER or not found:
                     after = pulse()
                     beside, before, best = 0.5 * (before + after), after, min(best, after)
-                rows.append(row)
-                pulses.append(beside)
+                found.append((row, beside))
                 last = time.perf_counter()
+                if not settings.json:
+                    print(table_line(row, beside / best), flush=True)
                 print(f"{last - began:7.1f} s  {name}: {row.work}", file=sys.stderr, flush=True)
-    slower = [each / best for each in pulses]
     if settings.json:
-        found = zip(rows, slower, strict=True)
-        print(json.dumps([asdict(row) | {"reached": row.reached, "slower": each} for row, each in found], indent=1))
+        rows = [asdict(row) | {"reached": row.reached, "slower": beside / best} for row, beside in found]
+        print(json.dumps(rows, indent=1))
     else:
-        print(table(rows, slower))
         print(f"\nThe fixed loop that tells how slow the machine is took {1e3 * best:.2f} ms at its best.")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,12 +70,13 @@ class Scope:
         return value if self.factor == 1 else None
 
 
-def table(rows: Sequence[Row], slower: Sequence[float]) -> str:
-    """The rows in Markdown, each with how many times slower the machine was than at its best."""
-    lines = ["| work | | at the start | wanted | now | reached | machine slower | |", "|" + " --- |" * 8]
-    for row, factor in zip(rows, slower, strict=True):
-        wanted = "" if row.wanted is None else f"{row.wanted:g}"
-        now = "-" if row.now is None else f"{row.now:.3g}"
-        cells = (row.work, row.unit, row.start, wanted, now, row.reached, f"{factor:.1f}", row.remark)
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+HEAD = "| work | | at the start | wanted | now | reached | machine slower | |\n|" + " --- |" * 8
+"""Of a table in Markdown, which lines follow."""
+
+
+def line(row: Row, slower: float) -> str:
+    """A row in Markdown, with how many times slower the machine was than at its best so far."""
+    wanted = "" if row.wanted is None else f"{row.wanted:g}"
+    now = "-" if row.now is None else f"{row.now:.3g}"
+    cells = (row.work, row.unit, row.start, wanted, now, row.reached, f"{slower:.1f}", row.remark)
+    return f"| {' | '.join(cells)} |"

@@ -22,15 +22,16 @@ def log_ratios(table: int, theta: int, proposed: int, rows: int, count: int, val
     numbers, y = carray(pointer(place[1], np.float64), 4), carray(pointer(place[0], np.float64), np.int64(1) << 31)
     row, found = carray(pointer(rows, np.int64), count), carray(pointer(values, np.float64), 2 * count)
     old, new = carray(pointer(theta, np.float64), 2), carray(pointer(proposed, np.float64), 2)
-    variance = numbers[0]
-    old_first, old_second, new_first, new_second = old[0], old[1], new[0], new[1]
+    precision, old_first, new_first = 1.0 / numbers[0], old[0], new[0]
+    old_slope, new_slope = precision * old[1], precision * new[1]
+    old_shift, new_shift = 0.5 * old_slope * old[1], 0.5 * new_slope * new[1]
+    by_first = 0.5 * precision * (new_first - old_first)
     for i in range(count):
         found[i] = y[row[i]]
     for i in range(count):
         here, there = found[i] - old_first, found[i] - new_first
-        z_here = (old_second * here - 0.5 * old_second * old_second) / variance
-        z_there = (new_second * there - 0.5 * new_second * new_second) / variance
-        found[i] = softplus_difference(z_there, z_here) - (there * there - here * here) / (2.0 * variance)
+        change = softplus_difference(new_slope * there - new_shift, old_slope * here - old_shift)
+        found[i] = change + by_first * (there + here)
 
 
 @pointed_function(LOG_LIKELIHOOD)

@@ -17,6 +17,7 @@ from steinkit.targets import MixturePosterior
 
 TEMPERATURE = 1e4
 SCALE = 0.15
+NODAL_SCALE = 0.1  # of the random walk on the nodal data, which has six coordinates
 START = (0.0, 1.0)
 SGLD_STEP, SGLD_BATCH = 5e-3, 5
 

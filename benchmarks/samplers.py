@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from costs import cpu_seconds
 from plain_loops import (
+    NODAL_SCALE,
     SCALE,
     SGLD_BATCH,
     SGLD_STEP,
@@ -42,8 +43,6 @@ from scipy.stats import kstest
 
 from steinkit import samplers
 from steinkit.targets import LassoRegression, LogisticRegression, MixturePosterior
-
-NODAL_SCALE = 0.1
 
 
 @dataclass(frozen=True)

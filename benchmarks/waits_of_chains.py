@@ -12,6 +12,7 @@ import numpy as np
 from costs import in_turn
 from instances import digits_regression
 from plain_loops import (
+    NODAL_SCALE,
     SCALE,
     SGLD_BATCH,
     SGLD_STEP,
@@ -27,7 +28,6 @@ from waits_table import Row, Scope
 from steinkit import samplers
 from steinkit.targets import LogisticRegression, MixturePosterior
 
-NODAL_SCALE = 0.1
 WALK_SCALE = 0.01  # of Korattikara et al. (2014), section 6.1, as are the batch of 500 and epsilon .05
 
 

@@ -91,7 +91,9 @@ def _programs(program: SteinProgram, work: str) -> Iterator[Comparison]:
     ours = median_seconds(partial(engine_named("block"), program, settings, [0]))
 
     def interior(solver_of: Callable[[], Any]) -> interior_point.Solution:
-        return interior_point.solve(PeerSystem(coordinate, solver_of()), settings, correctors=3)
+        return interior_point.solve(
+            PeerSystem(coordinate, solver_of()), settings, newton_system.CORRECTORS, newton_system.AIMS
+        )
 
     for name, solver_of in (("SuperLU", lambda: superlu), ("qdldl", Qdldl)):
         run = partial(interior, solver_of)

@@ -8,6 +8,7 @@ from scipy.optimize import linprog
 
 from steinkit.discrepancy.graph.engines import Settings, interior_point
 from steinkit.discrepancy.graph.engines import barrier_kernels as barrier
+from steinkit.discrepancy.graph.engines.block import newton_system
 
 
 @pytest.fixture(params=range(5))
@@ -167,13 +168,15 @@ class DenseSystem:
 
 
 @pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("correctors", [0, 2])
-def test_interior_point_method_finds_the_optimum(seed, correctors):
+@pytest.mark.parametrize(
+    ("correctors", "aims"), [(0, interior_point.Aims()), (2, interior_point.Aims()), (3, newton_system.AIMS)]
+)
+def test_interior_point_method_finds_the_optimum(seed, correctors, aims):
     """Against scipy's linprog; the bounds hold it at every tolerance."""
     system = DenseSystem(np.random.default_rng(seed))
     optimum = system.optimum()
     for tolerance in (1e-2, 1e-9):
-        found = interior_point.solve(system, Settings(tolerance=tolerance), correctors)
+        found = interior_point.solve(system, Settings(tolerance=tolerance), correctors, aims)
         assert found.lower <= optimum * (1 + 1e-9)
         assert found.upper >= optimum * (1 - 1e-9)
         assert found.upper - found.lower <= tolerance * found.upper

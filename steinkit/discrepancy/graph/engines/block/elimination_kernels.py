@@ -15,7 +15,7 @@ import numpy as np
 
 from steinkit.runtime.compilation import array_kernel, inner_array_kernel
 
-_MORE_ZEROS = 0.3  # share of explicit zeros that merged fronts may hold
+_MORE_ZEROS = 0.2  # share of explicit zeros that merged fronts may hold
 _NARROW, _FEW_ROWS = 4, 2  # a front of at most so many nodes is merged if it gains at most so many rows
 
 

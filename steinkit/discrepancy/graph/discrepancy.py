@@ -101,7 +101,8 @@ def graph_stein_discrepancy(
         Widest relative bracket (upper - lower)/upper accepted; 1e-6 up to three dimensions, 1e-3 above.
     max_seconds : float, optional
         Time, from the call on, after which engines stop with the best bracket found. The graph counts, and so does a
-        first compilation, which cannot be cut short.
+        first compilation, which cannot be cut short. If half of the time passes before the spanner is there, a coarser
+        one takes its place; a warning and `unranked` say so, and `dilation` is what is proved of it.
     max_memory : float or str, optional
         Bytes, or words such as "2 GB", beyond which a warning comes before the programs are solved, if they are
         expected to need more; all that the machine has, if not given. It does not stop anything.
@@ -203,6 +204,7 @@ def graph_stein_discrepancy(
         units=data.units,
         graph=network,
         dilation=stretch,
+        dilation_asked=dilation if dilation < stretch else None,
         stein_factors=(factors.value, factors.gradient, factors.smoothness),
         engine=" + ".join(dict.fromkeys(name for answer, _ in certified for name in answer.engines)),
         tolerance=settings.tolerance,
@@ -253,9 +255,9 @@ def _graph_on(points: Floats, kind: str, dilation: float, settings: Settings) ->
         return join_neighbours(points), 1.0
     if kind == "complete":
         return join_all_pairs(points), 1.0
-    from steinkit.discrepancy.graph.spanner.greedy import span_greedily
+    from steinkit.discrepancy.graph.spanner.timed import span_in_time
 
-    return span_greedily(points, stretch, n_jobs=settings.n_jobs, progress=settings.progress), stretch
+    return span_in_time(points, stretch, n_jobs=settings.n_jobs, progress=settings.progress)
 
 
 def _instance(program: SteinProgram) -> dict[str, Any]:

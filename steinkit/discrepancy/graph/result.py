@@ -50,6 +50,8 @@ class GraphSteinDiscrepancy(Bracketed):
         The graph whose edges hold g together, on the points in `units`.
     dilation : float
         The spanner's stretch; 1 where the graph is complete.
+    dilation_asked : float, or None
+        The stretch asked for, where it is smaller because there was no time for such a spanner (`max_seconds`).
     stein_factors : tuple of float
     engine : str
         The engines that had a part in the answer, joined by " + " in the order of their hand-overs.
@@ -87,6 +89,7 @@ class GraphSteinDiscrepancy(Bracketed):
     bounds: Floats | None = None
     operator: RiemannianLangevin | None = None
     coefficients: Coefficients | None = None
+    dilation_asked: float | None = None
 
     @property
     def saturation(self) -> float:
@@ -116,6 +119,22 @@ class GraphSteinDiscrepancy(Bracketed):
     @property
     def unranked(self) -> str:
         """Why samples must not be ordered by the value; empty where they may."""
+        return "; ".join(reason for reason in (self._coarseness, self._ceiling) if reason)
+
+    @property
+    def _coarseness(self) -> str:
+        """What is said of a graph for which there was no time."""
+        if self.dilation_asked is None:
+            return ""
+        return (
+            f"there was no time for a {self.dilation_asked:g}-spanner: the value is that of a coarser graph, of a "
+            f"dilation of at most {self.dilation:.3g}, so samples are not ranked by it; allow more time (max_seconds, "
+            "--max-seconds), or thin the sample"
+        )
+
+    @property
+    def _ceiling(self) -> str:
+        """What is said of a sample that saturates."""
         if not self.is_saturated:
             return ""
         n, dim, near = len(self.sample), self.sample.dim, self._right_spacing

@@ -17,7 +17,7 @@ from steinkit.discrepancy.graph.spanner.bounded_search_kernels import (
     new_frontier,
     search_within,
 )
-from steinkit.discrepancy.graph.spanner.filter_kernels import Problem
+from steinkit.discrepancy.graph.spanner.desk_kernels import Problem
 from steinkit.discrepancy.graph.spanner.pair_list_kernels import keep_shorter_half
 from steinkit.discrepancy.graph.spanner.range_kernels import distances_run
 from steinkit.discrepancy.graph.spanner.target_kernels import drop_joined

@@ -7,93 +7,41 @@ none, is looked at from the first of them, another from the one that is in a gro
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.discrepancy.graph.spanner.bounded_search_kernels import (
-    Adjacency,
-    Frontier,
-    Goals,
-    clear,
-    new_frontier,
-    search_goals,
-)
-from steinkit.discrepancy.graph.spanner.box_tree import BoxTree
-from steinkit.discrepancy.graph.spanner.pair_list_kernels import Pairs, append, keep_shorter_half, new_pairs
-from steinkit.discrepancy.graph.spanner.range_kernels import distances_run, gap, leaves_in_range, most_central
-from steinkit.discrepancy.graph.spanner.target_kernels import drop_joined, drop_reached
+from steinkit.discrepancy.graph.spanner.bounded_search_kernels import Goals, clear, search_goals
+from steinkit.discrepancy.graph.spanner.desk_kernels import Bucket, Desk, Problem, new_desk
+from steinkit.discrepancy.graph.spanner.pair_list_kernels import Pairs, append, new_pairs
+from steinkit.discrepancy.graph.spanner.range_kernels import distances_run, gap, leaves_in_range, most_central, parts_of
+from steinkit.discrepancy.graph.spanner.settling_kernels import FIRST_ROOM, HASTE, keep_to_room, settle, settle_twice
+from steinkit.discrepancy.graph.spanner.sketch import Sketch
+from steinkit.discrepancy.graph.spanner.target_kernels import drop_joined
 from steinkit.runtime.compilation import inner_kernel, kernel
 from steinkit.sample import Floats, Integers
 
 Flags = NDArray[np.bool_]
 
-FIRST_ROOM = 1024  # of a list of pairs
-HASTE = 0.75  # of searches: the part of the stretch allowed that goes into the weight of what is left of the way
-NEIGHBOURS = 32  # numbers on either side of a point among which those that a search from it may serve as well
-FEWER = 10  # times that searches from the near ends must be to be worth more than those from the far ends
-
-
-class Problem(NamedTuple):
-    """What does not change between buckets: coordinates (d, n), their tree, dilation, rounding margin, and the signal.
-
-    Once ``stop[0]`` is true the kernels return with their work unfinished, for the caller to throw away.
-    """
-
-    columns: Floats
-    tree: BoxTree
-    dilation: float
-    margin: float
-    stop: Flags
-
-
-class Bucket(NamedTuple):
-    """Pairs at a distance in (lower, upper[0]], how many goals a search may leave open, and room[0] for pairs.
-
-    ``grouped`` says of each node whether it lies in one whose points share a search.
-    """
-
-    lower: float
-    upper: Floats
-    patience: int
-    room: Integers
-    grouped: Flags
-
-
-class Desk(NamedTuple):
-    """What a block works with: labels of its searches, and arrays by point and by leaf."""
-
-    shared: Frontier
-    own: Frontier
-    goals: Goals
-    row: Floats
-    targets: Integers
-    leaves: Integers
-    head: Integers
+PATIENCE = 64  # of a sketch's search: it may end while one goal in so many is open
 
 
 @inner_kernel
-def new_desk(graph: Adjacency, n_leaves: int) -> Desk:
-    """Make blank labels and arrays."""
-    n = len(graph.start)
-    goals = Goals(np.empty(n), np.zeros(n, np.bool_))
-    head = np.empty(n, np.int64)
-    head[:] = -1
-    leaves = np.empty(n_leaves + 64, np.int64)  # and the stack
-    return Desk(new_frontier(graph), new_frontier(graph), goals, np.empty(n), np.empty(n, np.int64), leaves, head)
+def filter_point(
+    problem: Problem, points: Sketch, sketch: Sketch, bucket: Bucket, u: int, desk: Desk, waiting: Pairs, found: Pairs
+) -> tuple[Pairs, Pairs]:
+    """Find the pairs of the bucket at point u, in no group, that a search from u leaves open.
 
-
-@inner_kernel
-def filter_point(problem: Problem, graph: Adjacency, bucket: Bucket, u: int, desk: Desk, found: Pairs) -> Pairs:
-    """Find the pairs of the bucket at point u that a search from u leaves open."""
+    Where there is a sketch to search, what that leaves open is put on the list of those waiting.
+    """
     columns, tree = problem.columns, problem.tree
     limit, targets, row = desk.goals.limit, desk.targets, desk.row
     factor = problem.dilation * (1.0 - problem.margin)
     place = np.empty(len(columns))
     for k in range(len(columns)):
         place[k] = columns[k, u]
-    n_leaves = leaves_in_range(tree, place, place, bucket.lower, bucket.upper[0], u, bucket.grouped, False, desk.leaves)
+    n_leaves = leaves_in_range(
+        tree, place, place, bucket.lower, bucket.upper[0], u, bucket.grouped, False, sketch.whole, desk.leaves
+    )
     count = np.int64(0)  # a literal would be a type of its own, for which all that is called with it is compiled again
     for leaf in desk.leaves[:n_leaves]:
         first, end = max(tree.first[leaf], u + 1), tree.end[leaf]
@@ -103,78 +51,174 @@ def filter_point(problem: Problem, graph: Adjacency, bucket: Bucket, u: int, des
                 limit[v] = factor * row[v]
                 targets[count] = v
                 count += 1
+    if count > 0 and len(sketch.centre) < len(row):
+        count = drop_sketched(sketch, u, targets, count, desk)
+        for v in targets[:count]:
+            waiting = append(waiting, u, v, row[v])
+        return waiting, found
     if count > 0:
-        count = drop_joined(graph, u, desk.goals, targets, count, bucket.patience, desk.own)
+        count = drop_joined(points.links, u, desk.goals, targets, count, bucket.patience, desk.own)
     for v in targets[:count]:
         found = append(found, u, v, row[v])
     keep_to_room(bucket, found)
-    return found
+    return waiting, found
 
 
 @inner_kernel
-def filter_group(problem: Problem, graph: Adjacency, bucket: Bucket, group: int, desk: Desk, found: Pairs) -> Pairs:
+def filter_group(
+    problem: Problem, points: Sketch, sketch: Sketch, bucket: Bucket, group: int, desk: Desk, found: Pairs
+) -> Pairs:
     """Find the pairs of the bucket at a group's points that no way through a central one, nor a search, proves joined.
 
-    Leaves of the tree are compared first, by their boxes and by the longest way to a point of theirs.
+    Parts of the tree are compared first, by their boxes and by the longest way to a point of theirs.
     """
     columns, tree = problem.columns, problem.tree
     factor = problem.dilation * (1.0 - problem.margin)
     low, high = tree.low[group], tree.high[group]
     n_leaves = leaves_in_range(
-        tree, low, high, bucket.lower, bucket.upper[0], tree.first[group], bucket.grouped, True, desk.leaves
+        tree,
+        low,
+        high,
+        bucket.lower,
+        bucket.upper[0],
+        tree.first[group],
+        bucket.grouped,
+        True,
+        sketch.whole,
+        desk.leaves,
     )
     if n_leaves == 0:
         return found
     centre = most_central(columns, tree, group)
-    label_leaves(problem, graph, bucket, centre, n_leaves, desk)
-    via = desk.shared.distance
+    label_leaves(problem, sketch, bucket, group, centre, n_leaves, desk)
+    via = desk.via
     offset = largest(via, tree.first[group], tree.end[group])
     kept = 0
     for leaf in desk.leaves[:n_leaves]:
         furthest = largest(via, tree.first[leaf], tree.end[leaf])
         if offset + furthest > factor * max(bucket.lower, gap(tree, leaf, low, high)):
             desk.leaves[kept] = leaf
+            desk.furthest[kept] = furthest
             kept += 1
-    open_pairs = new_pairs(FIRST_ROOM)
-    inner = group  # ... and at last the first of its leaves
-    while 2 * inner < len(tree.first):
-        inner *= 2
-    for mine in range(inner, inner + inner // group):
-        if problem.stop[0]:
-            break
-        offset = largest(via, tree.first[mine], tree.end[mine])
-        for leaf in desk.leaves[:kept]:
-            if tree.end[leaf] - 1 <= tree.first[mine] and bucket.grouped[leaf]:
-                continue
-            furthest = largest(via, tree.first[leaf], tree.end[leaf])
-            shortest = max(bucket.lower, gap(tree, leaf, tree.low[mine], tree.high[mine]))
-            if shortest <= bucket.upper[0] and offset + furthest > factor * shortest:
-                open_pairs = compare_leaves(problem, bucket, mine, leaf, via, desk.row, open_pairs)
-        if open_pairs.used[0] > bucket.room[0]:
-            found = settle(problem, graph, bucket, open_pairs, desk, found)
-    clear(desk.shared)
-    longer: Pairs = settle(problem, graph, bucket, open_pairs, desk, found)
+    longer: Pairs = compare_parts(problem, points, sketch, bucket, group, kept, desk, found)
     return longer
 
 
 @inner_kernel
-def label_leaves(problem: Problem, graph: Adjacency, bucket: Bucket, centre: int, n_leaves: int, desk: Desk) -> None:
-    """Label the points of the leaves listed with lengths of paths from the centre, where there are any of use."""
-    tree, goals = problem.tree, desk.goals
-    count, none, furthest = np.int64(0), np.int64(0), 0.0
+def compare_parts(
+    problem: Problem,
+    points: Sketch,
+    sketch: Sketch,
+    bucket: Bucket,
+    group: int,
+    n_others: int,
+    desk: Desk,
+    found: Pairs,
+) -> Pairs:
+    """Compare the parts of a group with the others listed: by the way through the centre, from cell to cell, by points.
+
+    Parts are cells, or leaves where points are cells of their own.
+    """
+    tree = problem.tree
     factor = problem.dilation * (1.0 - problem.margin)
+    open_pairs, open_cells = new_pairs(FIRST_ROOM), new_pairs(FIRST_ROOM)
+    for mine in desk.parts[: parts_of(tree, group, sketch.whole, desk.parts)]:
+        if problem.stop[0]:
+            break
+        p = tree.first[mine]
+        offset, own_way = largest(desk.via, p, tree.end[mine]), largest(sketch.way, p, tree.end[mine])
+        for k in range(n_others):
+            part = desk.leaves[k]
+            q = tree.first[part]
+            if tree.end[part] - 1 <= p and bucket.grouped[part]:
+                continue
+            shortest = max(bucket.lower, gap(tree, part, tree.low[mine], tree.high[mine]))
+            if shortest > bucket.upper[0] or offset + desk.furthest[k] <= factor * shortest:
+                continue
+            left = shortest
+            if sketch.part[p] >= 0 and sketch.part[q] >= 0 and mine != part:
+                left -= (own_way + largest(sketch.way, q, tree.end[part])) / factor
+            if 0.0 < left < shortest:
+                ends = sketch.centre[sketch.cell[p]], sketch.centre[sketch.cell[q]]
+                open_cells = append(open_cells, ends[0], ends[1], left)
+            else:
+                open_pairs = compare_points(problem, bucket, mine, part, desk.via, desk.row, open_pairs)
+        if open_cells.used[0] > bucket.room[0]:
+            open_pairs = settle_cells(problem, sketch, bucket, group, open_cells, desk, open_pairs)
+        if open_pairs.used[0] > bucket.room[0]:
+            found = settle_twice(problem, points, sketch, bucket, open_pairs, desk, found)
+    open_pairs = settle_cells(problem, sketch, bucket, group, open_cells, desk, open_pairs)
+    longer: Pairs = settle_twice(problem, points, sketch, bucket, open_pairs, desk, found)
+    return longer
+
+
+@inner_kernel
+def drop_sketched(sketch: Sketch, u: int, targets: Integers, n_targets: int, desk: Desk) -> int:
+    """Strike from the list the targets that the sketch proves joined to u; return how many are left.
+
+    u and the targets are cells of their own.
+    """
+    goals = Goals(desk.via, desk.goals.is_open)
+    reach = 0.0
+    for v in targets[:n_targets]:
+        cell = sketch.cell[v]
+        goals.is_open[cell] = True
+        goals.limit[cell] = desk.goals.limit[v]
+        reach = max(reach, desk.goals.limit[v])
+    own = sketch.cell[u]
+    search_goals(sketch.links, own, goals, reach, n_targets, n_targets // PATIENCE, desk.shared)
+    clear(desk.shared)
+    count = 0
+    for v in targets[:n_targets]:
+        if goals.is_open[sketch.cell[v]]:
+            goals.is_open[sketch.cell[v]] = False
+            targets[count] = v
+            count += 1
+    return count
+
+
+@inner_kernel
+def label_leaves(
+    problem: Problem, sketch: Sketch, bucket: Bucket, group: int, centre: int, n_leaves: int, desk: Desk
+) -> None:
+    """Label the points of a group, and of the leaves listed, with lengths of walks from the centre of a cell."""
+    tree, (limit, is_open) = problem.tree, desk.goals
+    count, furthest = np.int64(0), 0.0
+    haste = 1.0 + HASTE * (problem.dilation - 1.0)
     for leaf in desk.leaves[:n_leaves]:
         first, end = tree.first[leaf], tree.end[leaf]
         distances_run(problem.columns, centre, first, end, desk.row)
         for v in range(first, end):
             if bucket.lower < desk.row[v] <= bucket.upper[0]:
-                goals.limit[v] = factor * desk.row[v]
-                furthest = max(furthest, goals.limit[v])
-                goals.is_open[v] = True
-                count += 1
-    search_goals(graph, centre, goals, furthest, count, none, desk.shared)
+                cell = sketch.cell[v]
+                if not is_open[cell]:
+                    is_open[cell] = True
+                    desk.targets[count] = cell
+                    count += 1
+                limit[cell] = haste * desk.row[v]
+                furthest = max(furthest, desk.row[v])
+    search_goals(
+        sketch.links,
+        sketch.cell[centre],
+        desk.goals,
+        problem.dilation * furthest,
+        count,
+        count // PATIENCE,
+        desk.shared,
+    )
+    for cell in desk.targets[:count]:
+        is_open[cell] = False
+    label_run(sketch, desk.shared.distance, tree.first[group], tree.end[group], desk.via)
     for leaf in desk.leaves[:n_leaves]:
-        goals.is_open[tree.first[leaf] : tree.end[leaf]] = False
+        label_run(sketch, desk.shared.distance, tree.first[leaf], tree.end[leaf], desk.via)
+    clear(desk.shared)
+
+
+@inner_kernel
+def label_run(sketch: Sketch, distance: Floats, first: int, end: int, via: Floats) -> None:
+    """Label a run of points by the distances of the centres of their cells."""
+    for v in range(first, end):
+        via[v] = distance[sketch.cell[v]] + sketch.way[v]
 
 
 @inner_kernel
@@ -187,10 +231,10 @@ def largest(values: Floats, first: int, end: int) -> float:
 
 
 @inner_kernel
-def compare_leaves(
+def compare_points(
     problem: Problem, bucket: Bucket, mine: int, other: int, via: Floats, row: Floats, found: Pairs
 ) -> Pairs:
-    """Add the pairs between two leaves that are in the bucket and for which the way through the centre is too long."""
+    """Add the pairs between two parts that are in the bucket and for which the way through the centre is too long."""
     tree = problem.tree
     factor = problem.dilation * (1.0 - problem.margin)
     for p in range(tree.first[mine], tree.end[mine]):
@@ -205,91 +249,25 @@ def compare_leaves(
 
 
 @inner_kernel
-def settle(problem: Problem, graph: Adjacency, bucket: Bucket, waiting: Pairs, desk: Desk, found: Pairs) -> Pairs:
-    """Move the pairs that a search from one end leaves open from the list of those waiting to that of those found.
-
-    A search is from a far end towards its near ones, which lie together in a group, unless there are many far ends for
-    each near one. What it labels serves far ends nearby as well. The list of pairs waiting is empty afterwards.
-    """
-    count = waiting.used[0]
-    if count == 0:
-        return found
-    low, high = np.int64(0), np.int64(1)
-    side = low if FEWER * n_distinct(waiting, low, desk.head) <= n_distinct(waiting, high, desk.head) else high
-    factor = problem.dilation * (1.0 - problem.margin)
-    weight = 1.0 + HASTE * (problem.dilation - 1.0)
-    head, following = desk.head, np.empty(count, np.int64)
-    for c in range(count):
-        node = waiting.ends[c, side]
-        following[c] = head[node]
-        head[node] = c
-    for c in range(count):
-        node = waiting.ends[c, side]
-        k, n_targets = head[node], np.int64(0)
-        head[node] = -1
-        while k >= 0:
-            other = waiting.ends[k, 1 - side]
-            desk.row[other] = waiting.length[k]
-            desk.goals.limit[other] = factor * waiting.length[k]
-            desk.targets[n_targets] = other
-            n_targets += 1
-            k = following[k]
-        if n_targets > 0 and not problem.stop[0]:
-            n_targets = drop_reached(
-                graph, problem.columns, node, desk.goals, desk.targets, n_targets, weight, desk.own
-            )
-            for other in desk.targets[:n_targets]:
-                found = append(found, min(node, other), max(node, other), desk.row[other])
-            via = desk.own.distance
-            for near in range(max(0, node - NEIGHBOURS), min(len(head), node + NEIGHBOURS + 1)):
-                if head[near] >= 0 and via[near] < np.inf:
-                    head[near] = strike_joined(waiting, 1 - side, head[near], following, via, via[near], factor)
-            clear(desk.own)
-    waiting.used[0] = 0
-    keep_to_room(bucket, found)
+def settle_cells(
+    problem: Problem, sketch: Sketch, bucket: Bucket, group: int, waiting: Pairs, desk: Desk, found: Pairs
+) -> Pairs:
+    """Settle pairs of cells, of which one lies in a group, by the sketch; compare the points of those left open."""
+    tree = problem.tree
+    left = settle(problem, sketch, waiting, desk, desk.shared, new_pairs(FIRST_ROOM))
+    for c in range(left.used[0]):
+        p, q = left.ends[c]
+        if not tree.first[group] <= p < tree.end[group]:
+            p, q = q, p
+        found = compare_points(problem, bucket, sketch.part[p], sketch.part[q], desk.via, desk.row, found)
     return found
-
-
-@inner_kernel
-def strike_joined(
-    pairs: Pairs, side: int, head: int, following: Integers, via: Floats, offset: float, factor: float
-) -> int:
-    """Take pairs off a linked list that a way of length ``offset`` and on from there joins; return its new head."""
-    kept = -1
-    while head >= 0:
-        c, head = head, following[head]
-        if offset + via[pairs.ends[c, side]] > factor * pairs.length[c]:
-            following[c] = kept
-            kept = c
-    return kept
-
-
-@inner_kernel
-def n_distinct(pairs: Pairs, side: int, head: Integers) -> int:
-    """Count the points that stand on one side of pairs; ``head``, by point, is -1 before and after."""
-    count = 0
-    for c in range(pairs.used[0]):
-        node = pairs.ends[c, side]
-        count += head[node] < 0
-        head[node] = 0
-    for c in range(pairs.used[0]):
-        head[pairs.ends[c, side]] = -1
-    return count
-
-
-@inner_kernel
-def keep_to_room(bucket: Bucket, found: Pairs) -> None:
-    """Lower the bucket's limit if there are more pairs than it has room for."""
-    if found.used[0] > bucket.room[0]:
-        found.used[0], bucket.upper[0] = keep_shorter_half(found.ends, found.length, found.used[0], bucket.upper[0])
-        if found.used[0] > bucket.room[0]:  # too many pairs of one length
-            bucket.room[0] *= 2
 
 
 @kernel
 def filter_block(
     problem: Problem,
-    graph: Adjacency,
+    points: Sketch,
+    sketch: Sketch,
     sources: Integers,
     grouped: Flags,
     lower: float,
@@ -299,22 +277,26 @@ def filter_block(
 ) -> tuple[Integers, Floats, float]:
     """Pairs at a distance in (lower, upper], looked at from nodes ``sources``, that no quick search proves joined.
 
-    A source that is ``grouped`` is looked at as one, another point by point. If there are more than ``room`` pairs, the
-    upper limit is lowered; the pairs, their lengths and the limit in force are returned.
+    ``points`` is the graph itself, ``sketch`` may be the same. A source that is ``grouped`` is looked at as one,
+    another point by point. If there are more than ``room`` pairs, the upper limit is lowered; the pairs, their lengths
+    and the limit in force are returned, with some pairs that are longer.
     """
     tree = problem.tree
-    desk = new_desk(graph, len(tree.first) // 2)
-    found = new_pairs(FIRST_ROOM)
+    desk = new_desk(points, sketch, len(tree.first) // 2)
+    found, waiting = new_pairs(FIRST_ROOM), new_pairs(FIRST_ROOM)
     bucket = Bucket(lower, np.array([upper]), patience, np.array([room]), grouped)
     for node in sources:
         first, end = tree.first[node], tree.end[node]
         if grouped[node]:
-            found = filter_group(problem, graph, bucket, node, desk, found)
+            found = filter_group(problem, points, sketch, bucket, node, desk, found)
         else:
             for u in range(first, end):
                 if problem.stop[0]:
                     break
-                found = filter_point(problem, graph, bucket, u, desk, found)
+                waiting, found = filter_point(problem, points, sketch, bucket, u, desk, waiting, found)
+                if waiting.used[0] > bucket.room[0]:
+                    found = settle_twice(problem, points, sketch, bucket, waiting, desk, found)
         if problem.stop[0]:
             break
+    found = settle_twice(problem, points, sketch, bucket, waiting, desk, found)
     return found.ends[: found.used[0]], found.length[: found.used[0]], bucket.upper[0]

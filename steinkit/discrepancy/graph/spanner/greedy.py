@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -12,11 +13,13 @@ from numpy.typing import NDArray
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.discrepancy.graph.spanner.bounded_search_kernels import Adjacency
-from steinkit.discrepancy.graph.spanner.box_tree import BoxTree, box_tree, widths
+from steinkit.discrepancy.graph.spanner.box_tree import BoxTree, box_tree, widths, with_descendants
+from steinkit.discrepancy.graph.spanner.desk_kernels import Problem
 from steinkit.discrepancy.graph.spanner.exhaustive_filter_kernels import filter_all
-from steinkit.discrepancy.graph.spanner.filter_kernels import Problem, filter_block
+from steinkit.discrepancy.graph.spanner.filter_kernels import filter_block
 from steinkit.discrepancy.graph.spanner.geometry import Graph, checked_dilation, edge_lengths
 from steinkit.discrepancy.graph.spanner.insertion_kernels import insert_in_order
+from steinkit.discrepancy.graph.spanner.sketch import FEWER, Sketch, coarser, sketch_of_points, with_edges
 from steinkit.errors import InputError
 from steinkit.runtime.compilation import announced_compilation
 from steinkit.runtime.deadlines import StopSignal, stop_signal, within_time
@@ -31,6 +34,7 @@ MOST_DIMENSIONS, MOST_MEASURED = 3, 2000  # beyond which boxes are of no use, an
 LEAF_SIZE = 4  # points in a leaf of the tree of boxes
 SMALLEST_GROUP = 3  # points; below this, one wide search costs more than the narrow ones it saves
 GROUP_WIDTH = 0.8  # of a group's box, in units of (t - 1) times the shortest length
+CELL_WIDTH = 0.2  # of a cell's, in a sketch of the graph
 BLOCKS = 16  # of a pass over the tree, which threads share out among them
 POINTS_PER_BLOCK = 750  # without a tree: large enough to hold clusters, small enough to share out
 CLUSTER_RADIUS = 0.45  # in units of (t - 1) times the shortest length: a way through the centre must stay below t
@@ -92,8 +96,10 @@ def greedy_spanner(
     1. *filter*: most pairs are found to be joined already by the graph of the shorter edges, which is frozen
        meanwhile. In up to three dimensions a tree of boxes tells which points lie at such a distance. Points of a
        small box share one search from its middle, which proves whole boxes of others joined; what that leaves open is
-       tried by hasty searches that make straight for their targets, and then by exact ones. Up to 2000 points, and
-       those of more dimensions, are all measured, and share searches where they lie close together in the graph;
+       tried by hasty searches that make straight for their targets, and then by exact ones. Of long pairs a *sketch*
+       of the graph is searched first, whose nodes stand for the points of a cell and whose links are walks between
+       their centres; from bucket to bucket its cells grow. Up to 2000 points, and those of more dimensions, are all
+       measured, and share searches where they lie close together in the graph;
     2. *insert*: the few pairs that are left are sorted, and go through the definition one at a time, with a search
        from both ends that stops at t d(i, j). Where such a search grows long, one search from an endpoint settles all
        pairs of the bucket at that endpoint.
@@ -105,7 +111,7 @@ def greedy_spanner(
 
     *Rounding.* The distance of i and j in the graph, i < j, is the least floating-point sum of edge lengths along a
     path, added up from i to j. Whatever else is used to find it certifies a pair only with a relative margin of more
-    than 4 n machine epsilons; pairs closer to a tie are decided by that sum itself. The edges are thus the same on
+    than 32 n machine epsilons; pairs closer to a tie are decided by that sum itself. The edges are thus the same on
     every machine that rounds distances alike, for any number of threads.
 
     References
@@ -119,13 +125,23 @@ def greedy_spanner(
     return span_greedily(points, checked_dilation(dilation), n_jobs=n_jobs, progress=progress)
 
 
-def span_greedily(points: Floats, dilation: float, *, n_jobs: int, progress: bool) -> Graph:
-    """`greedy_spanner` of points, shape (n, d), and a dilation that are checked."""
+@dataclass
+class Begun:
+    """How far a construction came: its edges i < j, in order, and the length up to which all pairs are joined."""
+
+    edges: Integers = field(default_factory=lambda: np.empty((0, 2), dtype=np.int64))
+    lengths: Floats = field(default_factory=lambda: np.empty(0))
+    reached: float = -1.0
+
+
+def span_greedily(points: Floats, dilation: float, *, n_jobs: int, progress: bool, begun: Begun | None = None) -> Graph:
+    """`greedy_spanner` of points, shape (n, d), and a dilation that are checked; ``begun`` is kept up to date."""
+    begun = Begun() if begun is None else begun
     _require_finite_paths(points, dilation)
     n = len(points)
     if n < 2:
         return Graph(n, np.empty((0, 2), dtype=np.int64), np.empty(0))
-    margin = (4 * n + 16) * np.finfo(np.float64).eps
+    margin = (32 * n + 64) * np.finfo(np.float64).eps
     with (
         stop_signal() as stop,
         announced_compilation(),
@@ -134,10 +150,8 @@ def span_greedily(points: Floats, dilation: float, *, n_jobs: int, progress: boo
         rank, tree = box_tree(points, n if _all_are_measured(points) else LEAF_SIZE)
         columns = np.ascontiguousarray(points[rank].T)
         problem = Problem(columns, tree, dilation, margin, stop.flag)
-        edges, lengths = interruptible(
-            partial(_insert_buckets, problem, rank, thread_count(n_jobs), _Pace(stop, bar)), stop
-        )
-    return Graph(n, np.sort(rank[edges], axis=1), lengths)
+        interruptible(partial(_insert_buckets, problem, rank, thread_count(n_jobs), _Pace(stop, bar), begun), stop)
+    return Graph(n, begun.edges, begun.lengths)
 
 
 def _all_are_measured(points: Floats) -> bool:
@@ -170,22 +184,26 @@ class _Pace:
         self.stop.require("the spanner was built")
 
 
-def _insert_buckets(problem: Problem, rank: Integers, n_threads: int, pace: _Pace) -> tuple[Integers, Floats]:
+def _insert_buckets(problem: Problem, rank: Integers, n_threads: int, pace: _Pace, begun: Begun) -> None:
     """Filter and insert bucket after bucket; a bucket that was cut short is taken up again where it was cut."""
     edges, lengths = np.empty((0, 2), dtype=np.int64), np.empty(0)
+    sketch = None
     lower = -1.0  # so that distances of 0 are in the first bucket
     limits = _bucket_limits(problem.columns.T)
     for k, limit in enumerate(limits):
         while lower < limit:
-            graph = _adjacency(len(rank), edges, lengths, np.zeros(len(rank), dtype=np.int64))
-            tasks = _filter_tasks(problem, graph, lower, limit)
+            graph = laid_out(len(rank), edges, lengths)
+            points = sketch_of_points(problem.columns, problem.tree, graph)
+            sketch = _sketched(problem, points if sketch is None else sketch, lower)
+            tasks = _filter_tasks(problem, points, sketch, lower, limit)
             pace.expect((len(limits) - k) * len(tasks))
             pairs, distances, lower = _open_pairs(rank, tasks, n_threads, pace)
             chosen = _chosen(problem, edges, lengths, pairs, distances)
             pace.require()
             edges = np.concatenate([edges, pairs[chosen]])
             lengths = np.concatenate([lengths, distances[chosen]])
-    return edges, lengths
+            sketch = None if len(sketch.centre) == len(rank) else with_edges(sketch, pairs[chosen], distances[chosen])
+            begun.edges, begun.lengths, begun.reached = np.sort(rank[edges], axis=1), lengths, lower
 
 
 def _open_pairs(rank: Integers, tasks: list[Any], n_threads: int, pace: _Pace) -> tuple[Integers, Floats, float]:
@@ -202,7 +220,7 @@ def _open_pairs(rank: Integers, tasks: list[Any], n_threads: int, pace: _Pace) -
     return pairs[order], distances[order], upper
 
 
-def _filter_tasks(problem: Problem, graph: Adjacency, lower: float, upper: float) -> list[Any]:
+def _filter_tasks(problem: Problem, points: Sketch, sketch: Sketch, lower: float, upper: float) -> list[Any]:
     """The calls that filter the bucket (lower, upper]."""
     dim, n = problem.columns.shape
     stretch = min(problem.dilation - 1.0, 1.0) * max(lower, 0.0)
@@ -211,11 +229,25 @@ def _filter_tasks(problem: Problem, graph: Adjacency, lower: float, upper: float
         blocks = _slabs(problem.columns)
         room = ROOM * n // len(blocks)
         wide = CLUSTER_RADIUS * stretch
-        return [partial(filter_all, problem, graph, b, lower, upper, wide, patience, room) for b in blocks]
+        return [partial(filter_all, problem, points.links, b, lower, upper, wide, patience, room) for b in blocks]
     grouped = _groups(problem.tree, GROUP_WIDTH * stretch)
     blocks = _sources(problem.tree, grouped)
     room = ROOM * n // len(blocks)
-    return [partial(filter_block, problem, graph, b, grouped, lower, upper, patience, room) for b in blocks]
+    return [partial(filter_block, problem, points, sketch, b, grouped, lower, upper, patience, room) for b in blocks]
+
+
+def _sketched(problem: Problem, sketch: Sketch, lower: float) -> Sketch:
+    """A sketch with cells as wide as pairs of a bucket allow, if these are much fewer than there are."""
+    if _all_are_measured(problem.columns.T):
+        return sketch
+    width = CELL_WIDTH * min(problem.dilation - 1.0, 1.0) * max(lower, 0.0)
+    grouped = _groups(problem.tree, width)
+    cells = np.concatenate(_sources(problem.tree, grouped))
+    cells = cells[grouped[cells]]
+    saved = int((problem.tree.end[cells] - problem.tree.first[cells] - 1).sum())
+    if len(problem.columns[0]) - saved > FEWER * len(sketch.centre):
+        return sketch
+    return coarser(sketch, problem.columns, problem.tree, cells, width, problem.stop)
 
 
 def _chosen(
@@ -229,6 +261,11 @@ def _chosen(
     incident = np.argsort(pairs.ravel(), kind="stable") // 2
     linked: NDArray[np.bool_] = insert_in_order(problem, graph, pairs, distances, first, incident)
     return linked
+
+
+def laid_out(n: int, edges: Integers, lengths: Floats) -> Adjacency:
+    """The graph of edges given by length."""
+    return _adjacency(n, edges, lengths, np.zeros(n, dtype=np.int64))
 
 
 def _adjacency(n: int, edges: Integers, lengths: Floats, spare: Integers) -> Adjacency:
@@ -269,10 +306,7 @@ def _slabs(columns: Floats) -> list[Integers]:
 
 def _groups(tree: BoxTree, widest: float) -> NDArray[np.bool_]:
     """Which nodes are narrow enough for a shared search, or lie in one that is."""
-    grouped: NDArray[np.bool_] = (widths(tree) <= widest) & (tree.end - tree.first >= SMALLEST_GROUP)
-    for level in range(1, len(grouped).bit_length() - 1):
-        grouped[1 << level : 2 << level] |= np.repeat(grouped[1 << level - 1 : 1 << level], 2)
-    return grouped
+    return with_descendants((widths(tree) <= widest) & (tree.end - tree.first >= SMALLEST_GROUP))
 
 
 def _sources(tree: BoxTree, grouped: NDArray[np.bool_]) -> list[Integers]:

@@ -44,6 +44,7 @@ def leaves_in_range(
     after: int,
     grouped: Flags,
     for_group: bool,
+    whole: Flags,
     leaves: Integers,
 ) -> int:
     """List the leaves with points that may lie in (lower, upper] from those of a box; return how many.
@@ -53,7 +54,6 @@ def leaves_in_range(
     for all; its end serves as the stack of nodes still to be looked at.
     """
     count, top = 0, len(leaves) - 1
-    n_inner = len(tree.first) // 2
     leaves[top] = 1
     while top < len(leaves):
         node = leaves[top]
@@ -62,7 +62,7 @@ def leaves_in_range(
             continue
         if gap(tree, node, low, high) > upper or span(tree, node, low, high) <= lower:
             continue
-        if node >= n_inner:
+        if whole[node]:
             leaves[count] = node
             count += 1
         else:
@@ -92,3 +92,20 @@ def most_central(columns: Floats, tree: BoxTree, node: int) -> int:
         if distance < nearest:
             best, nearest = v, distance
     return best
+
+
+@kernel
+def parts_of(tree: BoxTree, node: int, whole: Flags, parts: Integers) -> int:
+    """List the largest nodes at or below a node that are ``whole``; return how many."""
+    count, top = 0, len(parts) - 1
+    parts[top] = node
+    while top < len(parts):
+        node = parts[top]
+        top += 1
+        if whole[node]:
+            parts[count] = node
+            count += 1
+        else:
+            top -= 2
+            parts[top], parts[top + 1] = 2 * node + 1, 2 * node
+    return count

@@ -16,7 +16,14 @@ from scipy.sparse.csgraph import dijkstra
 from support.dense_spanner import dense_greedy, distance_matrix, searching_greedy
 
 from steinkit.discrepancy.graph.spanner import bounded_search_kernels as search
-from steinkit.discrepancy.graph.spanner import exhaustive_filter_kernels, filter_kernels, greedy, pair_list_kernels
+from steinkit.discrepancy.graph.spanner import (
+    desk_kernels,
+    exhaustive_filter_kernels,
+    filter_kernels,
+    greedy,
+    pair_list_kernels,
+    sketch,
+)
 from steinkit.discrepancy.graph.spanner import range_kernels as ranges
 from steinkit.discrepancy.graph.spanner import target_kernels as targets
 from steinkit.discrepancy.graph.spanner.binary_heap_kernels import heap_pop, heap_push
@@ -414,7 +421,16 @@ class TestKernels:
         for mine in range(half, 2 * half):
             own = np.arange(tree.first[mine], tree.end[mine])
             count = ranges.leaves_in_range(
-                tree, tree.low[mine], tree.high[mine], lower, upper, own[0], grouped, for_group, leaves
+                tree,
+                tree.low[mine],
+                tree.high[mine],
+                lower,
+                upper,
+                own[0],
+                grouped,
+                for_group,
+                np.arange(2 * half) >= half,
+                leaves,
             )
             listed = set(leaves[:count].tolist())
             assert len(listed) == count
@@ -440,7 +456,7 @@ class TestKernels:
         rank, tree = box_tree(points, 4)
         if not boxes:
             rank = np.arange(200)
-        problem = filter_kernels.Problem(np.ascontiguousarray(points[rank].T), tree, t, 1e-12, np.zeros(1, dtype=bool))
+        problem = desk_kernels.Problem(np.ascontiguousarray(points[rank].T), tree, t, 1e-12, np.zeros(1, dtype=bool))
         edges = np.argsort(rank)[edges]
         graph = _adjacency(200, edges, lengths, np.zeros(200, dtype=np.int64))
         distance = distance[np.ix_(rank, rank)]
@@ -449,8 +465,9 @@ class TestKernels:
             assert grouped.any()
             assert not grouped[-len(grouped) // 2 :].all()
             sources = np.concatenate(greedy._sources(tree, grouped))
+            whole = sketch.sketch_of_points(problem.columns, tree, graph)
             pairs, found, limit = filter_kernels.filter_block(
-                problem, graph, sources, grouped, lower, upper, patience, room
+                problem, whole, whole, sources, grouped, lower, upper, patience, room
             )
             pairs = np.sort(pairs, axis=1)
         else:

@@ -1,0 +1,98 @@
+"""Spanners in a time: the dilation that is said holds, and nothing is said where none is known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra
+
+from steinkit import SteinkitWarning, Target, graph_stein_discrepancy
+from steinkit.discrepancy.graph.spanner import greedy, timed
+from steinkit.discrepancy.graph.spanner.cover_kernels import cover
+from steinkit.discrepancy.graph.spanner.geometry import dilation
+from steinkit.discrepancy.graph.spanner.greedy import greedy_spanner, laid_out
+from steinkit.errors import TimeLimitError
+from steinkit.runtime.deadlines import time_limit
+
+
+def normal(n: int, d: int, seed: int = 0) -> Any:
+    return np.random.default_rng(seed).standard_normal((n, d))
+
+
+@pytest.fixture
+def out_of_time(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Let the time of a number of greedy spanners run out after so many buckets, whatever the clock says."""
+
+    def after(buckets: int, spanners: int = 1) -> None:
+        whole, left = greedy._open_pairs, [buckets, spanners]
+
+        def counted(*arguments: Any) -> Any:
+            if left[1] and not left[0]:
+                left[:] = buckets, left[1] - 1
+                raise TimeLimitError("the spanner was built")
+            left[0] -= left[1] > 0
+            return whole(*arguments)
+
+        monkeypatch.setattr(greedy, "_open_pairs", counted)
+
+    return after
+
+
+class TestSpanInTime:
+    @pytest.mark.parametrize("limit", [None, 600.0])
+    def test_is_the_greedy_one_where_there_is_time(self, limit: float | None) -> None:
+        points = normal(200, 2)
+        with time_limit(limit):
+            graph, stretch = timed.span_in_time(points, 1.5, n_jobs=1, progress=False)
+        np.testing.assert_array_equal(graph.edges, greedy_spanner(points, 1.5).edges)
+        assert stretch == 1.5
+
+    @pytest.mark.parametrize("d", [2, 5])
+    @pytest.mark.parametrize(("buckets", "spanners"), [(1, 1), (2, 1), (2, 2), (3, 1)])
+    def test_a_coarser_one_keeps_the_dilation_it_says(
+        self, out_of_time: Any, buckets: int, spanners: int, d: int
+    ) -> None:
+        points = normal(400, d, buckets)
+        exact = greedy_spanner(points, 2.0)
+        out_of_time(buckets, spanners)
+        with time_limit(600.0):
+            graph, stretch = timed.span_in_time(points, 2.0, n_jobs=1, progress=False)
+        assert 2.0 < stretch <= 100.0
+        assert dilation(points, graph) <= stretch * (1.0 + 1e-12)
+        assert (graph.edges[:, 0] < graph.edges[:, 1]).all()
+        assert len(np.unique(graph.edges, axis=0)) == len(graph) < 3 * len(exact)
+
+    def test_no_time_for_the_first_pairs_is_an_error(self, out_of_time: Any) -> None:
+        out_of_time(0)
+        with time_limit(600.0), pytest.raises(TimeLimitError):
+            timed.span_in_time(normal(400, 2), 2.0, n_jobs=1, progress=False)
+
+    def test_a_discrepancy_says_that_its_graph_is_coarser(self, out_of_time: Any) -> None:
+        points, target = normal(400, 2), Target(lambda x: -x, dim=2)
+        out_of_time(2)
+        with pytest.warns(SteinkitWarning, match="no time for a 2-spanner"):
+            coarse = graph_stein_discrepancy(points, target, tolerance=1e-3, max_seconds=600.0)
+        assert coarse.dilation > 2.0
+        assert coarse.dilation_asked == 2.0
+        assert "no time for a 2-spanner" in coarse.unranked
+        assert coarse.document["dilation"] == coarse.dilation
+        exact = graph_stein_discrepancy(points, target, graph="complete", tolerance=1e-2)
+        assert exact.dilation_asked is None
+        assert "no time" not in exact.unranked
+        assert exact.lower <= coarse.upper
+        assert coarse.lower <= 2.0 * coarse.dilation**2 * exact.upper
+
+
+def test_cover() -> None:
+    graph = greedy_spanner(normal(300, 2))
+    links = laid_out(300, graph.edges, graph.lengths)
+    paths = dijkstra(csr_array((graph.lengths, graph.edges.T), shape=(300, 300)), directed=False)
+    for radius in (0.0, 0.3, 1.0):
+        twin: list[int] = []
+        for node in range(300):
+            if not (paths[node, twin] <= radius).any():
+                twin.append(node)
+        assert cover(links, radius, np.zeros(1, dtype=bool)).tolist() == twin

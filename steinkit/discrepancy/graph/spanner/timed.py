@@ -34,6 +34,7 @@ from steinkit.sample import Floats, Integers
 
 SHARE = 0.5  # of the time left, in which the greedy spanner must be there
 RADII = (0.125, 0.25, 0.5, 1.0)  # of a cover, in units of the length that the greedy algorithm has reached
+_INSTANT = 1e-6  # seconds: what is left is positive, though it may run out at any line
 FEWER = 0.5  # times as many centres as points are few enough
 
 
@@ -47,13 +48,13 @@ def span_in_time(points: Floats, dilation: float, *, n_jobs: int, progress: bool
     TimeLimitError
         If there was no time for a coarser one either.
     """
-    begun = Begun()
-    with time_limit(SHARE * seconds_left() if seconds_left() < np.inf else None):
+    require_time("the spanner was built")
+    begun, left = Begun(), max(seconds_left(), _INSTANT)
+    with time_limit(SHARE * left if left < np.inf else None):
         try:
             return span_greedily(points, dilation, n_jobs=n_jobs, progress=progress, begun=begun), dilation
         except TimeLimitError as error:
             late = error
-    require_time("the spanner was built")
     centres, radius = _centres(len(points), begun, late)
     rest, stretch = span_in_time(points[centres], dilation, n_jobs=n_jobs, progress=progress)
     edges = np.concatenate([begun.edges, centres[rest.edges]])

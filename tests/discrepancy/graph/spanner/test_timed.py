@@ -96,3 +96,9 @@ def test_cover() -> None:
             if not (paths[node, twin] <= radius).any():
                 twin.append(node)
         assert cover(links, radius, np.zeros(1, dtype=bool)).tolist() == twin
+
+
+def test_time_that_is_over_is_what_is_said():
+    points = np.random.default_rng(0).standard_normal((20, 2))
+    with time_limit(1e-9), pytest.raises(TimeLimitError):
+        timed.span_in_time(points, 2.0, n_jobs=1, progress=False)

@@ -23,6 +23,7 @@ _FROM_KERNELS = _FROM_PYTHON | {"no_cpython_wrapper": True}
 _WAITING = "steinkit: another process is compiling numerical kernels; waiting for it, to use them, too"
 
 _announcing: ContextVar[bool] = ContextVar("announcing", default=False)
+_said: set[str] = set()
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -80,12 +81,12 @@ def _announce_wait() -> None:
 class _Announcer(event.Listener):  # type: ignore[misc]
     """Says once in a process that kernels are compiled, and once that code is which is not kept; loading is silent.
 
-    What is compiled because another function calls it goes without saying. Numba compiles one function at a time.
+    What is compiled because another function calls it goes without saying. Numba compiles one function at a time, and
+    tells every thread's announcer, from when it was installed on.
     """
 
     def __init__(self) -> None:
         self.depth = 0
-        self.said: set[str] = set()
 
     def on_start(self, started: event.Event) -> None:
         self.depth += 1
@@ -93,15 +94,12 @@ class _Announcer(event.Listener):  # type: ignore[misc]
         if self.depth > 1 or not dispatcher.py_func.__module__.startswith("steinkit."):
             return
         message = _KEPT if isinstance(dispatcher._cache, KernelCache) else _NOT_KEPT
-        if message not in self.said:
-            self.said.add(message)
+        if message not in _said:
+            _said.add(message)
             print(message, file=sys.stderr, flush=True)
 
     def on_end(self, ended: event.Event) -> None:
-        self.depth -= 1
-
-
-_announcer = _Announcer()
+        self.depth = max(0, self.depth - 1)
 
 
 @contextlib.contextmanager
@@ -112,7 +110,7 @@ def announced_compilation() -> Iterator[None]:
         return
     token = _announcing.set(True)
     try:
-        with event.install_listener("numba:compile", _announcer):
+        with event.install_listener("numba:compile", _Announcer()):
             yield
     finally:
         _announcing.reset(token)

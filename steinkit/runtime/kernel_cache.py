@@ -22,6 +22,7 @@ from filelock import FileLock, Timeout
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 PATIENCE = 300.0  # seconds, far more than any kernel takes; then whoever holds the lock is taken for lost
+_WRITING = 2.0  # seconds, far more than it takes to keep a kernel's code
 
 
 class KernelCache(FunctionCache):  # type: ignore[misc]
@@ -34,7 +35,13 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         if not numba.config.CACHE_DIR and beside != self.cache_path:
             stamp = self._impl.locator.get_source_stamp()
             self._installed = IndexDataCacheFile(beside, self._impl.filename_base, stamp)
-        self._lock = FileLock(os.path.join(self.cache_path, f"{self._impl.filename_base}.lock"))
+        self._locks: dict[int, FileLock] = {}
+
+    @property
+    def _lock(self) -> FileLock:
+        """The lock that this very process made: one from before a fork is of no use behind it."""
+        path = os.path.join(self.cache_path, f"{self._impl.filename_base}.lock")
+        return self._locks.setdefault(os.getpid(), FileLock(path))
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
         found = super()._load_overload(sig, target_context)
@@ -44,7 +51,8 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         return None if data is None else self._impl.rebuild(target_context, data)
 
     def _save_overload(self, sig: Any, data: Any) -> None:
-        with self._lock:  # again, where it is this process' turn
+        # Again, where it is this process' turn; where the lock's holder was taken for lost, nothing is kept.
+        with contextlib.suppress(Timeout), self._lock.acquire(timeout=_WRITING):
             super()._save_overload(sig, data)
 
     @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """Kernels are announced while they are compiled, and those without an entry from Python are called by kernels only."""
 
 import ast
+from contextvars import Context
 from pathlib import Path
 
 import numba
@@ -21,7 +22,7 @@ def double(x):
 
 @pytest.fixture
 def said_nothing(monkeypatch):
-    monkeypatch.setattr(compilation, "_announcer", compilation._Announcer())
+    monkeypatch.setattr(compilation, "_said", set())
 
 
 @pytest.mark.usefixtures("said_nothing")
@@ -35,6 +36,19 @@ def test_it_is_said_once_that_kernels_are_compiled_and_whether_they_are_kept(cap
     first, second = capsys.readouterr().err.splitlines()
     assert "then they are cached" in first
     assert "not cached" in second
+
+
+@pytest.mark.usefixtures("said_nothing")
+def test_threads_that_look_on_at_once_say_it_once(capsys, monkeypatch):
+    monkeypatch.setattr(double, "__module__", "steinkit.somewhere")
+    threads = [Context() for _ in range(2)]
+    looking_on = [announced_compilation() for _ in threads]
+    for thread, each in zip(threads, looking_on, strict=True):
+        thread.run(each.__enter__)
+    assert numba.njit(double)(1.5) == 3.0
+    for thread, each in zip(threads, looking_on, strict=True):
+        thread.run(each.__exit__, None, None, None)
+    assert len(capsys.readouterr().err.splitlines()) == 1
 
 
 @pytest.mark.usefixtures("said_nothing")

@@ -73,3 +73,30 @@ while len(list(Path({str(tmp_path)!r}).glob("ready-*"))) < 2:
     found = [outcome(process) for process in [call([1, 0.5, 1j], meet) for _ in range(2)]]
     assert [values for values, *_ in found] == [[2, 1.0, "2j"]] * 2
     assert sum(misses for *_, misses in found) == sum(hits for _, hits, _ in found) == 3
+
+
+def test_a_process_that_was_forked_compiles_too(call, tmp_path):
+    """What the module made when it was imported belongs to the process before."""
+    fork = f"""
+import os, sys
+sys.path.insert(0, {str(tmp_path / "code")!r})
+import numbers_of_someone
+if os.fork():
+    os.wait()
+    os._exit(0)
+"""
+    assert outcome(call([1], fork)) == [[2], 0, 1]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="files are locked in another way there")
+def test_who_waits_in_vain_for_another_process_compiles_for_itself(call, tmp_path):
+    """The other was stopped, and will not let go: nothing is written beside it, and nobody waits to do so."""
+    import fcntl
+
+    hasty = "from steinkit.runtime import kernel_cache; kernel_cache.PATIENCE = 0.1"
+    assert outcome(call([1])) == [[2], 0, 1]
+    (lock,) = (tmp_path / "code").rglob("*.lock")
+    with lock.open("r+") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert outcome(call([1, 0.5], hasty)) == [[2, 1.0], 1, 1]
+    assert len(list((tmp_path / "code").rglob("*.nbc"))) == 1

@@ -26,9 +26,8 @@ def target():
     return sk.targets.MixturePosterior()
 
 
-@pytest.mark.parametrize(
-    "name", ["metropolis.csv", *(pytest.param(f"sgld_{step}.csv", marks=pytest.mark.slow) for step in ("5e-3", "5e-2"))]
-)
+@pytest.mark.example
+@pytest.mark.parametrize("name", ["metropolis.csv", "sgld_5e-3.csv", "sgld_5e-2.csv"])
 def test_the_files_are_made_again_byte_for_byte(make_data, target, tmp_path, name):
     sk.write_sample(make_data.SAMPLES[name](target), tmp_path / name)
     assert (tmp_path / name).read_bytes() == (DATA / name).read_bytes()

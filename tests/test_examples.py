@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from support.scripts import output_of
 
+pytestmark = pytest.mark.example
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 EXPLAINED = [
     "good_and_biased",

@@ -203,7 +203,8 @@ def _insert_buckets(problem: Problem, rank: Integers, n_threads: int, pace: _Pac
             edges = np.concatenate([edges, pairs[chosen]])
             lengths = np.concatenate([lengths, distances[chosen]])
             sketch = None if len(sketch.centre) == len(rank) else with_edges(sketch, pairs[chosen], distances[chosen])
-            begun.edges, begun.lengths, begun.reached = np.sort(rank[edges], axis=1), lengths, lower
+            # At once: who gave up waiting for this thread may read them at any time.
+            vars(begun).update(edges=np.sort(rank[edges], axis=1), lengths=lengths, reached=lower)
 
 
 def _open_pairs(rank: Integers, tasks: list[Any], n_threads: int, pace: _Pace) -> tuple[Integers, Floats, float]:

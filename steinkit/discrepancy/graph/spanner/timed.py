@@ -55,6 +55,7 @@ def span_in_time(points: Floats, dilation: float, *, n_jobs: int, progress: bool
             return span_greedily(points, dilation, n_jobs=n_jobs, progress=progress, begun=begun), dilation
         except TimeLimitError as error:
             late = error
+    begun = Begun(**vars(begun))  # as it is now: a thread that was left behind may yet end another bucket
     centres, radius = _centres(len(points), begun, late)
     rest, stretch = span_in_time(points[centres], dilation, n_jobs=n_jobs, progress=progress)
     edges = np.concatenate([begun.edges, centres[rest.edges]])

@@ -70,6 +70,28 @@ class TestSpanInTime:
         with time_limit(600.0), pytest.raises(TimeLimitError):
             timed.span_in_time(normal(400, 2), 2.0, n_jobs=1, progress=False)
 
+    def test_what_a_thread_left_behind_adds_later_counts_for_nothing(
+        self, out_of_time: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        points, known, cover_whole = normal(400, 2), [], timed._cover
+
+        class Noted(greedy.Begun):
+            def __init__(self, *arguments: Any, **named: Any) -> None:
+                super().__init__(*arguments, **named)
+                known.append(self)
+
+        def cover_late(*arguments: Any) -> Any:
+            known[0].reached = 1e9
+            return cover_whole(*arguments)
+
+        monkeypatch.setattr(timed, "Begun", Noted)
+        monkeypatch.setattr(timed, "_cover", cover_late)
+        out_of_time(2)
+        with time_limit(600.0):
+            graph, stretch = timed.span_in_time(points, 2.0, n_jobs=1, progress=False)
+        assert dilation(points, graph) > 2.0
+        assert dilation(points, graph) <= stretch * (1.0 + 1e-12)
+
     def test_a_discrepancy_says_that_its_graph_is_coarser(self, out_of_time: Any) -> None:
         points, target = normal(400, 2), Target(lambda x: -x, dim=2)
         out_of_time(2)

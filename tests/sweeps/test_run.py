@@ -130,7 +130,7 @@ def test_a_chain_that_fails_fails_alone():
 
 
 def test_a_setting_that_diverges_costs_itself_only():
-    posterior = sk.targets.GaussianMean(np.linspace(-1.0, 1.0, 20))
+    posterior = sk.targets.GaussianMean(np.random.default_rng(0).normal(size=(20, 2)))
     result = sweep(
         posterior,
         "sgld",

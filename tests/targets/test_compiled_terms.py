@@ -9,7 +9,7 @@ import pytest
 
 import steinkit as sk
 from steinkit.samplers.chains.compiled import posterior_kernels as kernels
-from steinkit.targets import LogisticRegression, MixturePosterior
+from steinkit.targets import GaussianMean, LogisticRegression, MixturePosterior
 from steinkit.targets.elementary_kernels import exp_negative, expit, log_ratio, softplus, softplus_difference
 
 NO_BOUNDS = np.empty((0, 2))
@@ -28,6 +28,7 @@ POSTERIORS = [
     regression(1),
     regression(7),
     regression(33),
+    GaussianMean.simulate(60, [1.0, -2.0, 0.0], [1.0, 9.0, 0.2], [0.0, 1.0, 2.0], [np.inf, 4.0, 0.3]),
 ]
 
 
@@ -119,7 +120,7 @@ class Doubled(LogisticRegression):
 def test_terms_belong_to_the_functions_and_data_they_were_made_for():
     x, y = LogisticRegression.nodal().data
     assert Doubled(x, y).compiled_terms is None
-    assert sk.targets.GaussianMean([1.0]).tempered(2.0).compiled_terms is None
+    assert sk.targets.LassoRegression.toy(rng=0).tempered(2.0).compiled_terms is None
     terms = ("log_likelihood", "grad_log_likelihood", "log_prior", "grad_log_prior")
     for change in (*terms, "log_likelihood_many", "grad_log_likelihood_many"):
         target = LogisticRegression(x, y)

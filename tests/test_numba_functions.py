@@ -257,7 +257,7 @@ ADDRESS = READ.ctypes.data
 def slowly(value):
     """The value, after some thousandths of a second; it is counted."""
     carray(pointer(ADDRESS, np.int64), 1)[0] += 1
-    for k in range(2_000_000):
+    for k in range(200_000):
         value += math.sin(k) * 1e-300
     return value
 

@@ -1,12 +1,32 @@
 """A measure of sample quality against the number of draws, or their cost, and the rate at which it falls.
 
-The layers, lowest first: `rates` fits a line, `result` is what is found, `prefixes` cuts samples off, `convergence`
-measures them.
+The layers, lowest first: `rates` fits a line, `replicates` sets seeds side by side, `prefixes` cuts samples off,
+`running` holds running means against a long exact run, `result` is what a curve is, `convergence` measures it.
 """
 
 from steinkit.curves.convergence import curve
-from steinkit.curves.prefixes import first_draws, within_budget
+from steinkit.curves.prefixes import evenly_spaced, first_draws, within_budget
 from steinkit.curves.rates import Rate, fit_rate
+from steinkit.curves.replicates import Bands, Crossing, bands, crossing
 from steinkit.curves.result import Curve
+from steinkit.curves.running import LongRunMean, Risk, RunningMeans, long_run_mean, risk, running_means
 
-__all__ = ["Curve", "Rate", "curve", "first_draws", "fit_rate", "within_budget"]
+__all__ = [
+    "Bands",
+    "Crossing",
+    "Curve",
+    "LongRunMean",
+    "Rate",
+    "Risk",
+    "RunningMeans",
+    "bands",
+    "crossing",
+    "curve",
+    "evenly_spaced",
+    "first_draws",
+    "fit_rate",
+    "long_run_mean",
+    "risk",
+    "running_means",
+    "within_budget",
+]

@@ -1,4 +1,4 @@
-"""Prefixes of a sample: its first n draws, or those that a budget pays for, from all of its chains alike."""
+"""Parts of a sample: its first n draws, those that a budget pays for, n that are evenly spaced; of all chains alike."""
 
 from __future__ import annotations
 
@@ -49,6 +49,23 @@ def within_budget(sample: Sample, budget: float) -> Sample:
             f"{len(chains)} of them"
         )
     return sample[chosen]
+
+
+def evenly_spaced(sample: Sample, n: int) -> Sample:
+    """N draws at even distances over all chains laid end to end, the first and the last among them.
+
+    So samples of different lengths, as the same budget buys of different samplers, become samples of one size.
+
+    Raises
+    ------
+    UsageError
+        If the sample has fewer, or n is not positive.
+    """
+    if not 1 <= n <= len(sample):
+        raise UsageError(f"{n} evenly spaced draws were asked for, of {len(sample)} that there are")
+    chains, _ = split_chains(sample)
+    places = np.rint(np.linspace(0, len(sample) - 1, n)).astype(np.int64)
+    return sample[np.concatenate(chains)[places]]
 
 
 def total_cost(sample: Sample) -> float:

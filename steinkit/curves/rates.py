@@ -83,12 +83,13 @@ def fit_rate(replicates: Floats, against: Floats, tail: Flags, *, level: float =
     if len(replicates) == 1:
         interval = _regression_interval(values, against, fitted, slope, level) if math.isfinite(slope) else nothing
         return Rate(slope, interval, "regression", fitted, None)
-    resampled = _resampled(replicates, rng)
-    band = _between(resampled, level).T
+    resampled = resampled_medians(replicates, rng)
+    ends = (0.5 * (1.0 - level), 0.5 * (1.0 + level))
+    band = between(resampled, ends).T
     if not math.isfinite(slope):
         return Rate(slope, nothing, "bootstrap", fitted, band)
     slopes = np.array([_slope(row, against, _with_logarithm(row, against, tail)) for row in resampled])
-    low, high = _between(slopes, level)
+    low, high = between(slopes, ends)
     return Rate(slope, (float(low), float(high)), "bootstrap", fitted, band)
 
 
@@ -101,18 +102,18 @@ def medians(values: Floats) -> Floats:
         return np.asarray(np.nanmedian(values, axis=-2))
 
 
-def _resampled(replicates: Floats, rng: Seed) -> Floats:
-    """Medians over replicates drawn anew, shape (repeats, k)."""
+def resampled_medians(replicates: Floats, rng: Seed) -> Floats:
+    """Medians over replicates drawn anew, each with all its points, shape (repeats, k)."""
     chosen = np.random.default_rng(rng).integers(len(replicates), size=(_BOOTSTRAP, len(replicates)))
     blocks = np.array_split(chosen, 1 + chosen.size * replicates.shape[1] // _BLOCK)
     return np.concatenate([medians(replicates[rows]) for rows in blocks])
 
 
-def _between(values: Floats, level: float) -> Floats:
-    """Both ends of a percentile interval along the first axis."""
+def between(values: Floats, quantiles: tuple[float, float]) -> Floats:
+    """Two quantiles along the first axis, of the values that are not missing, shape (2, ...)."""
     with python_warnings.catch_warnings():
         python_warnings.simplefilter("ignore", RuntimeWarning)  # a point that no replicate has a value for
-        return np.asarray(np.nanquantile(values, [0.5 * (1.0 - level), 0.5 * (1.0 + level)], axis=0))
+        return np.asarray(np.nanquantile(values, quantiles, axis=0))
 
 
 def _with_logarithm(values: Floats, against: Floats, tail: Flags) -> Flags:

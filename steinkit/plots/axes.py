@@ -1,4 +1,4 @@
-"""What the pictures share: Axes of their own where none are given, and results as documents."""
+"""What the pictures share: Axes of their own where none are given, results as documents, logarithmic axes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from steinkit.printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+_CROWDED = 200.0  # ratio of an axis' ends from which powers of ten are labels enough for its width
 
 
 def axes_or_new(ax: Axes | None, size: tuple[float, float] | None = None) -> Any:
@@ -34,3 +36,22 @@ def entitle(ax: Axes, title: str, mark: str | None) -> None:
         ax.title.set_fontweight("bold")
         for spine in ax.spines.values():
             spine.set_linewidth(2.0)
+
+
+def logarithmic(ax: Any, y: bool) -> None:
+    """Logarithmic axes with whole numbers: powers of ten, and where these are few twice and five times them."""
+    from matplotlib.ticker import FuncFormatter, StrMethodFormatter
+
+    def between_powers(value: float, position: int) -> str:
+        return f"{value:g}" if f"{value:e}"[0] in "25" else ""
+
+    def along_x(value: float, position: int) -> str:
+        low, high = ax.get_xlim()
+        return between_powers(value, position) if high < _CROWDED * low else ""
+
+    ax.set_xscale("log")
+    if y:
+        ax.set_yscale("log")
+    for axis, between in ((ax.xaxis, along_x), (ax.yaxis, between_powers)) if y else ((ax.xaxis, along_x),):
+        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axis.set_minor_formatter(FuncFormatter(between))

@@ -9,7 +9,7 @@ import numpy as np
 
 from steinkit.curves import Curve
 from steinkit.measures import find_measure
-from steinkit.plots.axes import axes_or_new, document_of
+from steinkit.plots.axes import axes_or_new, document_of, logarithmic
 from steinkit.printable import printable
 from steinkit.sample import Floats
 
@@ -53,7 +53,7 @@ def curve(
         tail = x[document["tail"]]
         centre = np.exp(np.log(values[document["tail"]]).mean() - rate * np.log(tail).mean())
         ax.plot(tail, centre * tail**rate, color=_FIT if label is None else color, linestyle="--", linewidth=1.2)
-    _logarithmic(ax, y=bool((values[np.isfinite(values)] > 0.0).all()))
+    logarithmic(ax, y=bool((values[np.isfinite(values)] > 0.0).all()))
     ax.set_xlabel("draws" if document["budget"] is None else "cost of the draws")
     ax.set_ylabel(measure.title)
     ax.legend(fontsize=8, framealpha=0.9)
@@ -63,18 +63,3 @@ def curve(
 def _numbers(values: Any) -> Floats:
     """Numbers of a document, NaN for those that are not known."""
     return np.array(values, dtype=np.float64)
-
-
-def _logarithmic(ax: Any, y: bool) -> None:
-    """Logarithmic axes with whole numbers: powers of ten, and twice and five times them."""
-    from matplotlib.ticker import FuncFormatter, StrMethodFormatter
-
-    def between_powers(value: float, position: int) -> str:
-        return f"{value:g}" if f"{value:e}"[0] in "25" else ""
-
-    ax.set_xscale("log")
-    if y:
-        ax.set_yscale("log")
-    for axis in (ax.xaxis, ax.yaxis) if y else (ax.xaxis,):
-        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        axis.set_minor_formatter(FuncFormatter(between_powers))

@@ -1,0 +1,417 @@
+"""What the scripts of this folder share: options, cells that are kept, rows that are judged, a figure, a document.
+
+An experiment is made of cells: calls of a function of the script with a few numbers and words, such as one seed with
+one setting. Each is kept as soon as it is finished, sealed, in FOLDER/NAME.cells, so that the same command goes on
+where an interrupted one stopped, and answers at once when all is there. What a cell returns must be what JSON can hold,
+arrays included; NaN becomes None. A cell is computed again if the code of its function, what it is called with, or
+steinkit's version has changed. A folder holds an experiment at one size: another is refused.
+
+A row sets what the paper says beside what is found here, and code decides whether the two agree: the paper's number,
+with the error that its last digit leaves, or that it states, must meet the interval found here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import os
+import platform
+import subprocess
+import sys
+import textwrap
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+from threadpoolctl import threadpool_limits
+
+import steinkit as sk
+from steinkit.describe.table import Table
+from steinkit.errors import InputError, SteinkitError, UsageError, leave_to_results, warn_user
+from steinkit.files.streams import write_bytes
+from steinkit.json_documents import parse_json
+from steinkit.runtime.progress import progress_bar
+from steinkit.sweeps.backends import open_workers
+from steinkit.sweeps.code_identity import code_identity
+from steinkit.sweeps.identity import digest, recordable
+from steinkit.sweeps.store import Store
+from steinkit.sweeps.workers import Lost, answers
+
+FOLDER = Path("steinkit-papers")
+# Okabe and Ito: told apart by colour-blind readers, too, and dark enough for lines
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
+STYLE = {
+    "font.size": 12.0,
+    "axes.titlesize": 12.0,
+    "legend.fontsize": 10.5,
+    "axes.prop_cycle": mpl.cycler(color=COLOURS),
+}
+_WIDTH, _DPI = 6.4, 125  # a figure of 800 pixels; at half its width letters are still nine pixels tall
+_INTERRUPTED = 130
+_WRAP = 110
+
+
+@dataclass(frozen=True)
+class Found:
+    """A number found here, with the interval that Monte Carlo error leaves it; none where it has no such error."""
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def exactly(cls, value: float) -> Found:
+        """A number without Monte Carlo error."""
+        return cls(float(value), float(value), float(value))
+
+    @classmethod
+    def mean(cls, values: Any, errors: float = 2.0) -> Found:
+        """Mean of independent values, and so many standard errors on either side."""
+        array = np.asarray(values, dtype=np.float64)
+        reach = errors * array.std(ddof=1) / np.sqrt(array.size)
+        return cls(float(array.mean()), float(array.mean() - reach), float(array.mean() + reach))
+
+    @classmethod
+    def range(cls, values: Any, inside: float = 0.95) -> Found:
+        """Median of independent values, and the quantiles between which such a share lies: what one run may find."""
+        low, middle, high = np.quantile(values, [0.5 * (1.0 - inside), 0.5, 0.5 * (1.0 + inside)])
+        return cls(float(middle), float(low), float(high))
+
+    def __str__(self) -> str:
+        value, low, high = (f"{each:.3g}" for each in (self.value, self.low, self.high))
+        return value if low == high else f"{value} ({low} to {high})"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the table: what the paper says, what is found here, and whether they agree (None: not to be judged)."""
+
+    quantity: str
+    paper: str
+    here: str
+    agrees: bool | None
+    remark: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """In a word."""
+        return {True: "yes", False: "NO", None: "not judged"}[self.agrees]
+
+
+class Experiment:
+    """One run of a script: its options, its cells, its rows.
+
+    Parameters
+    ----------
+    script : str
+        ``__file__``.
+    explained : str
+        The script's docstring.
+    paper : str
+        Authors and year.
+    shows : str
+        Figure, table or section.
+    data : str, optional
+        What file the experiment reads; it is then given with ``--data``, and `data` is its path or None.
+
+    Attributes
+    ----------
+    full : bool
+        Whether to run at the paper's size.
+    folder : Path
+    data : Path or None
+    """
+
+    def __init__(self, script: str, explained: str, *, paper: str, shows: str, data: str | None = None) -> None:
+        self.name, self.paper, self.shows = Path(script).stem, paper, shows
+        self.title = explained.strip().splitlines()[0]
+        options = self._options(explained, data)
+        self.full: bool = options.full
+        self.folder: Path = options.output
+        self.jobs: int | None = options.jobs
+        self.data: Path | None = getattr(options, "data", None)
+        self.rows: list[Row] = []
+        self.remarks: list[str] = []
+        self._numbers: dict[str, Any] = {}
+        self._settings: dict[str, Any] = {}
+        self._seconds = 0.0
+        self._reused = self._run = 0
+        self._commits = set[str]()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._require_same()
+
+    @property
+    def command(self) -> str:
+        """What to type."""
+        data = "" if self.data is None else " --data FILE"
+        return f"python examples/papers/{self.name}.py{data}{self.full * ' --full'}"
+
+    def settings(self, **settings: Any) -> None:
+        """Note settings that a reader of the document wants to know: sizes, seeds, step sizes."""
+        self._settings |= {name: _plain(value) for name, value in settings.items()}
+
+    def numbers(self, **numbers: Any) -> None:
+        """Note numbers for the document: what the figure draws."""
+        self._numbers |= {name: _plain(value) for name, value in numbers.items()}
+
+    def remark(self, text: str) -> None:
+        """Say something on the terminal and in the document: why a figure is not met, what could not be run."""
+        self.remarks.append(text)
+
+    def cells(self, function: Callable[..., Any], cells: Sequence[Mapping[str, Any]]) -> list[Any]:
+        """Values of a function of the script at each cell, in their order; those that are kept are not run again.
+
+        Parameters
+        ----------
+        function : callable
+            Of the script's top level. It takes the entries of a cell as keywords, and returns what JSON can hold, or
+            arrays. It must depend on nothing else, not on a file either.
+        cells : sequence of mapping
+            Numbers, words, and lists of them.
+        """
+        described = {digest(each): each for each in (self._described(function, cell) for cell in cells)}
+        with Store(self.folder / f"{self.name}.cells") as store:
+            for note in store.notes:
+                warn_user(note)
+            lacking = [name for name in described if name not in store.records]
+            done = len(described) - len(lacking)
+            self._compute(function, {name: described[name] for name in lacking}, store, done)
+            records = {name: store.records[name] for name in described}
+        self._seconds += sum(record["seconds"] for record in records.values())
+        self._commits |= {record["results"]["commit"] for record in records.values()}
+        self._reused += done
+        self._run += len(lacking)
+        return [records[digest(self._described(function, cell))]["results"]["value"] for cell in cells]
+
+    def _compute(self, function: Callable[..., Any], described: Mapping[str, Any], store: Store, done: int) -> None:
+        """Compute cells, in this process or others, and keep each as it is finished."""
+        jobs = None if self.jobs == 1 or len(described) <= 1 else self.jobs
+        work = [(name, function, each["arguments"]) for name, each in described.items()]
+        total, shown = done + len(work), sys.stderr.isatty()
+        with (
+            progress_bar(function.__name__, total, initial=done, unit=" cells", shown=shown) as bar,
+            open_workers("loky", jobs, None, None) as workers,
+        ):
+            for answer in answers(workers, _compute, work):
+                if isinstance(answer, Lost):
+                    raise SteinkitError(f"{function.__name__}({answer.arguments[2]}): {answer.reason}")
+                name, value, seconds = answer
+                results = {"value": value, "commit": commit()}
+                store.append({"cell": name, **described[name], "results": results, "seconds": seconds})
+                bar.update()
+
+    def row(
+        self,
+        quantity: str,
+        *,
+        paper: float | str,
+        here: Found | float,
+        within: float | None = None,
+        because: str = "",
+        judged: bool = True,
+        remark: str = "",
+    ) -> None:
+        """Set a number of the paper beside one found here; they agree if their intervals meet.
+
+        Parameters
+        ----------
+        quantity : str
+        paper : float or str
+            As it is printed there: a string says by its last digit how far it is rounded, "-0.50" to .005. Text that
+            is no number is not judged.
+        here : Found or float
+        within : float, optional
+            Error of the paper's number beyond its rounding, with the reason in `because`.
+        because : str
+        judged : bool
+            Leave False where the size of this run does not allow for it.
+        remark : str
+        """
+        found = here if isinstance(here, Found) else Found.exactly(here)
+        agrees = None
+        error = None
+        try:
+            printed = Decimal(str(paper))
+        except ArithmeticError:
+            pass
+        else:
+            error = 0.5 * 10.0 ** int(printed.as_tuple().exponent) + (within or 0.0)
+            agrees = bool(found.low <= float(printed) + error and float(printed) - error <= found.high)
+        said = f"{paper}" if within is None else f"{paper} ± {within:g}"
+        why = f"± {within:g}: {because}" if within is not None and because else ""
+        notes = [note for note in (why, remark) if note]
+        self.rows.append(Row(quantity, said, str(found), agrees if judged else None, "; ".join(notes)))
+
+    def claim(self, quantity: str, *, paper: str, here: str, agrees: bool | None, remark: str = "") -> None:
+        """Set what the paper says in words beside what is found; `agrees` is computed (None: not to be judged)."""
+        self.rows.append(Row(quantity, paper, here, None if agrees is None else bool(agrees), remark))
+
+    def finish(self, figure: Figure | None = None) -> None:
+        """Print the table, and write the document and the figure."""
+        picture = self.folder / f"{self.name}.png"
+        if figure is not None:
+            figure.savefig(picture, dpi=_DPI)
+        document = {
+            "name": self.name,
+            "title": self.title,
+            "paper": self.paper,
+            "shows": self.shows,
+            "command": self.command,
+            "size": "full" if self.full else "small",
+            "settings": self._settings,
+            "rows": [asdict(row) for row in self.rows],
+            "remarks": self.remarks,
+            "numbers": self._numbers,
+            "seconds": round(self._seconds, 1),
+            "figure": None if figure is None else picture.name,
+            "version": sk.__version__,
+            "commits": sorted(self._commits),
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+        }
+        path = self.folder / f"{self.name}.json"
+        write_bytes(path, json.dumps(document, indent=1, allow_nan=False).encode() + b"\n", binary=True)
+        self._print(path, None if figure is None else picture)
+
+    def _print(self, path: Path, picture: Path | None) -> None:
+        print(f"{self.paper}, {self.shows}, at {'full' if self.full else 'small'} size")
+        rows = tuple((row.quantity, row.paper, row.here, row.verdict) for row in self.rows)
+        print("\n".join(Table("", ("", "paper", "here", "agrees?"), rows).lines()))
+        for row in self.rows:
+            if row.remark:
+                print(textwrap.fill(f"{row.quantity}: {row.remark}", _WRAP, subsequent_indent="  "))
+        for remark in self.remarks:
+            print(textwrap.fill(remark, _WRAP, subsequent_indent="  "))
+        print(
+            f"{self._seconds:.0f} processor seconds in {self._run + self._reused} cells, {self._reused} of them kept "
+            "from before"
+        )
+        print(f"Numbers: {path}" + (f"\nFigure: {picture}" if picture else ""))
+
+    def _described(self, function: Callable[..., Any], cell: Mapping[str, Any]) -> dict[str, Any]:
+        code = _code(function)
+        arguments = {name: recordable(value, f"{name} of a cell") for name, value in cell.items()}
+        return {"function": function.__name__, "code": code, "arguments": arguments, "version": sk.__version__}
+
+    def _options(self, explained: str, data: str | None) -> argparse.Namespace:
+        parser = argparse.ArgumentParser(description=self.title)
+        parser.add_argument("--full", action="store_true", help="at the paper's size")
+        parser.add_argument("--jobs", type=int, default=1, help="processes; -1 for one a processor")
+        parser.add_argument("-o", "--output", type=Path, default=FOLDER, metavar="DIR", help="folder of what is found")
+        if data is not None:
+            parser.add_argument("--data", type=Path, help=data)
+        return parser.parse_args()
+
+    def _require_same(self) -> None:
+        """Refuse a folder that holds this experiment at another size, or with other data."""
+        wanted = {
+            "experiment": self.name,
+            "size": "full" if self.full else "small",
+            "data": None if self.data is None else digest_of_file(self.data),
+        }
+        cells = self.folder / f"{self.name}.cells"
+        cells.mkdir(exist_ok=True)
+        path = cells / "experiment.json"
+        if path.exists():
+            there = parse_json(path.read_bytes(), str(path))
+            if there != wanted:
+                differing = ", ".join(
+                    f"{name} {there.get(name)} (now {wanted[name]})"
+                    for name in wanted
+                    if there.get(name) != wanted[name]
+                )
+                raise UsageError(f"{self.folder} holds {self.name} with {differing}; name another folder with -o")
+        write_bytes(path, json.dumps(wanted).encode() + b"\n", binary=True)
+
+
+def figure(rows: int = 1, columns: int = 1, *, height: float = 4.2, **shared: Any) -> tuple[Figure, Any]:
+    """A figure of the width that all have, readable at 400 pixels, and its axes in an array (rows, columns)."""
+    made = Figure(figsize=(_WIDTH, height), layout="constrained")
+    return made, made.subplots(rows, columns, squeeze=False, **shared)
+
+
+def main_of(main: Callable[[], None]) -> None:
+    """Run a script, and end it as the command line does: no traceback for what its user can mend."""
+    try:
+        with mpl.rc_context(STYLE):
+            main()
+    except SteinkitError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        print("interrupted; finished cells are kept: the same command goes on from there", file=sys.stderr)
+        sys.exit(_INTERRUPTED)
+
+
+@functools.cache
+def commit() -> str:
+    """The commit that is checked out, with a plus where files have changed since; "unknown" outside a checkout."""
+    here = Path(__file__).resolve().parent
+    try:
+        name = subprocess.run(
+            ["git", "describe", "--always", "--abbrev=10", "--exclude=*", "--dirty=+"],
+            cwd=here,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return name.stdout.strip()
+
+
+def digest_of_file(path: Path) -> str:
+    """Hash of a file's contents."""
+    try:
+        return digest(path.read_bytes().hex())
+    except OSError as error:
+        raise InputError(f"the data cannot be read: {error}") from None
+
+
+@functools.cache
+def _code(function: Callable[..., Any]) -> str:
+    found = code_identity(function)
+    if found.code is None or found.untold:
+        raise UsageError(
+            f"{function.__name__} cannot be told from other code ({', '.join(found.untold) or 'no plain function'}); "
+            "make it a function of the script's top level that takes constants and functions only"
+        )
+    return found.code
+
+
+def _compute(shared: None, name: str, function: Callable[..., Any], cell: Mapping[str, Any]) -> tuple[str, Any, float]:
+    """One cell in one thread: its fingerprint, its value as JSON keeps it, and its processor seconds."""
+    began = time.process_time()
+    try:
+        with threadpool_limits(1), warnings.catch_warnings():
+            leave_to_results()  # rows and remarks say what is to be said
+            value = _plain(function(**cell))
+    except SteinkitError:
+        raise
+    except Exception as error:  # of which another process sends the words only
+        raise SteinkitError(f"{function.__name__}({cell}) failed:\n{traceback.format_exc()}") from error
+    return name, value, time.process_time() - began
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON keeps it."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    if isinstance(value, os.PathLike):
+        return Path(value).name
+    return value

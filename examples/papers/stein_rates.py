@@ -1,0 +1,108 @@
+"""How fast do i.i.d., Sobol and herding sequences converge? The discrepancy tells them apart.
+
+    python examples/papers/stein_rates.py [--full] [--jobs N] [-o DIR]
+
+The first n points of three sequences on [0, 1] are scored against the uniform distribution by the complete graph Stein
+discrepancy, n = 1..200, and the slope of a line through the log-log plot is the rate. Independent draws converge like
+n^-1/2, Sobol's sequence like log(n)/n; of kernel herding only n^-1/2 was proved, and the paper found more.
+
+The lines are fitted as in the authors' published code: that of the independent draws through the points of all
+sequences, which is the mean of their slopes, and that of Sobol's sequence, whose first point is the corner 0, through
+n = 1, 2, 4, ..., 128. Through all n it is flatter; the table says so. You will see the rates beside the paper's, and
+once more by the classical Stein discrepancy, which needs no graph.
+
+References
+----------
+J. Gorham and L. Mackey (2015), "Measuring sample quality with Stein's method", section 5.5 and figure 5.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from _frame import COLOURS, Experiment, Found, figure, main_of
+from matplotlib.figure import Figure
+
+import steinkit as sk
+from steinkit import plots
+from steinkit.curves import Bands, bands
+from steinkit.samplers import herding, iid, sobol
+
+SIZE = 200
+POWERS = [2**k for k in range(8)]
+SEQUENCES = {"iid": "i.i.d.", "sobol": "Sobol", "herding": "herding"}
+PAPER = {"iid": "-0.49", "sobol": "-1.00", "herding": "-0.96"}
+MEASURES = {"graph": "complete graph", "classical": "classical"}
+
+
+def discrepancies(sequence: str, seed: int, measure: str, sizes: list[int]) -> np.ndarray:
+    """The measure of the first n points of a sequence for each of the sizes n, shape (k,)."""
+    target = sk.targets.Uniform([0.0], [1.0])
+    if sequence == "iid":
+        points = iid(target, draws=SIZE, seed=[seed]).points[0]
+    elif sequence == "sobol":
+        points = np.vstack([[[0.0]], sobol(target, draws=SIZE - 1).points[0]])
+    else:
+        points = herding(target, draws=SIZE).points[0]
+    return sk.curve(sk.Sample(points), target, n=sizes, measure=measure, units="raw").values
+
+
+def main() -> None:
+    experiment = Experiment(__file__, __doc__, paper="Gorham and Mackey (2015)", shows="figure 5")
+    every = list(range(1, SIZE + 1))
+    seeds, few = (50, every) if experiment.full else (16, sorted({*POWERS, *every[::20], SIZE}))
+    sizes = {"graph": every, "classical": few}
+    experiment.settings(target="Unif(0, 1)", stein_factors=[1, 1, 1], sizes=sizes, seeds=seeds)
+    cells = [
+        {"sequence": sequence, "seed": seed, "measure": measure, "sizes": sizes[measure]}
+        for measure in MEASURES
+        for sequence in SEQUENCES
+        for seed in range(seeds if sequence == "iid" else 1)
+    ]
+    values = experiment.cells(discrepancies, cells)
+    found = {
+        (measure, sequence): bands(
+            [v for v, c in zip(values, cells, strict=True) if (c["measure"], c["sequence"]) == (measure, sequence)],
+            sizes[measure],
+        )
+        for measure in MEASURES
+        for sequence in SEQUENCES
+    }
+    for (measure, sequence), band in found.items():
+        experiment.numbers(**{f"{measure}_{sequence}": band.median})
+        name = f"rate, {SEQUENCES[sequence]}, {MEASURES[measure]}"
+        if sequence == "iid":
+            experiment.row(name, paper=PAPER[sequence], here=Found.mean(band.single_rates()))
+        elif sequence == "herding":
+            experiment.row(name, paper=PAPER[sequence], here=straight(band))
+        else:
+            powers = np.isin(band.against, POWERS)
+            at_powers = bands(band.replicates[:, powers], band.against[powers])
+            experiment.row(f"{name}, n = 2^k", paper=PAPER[sequence], here=straight(at_powers))
+            if measure == "graph":
+                why = "not what the authors fit; between powers of two the sequence is less balanced"
+                experiment.row(f"{name}, all n", paper="-1.00", here=straight(band), judged=False, remark=why)
+    experiment.finish(picture(found))
+
+
+def straight(band: Bands) -> Found:
+    """The rate of one deterministic sequence; its interval says how straight the line is."""
+    rate = band.rate()
+    return Found(rate.value, *rate.interval)
+
+
+def picture(found: dict[tuple[str, str], Bands]) -> Figure:
+    """A line a sequence, with the band of the i.i.d. ones; classical values as circles."""
+    fig, ((ax,),) = figure(height=4.6)
+    for color, sequence in zip(COLOURS, SEQUENCES, strict=False):
+        graph, classical = found["graph", sequence], found["classical", sequence]
+        plots.bands(graph, ax, label=SEQUENCES[sequence], color=color)
+        some = np.isin(classical.against, [*POWERS, SIZE])
+        ax.plot(classical.against[some], classical.median[some], "o", color=color, markersize=5, fillstyle="none")
+    ax.plot([], [], "o", color="0.3", markersize=5, fillstyle="none", label="classical discrepancy")
+    ax.set(xlabel="number of points n", ylabel="Stein discrepancy", title="Unif(0, 1); band: 80 % of i.i.d. sequences")
+    ax.legend()
+    return fig
+
+
+if __name__ == "__main__":
+    main_of(main)

@@ -1,0 +1,125 @@
+"""Is a Student's t told from a Gaussian of its variance? The discrepancy levels out, and h shows where they differ.
+
+    python examples/papers/stein_simple_example.py [--full] [--jobs N] [-o DIR]
+
+Independent draws from N(0, 1), and from Student's t with 10 degrees of freedom scaled to the same variance, are scored
+against N(0, 1). The discrepancy of the first falls with n; that of the second must level out: the Stein function
+g(x) = sin x alone, which every Stein set of this target holds, has a mean of h = T_P g under the t that is not 0, below
+which the discrepancy cannot stay.
+
+You will see the rate of the Gaussian sample. The paper has that of one sequence: it is held against the range of the
+rates of single sequences here. Then what the t sample levels out at, and where its test function h is large: in the
+tails. The sizes are those of the authors' published code, which fits the line through all of them.
+
+References
+----------
+J. Gorham and L. Mackey (2015), "Measuring sample quality with Stein's method", section 5.1 and figure 1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from _frame import COLOURS, Experiment, Found, figure, main_of
+from matplotlib.figure import Figure
+from scipy.integrate import quad
+from scipy.stats import t as student_t
+
+import steinkit as sk
+from steinkit import plots
+from steinkit.curves import bands
+
+DEGREES = 10.0
+SAMPLES = {"gaussian": "Gaussian", "student": "scaled Student's t"}
+DRAWN = 400  # points of a function in the picture
+TAIL, CENTRE = 3.0, 1.5
+
+
+def draws(sample: str, seed: int, n: int) -> np.ndarray:
+    """The first n draws of a sequence, shape (n,)."""
+    rng = np.random.default_rng(seed)
+    if sample == "gaussian":
+        return rng.standard_normal(n)
+    return np.sqrt((DEGREES - 2.0) / DEGREES) * rng.standard_t(DEGREES, n)
+
+
+def discrepancies(sample: str, seed: int, sizes: list[int]) -> np.ndarray:
+    """Complete graph Stein discrepancy of the first n draws for each of the sizes, shape (k,)."""
+    target = sk.targets.Normal([0.0])
+    return sk.curve(draws(sample, seed, sizes[-1]), target, n=sizes, measure="graph", units="raw").values
+
+
+def functions(sample: str, seed: int, n: int) -> dict[str, object]:
+    """Optimal g and h at some of the points, and how large h is in the tails beside its largest in the centre."""
+    found = sk.graph_stein_discrepancy(draws(sample, seed, n), sk.targets.Normal([0.0]), units="raw")
+    order = np.argsort(found.sample.points[:, 0])
+    x, g, h = found.sample.points[order, 0], found.g[order, 0], found.test_function[order]
+    shown = np.unique(np.searchsorted(x, np.linspace(x[0], x[-1], DRAWN)))
+    sizes = [np.abs(h[inside]).max(initial=0.0) for inside in (np.abs(x) > TAIL, np.abs(x) < CENTRE)]
+    return {"x": x[shown], "g": g[shown], "h": h[shown], "tail": sizes[0], "centre": sizes[1]}
+
+
+def limit() -> float:
+    """Mean of h = cos x - x sin x under the scaled t: no sample of it can stay below this."""
+    scaled = student_t(DEGREES, scale=np.sqrt((DEGREES - 2.0) / DEGREES))
+    return abs(2.0 * quad(lambda x: (np.cos(x) - x * np.sin(x)) * scaled.pdf(x), 0.0, 60.0, limit=500)[0])
+
+
+def main() -> None:
+    experiment = Experiment(__file__, __doc__, paper="Gorham and Mackey (2015)", shows="figure 1")
+    seeds, largest = (20, 200_000) if experiment.full else (8, 30_000)
+    sizes = [*range(100, 1000, 100), *range(1000, 10_000, 1000), *range(10_000, largest + 1, 10_000)]
+    lengths = (300, 3000, 30_000)
+    experiment.settings(target="N(0, 1)", degrees_of_freedom=DEGREES, sizes=sizes, seeds=seeds, functions=lengths)
+    cells = [{"sample": sample, "seed": seed, "sizes": sizes} for sample in SAMPLES for seed in range(seeds)]
+    values = np.array(experiment.cells(discrepancies, cells)).reshape(len(SAMPLES), seeds, len(sizes))
+    curves = {sample: bands(found, sizes) for sample, found in zip(SAMPLES, values, strict=True)}
+    wanted = [{"sample": sample, "seed": 8, "n": n} for n in lengths for sample in SAMPLES]
+    shapes = {(c["n"], c["sample"]): f for c, f in zip(wanted, experiment.cells(functions, wanted), strict=True)}
+
+    gaussian, student = curves.values()
+    rates = gaussian.single_rates()
+    experiment.row("rate, Gaussian, one sequence", paper="-0.52", here=Found.range(rates), remark="range of 95 %")
+    experiment.row("rate, Gaussian, mean of sequences", paper="-0.5", here=Found.mean(rates), remark="theory's")
+    ends, floor = Found.range(student.replicates[:, -1]), limit()
+    tail = student.rate(tail_from=3000.0)
+    experiment.claim(
+        "Student's t, as n grows",
+        paper="bounded away from 0",
+        here=f"{ends} at n = {largest:,}; at least {floor:.4f} by g = sin",
+        agrees=floor > 0.0 and ends.low > floor and tail.interval[0] > -0.25,
+        remark=f"rate from n = 3000 on {tail.value:.2f} ({tail.interval[0]:.2f} to {tail.interval[1]:.2f})",
+    )
+    ratio = {sample: shapes[lengths[-1], sample]["tail"] / shapes[lengths[-1], sample]["centre"] for sample in SAMPLES}
+    experiment.claim(
+        f"Student's t, |h| in the tails (n = {lengths[-1]:,})",
+        paper="relatively large",
+        here=f"{ratio['student']:.1f} times that of the centre",
+        agrees=ratio["student"] > max(1.0, ratio["gaussian"]),
+        remark=f"largest |h| beyond {TAIL:g} over largest within {CENTRE:g}; Gaussian sample {ratio['gaussian']:.1f}",
+    )
+    experiment.numbers(sizes=sizes, gaussian=gaussian.median, student=student.median, limit=floor)
+    experiment.finish(picture(curves, shapes, lengths))
+
+
+def picture(curves: dict, shapes: dict, lengths: tuple[int, ...]) -> Figure:
+    """The discrepancy against n; g and h of both samples at the largest n."""
+    fig, ((top, g), (other, h)) = figure(2, 2, height=6.0)
+    for color, (sample, name) in zip(COLOURS, SAMPLES.items(), strict=False):
+        plots.bands(curves[sample], top, label=name, color=color)
+        for ax, key in ((g, "g"), (h, "h")):
+            ax.plot(shapes[lengths[-1], sample]["x"], shapes[lengths[-1], sample][key], color=color)
+        for n, style in zip(lengths, (":", "--", "-"), strict=True):
+            found = shapes[n, sample]
+            if sample == "student":
+                other.plot(found["x"], found["h"], style, color=color, label=f"n = {n:,}")
+    top.set(xlabel="n", ylabel="discrepancy", title="complete graph")
+    g.set(xlabel="x", title=f"g, n = {lengths[-1]:,}")
+    h.set(xlabel="x", title=f"h, n = {lengths[-1]:,}")
+    other.set(xlabel="x", title="h of the t, as n grows")
+    top.legend()
+    other.legend()
+    return fig
+
+
+if __name__ == "__main__":
+    main_of(main)

@@ -1,0 +1,274 @@
+r"""Running means of what a sampler estimates, and their risk against a long exact run.
+
+For chains c = 1..K of a sampler, a quantity f and a budget b, the running mean :math:`\hat f_c(b)` is that of the draws
+that chain c has made by the cost b. Its risk is
+
+.. math:: R(b) = \mathbf{E} (\hat f_c(b) - f^*)^2 = \mathrm{bias}^2(b) + \mathrm{variance}(b),
+
+estimated over the chains; of several quantities, such as predictions at many test points, it is the mean of their
+risks. The truth :math:`f^*` is seldom known; a long run of an exact chain takes its place, and the square of its
+standard error is the floor below which a risk says nothing.
+
+The standard error of a long run is that of batch means: chains are cut into batches of about sqrt(n) draws, whose means
+vary like independent ones if that is far longer than the autocorrelation time.
+
+References
+----------
+A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings budget",
+section 6 (risk).
+J. M. Flegal and G. L. Jones (2010), "Batch means and spectral variance estimators in Markov chain Monte Carlo",
+Annals of Statistics 38.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steinkit.arguments import checked
+from steinkit.chains import split_chains
+from steinkit.containers.reading import DrawsLike, as_sample
+from steinkit.curves.rates import between
+from steinkit.errors import InputError, UsageError
+from steinkit.sample import Floats, Integers, Sample
+from steinkit.target import Seed
+
+Quantity = Callable[[Floats], ArrayLike]
+
+_BLOCK = 4096  # draws that a quantity is evaluated at together
+_BOOTSTRAP = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class RunningMeans:
+    """Means of the draws up to each budget, chain by chain.
+
+    Attributes
+    ----------
+    against : ndarray, shape (m,)
+        Budgets of a chain in the unit of the draws' cost, or numbers of draws.
+    means : ndarray, shape (chains, m, k)
+        Of k quantities; NaN where a chain had no draw yet.
+    draws : ndarray of int, shape (chains, m)
+        How many draws the means are of.
+    """
+
+    against: Floats
+    means: Floats
+    draws: Integers
+
+
+@dataclass(frozen=True, eq=False)
+class Risk:
+    """Mean squared error of running means over chains, the mean over the quantities.
+
+    Attributes
+    ----------
+    against : ndarray, shape (m,)
+    value : ndarray, shape (m,)
+        NaN where a chain had no draw yet.
+    interval : ndarray, shape (m, 2)
+        Bootstrap interval over the chains.
+    squared_bias, variance : ndarray, shape (m,)
+        Unbiased estimates of the parts, which add up to `value`; the former can be negative, and holds `floor`.
+    floor : float
+        Mean squared standard error of the truth.
+    level : float
+        Of the interval.
+    """
+
+    against: Floats
+    value: Floats
+    interval: Floats
+    squared_bias: Floats
+    variance: Floats
+    floor: float
+    level: float
+
+
+@dataclass(frozen=True, eq=False)
+class LongRunMean:
+    """Means of a long run, to hold others against.
+
+    Attributes
+    ----------
+    value, standard_error : ndarray, shape (k,)
+    """
+
+    value: Floats
+    standard_error: Floats
+
+
+@checked
+def running_means(
+    draws: DrawsLike,
+    quantity: Quantity | None = None,
+    *,
+    budget: Iterable[float] | None = None,
+    n: Iterable[int] | None = None,
+) -> RunningMeans:
+    """Means of the draws that each chain has made by a cost, or of its first n.
+
+    Parameters
+    ----------
+    draws : Sample or array_like
+        Chains of one sampler; `Draws.to_sample` gives one with its cost. For a running mean against seconds replace its
+        cost by them. Weights are honoured.
+    quantity : callable, optional
+        Takes points (b, d), gives (b,) or (b, k); it is called with some thousand draws at a time. By default the
+        coordinates.
+    budget : iterable of float, optional
+        Budgets of *one* chain, in the unit of the draws' cumulative cost.
+    n : iterable of int, optional
+        Numbers of draws of one chain, in place of `budget`.
+
+    Returns
+    -------
+    RunningMeans
+
+    Raises
+    ------
+    UsageError
+        If not exactly one of `budget` and `n` is given, or the draws store no cost.
+    InputError
+        If the quantity gives anything but a finite number, or as many, of each draw.
+    """
+    sample = as_sample(draws)
+    if (budget is None) == (n is None):
+        raise UsageError("exactly one of budget and n is needed")
+    against = np.unique(np.array(list(budget if n is None else n), dtype=np.float64))  # type: ignore[arg-type]
+    if not against.size or not np.isfinite(against).all() or against[0] <= 0.0:
+        raise UsageError(f"budgets, or numbers of draws, must be positive; received {against.tolist()}")
+    if n is None and sample.cost is None:
+        raise UsageError("running means against budgets need the draws' cumulative cost (column cost); give n instead")
+    chains, _ = split_chains(sample)
+    means, counts = [], np.empty((len(chains), len(against)), dtype=np.int64)
+    for c, rows in enumerate(chains):
+        progress = np.arange(1.0, len(rows) + 1.0)
+        if n is None:
+            assert sample.cost is not None
+            progress = np.maximum.accumulate(sample.cost[rows])
+        counts[c] = np.searchsorted(progress, against, side="right")
+        sums, weights = _sums(sample, rows, np.append(0, counts[c]), quantity)
+        totals = np.cumsum(weights)[:, None]
+        with np.errstate(invalid="ignore"):  # 0/0: no draw, or none with a weight, yet
+            means.append(np.where(totals > 0.0, np.cumsum(sums, axis=0) / totals, math.nan))
+    return RunningMeans(against, np.stack(means), counts)
+
+
+@checked
+def risk(
+    found: RunningMeans,
+    truth: ArrayLike | LongRunMean,
+    *,
+    level: float = 0.95,
+    rng: Seed = 0,
+) -> Risk:
+    """Mean squared error of running means over their chains.
+
+    Parameters
+    ----------
+    found : RunningMeans
+        Of at least two chains.
+    truth : array_like, shape (k,), or LongRunMean
+        What the quantities' means should be.
+    level : float
+    rng : int, numpy.random.Generator or None
+        Seed of the bootstrap over chains.
+
+    Returns
+    -------
+    Risk
+
+    Raises
+    ------
+    UsageError
+        If there is one chain only, or the truth is of another number of quantities.
+    """
+    known = truth if isinstance(truth, LongRunMean) else None
+    right = np.atleast_1d(np.asarray(known.value if known else truth, dtype=np.float64))
+    chains, _, k = found.means.shape
+    if right.shape != (k,):
+        raise UsageError(f"the truth of {k} quantities is wanted, shape ({k},); received {right.shape}")
+    if chains < 2:
+        raise UsageError("a risk needs at least two chains; received one")
+    errors = found.means - right
+    squared = (errors**2).mean(axis=2)  # (chains, m)
+    variance = errors.var(axis=0, ddof=1).mean(axis=1)
+    value = squared.mean(axis=0)
+    chosen = np.random.default_rng(rng).integers(chains, size=(_BOOTSTRAP, chains))
+    cells = chosen + chains * np.arange(_BOOTSTRAP)[:, None]
+    counts = np.bincount(cells.ravel(), minlength=_BOOTSTRAP * chains).reshape(_BOOTSTRAP, chains)
+    interval = between(counts @ squared / chains, (0.5 * (1.0 - level), 0.5 * (1.0 + level))).T
+    floor = float((known.standard_error**2).mean()) if known else 0.0
+    return Risk(found.against, value, interval, value - variance, variance, floor, level)
+
+
+@checked
+def long_run_mean(draws: DrawsLike, quantity: Quantity | None = None) -> LongRunMean:
+    """Means over long chains, with standard errors by batch means.
+
+    Parameters
+    ----------
+    draws : Sample or array_like
+        Chains of an exact sampler without their burn-in, of equal weights. What a chain has beyond a whole number of
+        batches is left out at its beginning.
+    quantity : callable, optional
+        As `running_means` has it.
+
+    Returns
+    -------
+    LongRunMean
+
+    Raises
+    ------
+    UsageError
+        If the draws carry unequal weights, or all chains together are of fewer than two batches.
+    InputError
+        If the quantity gives anything but a finite number, or as many, of each draw.
+    """
+    sample = as_sample(draws)
+    if sample.weights is not None and np.ptp(sample.weights) > 0.0:
+        raise UsageError("a long run is one of an exact sampler, whose draws weigh alike; these carry unequal weights")
+    chains, _ = split_chains(sample)
+    length = max(1, math.isqrt(min(map(len, chains))))
+    means = []
+    for rows in chains:
+        sums, counts = _sums(sample, rows, np.arange(len(rows) % length, len(rows) + 1, length), quantity)
+        means.append(sums / counts[:, None])
+    batches = np.concatenate(means)
+    if len(batches) < 2:
+        raise UsageError(f"a long run has two batches at least; received {len(sample)} draw")
+    return LongRunMean(batches.mean(axis=0), batches.std(axis=0, ddof=1) / math.sqrt(len(batches)))
+
+
+def _sums(sample: Sample, rows: Integers, bounds: Integers, quantity: Quantity | None) -> tuple[Floats, Floats]:
+    """Weighted sums of a quantity, (m, k), and of the weights, (m,), between neighbouring bounds of a chain's rows."""
+    weights = np.ones(len(rows)) if sample.weights is None else sample.weights[rows]
+    totals = np.zeros(len(bounds) - 1)
+    sums = np.zeros((len(totals), _values(sample.points[rows[:1]], quantity).shape[1]))
+    for segment, (begin, end) in enumerate(pairwise(bounds.tolist())):
+        for first in range(begin, end, _BLOCK):
+            block = slice(first, min(first + _BLOCK, end))
+            sums[segment] += weights[block] @ _values(sample.points[rows[block]], quantity)
+            totals[segment] += weights[block].sum()
+    return sums, totals
+
+
+def _values(points: Floats, quantity: Quantity | None) -> Floats:
+    if quantity is None:
+        return points
+    values = np.asarray(quantity(points), dtype=np.float64)
+    values = values[:, None] if values.ndim == 1 else values
+    if values.ndim != 2 or len(values) != len(points) or not np.isfinite(values).all():
+        raise InputError(
+            f"the quantity of {len(points)} draws must be finite numbers of shape ({len(points)},) or "
+            f"({len(points)}, k); received shape {values.shape}"
+            f"{'' if np.isfinite(values).all() else ', not all of them finite'}"
+        )
+    return values

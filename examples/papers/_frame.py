@@ -285,7 +285,7 @@ class Experiment:
     def _print(self, path: Path, picture: Path | None) -> None:
         print(f"{self.paper}, {self.shows}, at {'full' if self.full else 'small'} size")
         rows = tuple((row.quantity, row.paper, row.here, row.verdict) for row in self.rows)
-        print("\n".join(Table("", ("", "paper", "here", "agrees?"), rows).lines()))
+        print("\n".join(Table("", ("", "paper", "here", "agrees?"), rows).lines(left=("",))))
         for row in self.rows:
             if row.remark:
                 print(textwrap.fill(f"{row.quantity}: {row.remark}", _WRAP, subsequent_indent="  "))

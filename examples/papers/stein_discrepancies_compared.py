@@ -22,6 +22,7 @@ from _frame import COLOURS, Experiment, figure, main_of
 from matplotlib.figure import Figure
 
 import steinkit as sk
+from steinkit.plots.axes import logarithmic
 
 FACTORS = {"Gaussian": (1.0, 4.0, 2.0), "uniform": (0.5, 0.5, 1.0)}
 SEEDS = (7, 8, 9)
@@ -105,9 +106,9 @@ def picture(sizes: list[int], middle: np.ndarray) -> Figure:
     for row, target, found in zip(axes, FACTORS, middle, strict=True):
         for ax, seed, values in zip(row, SEEDS, found, strict=True):
             for color, style, name, each in zip(COLOURS, ("-", "--", ":"), MEASURES, values.T, strict=False):
-                ax.loglog(sizes, each, style, color=color, linewidth=1.8, label=name)
+                ax.plot(sizes, each, style, color=color, linewidth=1.8, label=name)
             ax.set_title(f"{target}, seed {seed}", fontsize=11)
-            ax.minorticks_off()
+            logarithmic(ax, y=True)
     for ax in axes[-1]:
         ax.set_xlabel("n")
     fig.supylabel("discrepancy", fontsize=12)

@@ -1,0 +1,101 @@
+"""How long does a discrepancy take now? The paper's timings of spanners and linear programs beside those here.
+
+    python examples/papers/stein_timings.py [--full] [--jobs N] [-o DIR]
+
+The paper states what its spanners and its linear programs took with one core of a processor of 2013: for 1000 draws of
+SGLD from the mixture posterior, for up to 1000 draws of random-walk Metropolis from the nodal posterior, and for 200
+points of the uniform distribution. Here they are solved with one thread, from draws made in the same way, to the
+tolerances that are the defaults; the brackets are certified.
+
+You will see both; a row agrees if it takes no longer here. Times are wall time, the least of three, after a first run
+that loads the compiled code. Machines differ, and an older one may be slower by some times.
+
+References
+----------
+J. Gorham and L. Mackey (2015), "Measuring sample quality with Stein's method", sections 5.3, 5.4 and 5.5.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from _frame import COLOURS, Experiment, figure, main_of
+from matplotlib.figure import Figure
+
+import steinkit as sk
+from steinkit.curves import evenly_spaced
+from steinkit.samplers import approximate_mh, iid, sgld
+
+PROBLEMS = {
+    "uniform, 200 points": {"spanner": None, "program": "0.08"},
+    "mixture posterior, d = 2": {"spanner": "0.4", "program": "1.4"},
+    "nodal posterior, d = 6": {"spanner": "1.3", "program": "12"},
+}
+REPEATS = 3
+
+
+def seconds(problem: str, n: int) -> dict[str, float]:
+    """Seconds for the spanner, and for the programs of all coordinates over their number."""
+    if problem.startswith("uniform"):
+        target = sk.targets.Uniform([0.0], [1.0])
+        sample = iid(target, draws=n).to_sample()
+    elif problem.startswith("mixture"):
+        target = sk.targets.MixturePosterior()
+        sample = sgld(target, step_size=5e-3, batch_size=5, draws=n, start=[0.0, 0.0]).to_sample()
+    else:
+        target = sk.targets.LogisticRegression.nodal()
+        chain = approximate_mh(target, proposal_scale=0.1, epsilon=0.0, budget=100_000)
+        sample = evenly_spaced(chain.to_sample(), n)
+    found = [sk.graph_stein_discrepancy(sample, target, units="raw") for _ in range(1 + REPEATS)][1:]
+    programs = [(each.seconds["program"] + each.seconds["solve"]) / sample.dim for each in found]
+    return {
+        "spanner": min(each.seconds["graph"] for each in found),
+        "program": min(programs),
+        "edges": len(found[0].graph.edges),
+        "gap": found[0].gap,
+    }
+
+
+def main() -> None:
+    experiment = Experiment(__file__, __doc__, paper="Gorham and Mackey (2015)", shows="timings of section 5")
+    sizes = dict(zip(PROBLEMS, (200, 1000, 1000 if experiment.full else 200), strict=True))
+    experiment.settings(sizes=sizes, repeats=REPEATS, sgld={"step_size": 5e-3, "batch_size": 5}, metropolis_scale=0.1)
+    found = experiment.cells(seconds, [{"problem": problem, "n": n} for problem, n in sizes.items()])
+    for (problem, n), here in zip(sizes.items(), found, strict=True):
+        for part, paper in PROBLEMS[problem].items():
+            if paper is None:
+                continue
+            fair = n == sizes[problem] and (experiment.full or not problem.startswith("nodal"))
+            experiment.claim(
+                f"{problem}: {'spanner' if part == 'spanner' else 'a linear program'}",
+                paper=f"{paper} s",
+                here=f"{here[part]:.2g} s ({float(paper) / here[part]:.3g} times as fast)",
+                agrees=here[part] <= float(paper) if fair else None,
+                remark="" if fair else f"{n} draws only at small size, 1000 in the paper",
+            )
+    experiment.numbers(found=found)
+    experiment.finish(picture(list(sizes), found))
+
+
+def picture(problems: list[str], found: list[dict[str, float]]) -> Figure:
+    """Bars of both, the paper's pale."""
+    fig, ((ax,),) = figure(height=3.6)
+    bars = [
+        (problem, part, here[part])
+        for problem, here in zip(problems, found, strict=True)
+        for part in ("spanner", "program")
+    ]
+    bars = [bar for bar in bars if PROBLEMS[bar[0]][bar[1]] is not None]
+    places = np.arange(len(bars))
+    ax.barh(
+        places - 0.2, [float(PROBLEMS[problem][part]) for problem, part, _ in bars], 0.4, color="0.7", label="paper"
+    )
+    ax.barh(places + 0.2, [here for _, _, here in bars], 0.4, color=COLOURS[0], label="here")
+    ax.set_yticks(places, [f"{problem}\n{part}" for problem, part, _ in bars], fontsize=9)
+    ax.set(xscale="log", xlabel="seconds")
+    ax.invert_yaxis()
+    ax.legend()
+    return fig
+
+
+if __name__ == "__main__":
+    main_of(main)

@@ -10,7 +10,7 @@ import pytest
 from support.scripts import output_of
 
 PAPERS = Path(__file__).parents[1] / "examples" / "papers"
-SCRIPTS = sorted(path.stem for path in PAPERS.glob("*.py") if path.stem not in ("_frame", "index"))
+SCRIPTS = sorted(path.stem for path in PAPERS.glob("*.py") if path.stem[0] != "_" and path.stem != "index")
 
 SCRIPT = '''"""Is a square a square? A small experiment."""
 
@@ -58,7 +58,8 @@ def frame():
         import _frame
 
         yield _frame
-        sys.modules.pop("_frame")
+        for name in ("_frame", "_judged"):
+            sys.modules.pop(name)
 
 
 @pytest.fixture

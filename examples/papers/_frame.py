@@ -6,8 +6,7 @@ where an interrupted one stopped, and answers at once when all is there. What a 
 arrays included; NaN becomes None. A cell is computed again if the code of its function, what it is called with, or
 steinkit's version has changed. A folder holds an experiment at one size: another is refused.
 
-A row sets what the paper says beside what is found here, and code decides whether the two agree: the paper's number,
-with the error that its last digit leaves, or that it states, must meet the interval found here.
+A row sets what the paper says beside what is found here (`_judged`).
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from decimal import Decimal
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+from _judged import Found, Row, agreement
 from matplotlib.figure import Figure
 from threadpoolctl import threadpool_limits
 
@@ -58,53 +57,6 @@ STYLE = {
 _WIDTH, _DPI = 6.4, 125  # a figure of 800 pixels; at half its width letters are still nine pixels tall
 _INTERRUPTED = 130
 _WRAP = 110
-
-
-@dataclass(frozen=True)
-class Found:
-    """A number found here, with the interval that Monte Carlo error leaves it; none where it has no such error."""
-
-    value: float
-    low: float
-    high: float
-
-    @classmethod
-    def exactly(cls, value: float) -> Found:
-        """A number without Monte Carlo error."""
-        return cls(float(value), float(value), float(value))
-
-    @classmethod
-    def mean(cls, values: Any, errors: float = 2.0) -> Found:
-        """Mean of independent values, and so many standard errors on either side."""
-        array = np.asarray(values, dtype=np.float64)
-        reach = errors * array.std(ddof=1) / np.sqrt(array.size)
-        return cls(float(array.mean()), float(array.mean() - reach), float(array.mean() + reach))
-
-    @classmethod
-    def range(cls, values: Any, inside: float = 0.95) -> Found:
-        """Median of independent values, and the quantiles between which such a share lies: what one run may find."""
-        low, middle, high = np.quantile(values, [0.5 * (1.0 - inside), 0.5, 0.5 * (1.0 + inside)])
-        return cls(float(middle), float(low), float(high))
-
-    def __str__(self) -> str:
-        value, low, high = (f"{each:.3g}" for each in (self.value, self.low, self.high))
-        return value if low == high else f"{value} ({low} to {high})"
-
-
-@dataclass(frozen=True)
-class Row:
-    """A line of the table: what the paper says, what is found here, and whether they agree (None: not to be judged)."""
-
-    quantity: str
-    paper: str
-    here: str
-    agrees: bool | None
-    remark: str = ""
-
-    @property
-    def verdict(self) -> str:
-        """In a word."""
-        return {True: "yes", False: "NO", None: "not judged"}[self.agrees]
 
 
 class Experiment:
@@ -237,19 +189,10 @@ class Experiment:
         remark : str
         """
         found = here if isinstance(here, Found) else Found.exactly(here)
-        agrees = None
-        error = None
-        try:
-            printed = Decimal(str(paper))
-        except ArithmeticError:
-            pass
-        else:
-            error = 0.5 * 10.0 ** int(printed.as_tuple().exponent) + (within or 0.0)
-            agrees = bool(found.low <= float(printed) + error and float(printed) - error <= found.high)
+        agrees = agreement(paper, found, within or 0.0) if judged else None
         said = f"{paper}" if within is None else f"{paper} ± {within:g}"
         why = f"± {within:g}: {because}" if within is not None and because else ""
-        notes = [note for note in (why, remark) if note]
-        self.rows.append(Row(quantity, said, str(found), agrees if judged else None, "; ".join(notes)))
+        self.rows.append(Row(quantity, said, str(found), agrees, "; ".join(note for note in (why, remark) if note)))
 
     def claim(self, quantity: str, *, paper: str, here: str, agrees: bool | None, remark: str = "") -> None:
         """Set what the paper says in words beside what is found; `agrees` is computed (None: not to be judged)."""

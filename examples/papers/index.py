@@ -73,7 +73,7 @@ def page(documents: list[dict[str, Any]]) -> str:
     ordered = sorted(documents, key=lambda each: (each["paper"], each["shows"], each["name"]))
     total = {size: sum(each["seconds"] for each in ordered if each["size"] == size) for size in ("full", "small")}
     times = " and ".join(f"{duration(seconds)} at {size} size" for size, seconds in total.items() if seconds)
-    table = ["| paper | shows | command | time | result | figure |", "| --- | --- | --- | --- | --- | --- |"]
+    table = ["| paper | shows | command | time | result | remark | figure |", "| --- " * 7 + "|"]
     table += [line(each) for each in ordered]
     parts = "\n".join(section(each) for each in ordered)
     return f"{HEAD}\nProcessor time of all {len(ordered)}: {times or 'none'}.\n\n" + "\n".join(table) + f"\n\n{parts}"
@@ -89,6 +89,7 @@ def line(document: Mapping[str, Any]) -> str:
         f"`{document['command']}`",
         duration(document["seconds"]),
         verdicts(document),
+        " ".join([*disagreeing(document), *document["remarks"]]).replace("|", r"\|"),
         thumbnail,
     )
     return f"| {' | '.join(cells)} |"
@@ -116,6 +117,12 @@ def verdicts(document: Mapping[str, Any]) -> str:
     said = [f"{counts[True]} of {counts[True] + counts[False]} agree"] if counts[True] + counts[False] else []
     said += [f"{counts[None]} not judged"] if counts[None] else []
     return ", ".join(said) + (" (small run)" if document["size"] == "small" else "")
+
+
+def disagreeing(document: Mapping[str, Any]) -> list[str]:
+    """The rows that do not agree, each as a sentence."""
+    rows = [row for row in document["rows"] if row["agrees"] is False]
+    return [f"{row['quantity']}: {row['here']}, not {row['paper']}." for row in rows]
 
 
 def duration(seconds: float) -> str:

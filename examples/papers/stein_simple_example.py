@@ -79,7 +79,7 @@ def main() -> None:
     gaussian, student = curves.values()
     rates = gaussian.single_rates()
     experiment.row("rate, Gaussian, one sequence", paper="-0.52", here=Found.range(rates), remark="range of 95 %")
-    experiment.row("rate, Gaussian, mean of sequences", paper="-0.5", here=Found.mean(rates), remark="theory's")
+    experiment.row("rate, Gaussian, mean of sequences", paper="-0.50", here=Found.mean(rates), remark="that of theory")
     ends, floor = Found.range(student.replicates[:, -1]), limit()
     tail = student.rate(tail_from=3000.0)
     experiment.claim(

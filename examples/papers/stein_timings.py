@@ -7,7 +7,7 @@ SGLD from the mixture posterior, for up to 1000 draws of random-walk Metropolis 
 points of the uniform distribution. Here they are solved with one thread, from draws made in the same way, to the
 tolerances that are the defaults; the brackets are certified.
 
-The problems are of the paper's size with --full and without. You will see both times; a row agrees if it takes no longer
+The problems are of the paper's size with --full and without. You will see both times; a row agrees if it is no longer
 here. Times are wall time, the least of three, after a first run that loads the compiled code. Machines differ, and an
 older one may be slower by some times.
 

@@ -1,0 +1,154 @@
+"""Do Langevin moves on minibatches need a test? Beside a steep slope they do, and a cheap one will do.
+
+    python examples/papers/sequential_sgld_pitfall.py [--full] [--jobs N] [-o DIR]
+
+The posterior of one regression coefficient under a Laplace prior has its mode next to a kink, left of which the density
+falls steeply. Uncorrected Langevin moves that fall in there are thrown far out to the right by the gradient, and take
+long to find back. A Metropolis-Hastings test rejects them: the exact one, or the austerity test, whose epsilon of 1/2
+decides after the first 500 of 10,000 data.
+
+You will see the Kolmogorov distance of the draws from the exact posterior, whose distribution function is known, and
+the share of the data that a test reads. Chains begin with exact draws, so that what is off is what the sampler does.
+
+References
+----------
+A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings budget",
+section 6.4 and figure 5; (2016), "Sequential tests for large-scale learning", figure 9.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from _frame import COLOURS, Experiment, Found, figure, main_of
+from matplotlib.figure import Figure
+
+import steinkit as sk
+from steinkit.samplers import MetropolisTest, corrected_sgld, sgld
+
+STEP_SIZE, BATCH = 5e-6, 500
+METHODS = {"uncorrected": None, "exact test": 0.0, "epsilon .1": 0.1, "epsilon .5": 0.5}
+EDGES = np.linspace(-0.02, 0.12, 71)
+LEVELS = np.linspace(0.005, 0.995, 199)  # probabilities at whose quantiles distribution functions are compared
+# Kolmogorov distances: what "almost indistinguishable" is taken to mean in a histogram, and what cannot be overlooked
+INDISTINGUISHABLE, SEVERE = 0.05, 0.2
+
+
+def chains(method: str, first_seed: int, count: int, draws: int) -> dict[str, Any]:
+    """A group of chains: its distribution function at quantiles of the posterior, draws in bins, mean share of data."""
+    posterior = sk.targets.LassoRegression.toy()
+    options: dict[str, Any] = {
+        "step_size": STEP_SIZE,
+        "batch_size": BATCH,
+        "draws": draws,
+        "seed": range(first_seed, first_seed + count),
+        "start": posterior.sample(count, rng=first_seed + 1),
+    }
+    epsilon = METHODS[method]
+    if epsilon is None:
+        found = sgld(posterior, **options)
+    else:
+        found = (
+            corrected_sgld(posterior, test=MetropolisTest(), **options)
+            if epsilon == 0.0
+            else corrected_sgld(posterior, epsilon=epsilon, **options)
+        )
+    values = found.points[..., 0]
+    below = posterior.cdf(values.reshape(-1, 1)).ravel()[:, None] <= LEVELS
+    return {
+        "below": below.mean(axis=0),
+        "mean": float(values.mean()),
+        "histogram": np.histogram(values, EDGES)[0] / values.size,
+        "read": None if found.batch_sizes is None else float(found.batch_sizes.mean() / posterior.size),
+        "accepted": None if found.acceptance is None else float(found.acceptance.mean()),
+    }
+
+
+def main() -> None:
+    experiment = Experiment(
+        __file__, __doc__, paper="Korattikara et al. (2014; 2016)", shows="section 6.4, figure 5; figure 9"
+    )
+    groups, count, draws = (10, 20, 2000) if experiment.full else (6, 10, 400)
+    experiment.settings(step_size=STEP_SIZE, batch=BATCH, chains=groups * count, draws=draws)
+    cells = [
+        {"method": method, "first_seed": k * count, "count": count, "draws": draws}
+        for method in METHODS
+        for k in range(groups)
+    ]
+    answers = experiment.cells(chains, cells)
+    found = {m: [a for a, c in zip(answers, cells, strict=True) if c["method"] == m] for m in METHODS}
+    claim_distances(experiment, {m: np.array([a["below"] for a in each]) for m, each in found.items()})
+    shares = {m: Found.mean([a["read"] for a in found[m]]) for m in ("epsilon .1", "epsilon .5")}
+    experiment.row("data read by a test, % of all, epsilon .1", paper="14.2", here=percent(shares["epsilon .1"]))
+    experiment.row("data read by a test, % of all, epsilon .5", paper="5", here=percent(shares["epsilon .5"]))
+    posterior = sk.targets.LassoRegression.toy()
+    exact = np.diff(posterior.cdf(EDGES[:, None]).ravel())
+    histograms = {m: np.mean([a["histogram"] for a in each], axis=0) for m, each in found.items()}
+    experiment.numbers(
+        edges=EDGES,
+        exact=exact,
+        histograms=histograms,
+        mean={m: np.mean([a["mean"] for a in each]) for m, each in found.items()},
+        accepted={m: np.mean([a["accepted"] for a in each]) for m, each in found.items() if m != "uncorrected"},
+    )
+    experiment.finish(picture(exact, histograms))
+
+
+def claim_distances(experiment: Experiment, below: dict[str, np.ndarray]) -> None:
+    """The rows about histograms: severe without a test, with one almost that of the posterior."""
+    found = distance(below["uncorrected"])
+    experiment.claim(
+        "effect of omitting the test",
+        paper="quite severe",
+        here=str(found),
+        agrees=found.low > SEVERE,
+        remark=f"Kolmogorov distance from the posterior; called severe above {SEVERE:g}",
+    )
+    said = {
+        "exact test": "(that of the posterior)",
+        "epsilon .1": "almost indistinguishable from the exact test",
+        "epsilon .5": "almost indistinguishable from the posterior",
+    }
+    for method, words in said.items():
+        other = below["exact test"] if method == "epsilon .1" else np.broadcast_to(LEVELS, below[method].shape)
+        found = distance(below[method], other)
+        experiment.claim(
+            method,
+            paper=words,
+            here=str(found),
+            agrees=None if found.low < INDISTINGUISHABLE <= found.high else found.high < INDISTINGUISHABLE,
+            remark=f"Kolmogorov distance, wanted below {INDISTINGUISHABLE:g}; that of a finite sample is never 0",
+        )
+
+
+def distance(below: np.ndarray, other: np.ndarray | None = None) -> Found:
+    """Largest difference of the groups' mean distribution functions, with two standard errors by the jackknife."""
+    difference = below - (LEVELS if other is None else other)
+    groups = len(difference)
+    value = float(np.abs(difference.mean(axis=0)).max())
+    without = np.abs((difference.sum(axis=0) - difference) / (groups - 1)).max(axis=1)
+    reach = 2.0 * float(np.sqrt((groups - 1) * without.var()))
+    return Found(value, max(0.0, value - reach), value + reach)
+
+
+def percent(share: Found) -> Found:
+    return Found(100.0 * share.value, 100.0 * share.low, 100.0 * share.high)
+
+
+def picture(exact: np.ndarray, histograms: dict[str, np.ndarray]) -> Figure:
+    """Histograms of the draws of each method over the exact posterior."""
+    fig, axes = figure(2, 2, height=5.6, sharex=True, sharey=True)
+    width = np.diff(EDGES)
+    for color, ax, (method, values) in zip(COLOURS, axes.ravel(), histograms.items(), strict=False):
+        ax.stairs(values / width, EDGES, fill=True, color=color, alpha=0.5)
+        ax.stairs(exact / width, EDGES, color="black", label="posterior")
+        ax.set(title=method, xlim=(-0.01, 0.05))
+    for ax in axes[1]:
+        ax.set(xlabel="coefficient")
+    axes[0, 0].legend()
+    return fig
+
+
+if __name__ == "__main__":
+    main_of(main)

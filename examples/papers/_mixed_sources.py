@@ -1,0 +1,27 @@
+"""Mixed sources for the experiments of independent component analysis, in the place of recordings that nobody has.
+
+The paper mixed a piece of classical music, street noise and two Gaussian sources. Here the first two are independent
+draws from distributions with heavy tails, as sound has them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from steinkit.samplers import IndependentComponents
+
+_MIXING = [[1.0, 0.5, -0.3, 0.2], [0.2, 1.0, 0.5, -0.4], [-0.4, 0.3, 1.0, 0.6], [0.5, -0.2, 0.1, 1.0]]
+
+
+def mixed_sources(size: int, normal: int) -> IndependentComponents:
+    """Posterior of the unmixing matrix of four mixed sources, of which so many are normal (at most two)."""
+    rng = np.random.default_rng(1)
+    sources = rng.laplace(size=(size, 4))
+    sources[:, 1] *= np.sqrt(np.abs(sources[:, 1]))  # heavier tails
+    sources[:, 4 - normal :] = rng.standard_normal((size, normal))
+    return IndependentComponents.from_mixtures(sources @ np.array(_MIXING).T)
+
+
+def true_unmixing() -> np.ndarray:
+    """The matrix that undoes the mixing, shape (4, 4)."""
+    return np.linalg.inv(np.array(_MIXING))

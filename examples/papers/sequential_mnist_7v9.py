@@ -1,4 +1,4 @@
-"""Do cheap tests of moves lower the risk of logistic regression on MNIST? They read far less, but take longer to read it.
+"""Do cheap tests of moves lower the risk of logistic regression on MNIST? They read less, but take longer to read it.
 
     python examples/papers/sequential_mnist_7v9.py [--data FILE] [--full] [--jobs N] [-o DIR]
 

@@ -269,7 +269,7 @@ def main() -> None:
             "The small run leaves out 50 dimensions, and is too short to show what the papers say of risk."
         )
     experiment.numbers(results={f"{name}, {sampler}": found for (name, sampler), found in results.items()})
-    experiment.finish(picture(results, budgets))
+    experiment.finish(picture(results, budgets, data is None))
 
 
 def distinct(settings: list[int]) -> list[int]:
@@ -369,7 +369,7 @@ def posterior_size(name: str) -> int:
     return {"mixture": DATA, "nodal": 53}.get(name, 12_214)
 
 
-def picture(results: dict, budgets: dict[str, list[int]]) -> Figure:
+def picture(results: dict, budgets: dict[str, list[int]], made_up: bool) -> Figure:
     """What draws are worth against evaluations and against seconds, a row a posterior."""
     fig, axes = figure(len(budgets), 2, height=2.5 * len(budgets) + 1.0, sharey="row")
     for row, (name, costs) in zip(axes, budgets.items(), strict=True):
@@ -382,8 +382,9 @@ def picture(results: dict, budgets: dict[str, list[int]]) -> Figure:
                     shape = {"marker": "X", "ms": 9} if biased else {"marker": "o", "ms": 6}
                     fill = "white" if biased is None else color
                     ax.plot(at, worth_there, color=color, markerfacecolor=fill, ls="", **shape)
-        row[0].set(ylabel="draws' worth", title=POSTERIORS[name][0])
-        row[1].set(title=POSTERIORS[name][0])
+        title = POSTERIORS[name][0].replace("7 v 9", "made-up data" if made_up else "7 v 9")
+        row[0].set(ylabel="draws' worth", title=title)
+        row[1].set(title=title)
         for ax in row:
             logarithmic(ax, True)
             ax.xaxis.set_major_formatter(LogFormatterMathtext())

@@ -7,9 +7,9 @@ that leaves it as wide as that of a hundred. Each move is judged by one of four 
 test; the concentration test; Barker's test on a minibatch. The paper draws the points and the data read by a decision,
 and tabulates their means over ten runs, and how well the points fill the bins of the posterior.
 
-You will see that Barker's test reads as few data as the paper says, or fewer. The authors' published code stops earlier than its
-algorithm 1, where the mean is five standard errors from zero, and aims at sigma = .9; its concentration test grows by
-a factor of 2 where the paper says 1.5, and has a tighter bound than the one that is proved for samples without
+You will see that Barker's test reads as few data as the paper says, or fewer. The authors' published code stops earlier
+than its algorithm 1, where the mean is five standard errors from zero, and aims at sigma = .9; its concentration test
+grows by a factor of 2 where the paper says 1.5, and has another bound than the one that is proved for samples without
 replacement. These variants are run, too. The small run has 100,000 data and shorter chains.
 
 References

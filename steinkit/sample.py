@@ -25,8 +25,6 @@ from steinkit.repeats import first_occurrences
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-_LEAST_SHARE = 2.0**-960  # of a draw's weight in that of all: products with it are normal numbers still
-
 
 @checked
 @dataclass(frozen=True, eq=False)
@@ -38,7 +36,7 @@ class Sample(Displayed):
     points : array_like, shape (n,), (n, d) or (chains, draws, d)
         The draws, in order. Three dimensions are laid out chain after chain and fill `chain` and `draw`.
     weights : array_like, shape (n,), optional
-        Non-negative weights, in any unit; equal weights if not given. None may be positive and less than 2^-960 of all.
+        Non-negative weights, in any unit; equal weights if not given.
     scores : array_like, shape (n, d), optional
         Gradient of the target's log density at each draw.
     cost : array_like, shape (n,), optional
@@ -136,9 +134,9 @@ class Sample(Displayed):
         Raises
         ------
         InputError
-            If two equal draws carry different scores, or a draw less than 2^-960 of the weight of all, but some.
+            If two equal draws carry different scores.
         """
-        carried = np.arange(len(self)) if self.weights is None else self._carried(self.weights)
+        carried = np.arange(len(self)) if self.weights is None else np.flatnonzero(self.weights > 0.0)
         everything = len(carried) == len(self)
         first, inverse = first_occurrences(self.points if everything else self.points[carried])
         if everything and len(first) == len(self):
@@ -168,18 +166,6 @@ class Sample(Displayed):
             inverse=group,
             names=self.names,
         )
-
-    def _carried(self, weights: Floats) -> Integers:
-        """Draws with weight, whose shares are numbers that can be computed with: none may underflow to no weight."""
-        shares = self.probabilities
-        faint = np.flatnonzero((weights > 0.0) & (shares < _LEAST_SHARE))
-        if faint.size:
-            row = int(faint[0])
-            raise InputError(
-                f"weights: row {row + 1} is {weights[row]:g} where the largest is {weights.max():g}, too small a share "
-                "to compute with (below 2^-960); give it weight zero, which leaves it out, or leave it out"
-            )
-        return np.flatnonzero(weights > 0.0)
 
     def _as_distinct(self) -> DistinctSample:
         """The draws themselves, where none repeats another or is without weight: nothing is copied."""

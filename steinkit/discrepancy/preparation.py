@@ -19,6 +19,8 @@ from steinkit.repeats import first_occurrences
 from steinkit.sample import DistinctSample, Floats, Integers, Sample
 from steinkit.target import Target, as_bounds, require_inside
 
+_LEAST_SHARE = 2.0**-960  # of a draw's weight in that of all: products with it are normal numbers still
+
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
@@ -123,6 +125,7 @@ def prepare(
     if layout is not None:
         scores, weights = _in_rows(scores, (*layout, given.dim)), _in_rows(weights, layout)
     sample = _with_columns(given, weights, scores, target)
+    _refuse_faint_weights(sample)
     points = sample.distinct()
     limits = _support(points, target, bounds)
     notes = _notes_on(given, points, target)
@@ -130,6 +133,19 @@ def prepare(
     assert values is not None  # _with_columns saw to it
     remarks = () if target is None else target.remarks
     return Prepared(points, values, limits, (*notes, *remarks), given, Units.of("raw", points))
+
+
+def _refuse_faint_weights(sample: Sample) -> None:
+    """Refuse a draw whose share of the weight underflows, or would with what it is multiplied by: it has some."""
+    if sample.weights is None:
+        return
+    faint = np.flatnonzero((sample.weights > 0.0) & (sample.probabilities < _LEAST_SHARE))
+    if faint.size:
+        row = int(faint[0])
+        raise InputError(
+            f"weights: row {row + 1} is {sample.weights[row]:g} where the largest is {sample.weights.max():g}, too "
+            "small a share to compute with (below 2^-960); give it weight zero, which leaves it out, or leave it out"
+        )
 
 
 def _in_rows(values: ArrayLike | None, layout: tuple[int, ...]) -> ArrayLike | None:

@@ -61,6 +61,8 @@ def inner_array_kernel(function: Callable[..., Any]) -> Any:
 def _compiled(function: Callable[..., Any], **options: Any) -> Any:
     options |= {"nogil": True, "fastmath": False}  # which would else be that of the first caller
     compiled = numba.njit(**options)(function)
+    if compiled is function:  # NUMBA_DISABLE_JIT
+        return function
     with contextlib.suppress(RuntimeError):  # numba found no folder to cache in
         compiled._cache = KernelCache(function)  # as `enable_caching` sets its own
         compiled.compile = partial(_compile_in_turn, compiled, compiled.compile)

@@ -8,7 +8,7 @@ and to q in G, of length
 
     r + s d(a, b) + r <= 2 r + s (d(p, q) + 2 r) <= (s + 2 r (1 + s) / L) d(p, q).
 
-The union is a spanner of that dilation.
+The union is a spanner of that dilation, which is stated a little larger, by what rounding may have taken from it.
 
 References
 ----------
@@ -61,7 +61,17 @@ def span_in_time(points: Floats, dilation: float, *, n_jobs: int, progress: bool
     edges = np.concatenate([begun.edges, centres[rest.edges]])
     edges, first = np.unique(edges, axis=0, return_index=True)
     lengths = np.concatenate([begun.lengths, rest.lengths])[first]
-    return Graph(len(points), edges, lengths), stretch + 2.0 * radius * (1.0 + stretch) / begun.reached
+    return Graph(len(points), edges, lengths), _dilation(stretch, radius, begun.reached, *points.shape)
+
+
+def _dilation(stretch: float, radius: float, reached: float, n: int, dim: int) -> float:
+    """What the union's dilation cannot exceed, rounding included.
+
+    Lengths of edges are sums of `dim` squares, and those of paths sums of at most n of them: each is off by less than
+    (n + dim + 4) eps of itself.
+    """
+    rounding = 4.0 * (n + dim + 4) * np.finfo(np.float64).eps
+    return (stretch + 2.0 * radius * (1.0 + stretch) / reached) * (1.0 + rounding)
 
 
 def _centres(n: int, begun: Begun, late: TimeLimitError) -> tuple[Integers, float]:

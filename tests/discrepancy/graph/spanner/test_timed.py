@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -124,3 +125,15 @@ def test_time_that_is_over_is_what_is_said():
     points = np.random.default_rng(0).standard_normal((20, 2))
     with time_limit(1e-9), pytest.raises(TimeLimitError):
         timed.span_in_time(points, 2.0, n_jobs=1, progress=False)
+
+
+def test_the_dilation_that_is_said_allows_for_the_rounding_of_every_length():
+    rng, step = np.random.default_rng(3), Fraction(2) ** -52
+    for _ in range(200):
+        n, d = int(rng.integers(2, 10**6)), int(rng.integers(1, 50))
+        stretch, radius, reached = float(1.0 + 9.0 * rng.random()), *map(float, 10.0 ** rng.uniform(-9, 9, 2))
+        off = (n + d) * step  # a sum of n lengths, each the root of a sum of d squares
+        exact = [Fraction(each) for each in (stretch * 1.0, radius, reached)]
+        worst = exact[0] * (1 + off) + 2 * exact[1] * (1 + off) * (1 + exact[0] * (1 + off)) / (exact[2] * (1 - off))
+        said = Fraction(timed._dilation(stretch, radius, reached, n, d))
+        assert worst <= said <= worst * (1 + 8 * (n + d + 8) * step)

@@ -38,6 +38,7 @@ def main():
     experiment.row("sum", paper="18", here=float(sum(each["square"] for each in found)))
     experiment.row("mean", paper="4.5", here=Found.mean([each["square"] for each in found]))
     experiment.row("far", paper="9", here=4.0, within=2.0, because="it is far")
+    experiment.row("near", paper="9", here=7.5, within=2.0, because="it was counted once")
     experiment.claim("in words", paper="so", here="not so", agrees=None)
     experiment.settings(x=np.arange(3))
     experiment.numbers(found=found)
@@ -80,10 +81,11 @@ def run(script, *options):
 def test_a_script_prints_its_rows_and_keeps_its_numbers(script):
     said = run(script)
     assert "Nobody (2020), table 1, at small size" in said
-    assert [line.split()[-1] for line in said.splitlines()[2:6]] == ["yes", "yes", "NO", "judged"]
-    assert "far: ± 2: it is far" in said
+    assert [line.split()[-1] for line in said.splitlines()[2:7]] == ["yes", "yes", "NO", "yes", "judged"]
+    assert "far: ± 2: it is far\n" in said
+    assert "near: ± 2: it was counted once, and only with it do the two agree\n" in said
     document = json.loads((script.parent / "found" / "squares.json").read_text())
-    assert [row["agrees"] for row in document["rows"]] == [True, True, False, None]
+    assert [row["agrees"] for row in document["rows"]] == [True, True, False, True, None]
     assert document["numbers"]["found"][0] == {"square": 1, "row": [1.0, None]}
     assert document["settings"] == {"x": [0, 1, 2]}
     assert (document["size"], document["command"]) == ("small", "python examples/papers/squares.py")
@@ -202,7 +204,7 @@ def test_the_index_takes_over_full_runs_and_says_what_they_found(script, monkeyp
     index["take_over"](found, small_too=False)
     page = index["page"]([index["read"](script.parent / "results" / "squares.json")])
     assert "| Nobody (2020) | [table 1](#squares) | `python examples/papers/squares.py` |" in page
-    assert "2 of 3 agree, 1 not judged (small run)" in page
+    assert "3 of 4 agree, 1 not judged (small run)" in page
     assert "| far | 9 ± 2 | 4 | **no** | ± 2: it is far |" in page
     assert "| far: 4, not 9 ± 2. | <img src=" in page
     document = json.loads((found / "squares.json").read_text())

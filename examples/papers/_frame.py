@@ -190,8 +190,10 @@ class Experiment:
         """
         found = here if isinstance(here, Found) else Found.exactly(here)
         agrees = agreement(paper, found, within or 0.0) if judged else None
+        only = bool(agrees) and not agreement(paper, found, 0.0)
         said = f"{paper}" if within is None else f"{paper} ± {within:g}"
         why = f"± {within:g}: {because}" if within is not None and because else ""
+        why += ", and only with it do the two agree" * only
         self.rows.append(Row(quantity, said, str(found), agrees, "; ".join(note for note in (why, remark) if note)))
 
     def claim(self, quantity: str, *, paper: str, here: str, agrees: bool | None, remark: str = "") -> None:

@@ -1,4 +1,4 @@
-"""Can logistic regression be learnt by random walks on minibatches? Barker's test does it on some 150 data a step.
+"""Can logistic regression be learnt by random walks on minibatches? Barker's test does it on some 120 data a step.
 
     python examples/papers/barker_mnist.py [--data FILE] [--full] [--jobs N] [-o DIR]
 

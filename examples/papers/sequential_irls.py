@@ -26,6 +26,7 @@ from scipy.special import expit
 from steinkit.samplers import batch_irls, sequential_irls, stochastic_gradient_descent
 
 DIM, TESTS, NEAR = 10, 5000, 0.01
+RECORDS = 200  # states of gradient descent that are kept, a pass
 TITLES = {"lad": "least absolute deviations", "logistic": "logistic regression"}
 METHODS = {"batch": "all data", "published": "as published", "grown": "growing batches", "sgd": "gradient descent"}
 SCHEDULES = [(c_1, c_2, c_3) for c_1 in (0.1, 1.0) for c_2 in (10.0, 100.0) for c_3 in (0.5, 0.7, 1.0)]
@@ -44,7 +45,9 @@ def solve(loss: str, method: str, size: int) -> dict[str, Any]:
         runs = [sequential_irls(X, y, loss=loss, batch_size=max(2 * DIM, size // 1000), max_iterations=200, **options)]
     else:
         runs = [
-            stochastic_gradient_descent(X, y, loss=loss, step_size=c_1, step_offset=c_2, decay=c_3, passes=5)
+            stochastic_gradient_descent(
+                X, y, loss=loss, step_size=c_1, step_offset=c_2, decay=c_3, passes=5, records=RECORDS
+            )
             for c_1, c_2, c_3 in SCHEDULES
         ]
     excess = [_loss(loss, X_test, y_test, run.path) / best - 1.0 for run in runs]
@@ -124,7 +127,8 @@ def picture(found: dict[tuple[str, str], dict]) -> Figure:
     for ax, (loss, title) in zip(panels, TITLES.items(), strict=True):
         for color, (method, name) in zip(COLOURS, METHODS.items(), strict=False):
             each = found[loss, method]
-            ax.plot(each["passes"], np.maximum(each["excess"], 1e-5), ".-", color=color, label=name)
+            style = ".-" if len(each["passes"]) <= RECORDS else "-"
+            ax.plot(each["passes"], np.maximum(each["excess"], 1e-5), style, color=color, label=name)
         ax.axhline(NEAR, color="0.5", linestyle=":", linewidth=1.0)
         ax.set(xscale="log", yscale="log", xlabel="times all data read", title=title)
     panels[0].set_ylabel("excess test loss")

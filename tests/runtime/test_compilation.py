@@ -82,7 +82,9 @@ def test_python_does_not_call_what_has_no_entry_from_python():
     closed = {(path.stem, name) for path in kernels for name in _without_entry(path)}
     assert ("cholesky_kernels", "_forward") in closed
     assert ("cholesky_kernels", "solve") not in closed
-    for path in {*PACKAGE.rglob("*.py"), *(REPOSITORY / "tests").rglob("*.py")} - set(kernels):
+    callers = [path for folder in ("tests", "benchmarks", "examples") for path in (REPOSITORY / folder).rglob("*.py")]
+    assert REPOSITORY / "benchmarks/limits.py" in callers  # which calls kernels
+    for path in {*PACKAGE.rglob("*.py"), *callers} - set(kernels):
         text = path.read_text()
         if "_kernels" in text:
             assert not closed & set(_named(text)), path

@@ -17,3 +17,5 @@ from .replicates import bands as bands
 from .replicates import risk as risk
 from .slices import slice_function as slice_function
 from .slices import slice_panels as slice_panels
+from .themes import ThemedSvg as ThemedSvg
+from .themes import themed_svg as themed_svg

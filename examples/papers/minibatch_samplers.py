@@ -140,6 +140,11 @@ def truth(name: str, data: str | None) -> dict[str, np.ndarray]:
     }
 
 
+def reference(name: str, data: str | None) -> float:
+    """Effective size of the weighted draws that the posterior's moments are taken from; infinite for a grid."""
+    return np.inf if name == "mixture" else float(truth(name, data)["weight"])
+
+
 def run(name: str, data: str | None, sampler: str, setting: int, budgets: list, kept: int, seeds: list) -> sk.Draws:
     """Chains of one setting, side by side, up to the largest budget."""
     found, batch, known = posterior(name, data), POSTERIORS[name][1], truth(name, data)
@@ -259,6 +264,7 @@ def main() -> None:
         mine = [k for k, each in enumerate(tried) if (each["name"], each["sampler"]) == (name, sampler)]
         values = np.array([worths[k] for k in mine], dtype=np.float64)
         best[name, sampler] = [tried[mine[k]]["setting"] for k in values.argmax(axis=0)]
+    sizes = experiment.cells(reference, [{"name": name, "data": data} for name in names])
     wanted = [cell(*key, setting, range(chains)) for key, chosen in best.items() for setting in distinct(chosen)]
     runs = list(zip(wanted, experiment.cells(final, wanted), strict=True))
     results = {key: lines(key, chosen, runs, budgets[key[0]]) for key, chosen in best.items()}
@@ -268,6 +274,13 @@ def main() -> None:
         experiment.remark(
             "The small run leaves out 50 dimensions, and is too short to show what the papers say of risk."
         )
+    known = {POSTERIORS[name][0]: size for name, size in zip(names, sizes, strict=True) if name != "mixture"}
+    experiment.remark(
+        "Means and standard deviations are compared with those of a grid for the mixture, and of weighted Student's t "
+        "draws for the others, of an effective size of "
+        + ", ".join(f"{size:,.0f} ({title})" for title, size in known.items())
+        + f": each mean is known to some {1.0 / np.sqrt(min(known.values())):.2g} sd."
+    )
     experiment.numbers(results={f"{name}, {sampler}": found for (name, sampler), found in results.items()})
     experiment.finish(picture(results, budgets, data is None))
 

@@ -22,12 +22,14 @@ extensions = [
     "sphinx_design",
     "sphinx_copybutton",
     "executed_blocks",
+    "public_names",
 ]
 root_doc = "index"
 exclude_patterns = ["_build", "README.md"]
 templates_path = ["_templates"]
 nitpicky = True
-suppress_warnings: list[str] = []
+default_role = "name"
+executed_blocks_generated = ["reference/api/generated/", "gallery/"]
 
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath", "smartquotes", "substitution"]
 myst_heading_anchors = 3

@@ -111,8 +111,8 @@ _SCORE = record(
 )
 
 _compared = record(
-    {"file": text, "draws": whole, "results": some(_scored), "error": or_null(text)},
-    {"verdict": _verdict, "effective_draws": _known_number, "distinct": whole, "dim": whole},
+    {"file": text, "draws": or_null(whole), "results": some(_scored), "error": or_null(text)},
+    {"verdict": _verdict, "effective_draws": _known_number, "distinct": or_null(whole), "dim": or_null(whole)},
 )
 _spread = record(
     {"draws": whole, "median": number, "lower": number, "upper": number, "values": some(number, least=1)},
@@ -126,8 +126,6 @@ def _ranks_what_was_measured(value: Any, where: str) -> None:
     if len(set(names)) < len(names):
         raise InputError("samples names a file twice")
     for measure, groups in value["ranking"].items():
-        if measure not in value["reference"]:
-            raise InputError(f'reference lacks the key "{measure}", by which samples are ranked')
         ranked = [name for group in groups for name in group]
         there = {each["file"] for each in value["samples"] for entry in each["results"] if entry["measure"] == measure}
         for name in ranked:

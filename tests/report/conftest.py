@@ -41,7 +41,7 @@ def target():
 def comparison(target):
     rng = np.random.default_rng(0)
     samples = {"right.csv": rng.standard_normal((200, 2)), HOSTILE: rng.standard_normal((200, 2)) + 2.0}
-    return compare(samples, target, measures="graph", reference=3, tolerance=1e-2)
+    return compare(samples, target, measures=["graph", "ess"], reference=3, tolerance=1e-2)
 
 
 @pytest.fixture(scope="session")

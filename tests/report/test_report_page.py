@@ -90,6 +90,14 @@ def test_no_control_character_reaches_a_page_or_its_pictures(pages, name):
         assert control_characters(text) == set()
 
 
+def test_a_comparison_read_from_a_file_gives_the_page_of_the_one_in_memory(comparison, write_json, tmp_path):
+    write_report(write_json(comparison.document), tmp_path / "read.html")
+    write_report(comparison, tmp_path / "made.html")
+    read, made = (Page((tmp_path / name).read_text(encoding="utf-8")) for name in ("read.html", "made.html"))
+    assert read.text("td") == made.text("td")
+    assert read.text("h1") == made.text("h1")
+
+
 def test_no_text_of_a_document_reaches_a_page_raw(comparison, curves, write_json, tmp_path):
     documents = [comparison.document, curves[0].document, ESS_SCORE]
     sources = [write_json(_made_hostile(each), f"{number}.json") for number, each in enumerate(documents)]
@@ -99,7 +107,7 @@ def test_no_text_of_a_document_reaches_a_page_raw(comparison, curves, write_json
     assert control_characters(html) == set()
 
 
-_FREE = ("file", "name", "names", "coordinates", "warnings", "sentence", "reason", "graph")
+_FREE = ("file", "name", "names", "coordinates", "warnings", "sentence", "reason", "graph", "ess")
 
 
 def _made_hostile(part, key=""):

@@ -204,8 +204,8 @@ def moment_stein_discrepancy(
 
     References
     ----------
-    .. [1] N. Srinivasan, M. Chen, M. Fasiolo and others, "The polynomial Stein discrepancy for assessing moment
-       convergence", arXiv 2412.05135, 2024.
+    .. [1] N. Srinivasan, M. Sutton, C. Drovandi and L. F. South, "The polynomial Stein discrepancy for assessing
+       moment convergence", arXiv 2412.05135, 2024.
 
     Examples
     --------

@@ -24,7 +24,7 @@ coordinate, which makes the operator that of a diffusion with coefficients b and
 
 References
 ----------
-N. Srinivasan, M. Chen, M. Fasiolo and others (2024), "The polynomial Stein discrepancy for assessing moment
+N. Srinivasan, M. Sutton, C. Drovandi and L. F. South (2024), "The polynomial Stein discrepancy for assessing moment
 convergence", arXiv 2412.05135 (degree two); cross-fitting, axes and groups are ours.
 """
 

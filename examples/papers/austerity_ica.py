@@ -24,13 +24,14 @@ from __future__ import annotations
 
 import functools
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from _frame import COLOURS, Experiment, Found, figure, main_of
 from _mixed_sources import mixed_sources, true_unmixing
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter
+from matplotlib.ticker import LogFormatterMathtext, LogLocator, NullFormatter
 
 from steinkit import plots
 from steinkit.curves import LongRunMean, Risk, RunningMeans, long_run_mean, risk, running_means
@@ -301,25 +302,31 @@ def picture(found: list[dict], risks: list[Risk], large: list[dict], size: int) 
     """Risk by data read and by time, its parts at the end, and the data that tests read."""
     fig, ((by_data, by_time), (parts, read)) = figure(2, 2, height=6.8)
     for color, epsilon, each, judged in zip(("#000000", *COLOURS[:4]), EPSILONS, found, risks, strict=True):
-        plots.risk(judged, by_data, label=f"ε = {epsilon:g}", color=color)
-        plots.risk(judged, by_time, color=color, unit=each["seconds"] / judged.against[-1])
-    by_data.set(xlabel="data read by a chain", ylabel="risk", title="by data; dotted: error of truth")
-    by_time.set(xlabel="processor seconds of a chain", ylabel="", title="by time")
+        plain = replace(judged, floor=0.0)
+        plots.risk(plain, by_data, label=f"ε = {epsilon:g}", color=color)
+        plots.risk(plain, by_time, color=color, unit=each["seconds"] / judged.against[-1])
+    by_data.set(xlabel="data read by a chain", ylabel="risk")
+    by_time.set(xlabel="seconds of a chain", ylabel="")
     bias, error, spread = np.transpose([_parts(each) for each in risks])
     places = np.arange(len(EPSILONS))
-    parts.errorbar(places - 0.08, bias, yerr=error, fmt="o", color=COLOURS[1], label="bias, ± 2 standard errors")
-    parts.plot(places + 0.08, spread, "s", color=COLOURS[0], label="sd of a chain's mean")
+    parts.errorbar(places - 0.08, bias, yerr=error, fmt="o", color=COLOURS[1], label="|bias|, ± 2 s.e.")
+    parts.plot(places + 0.08, spread, "s", color=COLOURS[0], label="sd of a chain")
     parts.axhline(0.0, color="0.4", linewidth=1.0)
-    parts.set(xlabel="ε", title="parts of the risk at the end", ylim=(None, 1.5 * max(bias.max(), spread.max())))
+    parts.set(xlabel="ε", title="parts of the risk", ylim=(None, 1.6 * max((bias + error).max(), spread.max())))
     read.plot(places, [100.0 * np.mean(each["read"]) for each in found], "o-", label=f"N = {size:,}")
     if large:
         read.plot(places, [100.0 * each["read"] for each in large], "s--", label=f"N = {PAPER_SIZE:,}")
-    read.set(xlabel="ε", title="% of data that a test reads", yscale="log")
-    read.yaxis.set_major_formatter("{x:g}")
+    read.set(xlabel="ε", title="% of data a test reads", yscale="log")
+    read.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     for ax in (parts, read):
         ax.set_xticks(places, [f"{epsilon:g}" for epsilon in EPSILONS])
     for ax in (by_data, by_time):
-        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
+        ax.xaxis.set_major_locator(LogLocator())
+        ax.xaxis.set_major_formatter(LogFormatterMathtext())
+        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    for ax in (by_data, by_time, read):
+        ax.yaxis.set_major_formatter("{x:g}")
+        ax.xaxis.set_minor_formatter(NullFormatter())
         ax.yaxis.set_minor_formatter(NullFormatter())
     for ax in (by_data, parts, read):
         ax.legend()

@@ -1,4 +1,4 @@
-"""Do cheap tests of moves lower the risk of independent component analysis? They do where chains are slow.
+"""Do cheap tests of moves lower the risk of independent component analysis? At equal cost, by data and by time.
 
     python examples/papers/austerity_ica.py [--full] [--jobs N] [-o DIR]
 

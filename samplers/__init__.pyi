@@ -10,6 +10,10 @@ from .acceptance.operating_characteristics import OperatingCharacteristics as Op
 from .acceptance.operating_characteristics import operating_characteristics as operating_characteristics
 from .applications.gibbs.gibbs import approximate_gibbs as approximate_gibbs
 from .applications.gibbs.markov_field import MarkovField as MarkovField
+from .applications.gibbs.updates import UpdateBias as UpdateBias
+from .applications.gibbs.updates import UpdateFrequencies as UpdateFrequencies
+from .applications.gibbs.updates import update_bias as update_bias
+from .applications.gibbs.updates import update_frequencies as update_frequencies
 from .applications.ica.independent_components import IndependentComponents as IndependentComponents
 from .applications.ica.independent_components import amari_distance as amari_distance
 from .applications.ica.stiefel_walk import StiefelWalk as StiefelWalk

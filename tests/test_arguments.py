@@ -37,7 +37,7 @@ RESULTS = {
     "DistinctSample", "Draws", "GraphSteinDiscrepancy", "IRLSResult", "KernelSteinDiscrepancy", "KernelSteinTest",
     "MomentSteinDiscrepancy", "OperatingCharacteristics", "Reference", "ScoreCheck", "SequentialDesign",
     "SlicedSteinDiscrepancy", "SlicedSteinTest", "StochasticGradientResult", "SweepResult", "TrialRun", "Units",
-    "VariableSelection", "Verdict", "WassersteinDistance",
+    "UpdateBias", "UpdateFrequencies", "VariableSelection", "Verdict", "WassersteinDistance",
 }  # fmt: skip
 """What steinkit hands out, and nobody makes."""
 
@@ -90,6 +90,11 @@ EXAMPLES = {
     "average_design": lambda: {"trial": trial(), "target_error": 0.1, "batch_sizes": [20], "alphas": [0.5]},
     "amari_distance": lambda: {"first": np.eye(2), "second": np.eye(2)},
     "approximate_gibbs": lambda: {"field": sp.MarkovField(FIELD), "test": sp.AusterityTest(), **RUN},
+    "update_bias": lambda: {"log_odds": [0.5], "deviation": 0.1, "size": 100, "batch_size": 20, "epsilon": 0.05},
+    "update_frequencies": lambda: {
+        "field": sp.MarkovField(FIELD),
+        "draws": sp.approximate_gibbs(sp.MarkovField(FIELD), test=sp.BarkerTest(), **RUN),
+    },
     "batch_irls": lambda: {"X": FEATURES, "y": RESPONSES, "max_iterations": 3},
     "sequential_irls": lambda: {"X": FEATURES, "y": RESPONSES, "max_iterations": 3},
     "stochastic_gradient_descent": lambda: {"X": FEATURES, "y": RESPONSES, "passes": 1, "step_size": 0.1},

@@ -1,7 +1,8 @@
 """A measure of sample quality against the number of draws, or their cost, and the rate at which it falls.
 
 The layers, lowest first: `rates` fits a line, `replicates` sets seeds side by side, `prefixes` cuts samples off,
-`running` holds running means against a long exact run, `result` is what a curve is, `convergence` measures it.
+`running` holds running means against a long exact run, `tables` those of joint probabilities, `result` is what a curve
+is, `convergence` measures it.
 """
 
 from steinkit.curves.convergence import curve
@@ -10,6 +11,7 @@ from steinkit.curves.rates import Rate, fit_rate
 from steinkit.curves.replicates import Bands, Crossing, bands, crossing
 from steinkit.curves.result import Curve
 from steinkit.curves.running import LongRunMean, Risk, RunningMeans, long_run_mean, risk, running_means
+from steinkit.curves.tables import running_tables, table_errors
 
 __all__ = [
     "Bands",
@@ -28,5 +30,7 @@ __all__ = [
     "long_run_mean",
     "risk",
     "running_means",
+    "running_tables",
+    "table_errors",
     "within_budget",
 ]

@@ -19,6 +19,8 @@ NOT_BY_NAME = {
     "average_design",
     "worst_case_design",
     "approximate_gibbs",
+    "update_bias",
+    "update_frequencies",
     "orthogonal_mh",
     "amari_distance",
     "select_variables",

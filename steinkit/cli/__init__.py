@@ -1,8 +1,7 @@
 """The command line: ``steinkit score``, ``compare``, ``curve``, ``sweep``, ``report``, ``sample``, ``thin``, and so on.
 
-Results go to standard output, progress, warnings and errors to standard error. Exit codes: 0 fine, 1 failed by
-``--fail-above`` or ``--fail-if-biased``, 2 wrong usage, 3 bad input, 4 no certified answer, 130 interrupted,
-70 a defect of steinkit (please report it).
+Results go to standard output; progress, warnings, errors and the next useful command to standard error. The exit codes
+are those of `steinkit.cli.exit_codes`.
 """
 
 from __future__ import annotations
@@ -22,38 +21,45 @@ import click
 
 from steinkit import __version__
 from steinkit.cli.command_group import CommandGroup
+from steinkit.cli.exit_codes import EXIT_CODES, INTERRUPTED
 from steinkit.cli.outputs import say_aside, warn
-from steinkit.errors import AbandonedWork, SteinkitError, SteinkitWarning, leave_to_results
-
-_INTERRUPTED = 130
-_DEFECT = 70
+from steinkit.errors import AbandonedWork, CrossedBracketError, SteinkitError, SteinkitWarning, leave_to_results
 
 _COMMANDS = {
     "score": "Score a sample: a verdict, and certified discrepancies.",
     "compare": "Rank several samples of the same target.",
     "curve": "How the score falls with the number of draws, and at what rate.",
-    "sweep": "Score a sampler's settings over many seeds, and choose.",
-    "report": "Write a page of HTML about results.",
-    "sample": "Draw from a target with a sampler.",
     "thin": "Choose the draws that together represent a target best.",
+    "sample": "Draw from a target with a sampler.",
+    "sweep": "Score a sampler's settings over many seeds, and choose.",
     "design": "Design the austerity test of approximate-mh.",
+    "report": "Write a page of HTML about results.",
+    "targets": "List the built-in targets, with the options that -p sets.",
     "samplers": "List the samplers, with the options that each takes.",
     "warm": "Compile the numerical kernels once, for all later uses.",
-    "targets": "List the built-in targets, with the options that -p sets.",
+    "completion": "Print the script that makes a shell complete words.",
 }
+_BEGINNING = """\
+steinkit says whether draws are from the target that they claim to represent. To begin:
+  steinkit sample iid --target normal --draws 500 -o draws.csv    # or bring draws of your own
+  steinkit score draws.csv --target normal                        # judge them, and measure how far off they are
+  steinkit targets                                                # other targets, and how to name your own
+  steinkit --help                                                 # all commands, and the exit codes"""
 
 
 @click.group(
     cls=CommandGroup,
     described=_COMMANDS,
+    beginning=_BEGINNING,
+    help=f"""Is this sample any good? Certified Stein discrepancies, bias included.
+
+    Exit codes: {"; ".join(f"{code} {said}" for code, said in EXIT_CODES.items())}.
+    """,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="steinkit")
 def commands() -> None:
-    """Is this sample any good? Certified Stein discrepancies of a sample, bias included.
-
-    Exit codes: 0 fine, 1 --fail-above exceeded, 2 wrong usage, 3 bad input, 4 no certified answer.
-    """
+    """Run the command named."""
 
 
 def main() -> NoReturn:
@@ -73,7 +79,7 @@ def main() -> NoReturn:
         code = error.exit_code
     except (KeyboardInterrupt, click.Abort) as error:
         say_aside("interrupted")
-        code = _INTERRUPTED
+        code = INTERRUPTED
         if isinstance(error.__cause__ or error, AbandonedWork):  # click raises Abort from it
             sys.stdout.flush()
             os._exit(code)  # at once: Python would wait for the thread
@@ -82,7 +88,7 @@ def main() -> NoReturn:
         code = SteinkitError.exit_code
     except Exception:  # a defect of ours; Python's own code for it, 1, would read as --fail-above
         say_aside(traceback.format_exc().rstrip())
-        code = _DEFECT
+        code = CrossedBracketError.exit_code
     sys.exit(code or 0)
 
 
@@ -106,7 +112,7 @@ def _second_interrupt_ends_all() -> Iterator[None]:
     """
 
     def first(number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGINT, lambda number, frame: os._exit(_INTERRUPTED))
+        signal.signal(signal.SIGINT, lambda number, frame: os._exit(INTERRUPTED))
         print("interrupting; control-C again ends at once", file=sys.stderr, flush=True)
         raise KeyboardInterrupt
 

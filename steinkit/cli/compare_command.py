@@ -7,14 +7,14 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from steinkit.cli.delivery import deliver
 from steinkit.cli.documents import command_line
+from steinkit.cli.help_screens import command
 from steinkit.cli.outputs import on_terminal
 from steinkit.cli.request import Request
 from steinkit.cli.shared_options import (
     file_options,
+    files_argument,
     measure_options,
     output_options,
     reference_options,
@@ -35,7 +35,10 @@ _HELP = """Compare the draws in several FILEs against a target ('-' is standard 
 
 \b
 steinkit compare a.csv b.csv c.csv --target normal -p mean=0,0
-steinkit compare a.csv b.csv --target model.py:target --measure graph --measure ess --plot ranks.png
+steinkit compare a.csv b.csv --target model.py:target --plot ranks.png
+\f
+\b
+steinkit compare a.csv b.csv --target model.py:target --measure graph --measure ess --no-verdict
 
 Every sample is judged, and then ranked: the best may still be wrong. Samples whose certified brackets overlap are
 tied. A FILE that cannot be read or measured is reported and does not end the comparison. A built-in target takes its
@@ -43,8 +46,8 @@ dimension from the first FILE that can be read.
 """
 
 
-@click.command(help=_HELP)
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@command(help=_HELP)
+@files_argument
 @target_options
 @file_options
 @measure_options

@@ -11,9 +11,17 @@ import numpy as np
 
 from steinkit.cli.delivery import deliver
 from steinkit.cli.documents import command_line
+from steinkit.cli.help_screens import MEASURE, command, option
 from steinkit.cli.outputs import on_terminal
 from steinkit.cli.request import Request
-from steinkit.cli.shared_options import file_options, measure_options, output_options, target_options
+from steinkit.cli.shared_options import (
+    file_options,
+    files_argument,
+    measure_options,
+    output_options,
+    seed_option,
+    target_options,
+)
 from steinkit.curves import Curve
 from steinkit.curves import curve as curve_of
 from steinkit.errors import SolverError, UsageError
@@ -26,6 +34,9 @@ _HELP = """Measure the first draws of FILE, for several numbers of draws, and fi
 
 \b
 steinkit curve draws.csv --target normal -p mean=0,0
+steinkit curve draws.csv --target normal --n 100,200,400 --plot curve.png
+\f
+\b
 steinkit curve run1.csv run2.csv run3.csv --target normal --n 100,200,400,800 --plot curve.png
 steinkit curve draws.csv --target model.py:target --budget 1e4,1e5,1e6
 
@@ -44,24 +55,28 @@ def _grid(context: click.Context, parameter: click.Parameter, text: str | None) 
         raise click.BadParameter(f"numbers between commas are wanted, such as 10,20,50; received {text!r}") from None
 
 
-@click.command(help=_HELP)
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--n", callback=_grid, metavar="N,N...", help="Numbers of draws; by default 12 from 10 to all.")
-@click.option(
-    "--budget", callback=_grid, metavar="B,B...", help="Budgets instead, in the unit of the files' column cost."
+@command(help=_HELP)
+@files_argument
+@target_options
+@file_options
+@option(MEASURE, "--n", callback=_grid, metavar="N,N...", help="Numbers of draws. By default 12 from 10 to all.")
+@option(
+    MEASURE,
+    "--budget",
+    callback=_grid,
+    metavar="B,B...",
+    help="Budgets instead, in the unit of the column cost. Of the files; a budget is shared by the chains of one.",
 )
-@click.option(
+@option(
+    MEASURE,
     "--tail-from",
     type=float,
     metavar="N",
-    help="Fit the rate from this number of draws (or budget) on; by default over the upper half of the logarithm.",
+    help="Fit the rate from this number of draws on. Or from this budget; by default over the upper half of the "
+    "logarithm.",
 )
-@target_options
-@file_options
 @measure_options
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the bootstrap over several FILEs."
-)
+@seed_option("Of the bootstrap over several FILEs.")
 @output_options
 def curve(files: tuple[str, ...], **options: Any) -> int:
     """Measure the first draws of a sample; exits with 4 if no number of them could be certified."""

@@ -8,13 +8,13 @@ import textwrap
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-import click
-
 from steinkit import __version__
 from steinkit.cli.documents import as_json
+from steinkit.cli.help_screens import command, option
 from steinkit.cli.named_target import NamedTarget
 from steinkit.cli.outputs import say
 from steinkit.cli.sample_options import as_flag, sampler_options
+from steinkit.cli.shared_options import json_option, pairs_option, target_option
 from steinkit.errors import UsageError
 from steinkit.posterior import Posterior
 from steinkit.samplers import (
@@ -36,11 +36,14 @@ _HELP = """Design the austerity test of approximate-mh: its error, the data it r
 \b
 steinkit design --first-fraction 0.05 --epsilon 0.01 --mean 1
 steinkit design --target-error 0.05 --size 10000
+steinkit design --target-error .01 --target gaussian-mean --proposal-scale .1
+\f
+\b
 steinkit design --target-error 0.01 --target gaussian-mean -p size=10000 --proposal-scale 0.02 --burn-in 100 --thin 5
 
 The first says what a test does where the standardised mean of the data, (mean - mu_0) sqrt(N - 1) / sigma, is 1. The
-second finds the test that errs with probability 0.05 at most, whatever the mean. The third makes a trial run of exact
-random-walk Metropolis, and finds the test that biases its acceptance probabilities by 0.01 on average.
+second finds the test that errs with probability 0.05 at most, whatever the mean. The others make a trial run of exact
+random-walk Metropolis, and find the test that biases its acceptance probabilities by 0.01 on average.
 """
 
 
@@ -52,6 +55,7 @@ class _Mode(NamedTuple):
     optional: tuple[str, ...]
 
 
+_TEST, _RUN = "The test", "Trial run"  # headings of help
 _TRIAL = ("temperature", "draws", "burn_in", "thin", "chains", "seed")
 _ANALYSIS = _Mode("the error of a given test (no --target-error)", ("first_fraction", "epsilon"), ("mean", "alpha"))
 _WORST_CASE = _Mode(
@@ -64,19 +68,22 @@ _AVERAGE = _Mode(
 )
 
 
-@click.command(help=_HELP)
-@click.option("--first-fraction", type=float, metavar="X", help="Share of the data read at each look, in (0, 1].")
-@click.option("--mean", type=float, metavar="X", help="Standardised mean at which to analyse the test; 0, the worst.")
-@click.option("--target-error", type=float, metavar="X", help="Search for the test that errs at most so much.")
-@click.option("--size", type=int, metavar="N", help="Number of data, to have the batch size of the design.")
-@click.option(
-    "--target",
-    metavar="NAME|PATH.PY:ATTRIBUTE",
-    help="Posterior for a trial run: a built-in name, or an attribute of a Python file, which is then run.",
+@command(help=_HELP)
+@option(_TEST, "--first-fraction", type=float, metavar="X", help="Share of the data read at a look, in (0, 1].")
+@option(
+    _TEST,
+    "--mean",
+    type=float,
+    metavar="X",
+    help="Standardised mean of the data. By default 0, the worst for the test.",
 )
-@click.option("-p", "pairs", multiple=True, metavar="KEY=VALUE", help="Option of a built-in target; repeatable.")
-@sampler_options("epsilon", "alpha", "proposal_scale", "batch_size", *_TRIAL)
-@click.option("--json", "json_output", is_flag=True, help="Print JSON instead of words.")
+@option(_TEST, "--target-error", type=float, metavar="X", help="Search for the test that errs at most so much.")
+@option(_TEST, "--size", type=int, metavar="N", help="Number of data, for the design's batch size.")
+@sampler_options("epsilon", "alpha", "batch_size", group=_TEST)
+@target_option("The posterior for a trial run.", group=_RUN)
+@pairs_option("pairs", group=_RUN)
+@sampler_options("proposal_scale", *_TRIAL, group=_RUN)
+@json_option("Print JSON instead of words.")
 def design(json_output: bool, **settings: Any) -> None:
     """Analyse a test, or search for one."""
     given = {name: value for name, value in settings.items() if value is not None and value != ()}

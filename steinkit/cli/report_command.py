@@ -8,13 +8,14 @@ from pathlib import Path
 
 import click
 
+from steinkit.cli.help_screens import INPUT, OUTPUT, command, option
 from steinkit.errors import OutputError, UsageError
 
 _HELP = """Write a page of HTML about one or more results.
 
 \b
 steinkit report DIR -o report.html
-steinkit report DIR curve.json ranks.json -o report.html --title "Step size of SGLD"
+steinkit report DIR curve.json -o report.html --title "Step size of SGLD"
 steinkit report DIR --target model.py:target -o report.html
 
 RESULT is the folder of 'steinkit sweep', or a file (or '-', standard input) with what 'steinkit score', 'compare',
@@ -22,18 +23,26 @@ RESULT is the folder of 'steinkit sweep', or a file (or '-', standard input) wit
 """
 
 
-@click.command(help=_HELP)
-@click.argument("results", nargs=-1, required=True, metavar="RESULT...")
-@click.option(
-    "-o", "--output", required=True, metavar="FILE", type=click.Path(dir_okay=False), help="The page, report.html say."
-)
-@click.option("--title", help="A line above the verdict, and the name of the page in a browser.")
-@click.option(
+@command(help=_HELP)
+@click.argument("results", nargs=-1, required=True, metavar="RESULT...", type=click.Path(allow_dash=True))
+@option(
+    INPUT,
     "--target",
     metavar="PATH.PY:ATTRIBUTE",
-    help="Target of a sweep where it is code of your own, which is then run, to show the draws. Built-in targets are "
-    "known from the sweep.",
+    type=click.Path(),
+    help="Target of a sweep, if it is your own code. The file is run, to show the draws. Built-in targets are known "
+    "from the sweep.",
 )
+@option(
+    OUTPUT,
+    "-o",
+    "--output",
+    required=True,
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="The page, report.html say.",
+)
+@option(OUTPUT, "--title", metavar="TEXT", help="A line above the verdict. It names the page in a browser, too.")
 def report(results: tuple[str, ...], output: str, title: str | None, target: str | None) -> None:
     """Write the page."""
     from steinkit.report.page import write_report

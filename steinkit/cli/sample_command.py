@@ -11,13 +11,16 @@ from typing import Any
 import click
 import numpy as np
 
+from steinkit.cli.completions import complete_sampler
 from steinkit.cli.documents import as_json
+from steinkit.cli.help_screens import OUTPUT, command, option
 from steinkit.cli.named_target import NamedTarget
 from steinkit.cli.options import key_values
 from steinkit.cli.outputs import say, say_aside
 from steinkit.cli.sample_files import SAMPLE_FORMATS, deliver_sample, format_of, require_sample_place
 from steinkit.cli.sample_options import options_given, sampler_options
 from steinkit.cli.sample_report import run_document
+from steinkit.cli.shared_options import json_option, pairs_option, target_option
 from steinkit.describe.run import text
 from steinkit.errors import InputError, UsageError
 from steinkit.files import write_sample
@@ -28,35 +31,40 @@ from steinkit.target import Target
 _HELP = """Draw from a target with SAMPLER, and write the draws with their cost, chain and weight.
 
 \b
-steinkit sample rwmh --target normal -p mean=0,0 --proposal-scale 1.5 --draws 1000 -o draws.csv
-steinkit sample sgld --target mixture-posterior --step-size 5e-3 --batch-size 5 --draws 1000 --chains 4 -o draws.npz
-steinkit sample iid --target model.py:target --draws 1000 -o - | steinkit score - --target model.py:target
+steinkit sample iid --target normal -p mean=0,0 --draws 500 -o draws.csv
+steinkit sample rwmh --target normal --proposal-scale 2 --draws 500 -o x.csv
 
 Every sampler takes some of the options below; 'steinkit samplers' lists which, with their defaults.
+\f
+\b
+steinkit sample sgld --target mixture-posterior --step-size 5e-3 --batch-size 5 --draws 1000 --chains 4 -o draws.npz
+steinkit sample iid --target model.py:target --draws 1000 -o - | steinkit score - --target model.py:target
 """
 
 
-@click.command(help=_HELP)
-@click.argument("sampler")
-@click.option(
-    "--target",
-    required=True,
-    metavar="NAME|PATH.PY:ATTRIBUTE",
-    help="What to draw from: a built-in name (see 'steinkit targets'), or an attribute of a Python file, which is then "
-    "run. Minibatches need a posterior.",
-)
-@click.option("-p", "pairs", multiple=True, metavar="KEY=VALUE", help="Option of a built-in target; repeatable.")
-@click.option(
+@command(help=_HELP)
+@click.argument("sampler", shell_complete=complete_sampler)
+@target_option("What to draw from; minibatches need a posterior.", required=True)
+@pairs_option("pairs")
+@sampler_options()
+@option(
+    OUTPUT,
     "-o",
     "--output",
     required=True,
     metavar="FILE",
     type=click.Path(dir_okay=False, allow_dash=True),
-    help="Write the draws to this file (.csv, .npz), or as CSV to standard output ('-').",
+    help="Where the draws go: .csv, .npz, or '-'. The last is standard output, as CSV.",
 )
-@click.option("--format", "file_format", type=click.Choice(SAMPLE_FORMATS), help="By default by FILE's ending.")
-@sampler_options()
-@click.option("--json", "json_output", is_flag=True, help="Print settings, seeds, acceptance and cost as JSON.")
+@option(
+    OUTPUT,
+    "--format",
+    "file_format",
+    type=click.Choice(SAMPLE_FORMATS),
+    everyday=False,
+    help="Format of the output. By default by its ending.",
+)
+@json_option("Print settings and seeds as JSON. And acceptance and cost, which the draws do not hold.")
 def sample(sampler: str, target: str, **settings: Any) -> None:
     """Run a sampler, write its draws, and say on standard error how it went."""
     chosen = find_sampler(sampler)

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from steinkit.cli.help_screens import option
 from steinkit.errors import UsageError, did_you_mean
 from steinkit.samplers.registry import (
     Option,
@@ -76,43 +77,51 @@ _STATE = _value(_numbers, "numbers between commas")
 _SEED = _value(_seeds, "a whole number, or the chains' seeds between commas,")
 _TESTS = acceptance_test_names()
 
+_SAMPLER, _CHAINS = "Of the sampler", "Chains"  # headings of help
+_OF_CHAINS = ("chains", "draws", "budget", "burn_in", "thin", "seed", "start")
+_EVERYDAY = ("step_size", "proposal_scale", "batch_size", "epsilon", "temperature", "test", *_OF_CHAINS)
+
 SAMPLER_OPTIONS = {
     "step_size": _option(
-        _NUMBER, "X", "Variance of the noise of a Langevin step; its drift is X/2 times the gradient."
+        _NUMBER, "X", "Variance of the noise of a Langevin step. Its drift is X/2 times the gradient."
     ),
     "proposal_scale": _option(
-        _SCALES, "X[,X...]", "Standard deviation of random-walk moves, of all coordinates or of each."
+        _SCALES, "X[,X...]", "Standard deviation of random-walk moves. Of all coordinates, or of each."
     ),
     "batch_size": _option(_WHOLE, "N", "Data in a minibatch."),
     "epsilon": _option(
-        _NUMBER, "X", "Error allowed: at one look of the austerity test, in a whole concentration test."
+        _NUMBER,
+        "X",
+        "Error allowed an acceptance test. At one look of the austerity test, in a whole concentration test.",
     ),
-    "temperature": _option(_NUMBER, "T", "Divides the log likelihood; score the draws with -p temperature=T."),
+    "temperature": _option(_NUMBER, "T", "Divides the log likelihood. Score the draws with -p temperature=T."),
     "decay": _option(_NUMBER, "X", "Exponent with which SGLD's steps decrease; its draws are then weighted."),
     "decay_offset": _option(_NUMBER, "X", "Number of steps after which they begin to decrease in earnest."),
     **{name: _test_option(**shown) for name, shown in acceptance_test_options().items()},
-    "test": _option(click.Choice(_TESTS), "NAME", f"Acceptance test of corrected-sgld: {', '.join(_TESTS)}."),
+    "test": _option(click.Choice(_TESTS), "NAME", f"Acceptance test of corrected-sgld. One of {', '.join(_TESTS)}."),
     "scramble": {"is_flag": True, "help": "Scramble Sobol's points at random."},
     "chains": _option(_WHOLE, "K", "Number of chains."),
     "draws": _option(_WHOLE, "N", "Draws to keep of each chain."),
-    "budget": _option(_WHOLE, "N", "Likelihood or gradient evaluations of single data that each chain may spend."),
+    "budget": _option(_WHOLE, "N", "Evaluations of single data for each chain. Of the likelihood or its gradient."),
     "burn_in": _option(_WHOLE, "N", "First steps of each chain that are not kept."),
     "thin": _option(_WHOLE, "N", "Keep every N-th step after those."),
     "seed": _option(
         _SEED,
         "S",
-        "Seed of the run; 'S,S...' are the seeds of the chains themselves, as --json reports them ('S,' for one).",
+        "Seed of the run. 'S,S...' are the seeds of the chains themselves, as --json reports them ('S,' for one).",
     ),
-    "start": _option(_STATE, "X,X...", "First state: of all chains, or repeated for each in order.", multiple=True),
+    "start": _option(_STATE, "X,X...", "First state; repeatable. Of all chains, or of each in order.", multiple=True),
 }
 
 
-def sampler_options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a click command these options of the samplers, or all of them."""
+def sampler_options(*names: str, group: str | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a click command these options of the samplers, or all; all are shown if a heading of help is given."""
 
     def give(command: Callable[..., Any]) -> Callable[..., Any]:
         for name in reversed(names or tuple(SAMPLER_OPTIONS)):
-            command = click.option(as_flag(name), name, **SAMPLER_OPTIONS[name])(command)
+            heading = group or (_CHAINS if name in _OF_CHAINS else _SAMPLER)
+            everyday = group is not None or name in _EVERYDAY
+            command = option(heading, as_flag(name), name, everyday=everyday, **SAMPLER_OPTIONS[name])(command)
         return command
 
     return give

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import textwrap
 
-import click
-
 from steinkit import __version__
 from steinkit.cli.documents import as_json
+from steinkit.cli.help_screens import OUTPUT, command, option
 from steinkit.cli.outputs import say
 from steinkit.cli.sample_options import as_flag, options_text
 from steinkit.samplers.registry import Sampler, acceptance_test_names, find_sampler, sampler_names
@@ -15,8 +14,8 @@ from steinkit.samplers.registry import Sampler, acceptance_test_names, find_samp
 _WIDTH = 100
 
 
-@click.command()
-@click.option("--json", "json_output", is_flag=True, help="Print JSON instead of words.")
+@command()
+@option(OUTPUT, "--json", "json_output", is_flag=True, help="Print JSON instead of words.")
 def samplers(json_output: bool) -> None:
     """List the samplers, with the options that each takes."""
     found = [find_sampler(name) for name in sampler_names()]

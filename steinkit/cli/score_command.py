@@ -12,11 +12,13 @@ import click
 
 from steinkit.cli.delivery import deliver
 from steinkit.cli.documents import as_document
+from steinkit.cli.help_screens import OUTPUT, command, option
 from steinkit.cli.named_target import title_of
 from steinkit.cli.options import as_threshold
 from steinkit.cli.request import Request
 from steinkit.cli.shared_options import (
     file_options,
+    files_argument,
     measure_options,
     one_sample_options,
     output_options,
@@ -40,14 +42,16 @@ _HELP = """Score the draws in FILE ('-' for standard input) against a target. Se
 \b
 steinkit score draws.csv --target normal -p mean=0,0
 steinkit score draws.csv --target model.py:target --plot where.png
+steinkit score draws_with_scores.csv --fail-if-biased 0.01
+\f
+\b
 steinkit score fit-1.csv fit-2.csv fit-3.csv fit-4.csv --target model.py:target
 steinkit score draws.csv --target normal --measure graph --measure ksd --measure ess
-steinkit score draws_with_scores.csv --fail-if-biased 0.01
 """
 
 
-@click.command(help=_HELP)
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@command(help=_HELP)
+@files_argument
 @target_options
 @file_options
 @measure_options
@@ -55,20 +59,22 @@ steinkit score draws_with_scores.csv --fail-if-biased 0.01
 @verdict_options
 @reference_options
 @output_options
-@click.option(
+@option(
+    OUTPUT,
     "--fail-above",
     type=float,
     metavar="X",
     callback=as_threshold,
-    help="Exit with code 1 if the discrepancy certainly exceeds X; of several measures, the first.",
+    help="Exit with 1 if the value certainly exceeds X. Of several measures, the value of the first.",
 )
-@click.option(
+@option(
+    OUTPUT,
     "--fail-if-biased",
     type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
     metavar="ALPHA",
     callback=as_threshold,
-    help="Exit with code 1 if the draws are not from the target at level ALPHA, and with --matters only if a moment is "
-    "off by more than DELTA at that level, too. Too few effective draws neither pass nor fail: a warning, and code 0.",
+    help="Exit with 1 if not from the target at level ALPHA. With --matters only if a moment is off by more than DELTA "
+    "at that level, too. Too few effective draws neither pass nor fail: a warning, and code 0.",
 )
 def score(files: tuple[str, ...], **options: Any) -> int:
     """Score a sample; the exit code says whether it passed."""

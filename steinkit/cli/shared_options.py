@@ -7,10 +7,12 @@ from typing import Any, TypeVar
 
 import click
 
+from steinkit.cli.completions import complete_target, complete_target_option, complete_units
+from steinkit.cli.help_screens import INPUT, MEASURE, OUTPUT, SOLVER, option
 from steinkit.cli.options import as_threshold, name_list
 from steinkit.describe.numbers import listed
 from steinkit.measures import find_measure, measure_names
-from steinkit.measures.options import BoundsOption, Option
+from steinkit.measures.options import BoundsOption, Option, UnitsOption
 from steinkit.measures.registry import all_options, takers_of
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -20,22 +22,46 @@ def target_options(command: Command) -> Command:
     """``--target``, ``-p`` and ``--check``."""
     return _all(
         command,
-        click.option(
-            "--target",
-            metavar="NAME|PATH.PY:ATTRIBUTE",
-            help="What the sample claims to represent: a built-in name (see 'steinkit targets'), or an attribute of a "
-            "Python file, which is then run. Not needed where the file stores scores in columns score:NAME.",
+        target_option(
+            "What the sample claims to represent; not needed where the file stores scores in columns score:NAME."
         ),
-        click.option(
-            "-p", "options", multiple=True, metavar="KEY=VALUE", help="Option of a built-in target; repeatable."
-        ),
-        click.option(
+        pairs_option("options"),
+        option(
+            INPUT,
             "--check/--no-check",
+            everyday=False,
             default=True,
             show_default=True,
-            help="Check the score of a target from your own code against finite differences of its log density at a "
-            "few draws.",
+            help="Check the score of a target of your own. It is held against finite differences of its log density, "
+            "at a few draws.",
         ),
+    )
+
+
+def target_option(said: str, **settings: Any) -> Callable[[Command], Command]:
+    """``--target``, with what it is to the command."""
+    return option(
+        settings.pop("group", INPUT),
+        "--target",
+        metavar="TARGET",
+        shell_complete=complete_target,
+        help=f"Built-in name, or path.py:attribute of your own. {said} 'steinkit targets' lists the names; a Python "
+        "file is run.",
+        **settings,
+    )
+
+
+def pairs_option(name: str, **settings: Any) -> Callable[[Command], Command]:
+    """``-p``, under the name given."""
+    return option(
+        settings.pop("group", INPUT),
+        "-p",
+        name,
+        multiple=True,
+        metavar="KEY=VALUE",
+        shell_complete=complete_target_option,
+        help="Option of a built-in target; repeatable.",
+        **settings,
     )
 
 
@@ -43,37 +69,49 @@ def file_options(command: Command) -> Command:
     """``--columns``, ``--group`` and ``--format``, for `read_sample`: "columns", "group" and "file_format"."""
     return _all(
         command,
-        click.option(
+        option(
+            INPUT,
             "--columns",
             callback=name_list,
             metavar="NAME,NAME...",
-            help="Coordinates to read, in order; the name of a parameter stands for all its entries.",
+            help="Coordinates to read, in order. The name of a parameter stands for all its entries.",
         ),
-        click.option("--group", metavar="NAME", help="Group of a NetCDF or Zarr file; by default the posterior."),
-        click.option(
+        option(
+            INPUT,
+            "--group",
+            everyday=False,
+            metavar="NAME",
+            help="Group of a NetCDF or Zarr file. By default the posterior.",
+        ),
+        option(
+            INPUT,
             "--format",
             "file_format",
+            everyday=False,
             metavar="FORMAT",
-            help="csv, npz, npy, stan, netcdf or zarr; by default the file's ending.",
+            help="Format of the file. csv, npz, npy, stan, netcdf or zarr; by default the file's ending.",
         ),
     )
 
 
 def measure_options(command: Command) -> Command:
     """``--measure`` and the settings of the measures, by their names in Python."""
-    one_dimensional = [name for name in measure_names() if find_measure(name).max_dim == 1]
+    names = measure_names()
+    one_dimensional = [name for name in names if find_measure(name).max_dim == 1]
     return _all(
         command,
-        click.option(
+        option(
+            MEASURE,
             "--measure",
             "measures",
             multiple=True,
-            type=click.Choice(measure_names()),
-            help="What to measure; repeatable. Default: graph up to two dimensions, and sliced above, where graph "
-            "saturates and too narrow samples score lower; with --operator graph. In one dimension only: "
-            f"{', '.join(one_dimensional)}.",
+            metavar="MEASURE",
+            type=click.Choice(names),
+            help=f"{', '.join(names[:-1])} or {names[-1]}; repeatable. Default: graph up to two dimensions, and sliced "
+            "above, where graph saturates and too narrow samples score lower; with --operator graph. In one dimension "
+            f"only: {', '.join(one_dimensional)}.",
         ),
-        *(setting_option(name) for name, option in all_options().items() if option.help and not option.of_one_sample),
+        *(setting_option(name) for name, each in all_options().items() if each.help and not each.of_one_sample),
     )
 
 
@@ -81,30 +119,40 @@ def one_sample_options(command: Command) -> Command:
     """The settings of the measures that only a single sample's score takes."""
     return _all(
         command,
-        *(setting_option(name) for name, option in all_options().items() if option.help and option.of_one_sample),
+        *(setting_option(name) for name, each in all_options().items() if each.help and each.of_one_sample),
     )
 
 
 def setting_option(name: str, *, names_measures: bool = True) -> Callable[[Command], Command]:
     """The option of the command line for a setting of the measures; its help names those that read it, if asked to."""
-    option = all_options()[name]
-    if option.switched_on is not None:
-        how: dict[str, Any] = {"flag_value": option.switched_on, "type": type(option.switched_on)}
-    elif option.choices is not None:
-        how = {"type": click.Choice(option.choices()), "show_default": True}
-    elif isinstance(option.read, type):
-        how = {"type": option.read, "show_default": True}
+    setting = all_options()[name]
+    if setting.switched_on is not None:
+        how: dict[str, Any] = {"flag_value": setting.switched_on, "type": type(setting.switched_on)}
+    elif setting.choices is not None:
+        how = {"type": click.Choice(setting.choices()), "show_default": True}
+    elif isinstance(setting.read, type):
+        how = {"type": setting.read, "show_default": True}
     else:
-        how = {"callback": _reader(option), "show_default": True}
-    default = option.default
-    if isinstance(option, BoundsOption):
+        how = {"callback": _reader(setting), "show_default": True}
+    default = setting.default
+    if isinstance(setting, BoundsOption):
         how["multiple"] = True
     elif isinstance(default, tuple):
         default = ",".join(f"{each:g}" for each in default)
-    said = option.help() if callable(option.help) else option.help
+    if isinstance(setting, UnitsOption):
+        how["shell_complete"] = complete_units
+    said = setting.help() if callable(setting.help) else setting.help
     takers = takers_of(name)
-    help_text = f"{said}; of {listed(takers, most=len(takers))}." if names_measures else f"{said}."
-    return click.option(flag_of(name), name, default=default, metavar=option.metavar, help=help_text, **how)
+    return option(
+        SOLVER if setting.of_solver else MEASURE,
+        flag_of(name),
+        name,
+        everyday=setting.everyday,
+        default=default,
+        metavar=setting.metavar,
+        help=f"{said}. Of {listed(takers, most=len(takers))}." if names_measures else f"{said}.",
+        **how,
+    )
 
 
 def flag_of(name: str) -> str:
@@ -116,26 +164,37 @@ def reference_options(command: Command) -> Command:
     """``--reference``, ``--reference-draws`` and ``--seed``."""
     return _all(
         command,
-        click.option(
+        option(
+            MEASURE,
             "--reference",
             type=click.IntRange(min=0),
             metavar="N",
-            help="Also score N independent samples from the target, to 1e-3, each with as many draws as the sample is "
+            help="Also score N independent samples of the target. To 1e-3, each with as many draws as the sample is "
             "worth by its ESS. Default: 5 for built-in targets that can be drawn from, else 0.",
         ),
-        click.option(
+        option(
+            MEASURE,
             "--reference-draws",
             metavar="FILE",
-            help="Draws of a long run of your own that is known to be right: score blocks of it instead, each worth as "
-            "many independent draws as the sample is.",
+            type=click.Path(),
+            help="Score blocks of a long run of your own instead. The run must be known to be right; each block is "
+            "worth as many independent draws as the sample is.",
         ),
-        click.option(
-            "--seed",
-            type=click.IntRange(min=0),
-            default=0,
-            show_default=True,
-            help="Seed of what is drawn: reference samples, the signs of the kernel test (--p-value, verdict).",
-        ),
+        seed_option("Of reference samples, and of the signs of the kernel test (--p-value, verdict)."),
+    )
+
+
+def seed_option(said: str) -> Callable[[Command], Command]:
+    """``--seed``, with what is drawn."""
+    return option(
+        SOLVER,
+        "--seed",
+        everyday=False,
+        type=click.IntRange(min=0),
+        metavar="S",
+        default=0,
+        show_default=True,
+        help=f"Seed of what is drawn. {said}",
     )
 
 
@@ -143,20 +202,23 @@ def verdict_options(command: Command) -> Command:
     """``--verdict`` and ``--matters``."""
     return _all(
         command,
-        click.option(
+        option(
+            MEASURE,
             "--verdict/--no-verdict",
             default=True,
             show_default=True,
-            help="Judge the draws, which must be in the order in which they were made: whether they are from the "
-            "target, and what is wrong if not.",
+            otherwise="Measure only; do not judge the draws.",
+            help="Judge the draws: whether they are from the target, and what is wrong if not. They must be in the "
+            "order in which they were made.",
         ),
-        click.option(
+        option(
+            MEASURE,
             "--matters",
             type=click.FloatRange(min=0.0),
             metavar="DELTA",
             callback=as_threshold,
-            help="Say as well whether a location, spread or correlation is off by more than DELTA in standard units: "
-            "for normal coordinates that are independent, standard deviations, relative error of the standard "
+            help="Say whether a moment is off by more than DELTA. A location, spread or correlation, in standard "
+            "units: for normal coordinates that are independent, standard deviations, relative error of the standard "
             "deviation, error of the correlation.",
         ),
     )
@@ -166,16 +228,41 @@ def output_options(command: Command) -> Command:
     """``--json``, ``-o`` and ``--plot``: "json_output", "output" and "plot"."""
     return _all(
         command,
-        click.option("--json", "json_output", is_flag=True, help="Print JSON instead of words."),
-        click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the JSON to this file as well."),
-        click.option("--plot", type=click.Path(dir_okay=False), help="Save the picture (.png, .pdf, .svg)."),
+        json_option("Print JSON instead of words."),
+        option(
+            OUTPUT,
+            "-o",
+            "--output",
+            type=click.Path(dir_okay=False),
+            metavar="FILE",
+            help="Write the JSON to this file as well.",
+        ),
+        option(
+            OUTPUT,
+            "--plot",
+            type=click.Path(dir_okay=False),
+            metavar="FILE",
+            help="Save the picture (.png, .pdf, .svg).",
+        ),
     )
 
 
-def _reader(option: Option) -> Callable[[click.Context, click.Parameter, str], Any]:
+def json_option(said: str) -> Callable[[Command], Command]:
+    """``--json``, with what it prints: "json_output"."""
+    return option(OUTPUT, "--json", "json_output", is_flag=True, help=said)
+
+
+def files_argument(command: Command) -> Command:
+    """FILE..., of which there is one at least."""
+    return click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True))(
+        command
+    )
+
+
+def _reader(setting: Option) -> Callable[[click.Context, click.Parameter, str], Any]:
     def read(context: click.Context, parameter: click.Parameter, text: str) -> Any:
         try:
-            return option.read(text)
+            return setting.read(text)
         except ValueError as error:
             raise click.BadParameter(str(error)) from None
 
@@ -184,6 +271,6 @@ def _reader(option: Option) -> Callable[[click.Context, click.Parameter, str], A
 
 def _all(command: Command, *options: Callable[[Command], Command]) -> Command:
     """Apply decorators so that the help lists them in the order written."""
-    for option in reversed(options):
-        command = option(command)
+    for each in reversed(options):
+        command = each(command)
     return command

@@ -9,8 +9,9 @@ from pathlib import Path
 import click
 
 from steinkit.cli.documents import as_json
+from steinkit.cli.help_screens import OUTPUT, SOLVER, command, option
 from steinkit.cli.outputs import on_terminal, say, say_aside, warn
-from steinkit.cli.shared_options import setting_option
+from steinkit.cli.shared_options import json_option, setting_option
 from steinkit.sweeps.backends import backend_names
 
 _NOTHING_SCORED = 4
@@ -20,24 +21,29 @@ _HELP = """Run a sampler with every setting that CONFIG.toml lists, from several
 \b
 steinkit sweep sgld.toml -o sgld --jobs 2
 steinkit sweep sgld.toml -o sgld --racing --json > choice.json
-steinkit sweep sgld.toml -o sgld --backend dask --scheduler tcp://head:8786
 
 \b
 CONFIG.toml:
-    target = "mixture-posterior"    # or "model.py:target", which is then run; paths are relative to CONFIG.toml
+    target = "mixture-posterior"      # or "model.py:target", which is run
     [target_options]
     temperature = 1.0
     [sampler]
-    name = "sgld"                   # 'steinkit samplers' lists names and options
+    name = "sgld"                     # see 'steinkit samplers'
     batch_size = 5
     draws = 1000
-    start = "normal"                # a standard normal state from each seed; or a state, [0.0, 0.0]
+    start = "normal"                  # drawn from each seed; or [0.0, 0.0]
     [grid]
     step_size = [5e-2, 5e-3, 5e-4]
     [run]
-    seeds = 50                      # 0 to 49; or a list of seeds
+    seeds = 50                        # 0 to 49; or a list of seeds
     measures = ["graph", "ess"]
-    tolerance = 1e-2                # also: max_seconds, max_memory, racing, label, units, dilation, engine, ...
+    tolerance = 1e-2
+\f
+\b
+steinkit sweep sgld.toml -o sgld --backend dask --scheduler tcp://head:8786
+
+Paths in CONFIG.toml are relative to it. A start "normal" is a standard normal state from each seed. [run] takes
+max_seconds, max_memory, racing and label, too, and the settings of the measures: units, dilation, engine, and so on.
 
 Every finished cell is kept in DIR at once. The same command on the same DIR goes on where a run broke off, and runs
 nothing twice, but for cells that failed, once more, and what was damaged meanwhile. Exit code 4 if no cell could be
@@ -45,35 +51,44 @@ scored.
 """
 
 
-@click.command(help=_HELP)
+@command(help=_HELP)
 @click.argument("config", metavar="CONFIG.toml", type=click.Path(dir_okay=False))
-@click.option(
+@option(
+    SOLVER,
+    "--jobs",
+    type=int,
+    metavar="N",
+    help="Worker processes, -1 for all processors. By default none with loky, all of the cluster's with the others.",
+)
+@option(
+    SOLVER,
+    "--racing",
+    is_flag=True,
+    help="Save time: drop settings that will not win. As soon as they certainly do not.",
+)
+@option(
+    SOLVER,
+    "--backend",
+    metavar="NAME",
+    type=click.Choice(backend_names()),
+    default="loky",
+    show_default=True,
+    help="loky, processes here; dask or ray, a cluster. It is one of this machine if no --scheduler is "
+    "given. A cluster unpickles what it is sent, so that it must be trusted.",
+)
+@option(SOLVER, "--scheduler", metavar="ADDRESS", help="Address of the Dask scheduler or Ray cluster.")
+@setting_option("max_memory")
+@option(
+    OUTPUT,
     "-o",
     "--output",
     "directory",
     required=True,
     metavar="DIR",
     type=click.Path(file_okay=False),
-    help="Folder in which records and draws are kept; made if it does not exist.",
+    help="Folder for records and draws. It is made if it does not exist.",
 )
-@click.option(
-    "--jobs",
-    type=int,
-    metavar="N",
-    help="Worker processes, -1 for all processors; by default none with loky, all of the cluster's with the others.",
-)
-@click.option(
-    "--backend",
-    type=click.Choice(backend_names()),
-    default="loky",
-    show_default=True,
-    help="loky: processes of this machine; dask, ray: a cluster, one of this machine if no --scheduler is given. It "
-    "unpickles what it is sent, so that it must be trusted.",
-)
-@click.option("--scheduler", metavar="ADDRESS", help="Address of the Dask scheduler or Ray cluster.")
-@setting_option("max_memory")
-@click.option("--racing", is_flag=True, help="Drop settings as soon as they certainly do not win, to save time.")
-@click.option("--json", "json_output", is_flag=True, help="Print JSON instead of words.")
+@json_option("Print JSON instead of words.")
 def sweep(
     config: str,
     directory: str,

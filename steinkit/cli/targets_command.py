@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import click
-
+from steinkit.cli.help_screens import command
 from steinkit.cli.outputs import say
 from steinkit.targets import target_table
 
 
-@click.command()
+@command()
 def targets() -> None:
     """List the built-in targets, with the options that -p sets."""
     lines = [f"{name}\n    {summary}\n    -p {options}" for name, options, summary in target_table()]

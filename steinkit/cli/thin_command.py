@@ -10,12 +10,19 @@ import click
 
 from steinkit import __version__
 from steinkit.cli.documents import as_json, sample_document
+from steinkit.cli.help_screens import MEASURE, OUTPUT, SOLVER, command, option
 from steinkit.cli.named_target import NamedTarget, title_of
 from steinkit.cli.options import bounds_for, units_for
 from steinkit.cli.outputs import say, say_aside, warn
 from steinkit.cli.request import named_as
 from steinkit.cli.sample_files import SAMPLE_FORMATS, deliver_sample, format_of, require_sample_place
-from steinkit.cli.shared_options import file_options, setting_option, target_options
+from steinkit.cli.shared_options import (
+    file_options,
+    files_argument,
+    json_option,
+    setting_option,
+    target_options,
+)
 from steinkit.measures.ksd import scaled_kernel
 from steinkit.measures.units import units_of_one
 from steinkit.printable import printable
@@ -27,46 +34,55 @@ chains of one sample.
 \b
 steinkit thin draws.csv --target normal -p mean=0,0 --draws 50 -o thinned.csv
 steinkit thin draws_with_scores.csv --draws 50 -o thinned.csv
-
+\f
 Stein thinning (Riabiz et al. 2022): draw after draw, repeats allowed, the one that makes the kernel Stein discrepancy
 smallest, with moments that keep location and spread of every coordinate. It takes out burn-in, and bias as far as the
 draws allow; the shares of modes far apart it cannot see.
 """
 
 
-@click.command(help=_HELP)
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--draws", type=click.IntRange(min=1), required=True, metavar="M", help="How many draws to choose.")
+@command(help=_HELP)
+@files_argument
 @target_options
 @file_options
+@option(MEASURE, "--draws", type=click.IntRange(min=1), required=True, metavar="M", help="How many draws to choose.")
 @setting_option("bounds", names_measures=False)
 @setting_option("units", names_measures=False)
 @setting_option("kernel", names_measures=False)
 @setting_option("kernel_scale", names_measures=False)
-@click.option(
+@option(
+    MEASURE,
     "--moment-weight",
     type=click.FloatRange(min=0.0),
     default=0.3,
     show_default=True,
     metavar="R",
-    help="How much location and spread of every coordinate count beside the kernel; 0 is the paper's algorithm.",
+    help="Weight of location and spread beside the kernel. Of every coordinate; 0 is the paper's algorithm.",
 )
-@click.option(
+@option(
+    SOLVER,
     "--max-seconds",
     type=float,
     metavar="S",
-    help="Give up after this many seconds, reading and both discrepancies included; exit code 4.",
+    help="Give up after S seconds; exit code 4. Reading and both discrepancies included.",
 )
-@click.option(
+@option(
+    OUTPUT,
     "-o",
     "--output",
     required=True,
     metavar="FILE",
     type=click.Path(dir_okay=False, allow_dash=True),
-    help="Write the chosen draws to this file (.csv, .npz), or as CSV to standard output ('-').",
+    help="Where the draws go: .csv, .npz, or '-'. The last is standard output, as CSV.",
 )
-@click.option("--output-format", type=click.Choice(SAMPLE_FORMATS), help="By default by the output's ending.")
-@click.option("--json", "json_output", is_flag=True, help="Print what was chosen and what it scores as JSON.")
+@option(
+    OUTPUT,
+    "--output-format",
+    everyday=False,
+    type=click.Choice(SAMPLE_FORMATS),
+    help="Format of the output. By default by its ending.",
+)
+@json_option("Print what was chosen and what it scores as JSON.")
 def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
     """Thin a sample, write what was chosen, and say on standard error what it scores."""
     from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy

@@ -9,10 +9,10 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-import click
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
+from steinkit.cli.help_screens import command
 from steinkit.cli.outputs import say, say_aside
 from steinkit.errors import SteinkitWarning
 from steinkit.target import Target
@@ -25,7 +25,7 @@ written, and serves all users then; else in the user's own cache folder, or in t
 """
 
 
-@click.command(help=_HELP)
+@command(help=_HELP)
 def warm() -> None:
     """Do each kind of work on a few draws."""
     steps = _steps()

@@ -51,6 +51,7 @@ class GraphSettings:
     engine: str = Option(
         default="auto",
         read=str,
+        of_solver=True,
         metavar="NAME",
         help=_engine_choices,
     ).field()

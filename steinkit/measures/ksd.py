@@ -46,13 +46,13 @@ class KernelSettings:
     operator: RiemannianLangevin | None = OPERATOR.field()
     kernel: str | BaseKernel = _KernelOption(default="imq", choices=_kernel_names, help="Base kernel").field()
     kernel_scale: float | None = Option(
-        metavar="SCALE", help="Scale of the base kernel in the units chosen; its own default if not given"
+        metavar="SCALE", help="Scale of the base kernel in the units chosen. Its own default if not given"
     ).field()
     statistic: Literal["v", "u"] = Option(
         default="v",
         choices=lambda: ("v", "u"),
         implies={"u": {"squared": True}},
-        help="V- or U-statistic; the latter comes squared",
+        help="V- or U-statistic. The latter comes squared",
     ).field()
     squared: bool = Option(default=False, read=bool).field()
     bootstrap: int = Option(
@@ -61,7 +61,7 @@ class KernelSettings:
         flag="p-value",
         switched_on=_BOOTSTRAP,
         of_one_sample=True,
-        help="Also test by the V-statistic whether the draws, in their order, come from the target, with "
+        help="Also test whether the draws come from the target. By the V-statistic, the draws in their order, with "
         f"{_BOOTSTRAP} wild bootstrap samples",
     ).field()
     seed: int = Option(default=0, read=int, of_one_sample=True).field()

@@ -26,8 +26,8 @@ class Option:
     ----------
     default : object
     help : str or callable
-        What ``--help`` says of it before naming the measures that read it, or gives that; empty where the command line
-        has no option for it.
+        What help says of it before naming the measures that read it, or gives that: a first sentence of one line, and
+        more. Empty where the command line has no option for it.
     read : callable
         Reads a word of the command line: a type of Python's, or a function that raises ValueError with what is wanted.
     choices : callable, optional
@@ -44,6 +44,10 @@ class Option:
         False of what costs or saves time only: no record holds it, and no sweep takes it.
     of_one_sample : bool
         True of what belongs to ``steinkit score``, and not to references, comparisons, curves and sweeps.
+    of_solver : bool
+        True of what says how a value is found, and not what is measured.
+    everyday : bool
+        True of what ``--help`` shows, and not only ``--help-all``.
     """
 
     default: Any = None
@@ -56,6 +60,8 @@ class Option:
     implies: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     changes_value: bool = True
     of_one_sample: bool = False
+    of_solver: bool = False
+    everyday: bool = False
 
     may_be_object: ClassVar[bool] = False
     """Whether values may be more than numbers, words and lists of them."""
@@ -173,46 +179,60 @@ def _memory(text: str | None) -> float | None:
 
 BOUNDS = BoundsOption(
     read=str,
-    help="Bounds of the support, for all coordinates, or repeated for each in order, or NAME=LOWER,UPPER; inf and -inf "
-    "are allowed",
+    everyday=True,
     metavar="LOWER,UPPER",
+    help="Bounds of the support; repeatable. Once for all coordinates, or once for each in order, or NAME=LOWER,UPPER; "
+    "inf and -inf are allowed",
 )
-TOLERANCE = Option(help="Widest relative bracket accepted; by default 1e-6, and 1e-3 for graph above three dimensions")
+TOLERANCE = Option(
+    of_solver=True,
+    everyday=True,
+    metavar="X",
+    help="Widest relative bracket accepted. By default 1e-6, and 1e-3 for graph above three dimensions",
+)
 MAX_SECONDS = Option(
-    help="Stop after this many seconds, with the best bracket found if there is one; all measures, the verdict and the "
-    "reference share them"
+    of_solver=True,
+    everyday=True,
+    metavar="S",
+    help="Stop after S seconds, with the best bracket found. Without any the exit code is 4. All measures, the verdict "
+    "and the reference share the time",
 )
 MAX_MEMORY = Option(
     read=_memory,
+    of_solver=True,
     metavar="SIZE",
     changes_value=False,
-    help="Warn before solving what is expected to need more memory than this: bytes, or words such as '2 GB'; by "
-    "default what the machine has",
+    help="Warn before solving what may need more memory. Bytes, or words such as '2 GB'; by default what the machine "
+    "has",
 )
 STEIN_FACTORS = SteinFactorsOption(
     default=(1.0, 1.0, 1.0),
     read=_three_numbers,
     metavar="C1,C2,C3",
-    help="Bounds on g, its gradient, and the gradient's Lipschitz constant",
+    help="Bounds on g, its gradient, and that one's Lipschitz constant",
 )
 OPERATOR = OperatorOption(
     read=str,
     metavar="PATH.PY:ATTRIBUTE",
-    help="A RiemannianLangevin of a Python file, which is then run, in place of the Langevin operator",
+    help="Another operator than Langevin's. A RiemannianLangevin of a Python file, which is then run",
 )
 UNITS = UnitsOption(
     read=str,
-    metavar="own|reference|FILE.json|raw",
-    help="Units of the coordinates: own, the draws' standard deviations; reference, those of 10,000 draws from the "
-    'target; a JSON file with a scale, {"scale": {"NAME": 0.5, ...}}, or one that --json printed; raw, as they are, '
-    "which is the papers' definition. Default: own, but one scale for all samples of a comparison, curve or sweep: the "
-    "target's if it can be drawn from, else that of the first; raw with --operator",
+    everyday=True,
+    metavar="UNITS",
+    help="own, reference, raw, or a JSON file with a scale. own: the draws' standard deviations; reference: those of "
+    "10,000 draws from the target; raw: as they are, which is the papers' definition; a file: "
+    '{"scale": {"NAME": 0.5, ...}}, or one that --json printed. Default: own, but one scale for all samples of a '
+    "comparison, curve or sweep: the target's if it can be drawn from, else that of the first; raw with --operator",
 )
 N_JOBS = Option(
     default=1,
     read=int,
     flag="jobs",
+    of_solver=True,
+    everyday=True,
+    metavar="N",
     changes_value=False,
-    help="Coordinates solved, or stripes of pairs summed, side by side; -1 for all processors",
+    help="Processors to use; -1 for all. Coordinates are solved, and stripes of pairs summed, side by side",
 )
 PROGRESS = Option(default=False, read=bool, changes_value=False)

@@ -56,7 +56,7 @@ def test_a_u_statistic_comes_squared(tmp_path):
 
 def test_help_names_the_measures_where_there_is_a_choice():
     """Thinning is by the kernel Stein discrepancy, and no measure has to be named."""
-    assert _parameters("score")["kernel"].help == "Base kernel; of ksd."
+    assert _parameters("score")["kernel"].help == "Base kernel. Of ksd."
     assert _parameters("thin")["kernel"].help == "Base kernel."
 
 

@@ -25,25 +25,6 @@ def test_says_how_options_and_ones_own_target_are_written(steinkit):
     assert "path.py:attribute" in out
 
 
-@pytest.mark.parametrize("option", ["-h", "--help"])
-def test_help_names_the_commands_and_the_exit_codes(steinkit, option):
-    outcome = steinkit(option)
-    assert outcome.code == 0
-    text = " ".join(outcome.out.split())
-    for part in ("score", "targets", "0 fine", "1 --fail-above exceeded", "2 wrong usage", "3 bad input", "4 no"):
-        assert part in text
-
-
-def test_help_of_score_shows_each_example_on_a_line_of_its_own(steinkit):
-    lines = [line.strip() for line in steinkit("score", "--help").out.splitlines()]
-    assert "steinkit score draws.csv --target normal -p mean=0,0" in lines
-    assert "steinkit score draws.csv --target model.py:target --plot where.png" in lines
-
-
-def test_help_of_score_says_that_a_python_file_is_run(steinkit):
-    assert "which is then run" in " ".join(steinkit("score", "--help").out.split())
-
-
 def test_version(steinkit):
     outcome = steinkit("--version")
     assert (outcome.code, outcome.out.split()[-1]) == (0, __version__)
@@ -52,7 +33,6 @@ def test_version(steinkit):
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        ((), "Commands"),
         (("scor",), "scor"),
         (("score",), "FILE"),
         (("score", "x.csv", "--tolerence", "1"), "--tolerance"),

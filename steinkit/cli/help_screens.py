@@ -1,0 +1,159 @@
+"""Help that fits a screen: options in groups, one line each, and those of every day only; ``--help-all`` says it all.
+
+An option's help begins with a sentence of one line, which is what ``--help`` shows of it. A command's own help is cut
+there at its form feed.
+"""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import click
+
+from steinkit.cli.outputs import say
+
+INPUT, MEASURE, SOLVER, OUTPUT = "Input", "What to measure", "Solver", "Output"
+_HELP = "Help"
+
+
+class GroupedOption(click.Option):
+    """An option of a group.
+
+    Parameters
+    ----------
+    group : str
+        The heading under which help lists it.
+    everyday : bool
+        False of what ``--help`` only names, and ``--help-all`` explains.
+    otherwise : str
+        Of a pair of flags, the first of which holds by default: what ``--help`` says of the second.
+    """
+
+    def __init__(self, *args: Any, group: str, everyday: bool = True, otherwise: str = "", **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.group, self.everyday, self.otherwise = group, everyday, otherwise
+
+    @property
+    def summary(self) -> str:
+        """What ``--help`` says: the first sentence of its help."""
+        if self.otherwise:
+            return self.otherwise
+        first, stop, _ = (self.help or "").partition(". ")
+        return f"{first}." if stop else first
+
+    def term(self, ctx: click.Context) -> str:
+        """What ``--help`` calls it."""
+        if self.otherwise:
+            return self.secondary_opts[0]
+        return (self.get_help_record(ctx) or ("",))[0]
+
+    @property
+    def is_told_in_brief(self) -> bool:
+        """Whether ``--help`` says less than there is to say."""
+        return not self.everyday or self.summary != self.help
+
+
+def option(group: str, *names: str, everyday: bool = True, **settings: Any) -> Callable[[Any], Any]:
+    """`click.option` in a group; see `GroupedOption`."""
+    return click.option(*names, cls=GroupedOption, group=group, everyday=everyday, **settings)
+
+
+class ScreenCommand(click.Command):
+    """A command whose help fits a screen."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self._has_more = "\f" in (self.help or "") or any(each.is_told_in_brief for each in self._grouped)
+        if self._has_more:
+            self.params.append(help_option(["--help-all"], "Show every option in full.", _whole_help))
+
+    @property
+    def _grouped(self) -> list[GroupedOption]:
+        return [param for param in self.params if isinstance(param, GroupedOption) and not param.hidden]
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        """The option that shows the screen."""
+        return help_option(self.get_help_option_names(ctx), "Show a screen of help.")
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """The words after the command's name, options that must be given among them."""
+        optional, *arguments = super().collect_usage_pieces(ctx)
+        needed = [f"{each.opts[0]} {each.make_metavar(ctx)}" for each in self._grouped if each.required]
+        return [*arguments, *needed, optional]
+
+    def whole_help(self, ctx: click.Context) -> str:
+        """The help of ``--help-all``."""
+        formatter = ctx.make_formatter()
+        self.format_usage(ctx, formatter)
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(inspect.cleandoc(self.help or "").replace("\f", ""))
+        for name, options in self._groups(ctx).items():
+            with formatter.section(name):
+                records = (each.get_help_record(ctx) for each in options)
+                formatter.write_dl([record for record in records if record is not None])
+        return formatter.getvalue().rstrip("\n")
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options of every day, a line each, and the names of the others."""
+        groups = self._groups(ctx)
+        if self._has_more:
+            del groups[_HELP]
+        terms = {each.name: each.term(ctx) for options in groups.values() for each in options if each.everyday}
+        width = max(map(len, terms.values()))
+        for heading, options in groups.items():
+            with formatter.section(heading):
+                shown = [(terms[each.name].ljust(width), each.summary) for each in options if each.everyday]
+                if shown:
+                    formatter.write_dl(shown, col_max=width)
+                others = ", ".join((each.secondary_opts or each.opts)[0] for each in options if not each.everyday)
+                if others:
+                    _write_names(formatter, f"also {others}")
+        if self._has_more:
+            formatter.write_paragraph()
+            formatter.write_text(f"Every option in full: {ctx.command_path} --help-all")
+
+    def _groups(self, ctx: click.Context) -> dict[str, list[GroupedOption]]:
+        """The options under their headings, in the order in which these are met; help last."""
+        groups: dict[str, list[GroupedOption]] = {}
+        own = self.get_help_option(ctx)
+        for each in [*self._grouped, *([own] if isinstance(own, GroupedOption) else [])]:
+            groups.setdefault(each.group, []).append(each)
+        return {heading: groups[heading] for heading in sorted(groups, key=lambda heading: heading == _HELP)}
+
+
+def command(**settings: Any) -> Callable[[Callable[..., Any]], ScreenCommand]:
+    """`click.command` for a `ScreenCommand`."""
+    return click.command(cls=ScreenCommand, **settings)
+
+
+def help_option(
+    names: Iterable[str], said: str, show: Callable[[click.Context], str] = click.Context.get_help
+) -> GroupedOption:
+    """An option that shows help, and ends."""
+
+    def shown(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+        if value and not ctx.resilient_parsing:
+            say(show(ctx))  # not click.echo, which ends with code 1 where the reader has gone
+            ctx.exit()
+
+    return GroupedOption(
+        sorted(names, key=len), group=_HELP, help=said, is_flag=True, is_eager=True, expose_value=False, callback=shown
+    )
+
+
+def _whole_help(ctx: click.Context) -> str:
+    assert isinstance(ctx.command, ScreenCommand)
+    return ctx.command.whole_help(ctx)
+
+
+def _write_names(formatter: click.HelpFormatter, text: str) -> None:
+    """Names of options, never broken at their hyphens."""
+    indent = " " * formatter.current_indent
+    wrapped = textwrap.fill(
+        text, formatter.width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+    )
+    formatter.write(f"{wrapped}\n")

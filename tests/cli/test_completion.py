@@ -1,0 +1,77 @@
+"""What a shell completes; asked as the scripts of `steinkit completion` ask."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+from click.shell_completion import ShellComplete
+
+from steinkit.cli import commands
+from steinkit.cli.completion_command import SHELLS
+from steinkit.measures import measure_names
+from steinkit.samplers.registry import sampler_names
+from steinkit.targets.registry import target_names
+
+
+def _completed(*words):
+    """What the last word, begun, may become."""
+    asked = ShellComplete(commands, {}, "steinkit", "_STEINKIT_COMPLETE")
+    return [each.value for each in asked.get_completions(list(words[:-1]), words[-1]) if each.type == "plain"]
+
+
+@pytest.mark.parametrize("command", ["score", "compare", "curve", "thin", "sample", "design"])
+def test_targets(command):
+    assert _completed(command, "--target", "") == list(target_names())
+    assert _completed(command, "--target", "gaussian-m") == ["gaussian-mixture", "gaussian-mean"]
+
+
+def test_options_of_the_target_named():
+    assert _completed("score", "draws.csv", "--target", "student-t", "-p", "") == [
+        "df=",
+        "location=",
+        "scale-matrix=",
+        "dim=",
+    ]
+    assert _completed("score", "draws.csv", "-p", "") == []
+
+
+def test_samplers_measures_units_and_commands():
+    assert _completed("sample", "") == list(sampler_names())
+    assert _completed("score", "--measure", "") == list(measure_names())
+    assert _completed("score", "--units", "r") == ["reference", "raw"]
+    assert _completed("s") == ["score", "sample", "sweep", "samplers"]
+    assert _completed("completion", "") == list(SHELLS)
+    assert "--fail-if-biased" in _completed("score", "--f")
+
+
+def test_commands_are_completed_without_importing_one():
+    code = (
+        "import sys; from click.shell_completion import ShellComplete; from steinkit.cli import commands\n"
+        "ShellComplete(commands, {}, 'steinkit', '').get_completions([], 's'); print('numpy' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_script_asks_with_the_variable_that_is_read(steinkit, shell):
+    outcome = steinkit("completion", shell)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert f"_STEINKIT_COMPLETE={shell}_complete" in outcome.out
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_shell_reads_the_script(steinkit, shell):
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    script = steinkit("completion", shell).out
+    done = subprocess.run([shell, "-n"], input=script, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_another_shell_is_refused(steinkit):
+    outcome = steinkit("completion", "csh")
+    assert outcome.code == 2
+    assert "fish" in outcome.err

@@ -138,6 +138,16 @@ def test_designed_tests_hold_on_new_moves(tmp_path):
         assert found[target, "average"][1] < 0.6 * found[target, "worst case"][1]
 
 
+def test_cheap_tests_of_orthogonal_moves_read_less(tmp_path):
+    text = run("ica", tmp_path)
+    rows = re.findall(r"^(\S.*?) {2,}(\d+)% +([\d,]+) +[\d.]+ {3}(\S+)  (\S+)  (\S+)$", text, flags=re.MULTILINE)
+    read = {name: float(data.replace(",", "")) for name, _, data, *_ in rows}
+    last = {name: float(risks[-1]) for name, _, _, *risks in rows}
+    assert list(read) == ["exact test", "epsilon 0.05", "epsilon 0.1"]
+    assert read["epsilon 0.1"] < read["epsilon 0.05"] < 0.7 * read["exact test"]
+    assert f"evaluations: {min(last, key=last.get)}" in text
+
+
 @pytest.mark.parametrize("name", EXPLAINED)
 def test_an_example_explains_itself(name, monkeypatch, capsys):
     """In this process: each of the twelve would else import the libraries anew."""

@@ -22,31 +22,35 @@ from __future__ import annotations
 
 import argparse
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from steinkit.samplers import AusterityTest, BarkerTest, Draws
-from steinkit.samplers.applications.gibbs.gibbs import approximate_gibbs
-from steinkit.samplers.applications.gibbs.markov_field import MarkovField
+from steinkit.curves import running_tables, table_errors
+from steinkit.samplers import (
+    AusterityTest,
+    BarkerTest,
+    MarkovField,
+    UpdateFrequencies,
+    approximate_gibbs,
+    update_frequencies,
+)
 
 EPSILONS = (0.0, 0.01, 0.05, 0.1, 0.15, 0.2, 0.25)
 SETS, OF_VARIABLES = 1600, 5
-CODES = 1 << np.arange(OF_VARIABLES)
-BINS = np.linspace(0.0, 1.0, 11)
 
 
 @dataclass
 class Outcome:
-    """What came of one epsilon: at each budget the error; in each bin of p what is too much."""
+    """What came of one epsilon: at each budget the error; in each bin of p how often a variable became 1."""
 
     label: str
     errors: np.ndarray
     seconds: np.ndarray
-    excess: np.ndarray
+    updates: UpdateFrequencies
 
 
 def main() -> None:
@@ -66,7 +70,7 @@ def main() -> None:
     long_run = approximate_gibbs(
         field, test=BarkerTest(), chains=20, draws=sweeps[-1], burn_in=20, seed=3, progress=True
     )
-    truth = tables(long_run, sets, long_run.cost[:, -1].max(keepdims=True)).sum(axis=0)[:, 0] / long_run.cost.size
+    truth = running_tables(long_run.to_sample(), sets, n=[sweeps[-1]]).means.mean(axis=(0, 1))
     print(f"Terms of an update: {field.size}. Error of the probabilities of {OF_VARIABLES} variables, by terms read")
     print(f"{'':13}{'read':>6}{'us/update':>11}{'sweeps':>8}" + "".join(f"{f'{b:.1e}':>9}" for b in budgets))
     outcomes = []
@@ -76,11 +80,13 @@ def main() -> None:
         began = time.process_time()
         draws = approximate_gibbs(field, test=test, chains=chains, budget=int(budgets[-1]), seed=4)
         seconds = (time.process_time() - began) / chains
-        found = tables(draws, sets, budgets)
-        errors = np.abs(found / found.sum(axis=-1, keepdims=True) - truth[:, None]).sum(axis=-1).mean(axis=(0, 1))
+        found = running_tables(draws.to_sample(), sets, budget=budgets)
+        errors = table_errors(found, truth, values=2**OF_VARIABLES).mean(axis=0)
         label = f"epsilon {epsilon:g}" if epsilon else "exact"
-        outcomes.append(Outcome(label, errors, seconds * budgets / budgets[-1], excess(field, draws, 2 * sweeps[-1])))
-        length = draws.present.sum(axis=1).mean()
+        lengths = draws.present.sum(axis=1)
+        counted = replace(draws, lengths=np.minimum(lengths, sweeps[-1] // 2))  # a count of updates reads all terms
+        updates, length = update_frequencies(field, counted), lengths.mean()
+        outcomes.append(Outcome(label, errors, seconds * budgets / budgets[-1], updates))
         share, micros = budgets[-1] / sweep_cost / length, seconds / length / field.dim * 1e6
         cells = "".join(f"{error:9.3f}" for error in errors)
         print(f"{label:13}{share:6.0%}{micros:11.1f}{length:8.0f}{cells}", flush=True)
@@ -94,38 +100,14 @@ def main() -> None:
     print(f"\nPicture: {path}")
 
 
-def tables(draws: Draws, sets: np.ndarray, budgets: np.ndarray) -> np.ndarray:
-    """How often each chain, within each budget, had each of the 32 values of each set: (chains, sets, budgets, 32)."""
-    found = np.empty((draws.chains, len(sets), len(budgets), 32))
-    for k in range(draws.chains):
-        within = draws.present[k] & (draws.cost[k] <= budgets[-1])
-        columns = np.ascontiguousarray(draws.points[k, within].astype(np.int64).T)
-        place = 32 * np.searchsorted(budgets, draws.cost[k, within])
-        for m, variables in enumerate(sets):
-            counts = np.bincount(place + CODES @ columns[variables], minlength=32 * len(budgets))
-            found[k, m] = counts.reshape(len(budgets), 32).cumsum(axis=0)
-    return found
-
-
-def excess(field: MarkovField, draws: Draws, updates: int) -> np.ndarray:
-    """How much more often than p a variable became 1, in bins of its exact conditional probability p."""
-    states = draws.points[0, : min(updates, draws.present[0].sum())].astype(np.uint8)
-    seen = states[:-1].copy()  # at the update of variable i: those before it are new, those after it still old
-    sums = np.zeros((3, len(BINS) - 1))
-    for i in range(field.dim):
-        p = field.conditional(i, seen)
-        seen[:, i] = states[1:, i]
-        sums += [np.histogram(p, BINS, weights=w)[0] for w in (np.ones(len(p)), p, seen[:, i].astype(float))]
-    return (sums[2] - sums[1]) / np.maximum(sums[0], 1.0)
-
-
 def picture(budgets: np.ndarray, outcomes: list[Outcome]) -> Figure:
     """Excess against p; error against terms and time."""
     figure = Figure(figsize=(14.0, 4.6), layout="constrained")
     conditional, by_terms, by_time = figure.subplots(1, 3)
     for k, outcome in enumerate(outcomes):
         style = {"color": "black" if k == 0 else f"C{k - 1}", "lw": 2.0 if k == 0 else 1.2, "label": outcome.label}
-        conditional.plot((BINS[1:] + BINS[:-1]) / 2, outcome.excess, "o-", ms=3, **style)
+        p = outcome.updates.probability
+        conditional.plot(p, outcome.updates.share - p, "o-", ms=3, **style)
         by_terms.plot(budgets, outcome.errors, "o-", ms=3, **style)
         by_time.plot(outcome.seconds, outcome.errors, "o-", ms=3, **style)
     conditional.axhline(0.0, color="grey", lw=0.5)

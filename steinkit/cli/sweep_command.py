@@ -12,6 +12,7 @@ from steinkit.cli.documents import as_json
 from steinkit.cli.help_screens import OUTPUT, SOLVER, command, option
 from steinkit.cli.outputs import on_terminal, say, say_aside, warn
 from steinkit.cli.shared_options import json_option, setting_option
+from steinkit.errors import UsageError
 from steinkit.sweeps.backends import backend_names
 
 _NOTHING_SCORED = 4
@@ -46,8 +47,9 @@ Paths in CONFIG.toml are relative to it. A start "normal" is a standard normal s
 max_seconds, max_memory, racing and label, too, and the settings of the measures: units, dilation, engine, and so on.
 
 Every finished cell is kept in DIR at once. The same command on the same DIR goes on where a run broke off, and runs
-nothing twice, but for cells that failed, once more, and what was damaged meanwhile. Exit code 4 if no cell could be
-scored.
+nothing twice, but for cells that failed, once more, and what was damaged meanwhile. The grid and the seeds may grow;
+with another target, sampler, option or measure it is another sweep, and DIR is refused (--force). A value that the
+sampler does not allow is told before anything is run. Exit code 4 if no cell could be scored.
 """
 
 
@@ -86,7 +88,21 @@ scored.
     required=True,
     metavar="DIR",
     type=click.Path(file_okay=False),
-    help="Folder for records and draws. It is made if it does not exist.",
+    help="Folder for records and draws. It is made if it does not exist; one of another sweep is refused.",
+)
+@option(
+    OUTPUT,
+    "--resume",
+    is_flag=True,
+    help="Go on only: refuse DIR if it holds no sweep. Without it a sweep goes on all the same where DIR holds it, and "
+    "begins where it does not.",
+)
+@option(
+    OUTPUT,
+    "--force",
+    is_flag=True,
+    help="Take DIR even if it holds another sweep. Or other files. Records of the other sweep stay and are not used; "
+    "its result is replaced.",
 )
 @json_option("Print JSON instead of words.")
 def sweep(
@@ -97,14 +113,22 @@ def sweep(
     scheduler: str | None,
     max_memory: float | None,
     racing: bool,
+    resume: bool,
+    force: bool,
     json_output: bool,
 ) -> int:
     """Run a sweep; the exit code says whether anything could be scored."""
     from steinkit.sweeps.configuration import read_configuration
+    from steinkit.sweeps.folders import require_folder
+    from steinkit.sweeps.rehearsal import require_runnable
     from steinkit.sweeps.run import run_plan
 
     with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no result
+        if resume and force:
+            raise UsageError("--resume goes on with the sweep in DIR, --force takes the folder of another; give one")
         plan, asked_for_racing = read_configuration(config, max_memory)
+        require_folder(plan, Path(directory), resume=resume, force=force)
+        require_runnable(plan)
         try:
             result = run_plan(
                 plan,

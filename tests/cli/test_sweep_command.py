@@ -1,8 +1,12 @@
 """``steinkit sweep``: a TOML file in, a folder and a choice out."""
 
 import json
+from pathlib import Path
 
 import pytest
+
+from steinkit.sweeps.configuration import read_configuration
+from steinkit.sweeps.rehearsal import require_runnable
 
 CONFIGURATION = """
 target = "gaussian-mean"
@@ -60,16 +64,37 @@ def test_the_document_is_the_contract(steinkit, write_toml, folder):
     }
 
 
-def test_words_say_what_is_best_and_what_fails(steinkit, write_toml):
-    found = steinkit("sweep", write_toml("[0.02, 1.0]", "[1.0, -1.0]"), "-o", "out")
+@pytest.fixture
+def write_short_sighted(write_toml, write_code):
+    """A sweep of random walks on a target that fails far out, so that those of long steps fail."""
+
+    def write(scales):
+        write_code(
+            "def log_density(x):\n"
+            "    if (np.abs(x) > 9.0).any():\n"
+            "        raise ValueError('too far out')\n"
+            "    return -0.5 * (x**2).sum(axis=1)\n"
+            "target = sk.Target(score=lambda x: -x, log_density=log_density, dim=1)\n"
+        )
+        write_toml('"gaussian-mean"\n[target_options]\ndata = [-0.4, 0.1, 0.3, 0.8]', '"model.py:target"')
+        file = Path("sweep.toml")
+        file.write_text(file.read_text().replace("[0.02, 1.0]", scales))
+        return "sweep.toml"
+
+    return write
+
+
+def test_words_say_what_is_best_and_what_fails(steinkit, write_short_sighted):
+    found = steinkit("sweep", write_short_sighted("[1.0, 1e6]"), "-o", "out")
     assert found.code == 0
     assert "By graph Stein discrepancy (smallest median): proposal_scale 1.0" in found.out
-    assert "proposal_scale -1.0, seeds 0, 1, 2, 3, 4: " in found.out
+    assert "proposal_scale 1000000.0, seeds 0, 1, 2, 3, 4: " in found.out
+    assert "too far out" in found.out
     assert "5 failed" in found.out
 
 
-def test_nothing_scored_is_exit_code_4(steinkit, write_toml):
-    found = steinkit("sweep", write_toml("[0.02, 1.0]", "[-1.0]"), "-o", "out", "--json")
+def test_nothing_scored_is_exit_code_4(steinkit, write_short_sighted):
+    found = steinkit("sweep", write_short_sighted("[1e6]"), "-o", "out", "--json")
     assert found.code == 4
     assert found.document["criteria"] == {}
     assert found.document["failed"] == 5
@@ -120,7 +145,7 @@ def test_an_operator_is_an_attribute_of_a_file(steinkit, write_toml, write_code)
     )
     plain = steinkit("sweep", write_toml(), "-o", "out", "--json").document["criteria"]["graph"]
     with_operator = write_toml("seeds = 5", 'seeds = 5\noperator = "model.py:twice"')
-    twice = steinkit("sweep", with_operator, "-o", "out", "--json").document
+    twice = steinkit("sweep", with_operator, "-o", "out", "--json", "--force").document
     assert twice["reused"] == 0
     assert twice["criteria"]["graph"]["median"] > plain["median"]
     wrong = steinkit("sweep", write_toml("seeds = 5", 'seeds = 5\noperator = "model.py:np"'), "-o", "out")
@@ -192,3 +217,87 @@ def test_the_file_names_the_memory_and_the_option_goes_before_it(steinkit, write
     refused = steinkit("sweep", write_toml("seeds = 5", "max_memory = [2]"), "-o", "other")
     assert refused.code == 2
     assert "'2 GB'" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("changed", "new", "said"),
+    [
+        ("proposal_scale = [0.02, 1.0]", "proposal_scale = [1.0, -1.0, 0.0]", "(proposal_scale -1.0)"),
+        ("draws = 40", "draws = -40", "draws must be a whole number of at least 1; received -40 (proposal_scale 0.02"),
+        ("draws = 40", "draws = 40\nthin = 0", "thin must be"),
+        ("draws = 40", "draws = 40\nburn_in = -1", "burn_in must be"),
+        ("proposal_scale = [0.02, 1.0]", "proposal_scale = ['wide']", "proposal_scale must be"),
+    ],
+)
+def test_a_value_that_the_sampler_refuses_is_told_once_and_before_anything_is_run(
+    steinkit, write_toml, folder, changed, new, said
+):
+    found = steinkit("sweep", write_toml(changed, new), "-o", "out")
+    assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
+    assert "nothing was run" in found.err
+    assert said in found.err
+    assert not (folder / "out").exists()
+
+
+def test_a_long_run_is_not_rehearsed_at_length(write_toml, monkeypatch):
+    file = write_toml("draws = 40", "draws = 1_000_000_000_000\nburn_in = 1_000_000_000\nthin = 1_000_000_000")
+    plan, _ = read_configuration(file)
+    require_runnable(plan)
+
+
+@pytest.mark.parametrize(
+    ("changed", "new", "said"),
+    [
+        ("draws = 40", "draws = 50", "draws 40 there, 50 here"),
+        ('measures = ["graph"]', 'measures = ["ksd"]', 'measures ["graph"] there, ["ksd"] here'),
+        ('name = "rwmh"', 'name = "barker"', "sampler rwmh there, barker here"),
+        ("seeds = 5", "seeds = 5\ntolerance = 1e-3", "tolerance 0.01 there, 0.001 here"),
+        ("data = [-0.4, 0.1, 0.3, 0.8]", "size = 9", "data [-0.4, 0.1, 0.3, 0.8] there, none here; size none there"),
+    ],
+)
+def test_the_folder_of_another_sweep_is_refused(steinkit, write_toml, folder, changed, new, said):
+    out = folder / "out"
+    assert steinkit("sweep", write_toml(), "-o", "out").code == 0
+    before = {file: file.read_bytes() for file in out.rglob("*") if file.is_file()}
+    other = write_toml(changed, new, "other.toml")
+    for more in ((), ("--resume",)):
+        refused = steinkit("sweep", other, "-o", "out", *more)
+        assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
+        assert "out is the folder of another sweep" in refused.err
+        assert said in refused.err
+        assert "--force" in refused.err
+    assert {file: file.read_bytes() for file in out.rglob("*") if file.is_file()} == before
+
+
+def test_by_force_both_sweeps_live_in_one_folder(steinkit, write_toml):
+    steinkit("sweep", write_toml(), "-o", "out")
+    other = write_toml("draws = 40", "draws = 50", "other.toml")
+    forced = steinkit("sweep", other, "-o", "out", "--force", "--json")
+    assert (forced.code, forced.document["reused"]) == (0, 0)
+    back = steinkit("sweep", "sweep.toml", "-o", "out", "--force", "--json")
+    assert back.document["reused"] == 10
+
+
+def test_a_larger_grid_and_more_seeds_are_the_same_sweep(steinkit, write_toml):
+    steinkit("sweep", write_toml(), "-o", "out")
+    write_toml("[0.02, 1.0]", "[0.02, 1.0, 3.0]")
+    assert steinkit("sweep", "sweep.toml", "-o", "out", "--resume", "--json").document["reused"] == 10
+
+
+def test_a_folder_without_a_sweep(steinkit, write_toml, folder):
+    file = write_toml()
+    nothing = steinkit("sweep", file, "-o", "otu", "--resume")
+    assert (nothing.code, "otu holds no sweep to go on with" in nothing.err) == (2, True)
+    assert not (folder / "otu").exists()
+    among = steinkit("sweep", file, "-o", ".")
+    assert (among.code, "holds other files and no sweep, sweep.toml say" in among.err) == (2, True)
+    both = steinkit("sweep", file, "-o", "out", "--resume", "--force")
+    assert (both.code, "give one" in both.err) == (2, True)
+    assert [each.name for each in folder.iterdir()] == ["sweep.toml"]
+    assert steinkit("sweep", file, "-o", ".", "--force").code == 0
+
+
+def test_a_sweep_that_was_ended_at_once_is_begun_again(steinkit, write_toml, folder):
+    (folder / "out" / "samples").mkdir(parents=True)
+    (folder / "out" / "lock").touch()
+    assert steinkit("sweep", write_toml(), "-o", "out").code == 0

@@ -1,0 +1,110 @@
+"""Whether a folder is one for a sweep to work in: new, empty, or that of the same sweep, be it with a larger grid."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from steinkit.errors import InputError, UsageError
+from steinkit.sweeps.plan import Plan
+from steinkit.sweeps.records import unsealed
+from steinkit.sweeps.store import CONFIGURATION, INDENT, RECORDS
+
+_DIFFERENCES_NAMED = 3
+_NONE = "none"
+
+
+def require_folder(plan: Plan, directory: Path, *, resume: bool = False, force: bool = False) -> None:
+    """Refuse, before anything is written, a folder in which the sweep would cost the user another one's results.
+
+    The grid, the seeds and racing may be other ones: cells are added then, and none is run twice. So may the data and
+    the code of the target: their records are told by their fingerprints.
+
+    Parameters
+    ----------
+    plan : Plan
+    directory : Path
+    resume : bool
+        Whether there must be a sweep in it to go on with.
+    force : bool
+        Whether to take it whatever it holds. Records of another sweep stay in it, and are not used; what that sweep
+        was and found is no longer written there.
+
+    Raises
+    ------
+    UsageError
+        If the folder holds another sweep, or other files and no sweep, or there is none to go on with.
+    """
+    held = [file.name for file in directory.iterdir()] if directory.is_dir() else []
+    holds_sweep = CONFIGURATION in held or RECORDS in held
+    if resume and not holds_sweep:
+        raise UsageError(
+            f"--resume: {directory} holds no sweep to go on with; name its folder, or leave out --resume to begin one"
+        )
+    if force:
+        return
+    foreign = sorted(name for name in held if not name.startswith("."))
+    if foreign and not holds_sweep and not set(foreign) <= _BEGUN:
+        raise UsageError(
+            f"{directory} holds other files and no sweep, {foreign[0]} say; name a new folder, or add --force to keep "
+            "the sweep among them"
+        )
+    differences = list(_differences(_configuration(directory), _plain(plan.document)))
+    if differences:
+        shown = "; ".join(differences[:_DIFFERENCES_NAMED])
+        more = f" and {len(differences) - _DIFFERENCES_NAMED} more" if len(differences) > _DIFFERENCES_NAMED else ""
+        raise UsageError(
+            f"{directory} is the folder of another sweep: {shown}{more}. Name another folder, or add --force to work "
+            "in this one: the other's records stay and are not used, and its result is replaced"
+        )
+
+
+_BEGUN = frozenset({"samples", "damaged", "lock", "owner"})  # of a sweep that was ended before its first record
+
+
+def _configuration(directory: Path) -> dict[str, Any] | None:
+    """What the sweep in the folder was; None if there is none, or its document is damaged."""
+    try:
+        return unsealed((directory / CONFIGURATION).read_bytes(), INDENT)
+    except (InputError, ValueError, OSError):
+        return None
+
+
+def _differences(there: Mapping[str, Any] | None, here: Mapping[str, Any]) -> Iterator[str]:
+    """What makes two sweeps different ones, in words."""
+    if there is None:
+        return
+    for name, first, second in (
+        ("target", there["target"]["name"], here["target"]["name"]),
+        ("sampler", there["sampler"]["name"], here["sampler"]["name"]),
+        ("measures", there["measures"], here["measures"]),
+    ):
+        if first != second:
+            yield _told(name, first, second)
+            return  # options of the one are none of the other
+    for first, second in (
+        (there["target"]["options"], here["target"]["options"]),
+        (there["sampler"]["options"], here["sampler"]["options"]),
+        (_given(there["measure_settings"]), _given(here["measure_settings"])),
+    ):
+        for name in sorted({*first, *second}):
+            if first.get(name) != second.get(name):
+                yield _told(name, first.get(name, _NONE), second.get(name, _NONE))
+
+
+def _given(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings that are set, as earlier versions do not know them all, without units, which a run fixes."""
+    return {name: value for name, value in settings.items() if value is not None and name != "units"}
+
+
+def _told(name: str, there: Any, here: Any) -> str:
+    first, second = (each if isinstance(each, str) else json.dumps(each) for each in (there, here))
+    return f"{name} {first:.40} there, {second:.40} here"
+
+
+def _plain(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The document as a file would give it back."""
+    found: dict[str, Any] = json.loads(json.dumps(document))
+    return found

@@ -5,7 +5,8 @@
 Four mixed sources, two of them normal, are to be unmixed. After whitening the unmixing matrix is orthogonal, and random
 walks on the orthogonal matrices draw from its posterior. Each move is judged by the austerity test, which reads 500
 data at a time until it is sure, at each look to an error of epsilon; 0 is the exact test. The risk is the mean squared
-error over ten chains of the mean Amari distance to the true matrix.
+error over ten chains of the mean Amari distance to the true matrix. Exact chains, which read data in order of memory
+and so several times faster, are run on six times as many.
 
 The data do not tell two normal sources from a rotation of them. That angle is nearly free, and the distance depends on
 little else; the walk, whose step suits the other five planes, is slow there. The long exact runs that the risk is held
@@ -49,6 +50,7 @@ from steinkit.samplers import (
 EPSILONS = (0.0, 0.01, 0.05, 0.1, 0.2)
 CHAINS, BATCH, NORMAL = 10, 500, 2
 STEP = 1.9  # times N^-1/2: about half of the moves are accepted
+LONGER = 6  # times the data of the others are read by exact chains: in order of memory that takes a sixth of the time
 NORMAL_STEP = 3.5  # times N^-1/4, as the angle between the normal sources spreads
 PAPER_SIZE, PAPER_SECONDS, PAPER_LONG_RUN = 1_950_000, 6400.0, 100_000
 
@@ -119,7 +121,7 @@ def walks(size: int, epsilon: float, steps: int, start: Any, shares: list[float]
         "against": means.against,
         "means": means.means[:, :, 0],
         "seconds": seconds,
-        "draws": means.draws[:, -1],
+        "draws": means.draws,
         "read": found.mean_batch_size / size if epsilon else [1.0],
         "accepted": found.acceptance,
     }
@@ -143,11 +145,17 @@ def main() -> None:
     size, steps, draws = (100_000, 400, 1000) if experiment.full else (5000, 200, 500)
     shares = [float(share) for share in np.geomspace(0.05, 1.0, 9)]
     experiment.settings(
-        data=size, normal_sources=NORMAL, batch=BATCH, chains=CHAINS, exact_steps=steps, long_draws=CHAINS * draws
+        data=size,
+        normal_sources=NORMAL,
+        batch=BATCH,
+        chains=CHAINS,
+        exact_steps=LONGER * steps,
+        long_draws=CHAINS * draws,
     )
     truth = experiment.cells(long_runs, [{"size": size, "draws": draws}])[0]
     cells = [
-        {"size": size, "epsilon": epsilon, "steps": steps, "start": truth["ends"], "shares": shares}
+        {"size": size, "epsilon": epsilon, "start": truth["ends"], "shares": shares}
+        | {"steps": steps if epsilon else LONGER * steps}
         for epsilon in EPSILONS
     ]
     found = experiment.cells(walks, cells)
@@ -178,12 +186,12 @@ def claim_risks(experiment: Experiment, found: list[dict], risks: list[Risk]) ->
         remark="the step is tuned to it, as in the paper of 2016",
     )
     seconds = [each["seconds"] for each in found]
-    common = min(seconds)
-    by_data = [(each.value[-1], *each.interval[-1]) for each in risks]
+    common, least = min(seconds), min(float(each.against[-1]) for each in risks)
+    by_data = [_at(each, least / each.against[-1]) for each in risks]
     by_time = [_at(each, common / second) for each, second in zip(risks, seconds, strict=True)]
     rule = "yes if the interval of an epsilon lies below that of the exact test, no if that lies below all of them"
-    when = f"after {common:.2g} s a chain, when the quickest has read its budget"
-    for name, at, remark in (("data read", by_data, rule), ("processor time", by_time, f"the same rule, {when}")):
+    when = f"the same rule, after {common:.2g} s a chain"
+    for name, at, remark in (("data read", by_data, rule), ("processor time", by_time, when)):
         best, exact = int(np.argmin([value for value, _, _ in at])), _lowest(at, 0)
         experiment.claim(
             f"lowest risk by {name}",
@@ -231,10 +239,10 @@ def claim_data_read(experiment: Experiment, size: int, found: list[dict], large:
         experiment.claim(
             f"% of data that a test reads, N = {number:,}",
             paper="a small fraction",
-            here=", ".join(f"{share:.2g}" for share in shares),
-            agrees=shares[EPSILONS.index(0.1)] < 10.0 if experiment.full else None,
-            remark="epsilon 0, .01, .05, .1, .2; so the paper says of its tests, with no number here; wanted: below "
-            "10 % at .1, a threshold of ours",
+            here=", ".join(f"{share:.3g}" for share in shares),
+            agrees=shares[EPSILONS.index(0.1)] < 10.0 if number == PAPER_SIZE else None,
+            remark="epsilon 0, .01, .05, .1, .2; so the paper says of its tests, with no number in this section; "
+            "judged at its N only, where below 10 % at .1, a threshold of ours, is wanted",
         )
 
 
@@ -245,32 +253,31 @@ def remark_on(
     experiment.remark(
         "The recordings that the paper mixes cannot be had; two sources with heavy tails are made up in their place."
     )
-    widest = float(np.mean(found[-1]["draws"])), float(risks[-1].variance[-1])
-    steps = widest[0] * widest[1] / truth["spread"] ** 2
+    made, longest = (float(np.mean(each["draws"], axis=0)[-1]) for each in (found[0], found[-1]))
+    steps = longest * float(risks[-1].variance[-1]) / truth["spread"] ** 2
     experiment.remark(
         f"The angle between the two normal sources, standard deviation {truth['angle_spread']:.2f}, explains "
         f"{truth['explained']:.0%} of the variance of the Amari distance: {truth['value'][0]:.3f} on average, standard "
         f"deviation {truth['spread']:.3f}. A step of the walk turns it by {STEP / np.sqrt(size):.4f}, so that a draw "
         f"that is new takes about {steps:,.0f} steps (by the variance at epsilon 0.2); the exact chains made "
-        f"{np.mean(found[0]['draws']):,.0f}."
+        f"{made:,.0f}."
     )
     if not large:
         experiment.remark("The small run is too short to show what the paper says of risk.")
         return
     exact = large[0]["seconds"]
-    longest = PAPER_SECONDS * CHAINS * len(EPSILONS)
+    seconds = PAPER_SECONDS * CHAINS * len(EPSILONS)
     experiment.remark(
-        f"At the paper's N = {PAPER_SIZE:,} an exact step takes {exact:.2f} s here, one at epsilon 0.1 "
-        f"{large[EPSILONS.index(0.1)]['seconds']:.4f} s: the paper's {CHAINS} chains of {PAPER_SECONDS:.0f} s for each "
-        f"epsilon and its long run of {PAPER_LONG_RUN:,} exact steps would take "
-        f"{(longest + PAPER_LONG_RUN * exact) / 3600.0:.0f} hours of a processor."
+        f"Risks are those of N = {size:,}. At the paper's {PAPER_SIZE:,} an exact step takes {exact:.2f} s here, one "
+        f"at epsilon 0.1 {large[EPSILONS.index(0.1)]['seconds']:.4f} s: the paper's {CHAINS} chains of "
+        f"{PAPER_SECONDS:.0f} s for each epsilon and its long run of {PAPER_LONG_RUN:,} exact steps would take "
+        f"{(seconds + PAPER_LONG_RUN * exact) / 3600.0:.0f} hours of a processor."
     )
 
 
 def _running(each: dict) -> RunningMeans:
     means = np.array(each["means"], dtype=float)
-    draws = np.tile(np.array(each["draws"])[:, None], means.shape[1])
-    return RunningMeans(np.array(each["against"]), means[:, :, None], draws)
+    return RunningMeans(np.array(each["against"]), means[:, :, None], np.array(each["draws"]))
 
 
 def _parts(each: Risk) -> tuple[float, float, float]:

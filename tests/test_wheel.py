@@ -22,7 +22,8 @@ def source_copy(folder, link):
     """
     source = folder / "source"
     source.mkdir()
-    for name in ("pyproject.toml", "README.md", "LICENSE", "steinkit", "samplers", "tests", "examples"):
+    parts = ("pyproject.toml", "MANIFEST.in", "README.md", "LICENSE", "steinkit", "samplers", "tests", "examples")
+    for name in parts:
         subprocess.run(["cp", "-r", str(ROOT / name), str(source / name)], check=True)
     place = source / "steinkit" / "samplers"
     place.unlink(missing_ok=True)
@@ -99,6 +100,8 @@ def test_the_source_distribution_holds_every_file_once(tmp_path):
     with tarfile.open(next(tmp_path.glob("steinkit-*.tar.gz"))) as archive:
         files = [member.name.partition("/")[2] for member in archive.getmembers() if not member.isdir()]
     assert "samplers/draws.py" in files
+    assert {"tests/support/warming.py", "tests/cli/test_score.py", "examples/data/metropolis.csv"} <= set(files)
+    assert not [name for name in files if "__pycache__" in name]
     assert not [name for name in files if name.startswith("steinkit/samplers")]
     assert len(files) == len(set(files))
 

@@ -89,7 +89,8 @@ class TimeLimitError(SolverError):
             lower,
             upper,
         )
-        self.doing, self.needed = doing, needed
+        self.doing: str = doing
+        self.needed: float = needed
 
     def within(self, lower: float, upper: float) -> TimeLimitError:
         """The same of a value of which more is known."""

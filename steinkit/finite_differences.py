@@ -85,7 +85,7 @@ class DifferenceScore:
 
     def __init__(self, log_density: Callable[[Floats], Floats], bounds: Floats | None, label: str) -> None:
         self._log_density, self._bounds, self._label = log_density, bounds, label
-        self.remark = ""
+        self.remark: str = ""
 
     def __call__(self, points: Floats) -> Floats:
         """The score at points, (n, d) -> (n, d); NaN where nothing could be computed."""

@@ -49,7 +49,7 @@ class NumbaFunctions:
         grad_log_prior: Callable[..., Any] | None,
         data: Sequence[ArrayLike],
     ) -> None:
-        self.data = tuple(as_native(array) for array in data)
+        self.data: tuple[Array, ...] = tuple(as_native(array) for array in data)
         self._given = {
             "log_likelihood": log_likelihood,
             "gradient": gradient,
@@ -64,7 +64,7 @@ class NumbaFunctions:
                 )
         self._loops: dict[str, Any] = {}
         self._checked: set[str] = set()
-        self.missing = frozenset(name for name, function in self._given.items() if function is None)
+        self.missing: frozenset[str] = frozenset(name for name, function in self._given.items() if function is None)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is compiled, which a copy compiles anew."""

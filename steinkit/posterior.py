@@ -98,8 +98,8 @@ class Posterior(Target):
             dim=dim,
             label=label,
         )
-        self.data = _as_data(data)
-        self.size = len(self.data[0])
+        self.data: tuple[Array, ...] = _as_data(data)
+        self.size: int = len(self.data[0])
         self.log_likelihood = log_likelihood
         self.grad_log_likelihood = grad_log_likelihood
         self.log_prior = log_prior

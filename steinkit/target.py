@@ -89,11 +89,11 @@ class Target:
         self._tail_integrals = tail_integrals
         self._sampler = sampler
         self.label = label
-        self.names = None if names is None else tuple(map(str, names))
+        self.names: tuple[str, ...] | None = None if names is None else tuple(map(str, names))
         require_printable(self.names or ())
         if dim is None and self.names is not None:
             dim = len(self.names)
-        self.bounds = None if bounds is None else as_bounds(bounds, dim)
+        self.bounds: Floats | None = None if bounds is None else as_bounds(bounds, dim)
         if dim is None and self.bounds is not None:
             dim = len(self.bounds)
         if self.names is not None and len(self.names) != dim:
@@ -104,7 +104,7 @@ class Target:
             raise UsageError("tail_integrals are used beside a cdf; pass cdf= too")
         if dim is not None and (not isinstance(dim, int | np.integer) or dim < 1):
             raise UsageError(f"dim must be a positive whole number; received {dim!r}")
-        self.dim = None if dim is None else int(dim)
+        self.dim: int | None = None if dim is None else int(dim)
         self._score: Vectorised = DifferenceScore(self.log_density, self.bounds, label) if score is None else score
 
     def __repr__(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from steinkit.errors import UsageError
 from steinkit.printable import printable
 
 if TYPE_CHECKING:
@@ -20,6 +21,24 @@ def axes_or_new(ax: Axes | None, size: tuple[float, float] | None = None) -> Any
     import matplotlib.pyplot as plt
 
     return plt.subplots(figsize=size, layout="constrained")[1]
+
+
+def strip_below(ax: Any, heights: tuple[float, float]) -> Any:
+    """New Axes below the given ones, which leave them a part of their place; with the same horizontal axis.
+
+    Raises
+    ------
+    UsageError
+        If the Axes have no place in a grid.
+    """
+    place = ax.get_subplotspec()
+    if place is None:
+        raise UsageError("two panels are drawn, one below the other: give Axes of figure.subplots or add_subplot")
+    grid = place.subgridspec(2, 1, height_ratios=heights)
+    ax.set_subplotspec(grid[0])
+    below = ax.figure.add_subplot(grid[1], sharex=ax)
+    ax.tick_params(labelbottom=False)
+    return below
 
 
 def document_of(result: Any) -> Mapping[str, Any]:

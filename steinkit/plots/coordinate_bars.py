@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steinkit.describe.numbers import shortened
+from steinkit.plots.names import told_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Coordinates = Sequence[Mapping[str, Any]]
 
-_COLOURS = ("#56B4E9", "#0072B2", "#D55E00", "#999999", "#009E73", "#CC79A7")
+_COLOURS = ("#0072B2", "#E69F00", "#56B4E9", "#D55E00", "#CC79A7", "#999999")  # of Okabe and Ito, without green
 _VISIBLE = 0.01  # width of a bracket, beside the longest bar, from which it can be seen
 
 
@@ -37,7 +37,7 @@ def coordinate_bars(
     most : int, optional
         Coordinates shown.
     longest_name : int
-        Letters of a coordinate's name.
+        Letters of a line of a coordinate's name.
     colours : sequence of str
         Of the samples, in turn.
     """
@@ -57,7 +57,7 @@ def coordinate_bars(
         for place, value in zip(places, values, strict=True):
             ax.annotate(f"{value:.3g}", (value, place), (5, 0), textcoords="offset points", va="center", fontsize=8)
         highest = max(highest, float(upper.max()))
-    ax.set_yticks(range(len(names)), [shortened(name, longest_name) for name in names], parse_math=False)
+    ax.set_yticks(range(len(names)), told_apart(names, longest_name), parse_math=False)
     ax.invert_yaxis()
     ax.set_xlim(0.0, 1.2 * highest or 1.0)
     ax.set_xlabel("discrepancy carried")

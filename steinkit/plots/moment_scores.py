@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steinkit.describe.moments import direction, named
-from steinkit.describe.numbers import shortened
 from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy
 from steinkit.plots.axes import axes_or_new, document_of
+from steinkit.plots.names import told_apart
 from steinkit.printable import printable
 from steinkit.sample import Floats
 
@@ -41,7 +41,7 @@ def moment_matrix(result: MomentSteinDiscrepancy | Mapping[str, Any], ax: Axes |
     dim, across = values.shape
     limit = float(np.clip(np.nanmax(np.abs(values)), 3.0, _SATURATED))
     image = ax.imshow(np.ma.masked_invalid(values), cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto")
-    short = [shortened(name, _LONGEST_NAME) for name in names]
+    short = told_apart(names, _LONGEST_NAME)
     size = float(np.clip(11.0 - 0.18 * dim, 6.5, 9.5))
     ax.set_yticks(range(dim), short, parse_math=False, fontsize=size)
     pairs = [(len(_OWN) + _GAP + j, short[j]) for j in range(dim - 1)]

@@ -8,6 +8,7 @@ from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy
 from steinkit.discrepancy.sliced.discrepancy import SlicedSteinDiscrepancy
 from steinkit.plots.discrepancy import arranged
+from steinkit.plots.excess import Standard
 from steinkit.plots.moment_scores import moments
 from steinkit.plots.slices import slices
 
@@ -17,11 +18,18 @@ if TYPE_CHECKING:
 Pictured: TypeAlias = GraphSteinDiscrepancy | SlicedSteinDiscrepancy | MomentSteinDiscrepancy
 
 
-def picture(result: Pictured, title: str = "") -> Figure:
+def picture(result: Pictured, title: str = "", reference: Standard = None) -> Figure:
     """Arrange what shows where a sample is wrong.
 
     Of a graph Stein discrepancy in one dimension g and h, above it the draws and the coordinates; of a sliced one the
     slices that carry most; of moments the matrix of their standard errors.
+
+    Parameters
+    ----------
+    result : GraphSteinDiscrepancy, SlicedSteinDiscrepancy or MomentSteinDiscrepancy
+    title : str
+    reference : Reference or Verdict, optional
+        What right samples show, beyond which colours begin: see `draws`. Moments are held against chance as they are.
 
     Returns
     -------
@@ -29,7 +37,7 @@ def picture(result: Pictured, title: str = "") -> Figure:
         Not registered with pyplot; save it with ``figure.savefig``.
     """
     if isinstance(result, SlicedSteinDiscrepancy):
-        return slices(result, title)
+        return slices(result, title, reference)
     if isinstance(result, MomentSteinDiscrepancy):
         return moments(result, title)
-    return arranged(result, title)
+    return arranged(result, title, reference)

@@ -16,6 +16,7 @@ from steinkit.errors import UsageError
 from steinkit.plots.axes import entitle
 from steinkit.plots.discrepancy import draws as plot_draws
 from steinkit.plots.discrepancy import stein_function
+from steinkit.plots.excess import WITHIN, Standard, key
 from steinkit.sample import Floats
 from steinkit.target import Target
 
@@ -35,6 +36,7 @@ def draws_with_density(
     target: Target,
     ax: Axes | None = None,
     *,
+    reference: Standard = None,
     limit: float | None = None,
     colorbar: bool = True,
 ) -> Axes:
@@ -49,11 +51,13 @@ def draws_with_density(
         Of a sample in two or more dimensions.
     target : Target
     ax : matplotlib Axes, optional
+    reference : Reference or Verdict, optional
+        What right samples show: draws that do no more than these are grey; see `plots.draws`.
     limit : float, optional
         Value of h at the ends of the colour scale: see `plots.draws`.
     colorbar : bool
     """
-    ax = plot_draws(result, ax, limit=limit, colorbar=colorbar)
+    ax = plot_draws(result, ax, reference=reference, limit=limit, colorbar=colorbar)
     density = _density(target, result.sample.points)
     if density is not None:
         _contours(ax, *density)
@@ -64,6 +68,7 @@ def settings_panels(
     results: Mapping[str, GraphSteinDiscrepancy],
     target: Target | None = None,
     *,
+    reference: Standard | Mapping[str, Standard] = None,
     marks: Mapping[str, str] | None = None,
     columns: int | None = None,
 ) -> Figure:
@@ -75,6 +80,8 @@ def settings_panels(
         By title, such as "step size = 0.005"; all of one dimension.
     target : Target, optional
         Contours of its density are drawn in two dimensions: see `draws_with_density`.
+    reference : Reference or Verdict, or mapping of str to these, optional
+        What right samples show, for all or by title: draws that do no more are grey; see `plots.draws`.
     marks : mapping of str to str, optional
         What to add to some of the titles, such as "best by graph"; their panels are framed.
     columns : int, optional
@@ -103,10 +110,11 @@ def settings_panels(
     for unused in axes[len(results) :]:
         unused.set_visible(False)
     axes = axes[: len(results)]
+    standards = [reference.get(title) if isinstance(reference, Mapping) else reference for title in results]
     if dim == 1:
-        _draw_curves(figure, axes, list(results.values()))
+        _draw_curves(figure, axes, list(results.values()), standards)
     else:
-        _draw_panels(figure, axes, list(results.values()), target)
+        _draw_panels(figure, axes, list(results.values()), standards, target)
     for number, (ax, title) in enumerate(zip(axes, results, strict=True)):
         lowest, leftmost = number + columns >= len(axes), number % columns == 0
         ax.tick_params(labelsize=8, labelbottom=lowest or dim > 2)
@@ -162,30 +170,36 @@ def _contours(ax: Axes, x: Floats, y: Floats, values: Floats) -> None:
     # distinct, and a little low: a flat density lies on its only level
     levels = (1.0 - 1e-9) * np.unique([falling[np.searchsorted(held, share)] for share in _SHARES])
     ax.contourf(x, y, density, levels=[*levels, 1.1], colors=_SHADES[: len(levels)], zorder=0)
-    ax.contour(x, y, density, levels=levels, colors="0.3", linewidths=_LINES[: len(levels)], zorder=0.5)
+    ax.contour(x, y, density, levels=levels, colors="0.3", linewidths=_LINES[: len(levels)], zorder=1.5)
 
 
-def _draw_curves(figure: Figure, axes: Sequence[Any], results: Sequence[GraphSteinDiscrepancy]) -> None:
+def _draw_curves(
+    figure: Figure, axes: Sequence[Any], results: Sequence[GraphSteinDiscrepancy], standards: Sequence[Standard]
+) -> None:
     """Stein and test functions of samples in one dimension, on a common axis, with one legend."""
-    for ax, found in zip(axes, results, strict=True):
-        legend = stein_function(found, ax).get_legend()
+    for ax, found, standard in zip(axes, results, standards, strict=True):
+        legend = stein_function(found, ax, reference=standard, histogram=False).get_legend()
         if legend is not None:
             legend.remove()
-    for histogram in set(figure.axes) - set(axes):  # its unit is of no interest here
-        histogram.set_yticks([])
-        histogram.set_ylabel("")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", fontsize=8, frameon=False)
+    handles = [*axes[0].get_legend_handles_labels()[0], *key(marks=False)]
+    figure.legend(handles=handles, loc="outside lower center", ncols=2, fontsize=8, frameon=False)
 
 
 def _draw_panels(
-    figure: Figure, axes: Sequence[Any], results: Sequence[GraphSteinDiscrepancy], target: Target | None
+    figure: Figure,
+    axes: Sequence[Any],
+    results: Sequence[GraphSteinDiscrepancy],
+    standards: Sequence[Standard],
+    target: Target | None,
 ) -> None:
     """Draws on a common colour scale; in two dimensions on common axes, that reach over target and most draws."""
+    from matplotlib.lines import Line2D
+
     limit = float(np.median([np.quantile(np.abs(found.test_function), 0.98) for found in results])) or 1.0
     points = np.vstack([found.sample.points for found in results])
     density = None if target is None else _density(target, points)
-    for ax, found in zip(axes, results, strict=True):
-        plot_draws(found, ax, limit=limit, colorbar=False)
+    for ax, found, standard in zip(axes, results, standards, strict=True):
+        plot_draws(found, ax, reference=standard, limit=limit, colorbar=False)
         if density is not None:
             _contours(ax, *density)
     if points.shape[1] == 2:
@@ -194,8 +208,13 @@ def _draw_panels(
             low = np.minimum(low, [density[0][0], density[1][0]])
             high = np.maximum(high, [density[0][-1], density[1][-1]])
         axes[0].set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-    bar = figure.colorbar(
-        axes[0].collections[0], ax=list(axes), location="bottom", extend="both", shrink=0.8, aspect=40, pad=0.02
-    )
-    bar.set_label("test function h (red: too many draws, blue: too few)", fontsize=9)
-    bar.ax.tick_params(labelsize=8)
+    grey = Line2D([], [], linestyle="", marker="o", color=WITHIN, label=_grey(standards))
+    handles = [*key(marks=True), grey]
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(axes), 3), fontsize=8, frameon=False)
+
+
+def _grey(standards: Sequence[Standard]) -> str:
+    """What grey means in panels."""
+    if any(standard is None for standard in standards):
+        return "the rest (right samples have colours, too)"
+    return "no more than right samples show"

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from steinkit.discrepancy.bracket import Reference
 from steinkit.discrepancy.sliced.discrepancy import SlicedSteinDiscrepancy
 from steinkit.errors import UsageError
 from steinkit.plots.axes import axes_or_new, entitle
 from steinkit.plots.coordinate_bars import coordinate_bars
+from steinkit.plots.excess import ALPHA, HATCH, TOO_FEW, TOO_MANY, Standard, key, right_share, said_of, threshold
 from steinkit.printable import printable
 from steinkit.sample import Floats
 
@@ -22,8 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_TOO_MANY, _TOO_FEW = "#b2182b", "#2166ac"  # the ends of the RdBu colour map
-_FLOW = "#4d4d4d"
+_FLOW = "0.35"
 _DRAWS_A_BIN, _BINS = 20, (4, 24)
 _SHOWN = 2000  # draws, beyond which marks only cover one another
 _WORST = 4  # slices that a picture has room for
@@ -32,9 +33,17 @@ _MOST_BARS = 20
 
 
 def slice_function(
-    result: SlicedSteinDiscrepancy, ax: Axes | None = None, *, direction: int | None = None, legend: bool = True
+    result: SlicedSteinDiscrepancy,
+    ax: Axes | None = None,
+    *,
+    direction: int | None = None,
+    reference: Standard = None,
+    legend: bool = True,
 ) -> Axes:
     """Plot the test function h of a slice against its coordinate, with its mean along it, and phi.
+
+    The mean of h along the coordinate has a shape in right samples, too. Red and blue are only the bins of draws that
+    carry what a right sample does not show of the slice's discrepancy, by the rule of `plots.draws`.
 
     Parameters
     ----------
@@ -42,24 +51,27 @@ def slice_function(
     ax : matplotlib Axes, optional
     direction : int, optional
         Number of the slice; by default that which carries most.
+    reference : Reference or Verdict, optional
+        What right samples show: see `plots.draws`. Values of independent samples by coordinate are used where the
+        slices are the coordinates.
     legend : bool
     """
     ax = axes_or_new(ax)
     number = int(result.direction_values.argmax()) if direction is None else direction
     u, h, weights = _along(result, number)
-    places, means = _binned_means(u, h, weights)
+    edges, places, means, mass = _binned_means(u, h, weights)
+    share = right_share(result.slices[number].value, reference, number)
+    if isinstance(reference, Reference) and reference.coordinates is None:
+        share = right_share(result.value, reference)  # that of the whole: no better is known of its parts
+    t = threshold(means, mass, share)
     bottom, top = min(1.3 * float(means.min()), -1.15), max(1.3 * float(means.max()), 1.15)
     some = np.linspace(0, len(u) - 1, min(len(u), _SHOWN)).round().astype(int)
     shown = some[(h[some] >= bottom) & (h[some] <= top)]
-    colours = np.where(h[shown] > 0.0, _TOO_MANY, _TOO_FEW)
-    ax.scatter(u[shown], h[shown], s=4.0, c=colours, alpha=0.18, linewidths=0.0, rasterized=True)
+    ax.scatter(u[shown], h[shown], s=4.0, c="0.45", alpha=0.25, linewidths=0.0, rasterized=True)
     ax.axhline(0.0, color="0.6", linewidth=0.8)
-    ax.fill_between(
-        places, 0.0, means, where=means > 0.0, interpolate=True, color=_TOO_MANY, alpha=0.45, label="too many draws"
-    )
-    ax.fill_between(
-        places, 0.0, means, where=means < 0.0, interpolate=True, color=_TOO_FEW, alpha=0.45, label="too few draws"
-    )
+    for colour, hatch, where in ((TOO_MANY, None, means >= t), (TOO_FEW, HATCH, means <= -t)):
+        left, wide = edges[:-1][where], np.diff(edges)[where]
+        ax.bar(left, means[where], wide, align="edge", color=colour, alpha=ALPHA, hatch=hatch)
     ax.plot(places, means, color="0.1", linewidth=1.4, label="mean of h along the coordinate")
     at, phi = _phi(result, number)
     ax.plot(at, phi, color=_FLOW, linestyle="--", linewidth=1.1, label="phi, which moves draws to mend the sample")
@@ -69,12 +81,13 @@ def slice_function(
     ax.set_xlim(low - margin, high + margin)
     ax.set_xlabel(result.direction_names[number], parse_math=False)
     ax.set_ylabel("h, phi")
+    ax.set_title(said_of(reference, t), fontsize=10)
     if legend:
-        ax.legend(loc="best", fontsize=8, framealpha=0.9)
+        ax.legend(handles=_key(ax), loc="best", fontsize=8, framealpha=0.9)
     return ax
 
 
-def slices(result: SlicedSteinDiscrepancy, title: str = "") -> Figure:
+def slices(result: SlicedSteinDiscrepancy, title: str = "", reference: Standard = None) -> Figure:
     """Arrange the slices that carry most, at least half of what the first does, and the brackets of all of them.
 
     Returns
@@ -95,20 +108,24 @@ def slices(result: SlicedSteinDiscrepancy, title: str = "") -> Figure:
     grid = figure.add_gridspec(rows, across + (not alone), width_ratios=[1.0] * across + [0.8] * (not alone))
     axes = [figure.add_subplot(grid[k // across, k % across]) for k in range(len(order))]
     for ax, number in zip(axes, order, strict=True):
-        slice_function(result, ax, direction=int(number), legend=False)
-        ax.set_title(f"carries {values[number]:.3g}", fontsize=10)
+        slice_function(result, ax, direction=int(number), reference=reference, legend=False)
+        ax.set_title(f"carries {values[number]:.3g}\n{ax.get_title()}", fontsize=9)
     if not alone:
         beside = figure.add_subplot(grid[:, -1])
         coordinate_bars([("", result.document["coordinates"])], beside, most=_MOST_BARS, colours=("0.55",))
         beside.set_title(_bars_title(len(result.slices)), fontsize=10)
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=9, frameon=False)
+    figure.legend(handles=_key(axes[0]), loc="outside lower center", ncols=2, fontsize=9, frameon=False)
     heading = f"sliced graph Stein discrepancy in {result.bracket}"
     figure.suptitle(f"{printable(title)}\n{heading}" if title else heading, fontsize=11, parse_math=False)
     return figure
 
 
 def slice_panels(
-    results: Mapping[str, SlicedSteinDiscrepancy], *, marks: Mapping[str, str] | None = None, columns: int | None = None
+    results: Mapping[str, SlicedSteinDiscrepancy],
+    *,
+    reference: Standard | Mapping[str, Standard] = None,
+    marks: Mapping[str, str] | None = None,
+    columns: int | None = None,
 ) -> Figure:
     """Arrange one slice of several settings side by side: the one that carries most in any of them, on one scale.
 
@@ -116,6 +133,8 @@ def slice_panels(
     ----------
     results : mapping of str to SlicedSteinDiscrepancy
         By title, such as "step size = 0.005"; all of the same directions.
+    reference : Reference or Verdict, or mapping of str to these, optional
+        What right samples show, for all or by title: see `plots.draws`.
     marks : mapping of str to str, optional
         What to add to some of the titles, such as "best by sliced"; their panels are framed.
     columns : int, optional
@@ -143,7 +162,8 @@ def slice_panels(
     axes = list(figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).flat)
     spans = []
     for ax, (title, found) in zip(axes, results.items(), strict=False):
-        slice_function(found, ax, direction=number, legend=False)
+        standard = reference.get(title) if isinstance(reference, Mapping) else reference
+        slice_function(found, ax, direction=number, reference=standard, legend=False)
         spans.append([*ax.get_xlim(), *ax.get_ylim()])
         entitle(ax, title, (marks or {}).get(title))
         ax.label_outer()
@@ -151,8 +171,13 @@ def slice_panels(
         unused.set_visible(False)
     low, high = np.min(spans, axis=0), np.max(spans, axis=0)
     axes[0].set(xlim=(low[0], high[1]), ylim=(low[2], high[3]))
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8, frameon=False)
+    figure.legend(handles=_key(axes[0]), loc="outside lower center", ncols=2, fontsize=8, frameon=False)
     return figure
+
+
+def _key(ax: Axes) -> list[Any]:
+    """The lines of a slice and what its areas mean, in a legend."""
+    return [*ax.get_legend_handles_labels()[0], *key(marks=False)]
 
 
 def _bars_title(slices: int) -> str:
@@ -182,8 +207,8 @@ def _phi(result: SlicedSteinDiscrepancy, number: int) -> tuple[Floats, Floats]:
     return places[order], piece.phi[order]
 
 
-def _binned_means(u: Floats, h: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Mean place and mean h of bins that hold equally much weight."""
+def _binned_means(u: Floats, h: Floats, weights: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """Edges, mean place, mean h and mass of bins that hold about equally much weight."""
     order = np.argsort(u, kind="stable")
     reached = np.cumsum(weights[order]) - 0.5 * weights[order]
     bins = int(np.clip(len(u) // _DRAWS_A_BIN, *_BINS))
@@ -192,4 +217,6 @@ def _binned_means(u: Floats, h: Floats, weights: Floats) -> tuple[Floats, Floats
     held = mass > 0.0
     sums = (np.bincount(number, weights=(weights * each)[order], minlength=bins) for each in (u, h))
     places, means = (each[held] / mass[held] for each in sums)
-    return places, means
+    low, high = u[order[0]], u[order[-1]]
+    edges = np.concatenate([[low], 0.5 * (places[1:] + places[:-1]), [high]])
+    return edges, places, means, mass[held].astype(np.float64)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from steinkit import Sample, graph_stein_discrepancy, plots
+from steinkit import Reference, Sample, graph_stein_discrepancy, plots
 from steinkit.targets import Normal
 
 _NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta")
@@ -37,6 +37,25 @@ def _saved(figure, form="png"):
     return stream.getvalue()
 
 
+def _right(largest):
+    """Three independent samples, the largest discrepancy as given."""
+    values = np.array([0.5, 0.7, 1.0]) * largest
+    return Reference(values, values, 25)
+
+
+def _kinds(ax):
+    """Colours by place of draws in grey, of those too many, and of those too few."""
+    found = [{}, {}, {}]
+    for marks in ax.collections:
+        marks.update_scalarmappable()
+        corners = marks.get_paths()[0].vertices
+        kind = 0 if len(corners) > 5 else 1 if corners[0, 1] > 0.0 else 2  # triangles begin at their tip
+        offsets = np.asarray(marks.get_offsets())
+        colours = np.broadcast_to(marks.get_facecolors(), (len(offsets), 4))
+        found[kind].update(zip(map(tuple, offsets), map(tuple, colours), strict=True))
+    return found
+
+
 class TestSteinFunction:
     def test_draws_g_and_h_over_the_sorted_sample(self, results, ax):
         result = results[1]
@@ -48,8 +67,10 @@ class TestSteinFunction:
         assert np.array_equal(h.get_xdata(), np.sort(result.sample.points[:, 0]))
         assert np.array_equal(h.get_ydata(), result.test_function[order])
         assert np.array_equal(g.get_ydata(), result.g[order, 0])
-        assert ax.get_xlabel() == "alpha"
         assert ax.get_ylabel() == "g, h"
+        below = ax.figure.axes[1]
+        assert below.get_xlabel() == "alpha"
+        assert below.get_xlim() == ax.get_xlim()
 
     def test_the_histogram_shows_weights(self):
         weights = np.arange(1.0, 26.0)
@@ -83,31 +104,52 @@ class TestDraws:
         assert plots.draws(result, ax) is ax
         first, second = sorted(np.argsort(-result.coordinate_values)[:2])
         assert (ax.get_xlabel(), ax.get_ylabel()) == (_NAMES[first], _NAMES[second])
-        (marks,) = ax.collections
-        shown = {tuple(place) for place in np.asarray(marks.get_offsets())}
+        shown = {tuple(place) for marks in ax.collections for place in np.asarray(marks.get_offsets())}
         assert shown == {tuple(place) for place in result.sample.points[:, [first, second]]}
 
-    def test_red_is_where_h_is_positive_and_blue_where_it_is_negative(self, results, ax):
+    def test_red_is_where_h_is_large_blue_where_it_is_as_far_below_and_the_rest_is_grey(self, results, ax):
         result = results[2]
         plots.draws(result, ax)
-        (marks,) = ax.collections
-        values = dict(zip(map(tuple, np.asarray(marks.get_offsets())), marks.get_array(), strict=True))
+        within, many, few = _kinds(ax)
         h = {tuple(point): height for point, height in zip(result.sample.points, result.test_function, strict=True)}
-        assert values == h
-        assert marks.norm.vmin == -marks.norm.vmax
-        red, blue = marks.cmap(1.0), marks.cmap(0.0)
-        assert red[0] > red[2]
-        assert blue[2] > blue[0]
+        t = min(h[place] for place in many)
+        assert t > 0.0
+        assert set(many) == {place for place, height in h.items() if height >= t}
+        assert set(few) == {place for place, height in h.items() if height <= -t}
+        assert set(within) == set(h) - set(many) - set(few)
+        assert all(red > blue for red, _, blue, _ in many.values())
+        assert all(blue > red for red, _, blue, _ in few.values())
+        assert {len({red, green, blue}) for red, green, blue, _ in within.values()} <= {1}
 
     def test_larger_marks_for_larger_weights(self, ax):
         weights = np.ones(25)
         weights[4] = 6.0
         result = _result(2, weights=weights)
-        plots.draws(result, ax)
+        plots.draws(result, ax, reference=_right(10.0 * result.upper))
         (marks,) = ax.collections
         heaviest = np.asarray(marks.get_offsets())[int(np.argmax(marks.get_sizes()))]
         assert heaviest == pytest.approx(result.sample.points[4])
         assert marks.get_sizes().max() > 4.0 * np.median(marks.get_sizes())
+
+    def test_all_draws_are_grey_where_independent_samples_show_as_much(self, results, ax):
+        plots.draws(results[2], ax, reference=_right(results[2].upper))
+        within, many, few = _kinds(ax)
+        assert (len(within), many, few) == (25, {}, {})
+        assert ax.get_title() == "all grey: no more than 3 independent samples show"
+        assert len(ax.figure.axes) == 1  # no scale of colours
+
+    def test_colours_carry_what_is_beyond_the_largest_of_the_independent_samples(self, results, ax):
+        result = results[2]
+        plots.draws(result, ax, reference=_right(0.4 * result.value))
+        many = _kinds(ax)[1]
+        h = {tuple(point): height for point, height in zip(result.sample.points, result.test_function, strict=True)}
+        carried = [h[place] / 25 for place in many]
+        assert sum(carried) >= 0.6 * result.lower > sum(carried) - min(carried)
+        assert ax.get_title().endswith("grey: no more than 3 independent samples show")
+
+    def test_a_scale_shared_with_panels_that_are_worse_leaves_colours_colours(self, results, ax):
+        plots.draws(results[2], ax, limit=1e-3)
+        assert all(red > blue for red, _, blue, _ in _kinds(ax)[1].values())
 
     def test_the_colour_bar_can_be_left_out(self, results):
         with_bar, without = Figure(), Figure()
@@ -131,15 +173,10 @@ class TestCoordinates:
         assert ax.get_xlim()[0] == 0.0
         assert ax.get_xlim()[1] > result.coordinate_upper.max()
 
-    def test_long_names_are_shortened_in_the_middle(self, ax):
-        result = _result(2, names=("coefficient[group=3, level=treatment]", "b"))
-        plots.coordinates(result, ax)
+    def test_long_names_are_wrapped(self, ax):
+        plots.coordinates(_result(2, names=("coefficient[group=3, level=treatment]", "b")), ax)
         labels = {label.get_text() for label in ax.get_yticklabels()}
-        assert "b" in labels
-        (shortened,) = labels - {"b"}
-        assert len(shortened) <= 25
-        assert shortened.startswith("coefficient[")
-        assert shortened.endswith("=treatment]")
+        assert labels == {"coefficient[group=3,\nlevel=treatment]", "b"}
 
 
 class TestPicture:
@@ -157,7 +194,9 @@ class TestPicture:
     def test_one_dimension_shows_the_functions_more_show_draws_and_coordinates(self, results):
         one, two = plots.picture(results[1]), plots.picture(results[2])
         assert any(ax.get_ylabel() == "g, h" for ax in one.axes)
-        assert {ax.get_title() for ax in two.axes} >= {"red: too many draws, blue: too few", "coordinate by coordinate"}
+        titles = [ax.get_title() for ax in two.axes]
+        assert titles[0].startswith("▲ red: too many draws, ▼ blue: too few\n")
+        assert titles[1] == "coordinate by coordinate"
         assert "\n" not in one.get_suptitle()
 
     def test_nothing_is_registered_with_pyplot(self, results):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from steinkit import Target, UsageError, graph_stein_discrepancy, plots
+from steinkit import Reference, Target, UsageError, graph_stein_discrepancy, plots
 from steinkit.targets import Normal, Uniform
 
 
@@ -59,13 +59,13 @@ class TestDrawsWithDensity:
 
     def test_without_a_log_density_there_are_the_draws_alone(self, wide, ax):
         plots.draws_with_density(wide, Target(score=lambda x: -x, dim=2), ax)
-        assert len(ax.collections) == 1
+        assert not any(type(item).__name__ == "QuadContourSet" for item in ax.collections)
 
     def test_three_dimensions_show_the_draws_alone(self, ax):
         points = np.random.default_rng(4).standard_normal((20, 3))
         target = Normal(dim=3)
         plots.draws_with_density(graph_stein_discrepancy(points, target, tolerance=1e-2), target, ax)
-        assert len(ax.collections) == 1
+        assert not any(type(item).__name__ == "QuadContourSet" for item in ax.collections)
 
 
 def _results(dim, count):
@@ -85,10 +85,21 @@ class TestSettingsPanels:
         panels = [ax for ax in figure.axes if ax.get_title()]
         assert [ax.get_title() for ax in panels] == ["scale 1\nbest by graph", *list(results)[1:]]
         assert len({ax.get_xlim() for ax in panels}) == len({ax.get_ylim() for ax in panels}) == 1
-        draws = [ax.collections[0] for ax in panels]
-        assert len({(item.norm.vmin, item.norm.vmax) for item in draws}) == 1
+        triangles = [item for ax in panels for item in ax.collections if type(item).__name__ == "PathCollection"]
+        scales = {item.norm.vmax for item in triangles if item.get_array() is not None}
+        assert len(scales) == 1
         assert panels[0].spines["top"].get_linewidth() > panels[1].spines["top"].get_linewidth()
         assert _saved(figure).startswith(b"\x89PNG")
+
+    def test_each_panel_is_held_against_its_own_right_samples(self):
+        results = _results(2, 2)
+        largest = np.array([2.0 * results["scale 1"].upper])
+        figure = plots.settings_panels(results, reference={"scale 1": Reference(largest, largest, 12)})
+        one, two = (ax for ax in figure.axes if ax.get_title())
+        assert len(one.collections) == 1  # all grey
+        assert len(two.collections) > 1
+        (legend,) = figure.legends
+        assert legend.get_texts()[-1].get_text() == "the rest (right samples have colours, too)"
 
     def test_every_column_ends_with_a_labelled_axis(self):
         figure = plots.settings_panels(_results(2, 5), Normal(dim=2))

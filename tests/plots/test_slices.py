@@ -31,9 +31,22 @@ def test_the_mean_of_h_is_positive_at_both_ends_of_what_is_too_wide(wide, ax):
     assert -40.0 < u[0] < -15.0 < 15.0 < u[-1] < 40.0
     assert h[0] > 0.0 > h[len(h) // 2]
     assert h[-1] > 0.0
-    (marks,) = [each for each in ax.collections if len(each.get_offsets()) > 1]
-    reds = np.asarray(marks.get_facecolors())[:, 0] > 0.5
-    assert (reds == (np.asarray(marks.get_offsets())[:, 1] > 0.0)).all()
+    heights = [bar.get_height() for bar in ax.patches]
+    assert 0 < len(heights) < len(h)
+    assert min(abs(each) for each in heights) >= max(each for each in h if each not in heights)
+
+
+def test_only_what_is_beyond_independent_samples_is_an_area(wide, ax):
+    values = np.array([[0.1, 0.4, 0.1], [0.1, 0.3, 0.2]]) * wide.slices[1].value
+    plots.slice_function(wide, ax, reference=sk.Reference(values.sum(axis=1), values.sum(axis=1), 400, values))
+    h = next(line for line in ax.lines if line.get_label().startswith("mean of h")).get_ydata()
+    masses = [bar.get_height() / len(h) for bar in ax.patches if bar.get_height() > 0.0]
+    excess = 0.6 * wide.slices[1].lower
+    assert sum(masses) == pytest.approx(excess, abs=1.1 * min(masses))
+    other = Figure().add_subplot()
+    plots.slice_function(wide, other, reference=sk.Reference(10.0 * values.sum(axis=1), values.sum(axis=1) * 10.0, 400))
+    assert not other.patches
+    assert other.get_title() == "all grey: no more than 2 independent samples show"
 
 
 def test_phi_is_that_of_the_slice_asked_for(wide, ax):
@@ -47,10 +60,12 @@ def test_bins_keep_the_mean_whatever_the_weights():
     rng = np.random.default_rng(1)
     u, h, weights = rng.standard_normal(333), rng.standard_normal(333), rng.random(333)
     weights /= weights.sum()
-    places, means = _binned_means(u, np.ones(333), weights)
+    edges, places, means, mass = _binned_means(u, np.ones(333), weights)
     assert means == pytest.approx(np.ones(len(means)))
     assert (np.diff(places) > 0.0).all()
-    _, means = _binned_means(u, h, np.full(333, 1.0 / 333))
+    assert ((edges[:-1] <= places) & (places <= edges[1:])).all()
+    assert mass.sum() == pytest.approx(1.0)
+    means = _binned_means(u, h, np.full(333, 1.0 / 333))[2]
     assert means.mean() == pytest.approx(h.mean(), abs=0.02)
 
 

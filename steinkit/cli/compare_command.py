@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from steinkit.cli.delivery import deliver
 from steinkit.cli.documents import command_line
 from steinkit.cli.help_screens import command
+from steinkit.cli.next_step import say_next_of_result
 from steinkit.cli.outputs import on_terminal
 from steinkit.cli.request import Request
 from steinkit.cli.shared_options import (
@@ -86,6 +87,7 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
         lambda: _figure(found),
         found.warnings,
     )
+    say_next_of_result(files, options, "compare", has_picture=True)
     return _code(found)
 
 

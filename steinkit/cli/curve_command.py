@@ -12,6 +12,7 @@ import numpy as np
 from steinkit.cli.delivery import deliver
 from steinkit.cli.documents import command_line
 from steinkit.cli.help_screens import MEASURE, command, option
+from steinkit.cli.next_step import say_next_of_result
 from steinkit.cli.outputs import on_terminal
 from steinkit.cli.request import Request
 from steinkit.cli.shared_options import (
@@ -106,6 +107,7 @@ def curve(files: tuple[str, ...], **options: Any) -> int:
         lambda: _figure(found),
         (*task.doubts, *renamed, *found.warnings),
     )
+    say_next_of_result(files, options, "curve", has_picture=True)
     unproved = measure.has_bracket and not np.isfinite(found.values).any()
     return SolverError.exit_code if unproved else 0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import textwrap
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from steinkit import __version__
 from steinkit.cli.documents import as_json
 from steinkit.cli.help_screens import command, option
 from steinkit.cli.named_target import NamedTarget
+from steinkit.cli.next_step import say_next, target_words
 from steinkit.cli.outputs import say
 from steinkit.cli.sample_options import as_flag, sampler_options
 from steinkit.cli.shared_options import json_option, pairs_option, target_option
@@ -91,6 +93,24 @@ def design(json_output: bool, **settings: Any) -> None:
     _require_mode(mode, given)
     document, text = {_ANALYSIS: _analysis, _WORST_CASE: _worst_case, _AVERAGE: _average}[mode](given)
     say(as_json(document | {"version": __version__}) if json_output else text)
+    words, purpose = _next_of(mode, given, document)
+    say_next(words, purpose, json_output=json_output)
+
+
+def _next_of(mode: _Mode, given: Mapping[str, Any], document: Mapping[str, Any]) -> tuple[list[str], str]:
+    """The command that is useful after a design, and what for."""
+    if mode is _ANALYSIS:
+        return ["design", "--target-error", "0.05"], "the test that errs so often at most"
+    if mode is _WORST_CASE:
+        asked = ["--target-error", f"{given['target_error']:g}"]
+        return ["design", *asked, "--target", "TARGET", "--proposal-scale", "X"], "a design for your sampler's moves"
+    scale = given["proposal_scale"]
+    chosen = {"proposal_scale": ",".join(map(str, scale)) if isinstance(scale, list) else str(scale)}
+    chosen |= {name: f"{document[name]:.6g}" for name in ("epsilon", "batch_size", "alpha")}
+    chosen |= {name: str(given[name]) for name in ("temperature",) if name in given} | {"draws": "1000"}
+    words = [word for name, value in chosen.items() for word in (as_flag(name), value)]
+    named = target_words(given["target"], given.get("pairs", ()))
+    return ["sample", "approximate-mh", *named, *words, "-o", "draws.csv"], "draws made with it"
 
 
 def _require_mode(mode: _Mode, given: dict[str, Any]) -> None:

@@ -9,7 +9,9 @@ from pathlib import Path
 import click
 
 from steinkit.cli.help_screens import INPUT, OUTPUT, command, option
+from steinkit.cli.outputs import say_aside
 from steinkit.errors import OutputError, UsageError
+from steinkit.printable import printable
 
 _HELP = """Write a page of HTML about one or more results.
 
@@ -50,6 +52,7 @@ def report(results: tuple[str, ...], output: str, title: str | None, target: str
     _require_place(results, output)
     with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no result
         write_report(results, output, title=title, target=target)
+    say_aside(f"next: open {printable(output)} in a browser")
 
 
 def _require_place(results: tuple[str, ...], output: str) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import io
 import sys
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -15,6 +16,7 @@ from steinkit.cli.completions import complete_sampler
 from steinkit.cli.documents import as_json
 from steinkit.cli.help_screens import OUTPUT, command, option
 from steinkit.cli.named_target import NamedTarget
+from steinkit.cli.next_step import say_next, target_words
 from steinkit.cli.options import key_values
 from steinkit.cli.outputs import say, say_aside
 from steinkit.cli.sample_files import SAMPLE_FORMATS, deliver_sample, format_of, require_sample_place
@@ -24,6 +26,7 @@ from steinkit.cli.shared_options import json_option, pairs_option, target_option
 from steinkit.describe.run import text
 from steinkit.errors import InputError, UsageError
 from steinkit.files import write_sample
+from steinkit.posterior import Posterior
 from steinkit.sample import Sample, default_names
 from steinkit.samplers.registry import Sampler, find_sampler
 from steinkit.target import Target
@@ -84,6 +87,16 @@ def sample(sampler: str, target: str, **settings: Any) -> None:
     say_aside(text(document))
     if settings["json_output"]:
         say(as_json(document))
+    elif file != "-":
+        say_next(["score", file, *target_words(target, _pairs_of_draws(found, settings))], "judge the draws")
+
+
+def _pairs_of_draws(target: Target, settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """The options of a built-in target that the draws are of: its own, and the temperature that they were made at."""
+    pairs: tuple[str, ...] = settings["pairs"]
+    if settings["temperature"] is None or not isinstance(target, Posterior):
+        return pairs
+    return (*pairs, f"temperature={settings['temperature']:g}")
 
 
 def _target(name: str, pairs: tuple[str, ...], options: dict[str, Any]) -> Target:

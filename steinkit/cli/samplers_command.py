@@ -7,11 +7,13 @@ import textwrap
 from steinkit import __version__
 from steinkit.cli.documents import as_json
 from steinkit.cli.help_screens import OUTPUT, command, option
+from steinkit.cli.next_step import say_next
 from steinkit.cli.outputs import say
 from steinkit.cli.sample_options import as_flag, options_text
 from steinkit.samplers.registry import Sampler, acceptance_test_names, find_sampler, sampler_names
 
 _WIDTH = 100
+_TRIED = ["sample", "rwmh", "--target", "normal", "--proposal-scale", "2", "--draws", "500", "-o", "draws.csv"]
 
 
 @command()
@@ -20,6 +22,7 @@ def samplers(json_output: bool) -> None:
     """List the samplers, with the options that each takes."""
     found = [find_sampler(name) for name in sampler_names()]
     say(_as_json(found) if json_output else _as_text(found))
+    say_next(_TRIED, "run one", json_output=json_output)
 
 
 def _as_text(found: list[Sampler]) -> str:

@@ -14,6 +14,7 @@ from steinkit.cli.delivery import deliver
 from steinkit.cli.documents import as_document
 from steinkit.cli.help_screens import OUTPUT, command, option
 from steinkit.cli.named_target import title_of
+from steinkit.cli.next_step import say_next_of_result
 from steinkit.cli.options import as_threshold
 from steinkit.cli.request import Request
 from steinkit.cli.shared_options import (
@@ -110,6 +111,8 @@ def score(files: tuple[str, ...], **options: Any) -> int:
         lambda: _figure(scores.measurements[drawn].result, "" if files == ("-",) else Path(title).name),
         notes,
     )
+    has_picture = find_measure(scores.measurements[drawn].measure).has_picture
+    say_next_of_result(files, options, "score", has_picture=has_picture)
     return code or int(lower > threshold)
 
 

@@ -10,6 +10,7 @@ import click
 
 from steinkit.cli.documents import as_json
 from steinkit.cli.help_screens import OUTPUT, SOLVER, command, option
+from steinkit.cli.next_step import say_next, target_words
 from steinkit.cli.outputs import on_terminal, say, say_aside, warn
 from steinkit.cli.shared_options import json_option, setting_option
 from steinkit.errors import UsageError
@@ -148,4 +149,14 @@ def sweep(
     finally:
         for note in result.warnings:
             warn(note)
+    if result.criteria:
+        page = str(Path(directory) / "report.html")
+        own = _own_target(plan.identity.name, Path(config))
+        say_next(["report", directory, "-o", page, *target_words(own, ())], "a page of it", json_output=json_output)
     return 0 if result.criteria else _NOTHING_SCORED
+
+
+def _own_target(name: str, config: Path) -> str | None:
+    """What names the target from here where it is code of the user's own, which the file names from its own folder."""
+    path, colon, attribute = name.rpartition(":") if ":" in name else (name, "", "")
+    return f"{config.parent / path}{colon}{attribute}" if path.endswith(".py") else None

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from steinkit.cli.help_screens import command
+from steinkit.cli.next_step import say_next
 from steinkit.cli.outputs import say
 from steinkit.targets import target_table
+
+_TRIED = ["sample", "iid", "--target", "normal", "-p", "mean=0,0", "--draws", "500", "-o", "draws.csv"]
 
 
 @command()
@@ -16,3 +19,4 @@ def targets() -> None:
     )
     own = "Your own: --target path.py:attribute, a steinkit.Target, a function that returns one, or score(points)."
     say("\n".join([*lines, "", options, own]))
+    say_next(_TRIED, "draws of one")

@@ -12,6 +12,7 @@ from steinkit import __version__
 from steinkit.cli.documents import as_json, sample_document
 from steinkit.cli.help_screens import MEASURE, OUTPUT, SOLVER, command, option
 from steinkit.cli.named_target import NamedTarget, title_of
+from steinkit.cli.next_step import say_next, target_words
 from steinkit.cli.options import bounds_for, units_for
 from steinkit.cli.outputs import say, say_aside, warn
 from steinkit.cli.request import named_as
@@ -124,6 +125,9 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
     say_aside(_summary(document))
     if settings["json_output"]:
         say(as_json(document))
+    elif output != "-" and files != ("-",):
+        compared = ["compare", files[0], output, *target_words(settings["target"], settings["options"])]
+        say_next([*compared, "--measure", "ksd", "--no-verdict"], "what the choice gained")
 
 
 def _summary(document: dict[str, Any]) -> str:

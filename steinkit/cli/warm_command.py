@@ -13,6 +13,7 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 from steinkit.cli.help_screens import command
+from steinkit.cli.next_step import say_next
 from steinkit.cli.outputs import say, say_aside
 from steinkit.errors import SteinkitWarning
 from steinkit.target import Target
@@ -41,6 +42,7 @@ def warm() -> None:
             folders.add(kernel.stats.cache_path)
     where = f"kept under {os.path.commonpath(folders)}" if folders else "nowhere kept: no cache folder can be written"
     say(f"{compiled} kernels were compiled, the others were there; {where}")
+    say_next(["--help"], "all commands")
 
 
 def _steps() -> dict[str, Callable[[], object]]:

@@ -98,7 +98,9 @@ class TestText:
         outcome = steinkit("score", sample_file, *_NORMAL)
         result = _expected(draws)
         assert outcome.code == 0
-        assert outcome.err == ""
+        assert outcome.err.splitlines() == [
+            "next: steinkit score draws.csv --target normal --reference 0 --plot score.png  # the picture"
+        ]
         lines = outcome.out.splitlines()
         assert lines[0] == "draws.csv against target normal"
         assert lines[2].startswith("No bias found that 200 draws")
@@ -511,7 +513,7 @@ class TestProcesses:
         )
         os.close(write)
         assert done.returncode == 0
-        assert done.stderr == b""
+        assert done.stderr.startswith(b"next: steinkit report result.json -o report.html")
         assert json.loads((folder / "result.json").read_text())["results"]
 
     @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")

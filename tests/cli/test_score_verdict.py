@@ -35,7 +35,8 @@ class TestHead:
         assert verdict.startswith("These draws are not from the target (p = ")
         assert "): a is too high (its mean score is" in " ".join(verdict.split())
         assert "Not tested: shares of modes" in outcome.out
-        assert outcome.err == ""
+        assert outcome.err.startswith("next: ")
+        assert outcome.err.count("\n") == 1
 
     def test_json_holds_that_of_the_library(self, steinkit, drawn, folder):
         outcome = steinkit("score", drawn(shifted), *_NORMAL, "--seed", "7", "--matters", "0.2", "--json")

@@ -68,9 +68,13 @@ def logarithmic(ax: Any, y: bool) -> None:
         low, high = ax.get_xlim()
         return between_powers(value, position) if high < _CROWDED * low else ""
 
+    def along_y(value: float, position: int) -> str:
+        low, high = ax.get_ylim()
+        return between_powers(value, position) if high < _CROWDED * low else ""
+
     ax.set_xscale("log")
     if y:
         ax.set_yscale("log")
-    for axis, between in ((ax.xaxis, along_x), (ax.yaxis, between_powers)) if y else ((ax.xaxis, along_x),):
+    for axis, between in ((ax.xaxis, along_x), (ax.yaxis, along_y)) if y else ((ax.xaxis, along_x),):
         axis.set_major_formatter(StrMethodFormatter("{x:g}"))
         axis.set_minor_formatter(FuncFormatter(between))

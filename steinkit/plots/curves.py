@@ -16,7 +16,9 @@ from steinkit.sample import Floats
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LINE, _FIT = "#2166ac", "#b2182b"
+_LINE, _FIT, _GUIDE = "#0072B2", "#D55E00", "0.45"
+_GUIDE_SLOPE = -0.5  # of independent draws
+_GUIDED = "slope of independent draws"  # what marks the guide
 _VISIBLE = 0.005  # relative width from which a bracket can be seen
 
 
@@ -25,7 +27,8 @@ def curve(
 ) -> Axes:
     """Plot the measure against the number of draws (or the cost) on logarithmic axes, with the line of the rate.
 
-    Certified brackets are drawn where they are wide enough to be seen, the bootstrap interval of replicates as a band.
+    A dotted line through the first value falls as n^-1/2, as a discrepancy of independent draws does. The brackets
+    are drawn where they are wide enough to be seen, the bootstrap interval of replicates as a band.
 
     Parameters
     ----------
@@ -46,6 +49,12 @@ def curve(
     if document["interval"] is not None:
         low, high = _numbers(document["interval"]).T
         ax.fill_between(x, low, high, color=color, alpha=0.2, linewidth=0.0)
+    positive = bool((values[np.isfinite(values)] > 0.0).all())
+    guided = any(line.get_gid() == _GUIDED for line in ax.lines)  # one is enough where curves share the Axes
+    if positive and measure.smaller_is_better and not guided and np.isfinite(values).any():
+        first = int(np.isfinite(values).argmax())
+        falling = values[first] * (x[first:] / x[first]) ** _GUIDE_SLOPE
+        ax.plot(x[first:], falling, color=_GUIDE, linestyle=":", linewidth=1.2, label="slope -1/2", gid=_GUIDED)
     wide = upper - lower > _VISIBLE * np.abs(upper)
     if wide.any():
         ax.vlines(x[wide], lower[wide], upper[wide], color=color, linewidth=2.5, alpha=0.6)
@@ -53,7 +62,7 @@ def curve(
         tail = x[document["tail"]]
         centre = np.exp(np.log(values[document["tail"]]).mean() - rate * np.log(tail).mean())
         ax.plot(tail, centre * tail**rate, color=_FIT if label is None else color, linestyle="--", linewidth=1.2)
-    logarithmic(ax, y=bool((values[np.isfinite(values)] > 0.0).all()))
+    logarithmic(ax, y=positive)
     ax.set_xlabel("draws" if document["budget"] is None else "cost of the draws")
     ax.set_ylabel(measure.title)
     ax.legend(fontsize=8, framealpha=0.9)

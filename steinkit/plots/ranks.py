@@ -8,22 +8,25 @@ from typing import TYPE_CHECKING, Any
 from steinkit.comparison import Comparison
 from steinkit.describe.claims import preference
 from steinkit.describe.comparison import measured, ranks, unranked
-from steinkit.describe.numbers import compact, shortened
+from steinkit.describe.numbers import compact
 from steinkit.measures import find_measure
-from steinkit.plots.axes import axes_or_new, document_of
+from steinkit.plots.axes import axes_or_new, document_of, logarithmic
+from steinkit.plots.names import told_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LINE, _UNRANKED, _OTHERS = "#2166ac", "#b0b0b0", "#737373"
+_LINE, _UNRANKED, _OTHERS = "#0072B2", "0.5", "0.45"
+_BEHIND = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.7}  # of a number
+_DECADES = 20.0  # ratio of the ends from which the axis is logarithmic
 _NOT_RANKED = "(not ranked)"
-_LONGEST_NAME = 24  # letters
+_LONGEST_NAME = 24  # letters of a line
 
 
 def comparison(result: Comparison | Mapping[str, Any], ax: Axes | None = None, *, measure: str | None = None) -> Axes:
     """Plot samples by rank: a mark at the value, the certified bracket, and the range of independent samples as a band.
 
-    Samples that the measure does not rank follow in grey.
+    Samples that the measure does not rank follow as grey rings. The axis is logarithmic where values span decades.
 
     Parameters
     ----------
@@ -44,24 +47,33 @@ def comparison(result: Comparison | Mapping[str, Any], ax: Axes | None = None, *
         value = entries[name]["value"]
         colour = _UNRANKED if places[name] == _NOT_RANKED else _LINE
         ax.hlines(place, lower, upper, color=colour, linewidth=5, alpha=0.4)
-        ax.plot(value, place, "o", color=colour, markersize=6)
-        ax.annotate(compact(value), (value, place), (7, 5), textcoords="offset points", fontsize=8)
+        ranked = places[name] != _NOT_RANKED
+        ax.plot(value, place, "o", color=colour, markersize=6, fillstyle="full" if ranked else "none", zorder=3)
+        ax.annotate(
+            compact(value), (value, place), (0, 7), textcoords="offset points", ha="center", fontsize=8, bbox=_BEHIND
+        )
     references = document["reference"].get(known.name, ())
     for reference in references:
         what = "blocks of the long run" if reference.get("run") else "independent samples"
         label = f"{len(reference['values'])} {what} of {reference['draws']}"
         ax.axvspan(reference["lower"], reference["upper"], color=_OTHERS, alpha=0.2, linewidth=0.0, label=label)
-        ax.axvline(reference["median"], color=_OTHERS, linestyle="--", linewidth=1.0)
-    labels = [f"{shortened(name, _LONGEST_NAME)}  {rank}" for name, rank in places.items()]
+        ax.axvline(reference["median"], color=_OTHERS, linestyle="--", linewidth=1.0, label="their median")
+    names = told_apart(list(places), _LONGEST_NAME)
+    labels = [f"{name}  {rank}" for name, rank in zip(names, places.values(), strict=True)]
     ax.set_yticks(range(len(places)), labels, parse_math=False)
     ax.set_ylim(len(places) - 0.4, -0.8)
+    everything = [end for both in ends.values() for end in both]
+    everything += [reference[end] for reference in references for end in ("lower", "upper")]
+    spread = [value for value in everything if value is not None]
+    if spread and min(spread) > 0.0 and max(spread) > _DECADES * min(spread):
+        logarithmic(ax, y=False)
     ax.margins(x=0.15)
     left, _ = ax.get_xlim()
-    if left < 0.0 <= min((lower for lower, _ in ends.values()), default=left):
+    if ax.get_xscale() == "linear" and left < 0.0 <= min((lower for lower, _ in ends.values()), default=left):
         ax.set_xlim(left=0.0)
     ax.set_xlabel(f"{known.title}\n({preference(known)})")
     if references:
-        ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), fontsize=8, frameon=False)
+        ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, fontsize=8, frameon=False)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     return ax

@@ -32,7 +32,10 @@ def labels(axis):
 def test_curve_draws_values_rate_and_band(ax, replicates):
     found = curve(replicates, LINE, measure="ksd")
     assert plots.curve(found, ax) is ax
-    values, fit = ax.lines
+    values, guide, fit = ax.lines
+    assert guide.get_xydata()[0].tolist() == values.get_xydata()[0].tolist()
+    falls = np.diff(np.log(guide.get_ydata())) / np.diff(np.log(guide.get_xdata()))
+    assert falls == pytest.approx(np.full(len(falls), -0.5))
     assert values.get_xdata().tolist() == found.n.tolist()
     assert values.get_ydata().tolist() == found.values.tolist()
     slope = np.diff(np.log(fit.get_ydata())) / np.diff(np.log(fit.get_xdata()))

@@ -3,6 +3,7 @@
     python benchmarks/verdict.py                       # a quarter of an hour: families of targets
     python benchmarks/verdict.py --quick
     python benchmarks/verdict.py --posteriors FOLDER   # samples of real posteriors as well
+    python benchmarks/verdict.py --posteriors FOLDER --table  # these only, one by one, as a table in Markdown
 
 All shares with their Monte Carlo errors. Of the wrong samples with one coordinate shifted, too wide or too narrow it is
 also counted how often blame names that one first, and how often first or within 10 % of the first, which is a tie.
@@ -196,6 +197,36 @@ def real_posteriors(folder: Path) -> Table:
     return table
 
 
+WRONG = {"shift25": "shifted", "ula": "Langevin", "meanfield": "mean-field"}
+
+
+def print_posteriors(folder: Path) -> None:
+    """A row a posterior, of few coordinates first: p-values of right blocks, and of the wrong samples of `WRONG`."""
+    print(f"| posterior | d | right draws | {' | '.join(WRONG.values())} | blamed for the shift |")
+    print(f"| --- | {'--- | ' * (len(WRONG) + 3)}".rstrip())
+    places = [path for path in folder.iterdir() if path.is_dir()]
+    loaded = {place: np.load(place / "reference.npz") for place in places}
+    for place in sorted(places, key=lambda each: (loaded[each]["points"].shape[1], each.name)):
+        right, wrong = loaded[place], np.load(place / "biased.npz")
+        names = tuple(map(str, right["names"]))
+        blocks = [(right["points"][begin:][:1000], right["scores"][begin:][:1000]) for begin in (0, 1000)]
+        blocks.append((wrong["good_points"], wrong["good_scores"]))
+        fine = ", ".join(f"{judged(block).p:.2g}" for block in blocks)
+        found = {key: judged((wrong[f"{key}_points"], wrong[f"{key}_scores"])) for key in WRONG}
+        blame = found["shift25"].blame
+        said = names[found["shift25"].names.index(blame[0].coordinates[0])] if blame else "-"
+        moved = json.loads((place / "facts.json").read_text())["shift_coordinate"]
+        said = f"`{said}`" if said == moved else f"`{said}` (moved: `{moved}`)"
+        cells = [
+            place.name,
+            str(len(names)),
+            fine,
+            *(f"{each.p:.2g}" if each.p else "< 1e-300" for each in found.values()),
+            said,
+        ]
+        print(f"| {' | '.join(cells)} |", flush=True)
+
+
 def real_correlations(folder: Path, repeats: int, n: int) -> Table:
     """Normal targets with the correlation matrices of real posteriors: one coordinate shifted, or too wide."""
     targets: list[sk.Target] = []
@@ -212,7 +243,13 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a sample or two of each kind")
     parser.add_argument("--repeats", type=int, default=40, help="right samples of each family and kind")
     parser.add_argument("--posteriors", type=Path, metavar="FOLDER", help="samples of real posteriors")
+    parser.add_argument("--table", action="store_true", help="only the real posteriors, a row of Markdown each")
     arguments = parser.parse_args()
+    if arguments.table:
+        if not arguments.posteriors:
+            parser.error("--table needs --posteriors FOLDER")
+        print_posteriors(arguments.posteriors)
+        return
     repeats, n = (1, 300) if arguments.quick else (arguments.repeats, 1000)
     spoilt = max(1, repeats // 4)
     targets = list(families().values())[:: 5 if arguments.quick else 1]

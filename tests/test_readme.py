@@ -1,0 +1,67 @@
+"""The README's own words: what it says is printed is printed, and every file that it names is there."""
+
+import contextlib
+import io
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, flags=re.DOTALL | re.MULTILINE)
+NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e-?\d+)?")
+
+
+def told_after(language: str, marker: str) -> tuple[str, str]:
+    """A block of code that holds a marker, and the text shown below it."""
+    place = next(k for k, (kind, text) in enumerate(BLOCKS) if kind == language and marker in text)
+    kind, text = BLOCKS[place + 1]
+    assert kind == "text"
+    return BLOCKS[place][1], text
+
+
+def require_same(printed: str, told: str) -> None:
+    """The same words, and numbers that differ by less than a hundredth: processors round differently."""
+    assert NUMBER.sub("#", printed) == NUMBER.sub("#", told)
+    numbers = [float(each) for each in NUMBER.findall(told)]
+    assert [float(each) for each in NUMBER.findall(printed)] == pytest.approx(numbers, rel=0.01)
+
+
+def test_the_main_command_answers_as_it_is_told(steinkit, monkeypatch, tmp_path):
+    monkeypatch.chdir(ROOT)
+    command, told = told_after("bash", "steinkit score")
+    words = shlex.split(command.split(".venv/bin/steinkit ")[1])
+    words[words.index("--plot") + 1] = str(tmp_path / "where.png")
+    answer = steinkit(*words)
+    assert answer.code == 0
+    require_same("".join(answer.out.splitlines(keepends=True)[: told.count("\n")]), told)
+    assert (tmp_path / "where.png").exists()
+
+
+def test_the_five_lines_print_what_they_are_told_to(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    code, told = told_after("python", "sk.verdict")
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, "README.md", "exec"), {})
+    require_same(printed.getvalue(), told)
+
+
+def test_every_file_that_it_names_is_there():
+    names = re.findall(r"\]\(([^)#]+)\)", README)
+    assert len(names) > 15
+    assert [name for name in names if not (ROOT / name).exists()] == []
+
+
+def test_it_is_short():
+    assert README.count("\n") <= 130
+
+
+def test_the_lines_for_other_tools_are_functions_that_are_there():
+    import steinkit as sk
+
+    names = set(re.findall(r"sk\.(from_\w+)", README))
+    assert len(names) >= 8
+    assert all(callable(getattr(sk, name)) for name in names)

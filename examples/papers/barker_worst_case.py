@@ -112,18 +112,18 @@ def slope_of(shares: dict[int, Found]) -> Found:
 
 def picture(read: dict[tuple[str, int], np.ndarray], sizes: list[int]) -> Figure:
     """Share of decisions that read such a share of the data or more, at the largest N; and that read all, against N."""
-    fig, ((tail, everything),) = figure(1, 2, height=3.6)
+    fig, ((tail, everything),) = figure(1, 2, height=4.0)
     for color, (test, name) in zip(COLOURS, NAMES.items(), strict=False):
         ordered = np.sort(read[test, sizes[-1]])
         tail.step(ordered, 1.0 - np.arange(len(ordered)) / len(ordered), where="post", color=color, label=name)
         everything.plot(sizes, [np.mean(read[test, size] == 1.0) for size in sizes], "o-", color=color)
     tail.set(xlabel="share of the data", title=f"reading so much or more, N = {sizes[-1]:,}", ylim=(0, 1))
     tail.title.set_fontsize(10)
-    tail.legend(fontsize=9, loc="upper right", bbox_to_anchor=(1.0, 0.85))
-    everything.axhline(CONSTANT, color="0.4", linestyle="--", label="lemma 1: c")
+    line = everything.axhline(CONSTANT, color="0.4", linestyle="--", label="lemma 1: c")
     everything.set(xscale="log", yscale="log", xlabel="number of data N", title="reading all")
     everything.set_ylim(bottom=1e-3)
-    everything.legend(loc="center right", fontsize=9)
+    tests = tail.get_legend_handles_labels()[0]
+    fig.legend(handles=[*tests, line], loc="outside lower center", ncols=4, columnspacing=1.0)
     return fig
 
 

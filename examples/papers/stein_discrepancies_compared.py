@@ -109,8 +109,11 @@ def picture(sizes: list[int], middle: np.ndarray) -> Figure:
                 ax.plot(sizes, each, style, color=color, linewidth=1.8, label=name)
             ax.set_title(f"{target}, seed {seed}", fontsize=11)
             logarithmic(ax, y=True)
+    powers = [n for n in (100, 1000, 10_000) if n <= sizes[-1]]
     for ax in axes[-1]:
         ax.set_xlabel("n")
+        ax.set_xticks(powers, [f"{n:,}" for n in powers])
+        ax.set_xticks([], minor=True)
     fig.supylabel("discrepancy", fontsize=12)
     fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return fig

@@ -222,7 +222,7 @@ def picture(values: dict[str, Bands]) -> Figure:
     for ax, (name, points) in zip(np.concatenate(below), shown.items(), strict=True):
         scored = sk.graph_stein_discrepancy(points, target, units="raw", tolerance=1e-2)
         plots.draws_with_density(scored, target, ax, limit=2.5, colorbar=False)
-        ax.set(xlim=(-2.5, 3.0), ylim=(-4.5, 4.5))
+        ax.set(xlim=(-3.5, 4.5), ylim=(-5.0, 5.0))
         ax.set_title(f"{name}: {scored.value:.2g}", fontsize=12)
     return fig
 

@@ -117,7 +117,8 @@ def picture(curves: dict, shapes: dict, lengths: tuple[int, ...]) -> Figure:
     h.set(xlabel="x", title=f"h, n = {lengths[-1]:,}")
     other.set(xlabel="x", title="h of the t, as n grows")
     top.legend()
-    other.legend()
+    other.set_ylim(top=1.6 * other.get_ylim()[1])  # the legend above the curves
+    other.legend(loc="upper center")
     return fig
 
 

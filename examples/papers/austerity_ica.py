@@ -307,7 +307,7 @@ def _at(each: Risk, share: float) -> tuple[float, float, float]:
 
 def picture(found: list[dict], risks: list[Risk], large: list[dict], size: int) -> Figure:
     """Risk by data read and by time, its parts at the end, and the data that tests read."""
-    fig, ((by_data, by_time), (parts, read)) = figure(2, 2, height=6.8)
+    fig, ((by_data, by_time), (parts, read)) = figure(2, 2, height=7.2)
     for color, epsilon, each, judged in zip(("#000000", *COLOURS[:4]), EPSILONS, found, risks, strict=True):
         plain = replace(judged, floor=0.0)
         plots.risk(plain, by_data, label=f"ε = {epsilon:g}", color=color)
@@ -335,7 +335,8 @@ def picture(found: list[dict], risks: list[Risk], large: list[dict], size: int) 
         ax.yaxis.set_major_formatter("{x:g}")
         ax.xaxis.set_minor_formatter(NullFormatter())
         ax.yaxis.set_minor_formatter(NullFormatter())
-    for ax in (by_data, parts, read):
+    fig.legend(*by_data.get_legend_handles_labels(), loc="outside upper center", ncols=5, columnspacing=1.2)
+    for ax in (parts, read):
         ax.legend()
     return fig
 

@@ -219,9 +219,10 @@ def picture(values: dict[str, Bands]) -> Figure:
     exact = rwmh(target, proposal_scale=1.0, draws=50 * DRAWS, start=[0.0, 1.0]).to_sample()
     shown = {f"step size {step:g}": chain(step, SHOWN_SEED) for step in (TOO_SMALL, CHOSEN, TOO_LARGE)}
     shown["exact random walk"] = evenly_spaced(exact, DRAWS).points
+    right = sk.reference_discrepancy(target, n=DRAWS, repeats=5, tolerance=1e-2)
     for ax, (name, points) in zip(np.concatenate(below), shown.items(), strict=True):
         scored = sk.graph_stein_discrepancy(points, target, units="raw", tolerance=1e-2)
-        plots.draws_with_density(scored, target, ax, limit=2.5, colorbar=False)
+        plots.draws_with_density(scored, target, ax, reference=right, limit=2.5, colorbar=False)
         ax.set(xlim=(-3.5, 4.5), ylim=(-5.0, 5.0))
         ax.set_title(f"{name}: {scored.value:.2g}", fontsize=12)
     return fig

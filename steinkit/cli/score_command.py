@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from steinkit.discrepancy.verdict import Verdict
+    from steinkit.measures.scoring import Scores
 
 _HELP = """Score the draws in FILE ('-' for standard input) against a target. Several FILEs are chains of one sample.
 
@@ -108,7 +109,7 @@ def score(files: tuple[str, ...], **options: Any) -> int:
         options,
         document,
         lambda: score_text(heading, {**document, "results": scores.entries_with_findings}, find_measure),
-        lambda: _figure(scores.measurements[drawn].result, "" if files == ("-",) else Path(title).name),
+        lambda: _figure(scores, drawn, "" if files == ("-",) else Path(title).name),
         notes,
     )
     has_picture = find_measure(scores.measurements[drawn].measure).has_picture
@@ -147,7 +148,9 @@ def _threshold(request: Request) -> float:
     return math.nan if asked is None else float(asked)
 
 
-def _figure(result: Any, title: str) -> Figure:
+def _figure(scores: Scores, drawn: int, title: str) -> Figure:
+    """The picture of a measure, held against right samples where there are any, else against the verdict."""
     from steinkit.plots import picture
 
-    return picture(result, title)
+    measured = scores.measurements[drawn]
+    return picture(measured.result, title, scores.references.get(measured.measure) or scores.verdict)

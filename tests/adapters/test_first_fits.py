@@ -1,0 +1,31 @@
+"""The programs that the site shows newcomers: they run, right draws pass, wrong ones do not, and it is said as shown.
+
+What is shown is made by ``python score_pymc.py > printed/pymc.txt`` in their folder, and so for the others.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+from support.scripts import output_of
+
+FOLDER = Path(__file__).parents[2] / "examples" / "ecosystems"
+PACKAGES = sorted(path.stem.removeprefix("score_") for path in FOLDER.glob("score_*.py"))
+
+
+def verdicts(text):
+    """How the two verdicts begin, up to their first number."""
+    return [re.match(r"[^\d(]+", part.strip())[0] for part in re.split(r"^--- .*$", text, flags=re.MULTILINE)]
+
+
+def test_every_program_is_shown_with_what_it_prints():
+    assert {path.stem for path in (FOLDER / "printed").glob("*.txt")} == set(PACKAGES)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_right_draws_pass_and_wrong_ones_do_not(package, tmp_path):
+    pytest.importorskip(package)
+    found = verdicts(output_of(FOLDER / f"score_{package}.py", folder=tmp_path, warned="ignore"))
+    assert found[0].startswith("No bias found")
+    assert found[1].startswith("These draws are not from the target")
+    assert found == verdicts((FOLDER / "printed" / f"{package}.txt").read_text())

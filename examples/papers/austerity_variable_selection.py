@@ -297,7 +297,7 @@ def picture(panels: dict[str, list[dict]], truth: dict, names: tuple[str, ...]) 
             ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0)))
             ax.yaxis.set_major_formatter("{x:g}")
             ax.yaxis.set_minor_formatter(NullFormatter())
-    axes[0, 0].legend()
+    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
     for ax in axes[2]:
         ax.remove()
     features = fig.add_subplot(axes[2, 0].get_gridspec()[2, :])
@@ -308,7 +308,7 @@ def picture(panels: dict[str, list[dict]], truth: dict, names: tuple[str, ...]) 
     for place, (color, share) in enumerate(zip(("0.7", *colours), shares, strict=True)):
         label = None if place else "long exact runs"
         features.bar(np.arange(len(order)) + 0.17 * (place - 2), share[order], 0.17, color=color, label=label)
-    features.legend()
+    features.legend(loc="center right")
     features.set_xticks(range(len(order)), [names[j] for j in order], rotation=60, ha="right", rotation_mode="anchor")
     features.set(ylabel="probability", title="in the model: features of the RAND data, those above 0.02")
     return fig

@@ -258,7 +258,7 @@ def picture(found: list[dict], risks: list[Risk], foreseen: dict) -> Figure:
         plots.risk(plain, by_data, label=f"ε = {epsilon:g}", color=color)
         plots.risk(plain, by_time, color=color, unit=each["seconds"] / judged.against[-1])
     by_data.set(xlabel="data read by a chain", ylabel="risk")
-    by_time.set(xlabel="processor seconds of a chain", ylabel="")
+    by_time.set(xlabel="seconds of a chain", ylabel="")
     for ax in (by_data, by_time):
         ax.xaxis.set_major_locator(LogLocator())
         ax.xaxis.set_major_formatter(LogFormatterMathtext())

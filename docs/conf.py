@@ -1,10 +1,15 @@
 """Settings of the documentation: ``python -m sphinx docs docs/_build``; docs/README.md says how pages are written."""
 
+import os
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE / "_extensions"), str(HERE.parent)]
+
+os.environ["TQDM_DISABLE"] = "1"  # before tqdm is imported: bars would stand among the examples' outputs
+
+from example_gallery import prepare_sources  # noqa: E402
 
 import steinkit  # noqa: E402
 
@@ -18,14 +23,16 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
     "numpydoc",
+    "sphinx_gallery.gen_gallery",
     "myst_parser",
     "sphinx_design",
     "sphinx_copybutton",
     "executed_blocks",
     "public_names",
+    "reference_sources",
 ]
 root_doc = "index"
-exclude_patterns = ["_build", "README.md"]
+exclude_patterns = ["_build", "_gallery_sources", "_runs", "README.md", "reference/_generated"]
 templates_path = ["_templates"]
 nitpicky = True
 default_role = "name"
@@ -39,6 +46,25 @@ autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc's sections say types and shapes
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
+
+prepare_sources(HERE / "gallery")
+sphinx_gallery_conf = {
+    "examples_dirs": "_gallery_sources",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "within_subsection_order": "example_gallery.order",
+    "image_scrapers": ("example_gallery.saved_pictures",),
+    "reset_argv": "example_gallery.arguments",
+    "reset_modules": (),
+    "parallel": True,
+    "capture_repr": (),
+    "notebook_extensions": set(),
+    "download_all_examples": False,
+    "show_signature": False,
+    "thumbnail_size": (480, 300),
+    "min_reported_time": float("inf"),
+    "write_computation_times": False,
+}
 
 copybutton_exclude = ".linenos, .gp, .go"
 

@@ -116,7 +116,6 @@ def counts_of(env: BuildEnvironment, page: str) -> dict[str, Any]:
 def run_page(app: Sphinx, doctree: nodes.document) -> None:
     """Run the blocks of a page that was read, and put what they gave in their places."""
     page = app.env.docname
-    refuse_plain_blocks(app, doctree, page)
     marks = list(doctree.findall(PlacedBlock))
     if not marks:
         return
@@ -138,8 +137,9 @@ def run_page(app: Sphinx, doctree: nodes.document) -> None:
         mark.replace_self(shown(app, page, number, block, result, mark))
 
 
-def refuse_plain_blocks(app: Sphinx, doctree: nodes.document, page: str) -> None:
+def refuse_plain_blocks(app: Sphinx, doctree: nodes.document) -> None:
     """Warn of commands and code that nobody would run, unless the page says why in its front matter."""
+    page = app.env.docname
     reason = app.env.metadata[page].get("notrun")
     generated = any(page.startswith(folder) for folder in app.config.executed_blocks_generated)
     for block in doctree.findall(nodes.literal_block):
@@ -237,6 +237,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("notrun", NotRunDirective)
     app.add_role("value", ValueRole())
     app.connect("doctree-read", run_page, priority=100)  # before pictures are collected
+    app.connect("doctree-read", refuse_plain_blocks, priority=900)  # after front matter is collected
     app.connect("env-purge-doc", forget_page)
     app.connect("env-merge-info", join_counts)
     app.connect("env-get-outdated", outdated_pages)

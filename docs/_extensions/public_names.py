@@ -64,11 +64,16 @@ class NameRole(SphinxRole):
 
 
 def escape_mathematics(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
-    """Keep |x|, x_-i and (theta, *data) from being read as markup: docstrings are written to be read as they are."""
+    """Escape a docstring but its examples, directives and parameters whose names begin with asterisks."""
     for number, line in enumerate(lines):
         if not line.lstrip().startswith((">>>", "...", ".. ", "*")):
-            parts = re.split(r"(`+.*?`+)", line)
-            lines[number] = "".join(part if part.startswith("`") else MARKUP.sub(r"\\\g<0>", part) for part in parts)
+            lines[number] = escaped(line)
+
+
+def escaped(text: str) -> str:
+    """Keep |x|, x_-i and (theta, *data) from being read as markup: docstrings are written to be read as they are."""
+    parts = re.split(r"(`+.*?`+)", text, flags=re.DOTALL)
+    return "".join(part if part.startswith("`") else MARKUP.sub(r"\\\g<0>", part) for part in parts)
 
 
 def public_bases(app: Sphinx, name: str, obj: object, options: object, bases: list[type]) -> None:

@@ -1,0 +1,104 @@
+"""The gallery: scripts of ``examples`` as sphinx-gallery wants them, run at small size, with the pictures they save.
+
+sphinx-gallery reads titles as reStructuredText and pictures from matplotlib's open figures; our scripts begin with a
+plain question, and save the pictures that they draw. The scripts are therefore copied with their question underlined,
+into a folder beside the documentation, and what they saved is gathered from the folder that they were told.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+from page_runs import code_identity
+from public_names import escaped
+from sphinx_gallery.scrapers import figure_rst
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+SOURCES = ROOT / "docs" / "_gallery_sources"
+SAVED = "pictures"  # in that folder, where scripts are run; they print the path
+FIRST = ["good_and_biased", "your_own_sampler", "your_own_target", "bounded_target", "sgld_step_size", "choose_epsilon"]
+HEADER = """\
+Gallery
+=======
+
+Questions, each answered by a script of the repository's folder ``examples``. Here they were run at small size
+(``--small``); without that option they take up to some minutes.
+"""
+
+
+def prepare_sources(pages: Path) -> None:
+    """Copy the examples to where the gallery reads them.
+
+    If steinkit's code has changed, the gallery's pages are forgotten, so that they are made anew.
+    """
+    SOURCES.mkdir(exist_ok=True)
+    write(SOURCES / "GALLERY_HEADER.rst", HEADER)
+    scripts = [path for path in sorted(EXAMPLES.glob("*.py")) if path.stem != "make_data"]
+    for path in scripts:
+        write(SOURCES / path.name, titled(path.read_text(encoding="utf-8")))
+    identity = SOURCES / "identity"
+    if not identity.exists() or identity.read_text() != code_identity():
+        for digest in pages.glob("*.md5"):
+            digest.unlink()
+        identity.write_text(code_identity())
+
+
+def order(script: str) -> tuple[int, str]:
+    """Where a script stands in the gallery: the first questions first, the others by name."""
+    name = Path(script).stem
+    return (FIRST.index(name) if name in FIRST else len(FIRST), name)
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file, unless it says that already."""
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def titled(source: str) -> str:
+    """A script whose docstring begins with a title of reStructuredText, and then says what the reader sees.
+
+    The command stands after the explanation, so that the gallery's tooltips show the latter.
+    """
+    docstring = ast.get_docstring(ast.parse(source), clean=False)
+    assert docstring is not None, "every example says what it shows"
+    title, command, *rest = docstring.strip().split("\n\n")
+    body, _, references = "\n\n".join(rest).partition("References\n----------\n")
+    paragraphs = [as_code(each) if each.startswith("    ") else escaped(each) for each in body.strip().split("\n\n")]
+    parts = [f"{title}\n{'=' * len(title)}", *paragraphs, as_code(command)]
+    if references:
+        entries = re.split(r"\n(?=[A-Z]\. )", references.strip())
+        listed = "\n".join("- \\" + each.replace("\n", "\n  ") for each in entries)  # "A." would begin a list
+        parts.append(f".. rubric:: References\n\n{listed}")
+    quote = '"""'
+    head, _, tail = source.partition(f"{quote}{docstring}{quote}")
+    return f"{head}r{quote}{(chr(10) * 2).join(parts)}\n{quote}{tail}"
+
+
+def as_code(indented: str) -> str:
+    """An indented paragraph as it stands."""
+    return f".. code-block:: text\n\n{indented}"
+
+
+def arguments(gallery: dict[str, Any], script: dict[str, Any]) -> list[str]:
+    """Arguments of a script: small, pictures where they are gathered. It is told its own place and docstring, too."""
+    original = EXAMPLES / Path(script["src_file"]).name
+    docstring = ast.get_docstring(ast.parse(original.read_text(encoding="utf-8")), clean=False)
+    script["example_globals"].update({"__file__": str(original), "__doc__": docstring})
+    return ["--small", "--output", SAVED]
+
+
+def saved_pictures(block: Any, variables: dict[str, Any], gallery: dict[str, Any]) -> str:
+    """Move the picture that a script has saved into the gallery, and show it."""
+    source = Path(variables["src_file"])
+    saved = source.parent / SAVED / f"{source.stem}.png"
+    if not saved.exists():
+        return ""
+    path = next(variables["image_path_iterator"])
+    shutil.move(saved, path)
+    return figure_rst([path], gallery["src_dir"], variables["example_globals"]["__doc__"].splitlines()[0])

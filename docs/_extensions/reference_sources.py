@@ -1,0 +1,118 @@
+"""Pages of the reference that are written from the code: the command line, the caps on files, the keys of JSON.
+
+They are MyST files in ``docs/reference/_generated``, made before any page is read, which the pages include.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import click
+from json_keys import key_tables
+from sphinx.application import Sphinx
+
+from steinkit import limits
+from steinkit.cli import commands
+from steinkit.cli.exit_codes import EXIT_CODES
+from steinkit.cli.help_screens import GroupedOption
+
+ROOT = Path(__file__).resolve().parents[2]
+PAPERS = "/../examples/papers"
+
+
+def write_sources(app: Sphinx) -> None:
+    """Write what the pages of the reference include."""
+    folder = Path(app.srcdir) / "reference" / "_generated"
+    folder.mkdir(parents=True, exist_ok=True)
+    written = {
+        "cli.md": "\n".join(command_line()),
+        "limits.md": caps(),
+        "exit_codes.md": exit_codes(),
+        "json_keys.md": key_tables(folder.parent, Path(app.srcdir) / "_runs"),
+        "papers.md": papers(),
+    }
+    for name, text in written.items():
+        path = folder / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def command_line() -> Iterator[str]:
+    """A section for each command: what it does, its usage, and its options by group."""
+    for name in commands.list_commands(click.Context(commands)):
+        command = commands.get_command(None, name)
+        assert command is not None
+        context = click.Context(command, info_name=f"steinkit {name}")
+        yield f"## `steinkit {name}`\n"
+        yield from help_text(command.help or "")
+        usage = " ".join(["steinkit", name, *command.collect_usage_pieces(context)])
+        yield f"```text\n{usage}\n```\n"
+        shown = [parameter for parameter in command.params if isinstance(parameter, GroupedOption)]
+        for group, options in groupby(shown, lambda option: option.group):
+            yield f"**{group}**\n"
+            for option in options:
+                term, said = option.get_help_record(context) or ("", "")
+                yield f"`` {term} ``\n: {escaped(said)}\n"
+
+
+def help_text(text: str) -> Iterator[str]:
+    """A command's help: sentences as paragraphs, and lines that click is told not to wrap as they stand."""
+    for paragraph in text.replace("\f", "").strip().split("\n\n"):
+        lines = paragraph.strip("\n").splitlines()
+        if lines and lines[0].strip() == "\b":
+            kept = "\n".join(line.strip() for line in lines[1:])
+            yield f"```text\n{kept}\n```\n"
+        elif lines:
+            yield escaped(" ".join(line.strip() for line in lines)) + "\n"
+
+
+def escaped(text: str) -> str:
+    """Plain text whose signs MyST would read as markup."""
+    return re.sub(r"([\\`*_\[\]<>$|{}#])", r"\\\1", text).replace("--", r"\-\-")
+
+
+def exit_codes() -> str:
+    """The exit codes, one a row."""
+    rows = "\n".join(f"| {code} | {escaped(said)} |" for code, said in EXIT_CODES.items())
+    return f"| code | it says |\n| --- | --- |\n{rows}\n"
+
+
+def caps() -> str:
+    """What a file may cost before it is refused."""
+    found = sorted(
+        (cap for cap in vars(limits).values() if isinstance(cap, limits.Limit)), key=lambda cap: cap.variable
+    )
+    rows = "\n".join(f"| `{cap.variable}` | {cap.usual:,.10g} | {cap.what} |" for cap in found)
+    return f"| variable | cap | of what |\n| --- | --- | --- |\n{rows}\n"
+
+
+def papers() -> str:
+    """The page of the papers' experiments, its pictures by paths that Sphinx knows, its first table without remarks.
+
+    The remarks and commands of that table stand in the sections below it as well.
+    """
+    text = (ROOT / "examples" / "papers" / "README.md").read_text(encoding="utf-8")
+    lines = []
+    for line in text.splitlines()[2:]:
+        cells = re.split(r"(?<!\\)\|", line)[1:-1]
+        if len(cells) == 7:
+            figure = re.search(r'src="([^"]+)"', cells[6])
+            shown = (
+                f" ![figure of {cells[1].split('](')[0].strip(' [')}]({PAPERS}/{figure[1]}){{width=200px}} "
+                if figure
+                else cells[6]
+            )
+            cells = [cells[0], cells[1], cells[4], shown]
+            line = f"|{'|'.join(cells)}|"
+        lines.append(line.replace("](results/", f"]({PAPERS}/results/"))
+    return "\n".join(lines) + "\n"
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Write the sources before any page is read."""
+    app.connect("builder-inited", write_sources)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,11 +1,12 @@
-"""Does a Gibbs sampler gain when its updates read a share of the terms? By terms read it does; by time little or not.
+"""Does a Gibbs sampler gain when its updates read a share of the terms? By terms read at first; by time it does not.
 
     python examples/papers/austerity_gibbs.py [--full] [--jobs N] [-o DIR]
 
-A Markov random field has 100 binary variables and a potential for each three of them, log psi ~ N(0, .02), .02 being
-the standard deviation. An exact update of a variable sums 4,851 terms; the austerity test reads 500 at a time until it
-is sure, at each look to an error of epsilon, on which side of its threshold the sum will fall. At small size there are
-40 variables, 741 terms and batches of 75, and potentials so much stronger that updates are as uncertain as there.
+A Markov random field has 100 binary variables and a potential for each three of them, log psi ~ N(0, .02). We take .02
+for the standard deviation: were it the variance, conditional probabilities would lie next to 0 or 1. An exact update of
+a variable sums 4,851 terms; the austerity test reads 500 at a time until it is sure, at each look to an error of
+epsilon, on which side of its threshold the sum will fall. At small size there are 40 variables, 741 terms and batches
+of 75, and potentials so much stronger that updates are as uncertain as there.
 
 You will see how often a variable becomes 1 where its exact conditional probability is p, beside what the theory of the
 test foresees; and the error of the joint probabilities of five variables, averaged over 1,600 sets of five, against
@@ -33,6 +34,7 @@ from _frame import COLOURS, Experiment, Found, figure, main_of
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 from scipy.special import logit
+from scipy.stats import t as student_t
 
 from steinkit.curves import Bands, LongRunMean, bands, crossing, risk, running_tables, table_errors
 from steinkit.samplers import AusterityTest, BarkerTest, MarkovField, approximate_gibbs, update_bias, update_frequencies
@@ -69,7 +71,7 @@ def chains(
     scale: float,
     batch: int,
     epsilon: float,
-    number: int,
+    seeds: list[int],
     sweeps: list[int],
     counted: int,
     truth: list[float],
@@ -80,8 +82,8 @@ def chains(
     approximate_gibbs(field, test=test, draws=1)  # load what is compiled, outside the time taken
     exact_sweep = field.dim * field.size
     began = time.process_time()
-    found = approximate_gibbs(field, test=test, chains=number, budget=sweeps[-1] * exact_sweep, seed=4)
-    seconds = (time.process_time() - began) / number
+    found = approximate_gibbs(field, test=test, budget=sweeps[-1] * exact_sweep, seed=seeds)
+    seconds = (time.process_time() - began) / len(seeds)
     lengths = found.present.sum(axis=1)
     tables = running_tables(found.to_sample(), sets_of(dim), budget=[s * exact_sweep for s in sweeps])
     known = LongRunMean(np.array(truth), np.full(len(truth), math.sqrt(floor)))
@@ -121,9 +123,12 @@ def main() -> None:
     )
     truth = np.mean([run["tables"] for run in runs], axis=0).round(7).tolist()
     floor = float(np.mean([run["floor"] for run in runs])) / groups
-    shared = field | {"batch": batch, "number": number, "sweeps": places, "counted": counted}
+    shared = field | {"batch": batch, "sweeps": places, "counted": counted}
     shared |= {"truth": truth, "floor": floor}
-    found = experiment.cells(chains, [shared | {"epsilon": epsilon} for epsilon in EPSILONS])
+    seeds = [list(range(1000 + number * k, 1000 + number * (k + 1))) for k in range(len(EPSILONS))]  # none shared
+    found = experiment.cells(
+        chains, [shared | {"epsilon": epsilon, "seeds": own} for epsilon, own in zip(EPSILONS, seeds, strict=True)]
+    )
     theory = [foreseen(each["p"], **field, batch=batch, epsilon=e) for e, each in zip(EPSILONS, found, strict=True)]
     errors = [bands(each["errors"], places) for each in found]
     judge_updates(experiment, found, theory)
@@ -157,8 +162,8 @@ def judge_updates(experiment: Experiment, found: list[dict], theory: list[np.nda
         "largest |share - p|, epsilon .01",
         paper="within 0.01",
         here=f"{first[worst]:.4f} ± {2.0 * e[worst]:.4f} of {len(first)} bins; foreseen {_largest(theory[1]):.4f}",
-        agrees=_settled(first + 2.0 * e <= 0.01, first - FAR * e > 0.01),
-        remark=f"yes if no bin is above .01 with two standard errors, no if one is by {FAR:g} of them",
+        agrees=bool(first[worst] <= 0.01) if experiment.full else None,
+        remark="the paper's is the largest difference that was seen, too",
     )
     away = [(np.array(each["excess"]) - t) / np.array(each["error"]) for each, t in zip(found, theory, strict=True)]
     farthest = max(_largest(each[INNER]) for each in away)
@@ -174,7 +179,7 @@ def judge_updates(experiment: Experiment, found: list[dict], theory: list[np.nda
 
 def judge_errors(experiment: Experiment, found: list[dict], errors: list[Bands]) -> None:
     """Figure 15: joint probabilities against what they cost."""
-    start = [Found.mean(each.replicates[:, 0]) for each in errors]
+    start = [Found.mean(each.replicates[:, 0], student(each)) for each in errors]
     experiment.claim(
         f"error after the terms of {errors[0].against[0]:g} exact sweeps",
         paper="falls faster at first with epsilon > 0",
@@ -184,7 +189,7 @@ def judge_errors(experiment: Experiment, found: list[dict], errors: list[Bands])
     )
     seconds = [each["seconds"] for each in found]
     common = max(seconds) * errors[0].against[0] / errors[0].against[-1]
-    timed = [Found.mean(_at(each, common / second)) for each, second in zip(errors, seconds, strict=True)]
+    timed = [Found.mean(_at(each, common / took), student(each)) for each, took in zip(errors, seconds, strict=True)]
     experiment.claim(
         f"error after {common:.2g} processor seconds of a chain",
         paper="falls faster at first with epsilon > 0",
@@ -192,7 +197,7 @@ def judge_errors(experiment: Experiment, found: list[dict], errors: list[Bands])
         agrees=_lower(timed) if experiment.full else None,
         remark=f"the same rule; {_told(timed)}; for as many terms the chains took "
         + _listed(second / seconds[0] for second in seconds[1:])
-        + " times as long as the exact ones: terms in the order of memory are read faster than scattered ones",
+        + " times as long as the exact ones. Times are those of a busy machine, good to a factor of two",
     )
     shares = [each["bias_share"] for each in found]
     experiment.claim(
@@ -220,6 +225,11 @@ def judge_errors(experiment: Experiment, found: list[dict], errors: list[Bands])
         agrees=None,
         remark="the text prints no number",
     )
+
+
+def student(found: Bands) -> float:
+    """Standard errors either side of a mean of so few chains that hold it 95 % of the time."""
+    return float(student_t.ppf(0.975, len(found.replicates) - 1))
 
 
 def _settled(right: np.ndarray, wrong: np.ndarray) -> bool | None:

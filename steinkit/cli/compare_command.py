@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from steinkit.cli.delivery import deliver
-from steinkit.cli.documents import command_line
+from steinkit.cli.documents import asked
 from steinkit.cli.help_screens import command
 from steinkit.cli.next_step import say_next_of_result
 from steinkit.cli.outputs import on_terminal
@@ -82,7 +82,7 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
     judged = any(each.verdict is not None for each in found.samples)
     deliver(
         options,
-        {**found.document, "command": command_line()},
+        {**found.document, **asked(request)},
         lambda: f"{count(len(files), 'sample')} against {printable(request.against(judged=judged))}\n\n{found.table()}",
         lambda: _figure(found),
         found.warnings,

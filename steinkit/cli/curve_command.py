@@ -10,7 +10,7 @@ import click
 import numpy as np
 
 from steinkit.cli.delivery import deliver
-from steinkit.cli.documents import command_line
+from steinkit.cli.documents import asked
 from steinkit.cli.help_screens import MEASURE, command, option
 from steinkit.cli.next_step import say_next_of_result
 from steinkit.cli.outputs import on_terminal
@@ -102,7 +102,7 @@ def curve(files: tuple[str, ...], **options: Any) -> int:
         )
     deliver(
         options,
-        {"files": list(files), **found.document, "command": command_line()},
+        {**found.document, **asked(request)},
         lambda: f"{printable(', '.join(files))} against {printable(request.against())}\n\n{found.summary()}",
         lambda: _figure(found),
         (*task.doubts, *renamed, *found.warnings),

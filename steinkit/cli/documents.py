@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steinkit import __version__
 from steinkit.measures.scoring import Scores
 from steinkit.sample import Sample
 
+if TYPE_CHECKING:
+    from steinkit.cli.request import Request
 
-def as_document(scores: Scores, notes: Sequence[str]) -> dict[str, Any]:
+
+def as_document(scores: Scores, notes: Sequence[str], request: Request) -> dict[str, Any]:
     """The document that ``--json`` prints.
 
     ``reference`` is that of the first measure that has one; ``references`` holds those of all measures by name.
@@ -27,8 +30,18 @@ def as_document(scores: Scores, notes: Sequence[str]) -> dict[str, Any]:
         "references": documents,
         "warnings": list(notes),
         "version": __version__,
-        "command": command_line(),
+        **asked(request),
     }
+
+
+def asked(request: Request) -> dict[str, Any]:
+    """What every document says of its making: files and target as given, and the words of the command.
+
+    The target is None where scores stored in the files take its place, or none is needed.
+    """
+    target = request.named_target
+    named = None if target.name is None else {"name": target.name, "options": target.options}
+    return {"files": list(request.files), "target": named, "command": command_line()}
 
 
 def command_line() -> list[str]:

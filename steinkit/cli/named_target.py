@@ -14,6 +14,7 @@ import numpy as np
 
 from steinkit.adapters.model import Model
 from steinkit.cli.options import key_values
+from steinkit.describe.subject import files_label
 from steinkit.errors import InputError, UsageError
 from steinkit.files import read_sample
 from steinkit.sample import Sample
@@ -40,6 +41,11 @@ class NamedTarget:
         self._check = bool(options.get("check", False))
         self._columns, self._format = options.get("columns"), options.get("file_format")
         self._group = options.get("group")
+
+    @property
+    def options(self) -> dict[str, str]:
+        """Options of a built-in target, as given."""
+        return key_values(self._pairs)
 
     @property
     def is_user_code(self) -> bool:
@@ -109,9 +115,7 @@ class NamedTarget:
 
 def title_of(files: tuple[str, ...]) -> str:
     """What a sample is called after the files that hold it."""
-    if len(files) > 1:
-        return f"{files[0]} and {len(files) - 1} more as its chains"
-    return "standard input" if files[0] == "-" else files[0]
+    return files_label(files)
 
 
 def _checked(target: Target, sample: Sample) -> tuple[str, ...]:

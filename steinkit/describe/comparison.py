@@ -10,7 +10,7 @@ from typing import Any
 
 from steinkit.describe.claims import UNVISITED, DescribedMeasure, FindMeasure, better, bracket_column, place, preference
 from steinkit.describe.description import right_samples
-from steinkit.describe.numbers import compact, count, listed, number, rounded_outwards, sentence
+from steinkit.describe.numbers import compact, count, listed, rounded_outwards, sentence
 from steinkit.describe.render import filled
 from steinkit.describe.statement import Statement
 from steinkit.describe.table import Table
@@ -261,7 +261,7 @@ def _order(document: Document, measure: DescribedMeasure) -> str:
     if not groups:
         return f"That cannot be told by {measure.title}."
     places = [
-        listed([f"{name} ({number(results[name]['value'])})" for name in group], most=6)
+        listed([f"{name} ({compact(results[name]['value'], 6)})" for name in group], most=6)
         + (", tied" if len(group) > 1 else "")
         for group in groups
     ]
@@ -278,7 +278,7 @@ def _against(document: Document, measure: DescribedMeasure) -> str:
     lowest, highest, median = reference["lower"], reference["upper"], reference["median"]
     ratio = f", at {best['value'] / median:.2f} times their median" if median else ""
     return (
-        f"By {measure.title}, {name} has {number(best['value'])}, "
-        f"{place(best['lower'], best['upper'], lowest, highest)} the range {number(lowest)} to {number(highest)} of "
+        f"By {measure.title}, {name} has {compact(best['value'], 6)}, "
+        f"{place(best['lower'], best['upper'], lowest, highest)} the range {compact(lowest)} to {compact(highest)} of "
         f"{right_samples(reference).rstrip(',')}{ratio}."
     )

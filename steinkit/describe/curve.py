@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from steinkit.describe.claims import UNVISITED, DescribedMeasure, bracket_column
-from steinkit.describe.numbers import compact, number, rounded_outwards, sentence
+from steinkit.describe.numbers import compact, rounded_outwards, sentence
 from steinkit.describe.render import filled
 from steinkit.describe.statement import Statement
 from steinkit.describe.table import Table
@@ -75,14 +75,14 @@ def grounds(document: Document, measure: DescribedMeasure) -> list[Statement]:
     return [rate, ends, *beside, limits, Statement("limits", limits.question, UNVISITED)]
 
 
-def headline(name: str, document: Document, measure: DescribedMeasure) -> str:
+def headline(document: Document, measure: DescribedMeasure) -> str:
     """The verdict in one sentence."""
     rate = document["rate"]
     if rate is None:
-        return f"{sentence(measure.title)} of {name}: no rate could be fitted"
+        return f"{sentence(measure.title)}: no rate could be fitted"
     low, high = document["rate_interval"]
     return (
-        f"{sentence(measure.title)} of {name} {'falls' if rate < 0.0 else 'grows'} like the {against(document)} to "
+        f"{sentence(measure.title)} {'falls' if rate < 0.0 else 'grows'} like the {against(document)} to "
         f"the power {rate:.2f} ({low:.2f} to {high:.2f})"
     )
 
@@ -94,8 +94,8 @@ def against(document: Document) -> str:
 
 def end(document: Document, k: int) -> str:
     """The curve at one of its ends."""
-    cost = "" if document["cost"] is None else f" (cost {number(document['cost'][k])})"
-    return f"{number(document['values'][k])} at {document['n'][k]:g} draws{cost}"
+    cost = "" if document["cost"] is None else f" (cost {compact(document['cost'][k])})"
+    return f"{compact(document['values'][k])} at {document['n'][k]:g} draws{cost}"
 
 
 def _rate(document: Document) -> str:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from steinkit.describe.claims import CERTIFIED_BETWEEN, ESTIMATE
 from steinkit.describe.description import Description, Document, ScoredMeasure, rank_among, spread
-from steinkit.describe.numbers import compact, count, number, rounded_outwards, sentence
+from steinkit.describe.numbers import compact, count, rounded_outwards, sentence
 from steinkit.describe.render import filled, running_text
 from steinkit.describe.statement import Statement
 from steinkit.describe.table import Table
@@ -79,16 +79,16 @@ def _judged(verdict: Document) -> list[Statement]:
     return [*said, Statement("limits", "What do the measures say, then?", _CHANCE)]
 
 
-def headline(name: str, document: Document, find: FindScored) -> str:
+def headline(document: Document, find: FindScored) -> str:
     """The verdict, or without one what the first measure says, in one sentence."""
     if document.get("verdict"):
-        return verdict_headline(name, document["verdict"])
+        return verdict_headline(document["verdict"])
     entry = document["results"][0]
-    head = f"{sentence(find(entry['measure']).title)} {number(entry['value'])} for {name}"
+    head = f"{sentence(find(entry['measure']).title)} {compact(entry['value'], 6)}"
     reference = document["references"].get(entry["measure"])
     if reference is None:
         return head
-    return f"{head}: {rank_among(entry, reference)} of it and {count(len(reference['samples']), 'independent sample')}"
+    return f"{head}, {rank_among(entry, reference)} of it and {count(len(reference['samples']), 'independent sample')}"
 
 
 def measures_table(document: Document, described: list[Description], find: FindScored) -> Table:

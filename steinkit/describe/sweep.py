@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from steinkit.describe.claims import UNVISITED, DescribedMeasure, FindMeasure, bracket_column, claimed
-from steinkit.describe.numbers import bracket, compact, count, listed, number, sentence
+from steinkit.describe.numbers import bracket, compact, count, listed, sentence
 from steinkit.describe.settings import setting_key, setting_label
 from steinkit.describe.statement import Statement
 from steinkit.describe.table import Table
@@ -75,7 +75,7 @@ def headline(document: Document, find: FindMeasure) -> str:
     choice, by = document["criteria"][name], find(name).title
     best, settings = setting_label(choice["best"]), len(choice["table"])
     if settings == 1:
-        return sentence(f"{best}, the only setting, has median {by} {number(choice['median'])}")
+        return sentence(f"{best}, the only setting, has median {by} {compact(choice['median'])}")
     if not choice["ties"]:
         return sentence(f"{best} is the best of {settings} settings by {by}, and none ties with it")
     ties = listed([setting_label(tie) for tie in choice["ties"]], most=2, of="more settings")
@@ -144,11 +144,13 @@ def table(choice: Choice, measure: DescribedMeasure) -> Table:
         if not row["scored"] + row["failed"]:
             verdict = "not run"
         median, interval, ends = median_of(row, measure), interval_of(row, measure), bracket_of(row, measure)
-        cells = [setting_label(row["settings"]), verdict, "worst" if math.isinf(median) else number(median)]
-        cells.append("" if interval is None else " to ".join("worst" if math.isinf(e) else number(e) for e in interval))
+        cells = [setting_label(row["settings"]), verdict, "worst" if math.isinf(median) else compact(median)]
+        cells.append(
+            "" if interval is None else " to ".join("worst" if math.isinf(e) else compact(e) for e in interval)
+        )
         cells += [bracket(*ends)] if proof else []
         cost = row["cost_per_draw"]
-        rows.append((*cells, str(row["scored"]), str(row["failed"]), "" if cost is None else number(cost)))
+        rows.append((*cells, str(row["scored"]), str(row["failed"]), "" if cost is None else compact(cost)))
     marked = next(k for k, row in enumerate(choice["table"]) if row["settings"] == choice["best"])
     return Table(
         _pick(choice, measure, setting_label), (*columns, "scored", "failed", "cost a draw"), tuple(rows), marked
@@ -268,7 +270,7 @@ def _which(choice: Choice, measure: DescribedMeasure) -> str:
     failed = f" ({best['failed']} of them failed and count as worst)" if best["failed"] else ""
     first = (
         f"{sentence(setting_label(choice['best']))}: its median {measure.title} over "
-        f"{count(best['scored'] + best['failed'], 'seed')}{failed} is {number(median_of(best, measure))}, the "
+        f"{count(best['scored'] + best['failed'], 'seed')}{failed} is {compact(median_of(best, measure))}, the "
         f"{_extreme(measure)} of {count(len(choice['table']), 'setting')}."
     )
     return _joined(first, _next_best(choice, measure), _at_the_end(choice))
@@ -281,7 +283,7 @@ def _next_best(choice: Choice, measure: DescribedMeasure) -> str:
     sign = 1.0 if measure.smaller_is_better else -1.0
     second = min(others, key=lambda row: sign * row["median"])
     ratio = _times(second["median"], median_of(row_of(choice, choice["best"]), measure))
-    named = f"{setting_label(second['settings'])} with {number(second['median'])}"
+    named = f"{setting_label(second['settings'])} with {compact(second['median'])}"
     return f"Next comes {named}{ratio and f', {ratio} as large'}."
 
 
@@ -304,7 +306,7 @@ def _how_sure(choice: Choice, measure: DescribedMeasure) -> str:
         low, high = interval
         spread = (
             f"The {LEVEL:.0%} interval of that median, over the luck of the seeds and what the solver leaves open, is "
-            f"{number(low)} to {number(high) if math.isfinite(high) else 'infinity'}."
+            f"{compact(low)} to {compact(high) if math.isfinite(high) else 'infinity'}."
         )
     solver = hold = ""
     if measure.claim != "estimated" and best["upper"] is not None:
@@ -323,7 +325,7 @@ def _ties(choice: Choice, measure: DescribedMeasure) -> str:
         return "There is no other setting."
     if not choice["ties"]:
         return f"Nothing: {'the other setting is' if others == 1 else f'all {others} other settings are'} told apart."
-    medians = [number(median_of(row_of(choice, tie), measure)) for tie in choice["ties"]]
+    medians = [compact(median_of(row_of(choice, tie), measure)) for tie in choice["ties"]]
     pairs = zip(choice["ties"], medians, strict=True)
     named = listed([f"{setting_label(tie)} (median {median})" for tie, median in pairs], most=4)
     return f"{sentence(named)}: on these seeds {'it' if len(medians) == 1 else 'each'} could as well be the best."
@@ -337,7 +339,7 @@ def _blind_grounds(document: Document, find: FindMeasure) -> str:
     (name, other), criteria = pair, document["criteria"]
     measure, choice, blind = find(name), criteria[name], criteria[other]
     pick = setting_label(blind["best"])
-    own = f"Its median {find(other).title} is {number(blind['median'])}."
+    own = f"Its median {find(other).title} is {compact(blind['median'])}."
     if blind["ties"]:
         own += f" By that measure {listed([setting_label(tie) for tie in blind['ties']])} cannot be told from it."
     if blind["best"] == choice["best"]:
@@ -346,10 +348,10 @@ def _blind_grounds(document: Document, find: FindMeasure) -> str:
     if not math.isfinite(median):
         return f"{own} Half or more of its cells have no {measure.title} at all."
     ratio = _times(median, median_of(row_of(choice, choice["best"]), measure))
-    theirs = number(median_of(row_of(blind, choice["best"]), find(other)))
+    theirs = compact(median_of(row_of(blind, choice["best"]), find(other)))
     off = (
         f"The best setting by {measure.title} has {theirs} there. Held against the target, {pick} has median "
-        f"{measure.title} {number(median)}{ratio and f', {ratio} that of the best'}"
+        f"{measure.title} {compact(median)}{ratio and f', {ratio} that of the best'}"
     )
     if blind["best"] in choice["ties"]:
         return f"{own} {off}; the two cannot be told apart."
@@ -361,7 +363,7 @@ def _blind_grounds(document: Document, find: FindMeasure) -> str:
 
 def _other(choice: Choice, other: Choice, measure: DescribedMeasure) -> str:
     median = median_of(row_of(other, other["best"]), measure)
-    pick = f"{sentence(setting_label(other['best']))}, with median {number(median)}"
+    pick = f"{sentence(setting_label(other['best']))}, with median {compact(median)}"
     if other["best"] == choice["best"]:
         return f"{pick}: the same setting."
     if other["best"] in choice["ties"]:

@@ -50,10 +50,9 @@ def chosen_statements(document: Document, seed: int) -> list[Statement]:
     ]
 
 
-def verdict_headline(name: str, document: Document) -> str:
-    """The verdict in a line that names the sample."""
-    head = _head(document).split(". ")[0].removesuffix(".")
-    return f"{name}: {head[:1].lower()}{head[1:]}"
+def verdict_headline(document: Document) -> str:
+    """The verdict in a line."""
+    return _head(document).split(". ")[0].removesuffix(".")
 
 
 def verdict_label(document: Document | None) -> str:

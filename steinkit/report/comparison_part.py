@@ -8,7 +8,7 @@ from typing import Any
 
 from steinkit import plots
 from steinkit.describe.comparison import grounds, headline, measured, ranks, table, unranked, verdicts_table
-from steinkit.describe.numbers import number, sentence
+from steinkit.describe.numbers import compact, sentence
 from steinkit.describe.render import answers
 from steinkit.describe.table import Table
 from steinkit.measures import Measure, find_measure
@@ -30,6 +30,7 @@ def comparison_part(found: Found) -> Part:
     judged = [each for each in (verdicts_table(document),) if each is not None]
     return Part(
         source=found.name,
+        subject=found.subject,
         headline=headline(document, measures[0]),
         answers=answers(grounds(document, find_measure)),
         reservations=tuple(document["warnings"]),
@@ -67,8 +68,11 @@ def _ranks(document: Mapping[str, Any], measure: Measure) -> Picture:
     places, entries = ranks(document, measure.name), measured(document, measure.name)
     values = "; ".join(
         [
-            *(f"rank {rank.rstrip('=')}, {name}: {number(entries[name]['value'])}" for name, rank in places.items()),
-            *(f"not ranked, {name}: {number(entries[name]['value'])}" for name in unranked(document, measure.name)),
+            *(
+                f"rank {rank.rstrip('=')}, {name}: {compact(entries[name]['value'], 6)}"
+                for name, rank in places.items()
+            ),
+            *(f"not ranked, {name}: {compact(entries[name]['value'], 6)}" for name in unranked(document, measure.name)),
         ]
     )
     band = (
@@ -86,10 +90,11 @@ def _ranks(document: Mapping[str, Any], measure: Measure) -> Picture:
 
 
 def _bars(document: Mapping[str, Any], measures: list[Measure]) -> list[Picture]:
-    """What each coordinate carries of the discrepancy of each sample, by the first measure that is a sum over them."""
+    """What each coordinate carries of the discrepancy of each sample, best first, by the first measure that is one."""
     for measure in measures:
         entries = measured(document, measure.name)
-        groups = {name: entry["coordinates"] for name, entry in entries.items() if has_bars(entry)}
+        order = dict.fromkeys([*ranks(document, measure.name), *entries])
+        groups = {name: entries[name]["coordinates"] for name in order if has_bars(entries[name])}
         if groups and len(groups) <= _MOST_BAR_SAMPLES:
             return bars_pictures(groups, brackets_caption(measure.title))
     return []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steinkit.describe.numbers import number, sentence
+from steinkit.describe.numbers import compact, sentence
 from steinkit.plots.coordinate_bars import Coordinates, coordinate_bars, heaviest
 from steinkit.report.elements import Picture
 from steinkit.report.pictures import NARROW, WIDE, label, on_axes
@@ -61,4 +61,4 @@ def bars_pictures(groups: Mapping[str, Coordinates], caption: str, title: str = 
 
 
 def _in_numbers(name: str, entries: Coordinates) -> str:
-    return f"{sentence(name)}: " + ", ".join(f"{each['name']} {number(each['value'], 3)}" for each in entries) + "."
+    return f"{sentence(name)}: " + ", ".join(f"{each['name']} {compact(each['value'])}" for each in entries) + "."

@@ -9,7 +9,7 @@ from typing import Any
 
 from steinkit import plots
 from steinkit.describe.curve import end, grounds, headline, table
-from steinkit.describe.numbers import listed, number, sentence
+from steinkit.describe.numbers import listed, sentence
 from steinkit.describe.render import answers
 from steinkit.measures import find_measure
 from steinkit.report.elements import Part, Picture
@@ -45,7 +45,8 @@ def _part(found: Found, pictures: Sequence[Picture]) -> Part:
     files, numbers = document.get("files", ()), table(document, measure)
     return Part(
         source=found.name,
-        headline=headline(found.name, document, measure),
+        subject=found.subject,
+        headline=headline(document, measure),
         answers=answers(grounds(document, measure)),
         reservations=tuple(document["warnings"]),
         pictures=tuple(pictures),
@@ -87,7 +88,7 @@ def _picture(curves: Mapping[str, Document]) -> Picture:
 
 
 def _in_numbers(curve: Document) -> str:
-    rate = "" if curve["rate"] is None else f", rate {number(curve['rate'], 3)}"
+    rate = "" if curve["rate"] is None else f", rate {format(curve['rate'], '.2f')}"
     return f"from {end(curve, 0)} to {end(curve, -1)}{rate}"
 
 

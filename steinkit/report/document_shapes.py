@@ -98,7 +98,8 @@ _reference = record(
     {"effective_draws": _known_number, "run": anything, "coordinates": or_null(some(number))},
 )
 _warned = {"warnings": some(text), "version": text}
-_beside = {"units": _units, "command": some(text)}
+_target = or_null(record({"name": text, "options": by_name(text)}))
+_beside = {"units": _units, "files": some(text, least=1), "target": _target, "command": some(text)}
 
 _SCORE = record(
     {
@@ -170,7 +171,6 @@ _CURVE = also(
             **_warned,
         },
         {
-            "files": some(text),
             "replicates": some(_values),
             "rate_against": one_of("n", "cost"),
             "level": number,

@@ -20,16 +20,26 @@ def visible(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A picture in SVG, and its size in CSS pixels."""
+    """A picture in SVG, for light paper and for dark, and its size in CSS pixels."""
 
-    svg: bytes
+    light: bytes
+    dark: bytes
     width: int
     height: int
 
     @property
     def address(self) -> str:
-        """The picture itself, as an address."""
-        return f"data:image/svg+xml;base64,{base64.b64encode(self.svg).decode('ascii')}"
+        """The picture for light paper itself, as an address."""
+        return _address(self.light)
+
+    @property
+    def dark_address(self) -> str:
+        """The picture for dark paper itself, as an address."""
+        return _address(self.dark)
+
+
+def _address(svg: bytes) -> str:
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg).decode('ascii')}"
 
 
 @dataclass(frozen=True)
@@ -69,6 +79,8 @@ class Part:
     ----------
     source : str
         Name of what it was made from.
+    subject : str
+        The sample or samples and their target, of which the headline speaks.
     headline : str
         The verdict in one sentence.
     answers : tuple of pairs of str
@@ -85,6 +97,7 @@ class Part:
     """
 
     source: str
+    subject: str
     headline: str
     answers: tuple[tuple[str, str], ...]
     reservations: tuple[str, ...] = ()

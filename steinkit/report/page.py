@@ -15,6 +15,7 @@ from pathlib import Path
 from steinkit import __version__
 from steinkit.comparison import Comparison
 from steinkit.curves import Curve
+from steinkit.describe.columns import meanings
 from steinkit.describe.numbers import UNDEFINED
 from steinkit.describe.table import Table
 from steinkit.errors import InputError, SteinkitError, UsageError
@@ -151,7 +152,7 @@ def _page(accounts: Sequence[Part], title: str | None, command: Listing | None) 
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    templates.filters["column_classes"] = _column_classes
+    templates.filters |= {"column_classes": _column_classes, "meanings": meanings}
     templates.globals["LONG"] = _LONG
     style = resources.files("steinkit.report").joinpath("style.css").read_text(encoding="utf-8")
     return templates.get_template("page.html").render(

@@ -5,7 +5,6 @@ Nothing in them depends on the moment: the same results give the same bytes.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -20,24 +19,20 @@ if TYPE_CHECKING:
 
 WIDE, NARROW = 7.6, 3.8  # inches; one is 96 CSS pixels
 _PIXELS = 96
-_RASTER = 170  # dots per inch of what is drawn as an image inside the SVG
 _LONGEST_NAME = 32  # letters, in a legend
 _MANY_MARKS = 300  # of a scatter, beyond which it is drawn as an image
 
 
 def drawing(figure: Figure) -> Drawing:
-    """A figure as SVG, with letters as outlines; thousands of marks become an image inside it."""
-    import matplotlib
+    """A figure as SVG for light and for dark paper; thousands of marks become an image inside it."""
+    from steinkit.plots import themed_svg
 
     for ax in figure.axes:
         for marks in ax.collections:
             if np.shape(marks.get_offsets())[0] > _MANY_MARKS:
                 marks.set_rasterized(True)
-    stream = io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": "steinkit", "svg.fonttype": "path", "figure.dpi": _RASTER}):
-        figure.savefig(stream, format="svg", dpi=_RASTER, facecolor="white", metadata={"Date": None, "Creator": None})
     width, height = figure.get_size_inches()
-    return Drawing(stream.getvalue(), round(_PIXELS * width), round(_PIXELS * height))
+    return Drawing(*themed_svg(figure), round(_PIXELS * width), round(_PIXELS * height))
 
 
 def label(name: str) -> str:

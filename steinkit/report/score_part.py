@@ -20,7 +20,8 @@ def score_part(found: Found) -> Part:
     sample, described = document["sample"], descriptions(document, find_measure)
     return Part(
         source=found.name,
-        headline=headline(found.name, document, find_measure),
+        subject=found.subject,
+        headline=headline(document, find_measure),
         answers=answers(page_statements(described, document.get("verdict"))),
         reservations=tuple(document["warnings"]),
         pictures=tuple(_pictures(found)),
@@ -46,6 +47,6 @@ def _pictures(found: Found) -> list[Picture]:
     for entry in barred:
         title = find_measure(entry["measure"]).title
         named = title if len(barred) > 1 else ""
-        pictures += bars_pictures({found.name: entry["coordinates"]}, brackets_caption(title), named)
-    judged = verdict_pictures(found.name, found.document.get("verdict"))
-    return [*judged, *pictures, *(moments_picture(found.name, each) for each in entries if "features" in each)]
+        pictures += bars_pictures({found.sample: entry["coordinates"]}, brackets_caption(title), named)
+    judged = verdict_pictures(found.sample, found.document.get("verdict"))
+    return [*judged, *pictures, *(moments_picture(found.sample, each) for each in entries if "features" in each)]

@@ -11,6 +11,8 @@ from typing import Any, Literal, TypeAlias
 
 from steinkit.comparison import Comparison
 from steinkit.curves import Curve
+from steinkit.describe.numbers import count
+from steinkit.describe.subject import files_label, target_label
 from steinkit.errors import InputError, UsageError
 from steinkit.files.streams import read_bytes
 from steinkit.json_documents import parse_json
@@ -62,6 +64,25 @@ class Found:
     folder: Path | None = None
     hashes: Mapping[str, str] | None = None
     address: str | None = None
+
+    @property
+    def sample(self) -> str:
+        """What the measured sample is called: its file, where the document says that."""
+        files = self.document.get("files", ())
+        return files_label(files) if files else self.name
+
+    @property
+    def subject(self) -> str:
+        """The sample or samples and their target, of which a headline speaks."""
+        document, configuration = self.document, self.configuration
+        if self.kind == "sweep":
+            if configuration is None:
+                return self.name
+            return f"{configuration['sampler']['name']} on target {target_label(configuration['target'])}"
+        what = count(len(document["samples"]), "sample") if self.kind == "comparison" else self.sample
+        if document.get("target") is not None:
+            return f"{what} against target {target_label(document['target'])}"
+        return what
 
     @property
     def hash_facts(self) -> tuple[tuple[str, str], ...]:

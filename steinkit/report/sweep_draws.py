@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from steinkit.describe.settings import setting_label
 from steinkit.errors import InputError, UsageError
+from steinkit.report.missed_modes import missed_mode
 from steinkit.report.sources import Found
 from steinkit.sweeps.identity import target_fingerprint
 from steinkit.sweeps.run import named_target
@@ -93,6 +95,33 @@ def judged_draws(
     if verdict is None:
         raise InputError("; ".join(notes))
     return verdict.document, record["seed"]
+
+
+def mode_missed(found: Found, best: Setting, target: Target | str | None) -> str:
+    """Where chains of other settings found a mode that the chain of the best one missed; empty if none is seen.
+
+    Nothing is seen without draws of both, or a log density of the target.
+
+    Raises
+    ------
+    SteinkitError
+        As `scored_draws` does.
+    """
+    if found.folder is None or found.configuration is None:
+        return ""
+    kept = {k: _kept(found.folder, found.records, each) for k, each in enumerate(found.configuration["settings"])}
+    samples = {k: read_draws(found.folder, record) for k, record in kept.items() if record is not None}
+    at = found.configuration["settings"].index(best)
+    own, others = samples.pop(at, None), list(samples.items())
+    if own is None or not others:
+        return ""
+    made = _sweep_target(found.configuration, target, own.dim)
+    if not made.has_log_density:
+        return ""
+    mode = missed_mode(own, [sample for _, sample in others], made)
+    if mode is None:
+        return ""
+    return mode.described(setting_label(found.configuration["settings"][others[mode.chain][0]]))
 
 
 def _sweep_target(configuration: Mapping[str, Any], target: Target | str | None, dim: int) -> Target:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steinkit import plots
-from steinkit.describe.numbers import count, number, sentence
+from steinkit.describe.numbers import compact, count, sentence
 from steinkit.describe.render import answers
 from steinkit.describe.settings import seeds_label, setting_label, value_label
 from steinkit.describe.statement import Statement
 from steinkit.describe.sweep import LEVEL, headline, leading, median_of, statements, table
 from steinkit.describe.table import Table
 from steinkit.describe.units import units_label
-from steinkit.describe.verdict import chosen_statements
+from steinkit.describe.verdict import chosen_statements, is_accused
 from steinkit.errors import SteinkitError
 from steinkit.measures import Measure, find_measure
 from steinkit.report.coordinate_bars import bars_pictures
@@ -23,7 +23,7 @@ from steinkit.report.elements import Part, Picture
 from steinkit.report.pictures import NARROW, WIDE, drawing, on_axes
 from steinkit.report.reproduction import sweep_listings
 from steinkit.report.sources import Found
-from steinkit.report.sweep_draws import judged_draws, scored_draws, telling_settings
+from steinkit.report.sweep_draws import judged_draws, mode_missed, scored_draws, telling_settings
 from steinkit.target import Target
 
 if TYPE_CHECKING:
@@ -75,11 +75,13 @@ def sweep_part(found: Found, target: Target | str | None) -> Part:
     document = found.document
     name = leading(document, find_measure)
     pictures: list[Picture] = []
-    judged: list[Statement] = []
+    judged: tuple[Mapping[str, Any], int] | None = None
+    missed = ""
     reservations = list(document["warnings"])
     if name is not None:
         try:
-            judged = _judged(found, name, target)
+            best = document["criteria"][name]["best"]
+            judged, missed = judged_draws(found, best, name, target), mode_missed(found, best, target)
         except SteinkitError as error:
             reservations.append(f"draws of the best setting were not judged: {error}")
         choice, parameters = document["criteria"][name], _parameters(document["criteria"][name])
@@ -95,8 +97,9 @@ def sweep_part(found: Found, target: Target | str | None) -> Part:
     choices = [table(entry, find_measure(each)) for each, entry in document["criteria"].items()]
     return Part(
         source=found.name,
-        headline=headline(document, find_measure),
-        answers=answers([*judged, *statements(document, find_measure, _draws_per_chain(found))]),
+        subject=found.subject,
+        headline=headline(document, find_measure) + _of_the_best(judged, missed),
+        answers=answers([*_judged(judged, missed), *statements(document, find_measure, _draws_per_chain(found))]),
         reservations=tuple(reservations),
         pictures=tuple(pictures),
         tables=(*choices, *_failure_table(document)),
@@ -105,10 +108,17 @@ def sweep_part(found: Found, target: Target | str | None) -> Part:
     )
 
 
-def _judged(found: Found, name: str, target: Target | str | None) -> list[Statement]:
-    """What the verdict says of draws of the best setting, where the sweep kept them."""
-    judged = judged_draws(found, found.document["criteria"][name]["best"], name, target)
-    return [] if judged is None else chosen_statements(*judged)
+def _judged(judged: tuple[Mapping[str, Any], int] | None, missed: str) -> list[Statement]:
+    """What the verdict says of draws of the best setting, where the sweep kept them, and the mode that they missed."""
+    said = [] if judged is None else chosen_statements(*judged)
+    return [*said, *([Statement("limits", "Did its chain visit all modes?", missed)] if missed else [])]
+
+
+def _of_the_best(judged: tuple[Mapping[str, Any], int] | None, missed: str) -> str:
+    """The end of the headline: what is wrong with draws of the best setting."""
+    faults = ["is biased"] if judged is not None and is_accused(judged[0]) else []
+    faults += ["missed a mode that others found"] if missed else []
+    return f"; its chain {' and '.join(faults)}" if faults else ""
 
 
 def _blind_to(document: Document) -> str:
@@ -159,7 +169,7 @@ def _selection(document: Document, measure: Measure, parameter: str) -> Picture:
 def _in_numbers(document: Document, name: str) -> str:
     measure, choice = find_measure(name), document["criteria"][name]
     medians = "; ".join(
-        f"{number(median_of(row, measure), 3)} at {setting_label(row['settings'])}" for row in choice["table"]
+        f"{compact(median_of(row, measure))} at {setting_label(row['settings'])}" for row in choice["table"]
     )
     return f"{sentence(measure.title)}: {medians}. Best: {setting_label(choice['best'])}."
 
@@ -203,10 +213,10 @@ def _draws(found: Found, name: str, shown: Mapping[str, Setting], target: Target
 def _panel_in_numbers(name: str, result: Any) -> str:
     points = result.sample.points
     ranges = ", ".join(
-        f"{label} from {number(low, 2)} to {number(high, 2)}"
+        f"{label} from {compact(low, 3)} to {compact(high, 3)}"
         for label, low, high in zip(result.sample.names, points.min(axis=0), points.max(axis=0), strict=True)
     )
-    return f"{sentence(name)}: {count(len(points), 'draw')}, {ranges}, discrepancy {number(result.value, 3)}."
+    return f"{sentence(name)}: {count(len(points), 'draw')}, {ranges}, discrepancy {compact(result.value)}."
 
 
 def _bars(records: Sequence[Mapping[str, Any]], measure: str, shown: Mapping[str, Setting]) -> list[Picture]:
@@ -261,11 +271,13 @@ def _facts(found: Found) -> list[tuple[str, str]]:
             *([("label", configuration["label"])] if configuration["label"] else []),
             ("racing", value_label(configuration["racing"])),
         ]
-    facts += [("wall time", f"{document['seconds']:.1f} s")]
+    resumed = " of the last run" if document["reused"] else ""
+    facts += [(f"wall time{resumed}", f"{document['seconds']:.1f} s")]
     if found.records:
-        for what in ("sampling", "scoring"):
-            spent = sum(record["seconds"][what] for record in found.records)
-            facts.append((f"{what}, all cells", f"{spent:.1f} s of work"))
+        spent = {what: sum(each["seconds"][what] for each in found.records) for what in ("sampling", "scoring")}
+        facts += [(f"{what}, all cells", f"{seconds:.1f} s of work") for what, seconds in spent.items()]
+        before = ", also of earlier runs" if resumed else ""
+        facts.append((f"work of all cells{before}", f"{sum(spent.values()):.1f} s"))
     facts.append(("steinkit that ran the sweep", configuration["version"] if configuration else document["version"]))
     return [*facts, *found.hash_facts]
 

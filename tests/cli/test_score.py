@@ -46,7 +46,8 @@ class TestJson:
         outcome = steinkit("score", sample_file, *_NORMAL, "--json")
         document = outcome.document
         assert outcome.code == 0
-        keys = ["sample", "verdict", "units", "results", "reference", "references", "warnings", "version", "command"]
+        keys = ["sample", "verdict", "units", "results", "reference", "references", "warnings", "version"]
+        keys += ["files", "target", "command"]
         assert list(document) == keys
         assert document["sample"] == {"draws": 200, "distinct": 200, "dim": 2, "names": ["a", "b"]}
         (entry,) = document["results"]
@@ -61,6 +62,8 @@ class TestJson:
         assert document["warnings"] == []
         assert document["version"] == __version__
         assert document["command"] == ["score", sample_file, *_NORMAL, "--json"]
+        assert document["files"] == [sample_file]
+        assert document["target"] == {"name": "normal", "options": {}}
 
     def test_carries_the_numbers_of_the_library_to_the_last_bit(self, steinkit, sample_file, draws):
         (entry,) = steinkit("score", sample_file, *_NORMAL, "--json").document["results"]

@@ -62,7 +62,7 @@ def test_the_rate_beside_that_of_independent_draws(interval, said):
 def test_no_rate():
     document = _CURVE | {"rate": None, "rate_interval": [None, None]}
     assert "No rate could be fitted." in text(document, find_measure("graph"))
-    assert headline("x", document, find_measure("graph")) == "Graph Stein discrepancy of x: no rate could be fitted"
+    assert headline(document, find_measure("graph")) == "Graph Stein discrepancy: no rate could be fitted"
     assert "What does the rate say?" not in dict(answers(grounds(document, find_measure("graph"))))
 
 

@@ -69,10 +69,10 @@ def test_a_page_says_that_a_bare_number_does_not_say(references, wanted):
 
 def test_the_headline_places_the_first_measure():
     known = document("classical", references=["classical"])
-    assert headline("a.csv", known, MEASURES.__getitem__) == (
-        "Classical Stein discrepancy 0.5000 for a.csv: the largest of it and 1 independent sample"
+    assert headline(known, MEASURES.__getitem__) == (
+        "Classical Stein discrepancy 0.5, the largest of it and 1 independent sample"
     )
-    assert headline("a.csv", document("new"), MEASURES.__getitem__) == "New Stein discrepancy 0.5000 for a.csv"
+    assert headline(document("new"), MEASURES.__getitem__) == "New Stein discrepancy 0.5"
 
 
 def test_where_a_sample_stands_among_independent_ones_is_said_of_every_measure():

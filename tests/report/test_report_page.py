@@ -8,11 +8,15 @@ import shlex
 import shutil
 from importlib import resources
 
+import numpy as np
 import pytest
 from support.page_checks import CONTROLS, CONTROLS_SHOWN, ESS_SCORE, HOSTILE_SHOWN, Page, control_characters, faults
 
+from steinkit.comparison import compare
 from steinkit.errors import InputError, OutputError, UsageError
+from steinkit.report.comparison_part import comparison_part
 from steinkit.report.page import write_report
+from steinkit.report.sources import read_source
 from steinkit.sweeps.records import sealed, unsealed
 from steinkit.sweeps.result import read_sweep
 from steinkit.sweeps.store import INDENT
@@ -30,7 +34,7 @@ def test_is_valid_and_needs_nothing_from_outside(pages, name):
     style = Page(pages[name]).text("style")[0]
     assert "url(" not in style
     assert "@import" not in style
-    assert len(pages[name]) < 2_000_000
+    assert len(pages[name]) < 4_000_000  # every picture stands there four times: wide and narrow, light and dark
 
 
 @pytest.mark.parametrize(
@@ -52,13 +56,15 @@ def test_the_checks_find_faults(html, fault):
 def test_the_first_heading_is_the_verdict(pages, sweep_folder):
     best = read_sweep(sweep_folder).criteria["graph"].best["proposal_scale"]
     (heading,) = Page(pages["sweep"]).text("h1")
-    assert heading.startswith(f"Proposal scale {best:g} is the best of 3 settings by graph Stein discrepancy")
+    said = f"Proposal scale {best:g} is the best of 3 settings by graph Stein discrepancy"
+    assert heading.startswith(f"rwmh on target normal (mean=(0, 0)): {said}")
+    assert Page(pages["sweep"]).text("title") == [heading]
 
 
 def test_words_come_before_pictures_and_pictures_before_tables(pages):
     html = pages["sweep"]
     assert (
-        html.index('<dl class="answers">') < html.index("<figure>") < html.index("<table>") < html.index("sweep.toml")
+        html.index('<dl class="answers">') < html.index("<figure>") < html.index("<table ") < html.index("sweep.toml")
     )
 
 
@@ -67,10 +73,29 @@ def test_pictures_say_what_is_seen_in_numbers(pages, sweep_folder):
     described = [attrs["alt"] for attrs in page.find("img")]
     assert len(described) == 3  # which scale, draws, coordinates
     for row in read_sweep(sweep_folder).criteria["graph"].rows:
-        assert f"{row.median:#.3g}" in described[0]
+        assert f"{row.median:.4g}" in described[0]
+        assert f"{row.median:.4g}" in page.text("td")  # as terminals print it
     assert "80 draws" not in described[0]
     assert "x1 from" in described[1]
     assert len(page.text("figcaption")) == 3
+
+
+@pytest.mark.parametrize("name", ["sweep", "mixed"])
+def test_every_column_is_explained_that_is_no_name(pages, name):
+    page = Page(pages[name])
+    columns = {text for text, attrs in zip(page.text("th"), page.find("th"), strict=True) if attrs["scope"] == "col"}
+    plain = {"sample", "setting", "source", "of what", "what was found"}
+    coordinates = {each for each in columns if each.startswith("[")}
+    assert columns - plain - coordinates <= set(page.text("dt"))
+    assert bool(coordinates) == ("[…]" in page.text("dt"))
+
+
+def test_bars_stand_in_the_order_of_the_ranks(target):
+    rng = np.random.default_rng(1)
+    samples = {"worst.csv": rng.standard_normal((200, 2)) + 2.0, "best.csv": rng.standard_normal((200, 2))}
+    part = comparison_part(read_source(compare(samples, target, measures="graph", verdict=False, tolerance=1e-2)))
+    bars = next(each for each in part.pictures if each.title == "Coordinate by coordinate")
+    assert bars.description.index("Best.csv") < bars.description.index("Worst.csv")
 
 
 def test_names_are_text_and_nothing_else(pages):
@@ -122,10 +147,15 @@ def _made_hostile(part, key=""):
 def test_each_source_has_its_verdict(pages):
     page = Page(pages["mixed"])
     (heading,) = page.text("h1")
-    assert heading.startswith("right.csv is proved better than " + HOSTILE_SHOWN + " by graph Stein discrepancy")
+    assert heading.startswith("2 samples: right.csv is proved better than " + HOSTILE_SHOWN + " by graph Stein")
     assert heading.endswith("; no bias is seen in it")
     assert page.text("dt")[0] == "May they be used?"
-    assert [each for each in page.text("h3") if "falls like the draws" in each]
+    assert page.text("h2") == ["Summary", "the comparison", "the curve", "the curve (2)"]
+    summary = next(at for at, (tag, attrs) in enumerate(page.elements) if tag == "table")
+    assert page.elements[summary][1]["class"] == "summary"
+    assert page.texts[summary].count("falls like the draws") == 2
+    links = [attrs["href"] for attrs in page.find("a")]
+    assert all(links.count(f"#source-{number}") == 2 for number in (1, 2, 3))  # above and in the summary
     assert "3 independent samples of 200 draws" in page.text("dl")[0]
 
 

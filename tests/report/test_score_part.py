@@ -42,8 +42,7 @@ def _part(middles):
     ],
 )
 def test_rank_among_independent_samples(middles, rank):
-    head = "Graph Stein discrepancy 0.5000 for draws.json"
-    assert _part(middles).headline == f"{head}: {rank} of it and 3 independent samples"
+    assert _part(middles).headline == f"Graph Stein discrepancy 0.5, {rank} of it and 3 independent samples"
 
 
 def test_the_bracket_and_the_ratio_are_told():
@@ -89,12 +88,12 @@ def test_the_verdict_heads_the_page_and_shows_its_faults():
     x = np.random.default_rng(0).standard_normal((400, 1)) + 0.5
     document["verdict"] = sk.verdict(x, scores=-x).document
     part = score_part(Found("draws.json", "score", document))
-    assert part.headline.startswith("draws.json: these draws are not from the target (p = ")
+    assert part.headline.startswith("These draws are not from the target (p = ")
     assert "x1 is too high" in part.headline
     assert part.answers[0] == ("May these draws be used?", document["verdict"]["sentence"])
     assert part.pictures[0].title == "What is wrong with draws.json"
     assert "X1 is too high" in part.pictures[0].description
     document["verdict"] = sk.verdict(x - 0.5, scores=0.5 - x).document
     right = score_part(Found("draws.json", "score", document))
-    assert right.headline.startswith("draws.json: no bias found that 400 draws")
+    assert right.headline.startswith("No bias found that 400 draws")
     assert [each for each in right.pictures if "wrong" in each.title] == []

@@ -73,7 +73,7 @@ def faults(html):
     found += [f"id {name} twice" for name in set(names) if names.count(name) > 1]
     for tag, attrs in page.elements:
         for key in ("aria-labelledby", "aria-describedby"):
-            found += [f"{tag}: no element {attrs[key]}"] if key in attrs and attrs[key] not in names else []
+            found += [f"{tag}: no element {name}" for name in attrs.get(key, "").split() if name not in names]
         href = attrs.get("href", "")
         found += [f"no element {href}"] if href.startswith("#") and href[1:] not in names else []
         for key in ("href", "src", "srcset", "action", "data"):

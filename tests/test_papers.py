@@ -14,6 +14,7 @@ SCRIPTS = sorted(path.stem for path in PAPERS.glob("*.py") if path.stem[0] != "_
 
 SCRIPT = '''"""Is a square a square? A small experiment."""
 
+import functools
 from pathlib import Path
 
 import numpy as np
@@ -23,13 +24,19 @@ LOG = Path("calls.txt")
 FAILS = "failing.txt"
 
 
+@functools.cache
+def factor() -> int:
+    """What cells share in a process."""
+    return 1
+
+
 def squares(x: int) -> dict:
     """The square, and what JSON does not know."""
     with open("calls.txt", "a") as log:
         log.write(f"{x}\\n")
     if x == 3 and Path(FAILS).exists():
         raise ValueError("three is too many")
-    return {"square": np.int64(x * x), "row": np.array([x, np.nan])}
+    return {"square": np.int64(factor() * x * x), "row": np.array([x, np.nan])}
 
 
 def main():

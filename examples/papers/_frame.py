@@ -23,8 +23,10 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import matplotlib as mpl
@@ -84,7 +86,8 @@ class Experiment:
     """
 
     def __init__(self, script: str, explained: str, *, paper: str, shows: str, data: str | None = None) -> None:
-        self.name, self.paper, self.shows = Path(script).stem, paper, shows
+        self._script = Path(script).resolve()
+        self.name, self.paper, self.shows = self._script.stem, paper, shows
         self.title = explained.strip().splitlines()[0]
         options = self._options(explained, data)
         self.full: bool = options.full
@@ -147,7 +150,8 @@ class Experiment:
     def _compute(self, function: Callable[..., Any], described: Mapping[str, Any], store: Store, done: int) -> None:
         """Compute cells, in this process or others, and keep each as it is finished."""
         jobs = None if self.jobs == 1 or len(described) <= 1 else self.jobs
-        work = [(name, function, each["arguments"]) for name, each in described.items()]
+        called = function if jobs is None else _Called(str(self._script), function.__name__)
+        work = [(name, called, each["arguments"]) for name, each in described.items()]
         total, shown = done + len(work), sys.stderr.isatty()
         with (
             progress_bar(function.__name__, total, initial=done, unit=" cells", shown=shown) as bar,
@@ -320,6 +324,27 @@ def digest_of_file(path: Path) -> str:
         return digest(path.read_bytes().hex())
     except OSError as error:
         raise InputError(f"the data cannot be read: {error}") from None
+
+
+@dataclass(frozen=True)
+class _Called:
+    """A function of a script for other processes, which load the script: caches of its helpers cannot be sent."""
+
+    script: str
+    function: str
+
+    def __call__(self, **arguments: Any) -> Any:
+        return getattr(_loaded(self.script), self.function)(**arguments)
+
+
+@functools.cache
+def _loaded(script: str) -> ModuleType:
+    """A script as a module of this process; its main function is not run."""
+    spec = spec_from_file_location(Path(script).stem, script)
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @functools.cache

@@ -341,7 +341,8 @@ class _Called:
 def _loaded(script: str) -> ModuleType:
     """A script as a module of this process; its main function is not run."""
     spec = spec_from_file_location(Path(script).stem, script)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -9,8 +9,7 @@ says that the steps are then shorter, but not by how much: here to .01 from .05,
 end of the first.
 
 FILE is an .npz with X_train (n, 784), y_train, X_test, y_test: pixels 0 to 255, labels 1 and 7; take these digits out
-of MNIST (any copy of Y. LeCun and C. Cortes's files). Of them 12,007 and 1,000 are taken at random, as many as the
-paper's first version has, of MNIST's 13,007 and 2,163; their mean minibatches grow with N. Without it the data are made up: two overlapping clouds of that
+of MNIST (any copy of Y. LeCun and C. Cortes's files). Without it the data are made up: two overlapping clouds of that
 shape, which show that the script runs; their numbers are not compared with the paper's. "Covariance .05 I" in the
 paper is a standard deviation of .05 in its code. You will see the data read by a decision, and the accuracy on test
 data against the data read.
@@ -44,7 +43,6 @@ from steinkit.samplers import (
 NAMES = {"barker": "Barker, minibatch", "austerity": "austerity", "concentration": "concentration"}
 TABLE = {"barker": ("125.4", 9.2), "austerity": ("1924.3", 52.4), "concentration": ("10783.4", 78.9)}
 TEMPERATURE, SCALE, COLD_SCALE, HOT_STEPS = 100.0, 0.05, 0.01, 400
-TRAINING, TESTS = 12_007, 1000
 TRIALS, CURVE = 10, 100  # of the paper; points of an accuracy curve
 
 
@@ -65,14 +63,7 @@ def digits(data: str | None) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nda
     x, y, x_test, y_test = arrays
     if set(np.unique(y)) != {1, 7} or set(np.unique(y_test)) != {1, 7}:
         raise InputError(f"{data} must hold the labels 1 and 7; it holds {np.unique(y)}")
-    (x, y), (x_test, y_test) = _some(x, y, TRAINING), _some(x_test, y_test, TESTS)
     return x / 255.0, y == 7, x_test / 255.0, y_test == 7
-
-
-def _some(x: np.ndarray, y: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """As many data as the paper has, at random: it does not say which."""
-    chosen = np.random.default_rng(0).permutation(len(y))[:size]
-    return x[chosen], y[chosen]
 
 
 @functools.cache

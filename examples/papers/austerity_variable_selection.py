@@ -1,4 +1,4 @@
-"""Do cheap tests of jumps find the same features as exact ones, and sooner? Reversible jumps on 20,186 person-years.
+"""Do cheap tests of jumps find the same features as exact ones, and sooner? The cheapest lose features.
 
     python examples/papers/austerity_variable_selection.py [--full] [--jobs N] [-o DIR]
 
@@ -8,7 +8,10 @@ data at a time until it is sure, at each look to an error of epsilon; 0 is the e
 error of the predictive probability of 1000 years that were set aside, against long exact runs.
 
 The paper's data, 130,065 collisions of MiniBooNE with 50 features, cannot be shipped. These are of the RAND Health
-Insurance Experiment (examples/data); proposals are wider by the root of the ratio of the numbers of data.
+Insurance Experiment (examples/data), 20,186 person-years of some 5,900 persons: one person's years stand among training
+and test data, as if they were independent. Births are wider by the root of the ratio of the numbers of data, and the
+width of updates is chosen for half of them to be accepted. Exact chains, whose data take less time, read six times as
+many.
 
 You will see the risk by data read and by processor time, also of made-up data as many as the paper's; how often each
 feature is in the model; and how large models become from one feature and from all.
@@ -51,6 +54,7 @@ TESTS = 1000
 VISITS = "visits"
 MADE_UP = np.array([-1.1, *(0.5 * (-0.8) ** j for j in range(12)), *[0.0] * 38])  # coefficients
 CLOSE = 0.25  # probabilities of features that differ by less look alike in a bar chart
+LONGER = 6  # times the data of the others are read by exact chains, which takes about as long
 FIRST = 100  # steps in which jumps are accepted while the model is still poor
 
 
@@ -164,16 +168,18 @@ def main() -> None:
     truth, from_all = experiment.cells(
         long_runs, [shared | {"draws": long, "from_all": False}, shared | {"draws": other, "from_all": True}]
     )
-    cells = [shared | {"epsilon": e, "steps": steps, "truth": truth["value"], "shares": shares} for e in EPSILONS]
+    cells = [shared | {"epsilon": e, "truth": truth["value"]} | _budget(e, steps, shares) for e in EPSILONS]
     found = experiment.cells(jumps, cells)
     many, few, short = (104_052, 4, 200) if full else (10_000, 2, 60)
-    made_up = {"data": "made up", "size": many, "chains": few, "steps": short, "shares": shares}
+    made_up = {"data": "made up", "size": many, "chains": few}
     known = expit(problem("made up", many)[1] @ MADE_UP)
-    larger = experiment.cells(jumps, [made_up | {"epsilon": each, "truth": known} for each in EPSILONS])
+    larger = experiment.cells(
+        jumps, [made_up | {"epsilon": e, "truth": known} | _budget(e, short, shares) for e in EPSILONS]
+    )
     acceptance_rows(experiment, truth, full)
     model_rows(experiment, truth, from_all, found, full)
     risk_rows(experiment, f"{size:,} RAND data", found, full)
-    risk_rows(experiment, f"{many:,} made-up data", larger, full)
+    risk_rows(experiment, f"{many:,} made-up data", larger, judged=False)
     experiment.remark(
         "The paper's MiniBooNE data, of which it trains on 104,052 with 51 features, are not shipped by any package; "
         f"here are {size:,} of the RAND data with {len(names)}. Its prior 1/nu, under which there is no posterior "
@@ -181,7 +187,8 @@ def main() -> None:
     )
     experiment.remark(
         f"Data of the paper's shape are made up besides, {many:,} with {len(MADE_UP)} features. Their risk is against "
-        "the true probabilities, of chains too short to find all features that matter."
+        "the true probabilities, of chains too short to find all features that matter: not the paper's, nor judged. "
+        "The paper's run of 3,500 s a chain and its 400,000 exact draws on its data would take days here."
     )
     if not full:
         experiment.remark(
@@ -200,6 +207,13 @@ def main() -> None:
     experiment.finish(picture(panels, truth, names))
 
 
+def _budget(epsilon: float, steps: int, shares: list[float]) -> dict[str, Any]:
+    """Exact steps whose data a chain reads, and at which shares of them its risk is told."""
+    if epsilon:
+        return {"steps": steps, "shares": shares}
+    return {"steps": LONGER * steps, "shares": [share / LONGER for share in shares[:-1]] + [1.0 / LONGER, 0.5, 1.0]}
+
+
 def acceptance_rows(experiment: Experiment, truth: dict, full: bool) -> None:
     """How often moves are accepted."""
     updates = Found.mean(truth["updates"])
@@ -210,8 +224,8 @@ def acceptance_rows(experiment: Experiment, truth: dict, full: bool) -> None:
         "acceptance of births and deaths",
         paper="about 20 % at first, about 2 % once a good model is found",
         here=f"{first:.2g} % in the first {FIRST} steps, {last:.2g} % in the later half",
-        agrees=first >= 10.0 * last if full else None,
-        remark="wanted: a tenfold fall or more; how high it is depends on the data and on the width of births",
+        agrees=None,
+        remark="how high they are depends on the data and on the width of births, of which the paper says little",
     )
 
 
@@ -223,9 +237,10 @@ def model_rows(experiment: Experiment, truth: dict, from_all: dict, found: list[
         "features in the model, from one and from all",
         paper="about 12 and about 45, of 51: local minima",
         here=f"{one} and {every}, of {exact.shape[1]}",
-        agrees=every.low > one.high if full else None,
-        remark="wanted: more from all, their intervals apart (means of exact chains, a quarter left out). Wrongly "
-        f"classified: {truth['wrong']:.1f} and {from_all['wrong']:.1f} %; there about 15 and 10",
+        agrees=every.low > 2.0 * one.high and from_all["wrong"] < truth["wrong"] if full else None,
+        remark="wanted: from all more than twice as many, and fewer errors. Means of exact chains, a quarter left out; "
+        "those from all are shorter, a quarter of the others at full size. These data have hardly any local minima: "
+        f"wrongly classified are {truth['wrong']:.1f} and {from_all['wrong']:.1f} %, there about 15 and 10",
     )
     compared = {e: _differing(np.array(each["inclusion"]), exact) for e, each in zip(EPSILONS, found, strict=True)}
     numbers, largest = np.array([compared[epsilon] for epsilon in EPSILONS if epsilon]).T
@@ -237,7 +252,9 @@ def model_rows(experiment: Experiment, truth: dict, from_all: dict, found: list[
         agrees=similar if full else None,
         remark="in the later halves of chains; to differ is by more than 3 standard errors of chains and by .05. "
         f"Wanted for each epsilon > 0: at most one that does; where some are farther off than {CLOSE:g} all the "
-        "same, chains disagree so much among themselves that it cannot be told",
+        "same, chains disagree so much among themselves that it cannot be told. Why cheap tests lose features whose "
+        "probability is 1 is not found: a death that is wrongly accepted is hard to undo where births are rare, is "
+        "a guess",
     )
 
 
@@ -248,18 +265,19 @@ def _differing(shares: np.ndarray, exact: np.ndarray) -> tuple[int, float]:
     return int(np.sum((gap > 3.0 * error) & (gap > 0.05))), float(gap.max())
 
 
-def risk_rows(experiment: Experiment, data: str, found: list[dict], full: bool) -> None:
+def risk_rows(experiment: Experiment, data: str, found: list[dict], judged: bool) -> None:
     """What is read of some data, and what that gains."""
     risks = [restored(each) for each in found]
     listed = ", ".join(f"{100.0 * float(np.mean(each['read'])):.0f}" for each in found)
     experiment.claim(f"% read of {data}, epsilon 0, .01, .05, .1", paper="not printed", here=listed, agrees=None)
-    ends = [at(each, each.against[-1]) for each in risks]
+    least = min(each.against[-1] for each in risks)
+    ends = [at(each, least) for each in risks]
     best = int(np.argmin([value for value, _, _ in ends]))
     experiment.claim(
         f"lowest risk at the end, by data read, {data}",
         paper="with epsilon > 0",
         here=f"epsilon {EPSILONS[best]:g}: {ends[best][0]:.2g}; exact {ends[0][0]:.2g}",
-        agrees=beaten(ends) if full else None,
+        agrees=beaten(ends) if judged else None,
         remark="yes if an interval of a risk lies below that of the exact test, no if that lies below all others; else "
         "it cannot be told",
     )
@@ -272,10 +290,11 @@ def risk_rows(experiment: Experiment, data: str, found: list[dict], full: bool) 
         paper="with epsilon > 0",
         here=f"epsilon {EPSILONS[first]:g}: {by_time[first][0]:.2g}; exact {by_time[0][0]:.2g} "
         f"(after {common:.2g} s a chain)",
-        agrees=beaten(by_time) if full else None,
-        remark="the same rule, when the quickest has read all of its budget. A chain of that budget takes "
+        agrees=beaten(by_time) if judged else None,
+        remark="the same rule, when the quickest has read all of its budget. Chains take "
         + ", ".join(f"{took:.2g}" for took in seconds)
-        + " s: the exact test keeps the likelihood of its state, and reads data in the order of memory",
+        + f" s, the exact ones for {LONGER} times the data: they keep the likelihood of their state, and read data in "
+        "the order of memory. Times are those of a busy machine, good to a factor of two",
     )
 
 

@@ -8,9 +8,12 @@ in likelihood evaluations (those of gradients included) and in seconds: a mixtur
 7 v 9 by logistic regression on 12 and 50 principal components (12,214 data), and the 53 patients of `nodal`.
 
 You will see, for each budget, the number of independent draws that would be as far off as the draws it buys, by the
-kernel Stein discrepancy: bias lowers it as slow mixing does. A cross is a sampler whose draws the verdict, which has
-no other draws to compare with, finds not to be from the posterior; the table has the worst errors of means and standard
-deviations besides. No paper has this picture; four rows hold what the papers say against it.
+kernel Stein discrepancy: bias lowers it as slow mixing does. In many dimensions it hardly sees that a few coordinates
+are too wide: 500 exact draws in fifty dimensions, one of them 2.8 times too wide, are still worth some 420. So a cross
+says that the verdict, which has no other draws to compare with, finds the draws not to be from the posterior, and the
+table names the worth of samplers that it does not accuse, with the worst errors of means and standard deviations.
+
+The concentration test is given its bound: what it takes to find it is in the seconds, not in the evaluations.
 
 Steps are chosen alike for all. Each sampler has six trials a posterior (two in the small run, which leaves out the 50
 components), settings of its step and of its one other option, each at the full budget with seeds of their own. At every
@@ -323,40 +326,49 @@ def rows(experiment: Experiment, results: dict, budgets: dict[str, list[int]], m
         for k in (0, -1):
             order = sorted(NAMES, key=lambda sampler: -results[name, sampler]["worth"][k])
             told = ", ".join(f"{NAMES[s]} {results[name, s]['worth'][k]:.3g}" for s in order)
-            first = results[name, order[0]]
+            best = next((s for s in order if not results[name, s]["biased"][k]), order[0])
+            first, off = (
+                results[name, best],
+                {s: (results[name, s]["mean"][k], results[name, s]["sd"][k]) for s in order},
+            )
             experiment.claim(
                 f"{title}{made}, {budgets[name][k]:,} evaluations",
                 paper="not drawn",
-                here=f"{NAMES[order[0]]}, worth {first['worth'][k]:.3g}",
+                here=f"{NAMES[best]}, worth {first['worth'][k]:.3g}",
                 agrees=None,
                 remark=f"independent draws' worth: {told}; not from the posterior by the verdict: "
                 + (", ".join(NAMES[s] for s in order if results[name, s]["biased"][k]) or "none")
-                + f"; of the first, worst mean off {first['mean'][k]:.2g} sd, worst sd off {first['sd'][k]:.0%}",
+                + "; worst mean off, in sd, and worst sd off: "
+                + ", ".join(f"{NAMES[s]} {mean:.2g}, {sd:.0%}" for s, (mean, sd) in off.items())
+                + "; named is the worthiest that the verdict does not accuse",
             )
     large = [name for name in budgets if name != "nodal"]
+    last = [results[name, "austerity"]["worth"][-1] / results[name, "exact"]["worth"][-1] for name in large]
     gains = {name: results[name, "austerity"]["worth"][0] / results[name, "exact"]["worth"][0] for name in large}
     experiment.claim(
         "austerity beside exact MH, smallest budget",
         paper="lower risk (2014, 6.1)",
         here=", ".join(f"{POSTERIORS[name][0]}: {gain:.2g} times" for name, gain in gains.items()),
-        agrees=all(gain > 1.0 for gain in gains.values()) if experiment.full else None,
-        remark="what draws are worth, beside exact MH's; agrees above 1 for all",
+        agrees=None,
+        remark="what draws are worth, beside exact MH's: medians of four chains, whose ranges overlap; at the largest: "
+        + ", ".join(f"{value:.2g}" for value in last),
     )
     read = {sampler: results["mixture", sampler]["read"][-1] for sampler in ("barker", "austerity", "concentration")}
     experiment.claim(
         "data a decision reads, mixture",
         paper="Barker least (2017, 6.1)",
         here=", ".join(f"{NAMES[sampler]} {number:,.0f}" for sampler, number in read.items()),
-        agrees=read["barker"] == min(read.values()),
-        remark=f"of {DATA:,}, each at its own best step at the largest budget",
+        agrees=None,
+        remark=f"of {DATA:,}, each with its own best step and error at the largest budget; with the paper's, one step "
+        "and a small error for all, see the experiment barker_mixture",
     )
     share = {name: results[name, "concentration"]["read"][-1] / posterior_size(name) for name in large[1:]}
     experiment.claim(
         "share of the data that the concentration test reads",
-        paper="nearly all (2017)",
+        paper="often large (2017)",
         here=", ".join(f"{POSTERIORS[name][0]}: {value:.0%}" for name, value in share.items()),
-        agrees=all(value > 0.9 for value in share.values()),
-        remark="agrees above 90 %; its bound is the oracle's, whose scans count in seconds, not in evaluations",
+        agrees=None,
+        remark="with small errors; its bound is the oracle's, whose scans count in seconds, not in evaluations",
     )
     gained = {
         each: np.mean([np.log10(results[name, each]["worth"][-1] / results[name, each]["worth"][0]) for name in large])
@@ -366,14 +378,17 @@ def rows(experiment: Experiment, results: dict, budgets: dict[str, list[int]], m
         "gain from smallest to largest budget, SGLD and exact MH",
         paper="SGLD is biased, exact MH not (2015)",
         here=f"{10 ** gained['sgld']:.2g} and {10 ** gained['exact']:.2g} times",
-        agrees=bool(gained["sgld"] < gained["exact"]) if experiment.full else None,
-        remark="geometric mean over the mixture and 7 v 9; each step is chosen anew at each budget",
+        agrees=None,
+        remark="geometric mean over the mixture and 7 v 9; each step is chosen anew at each budget, and the worth has "
+        "a ceiling, the draws kept, which SGLD is near from the start",
     )
     if made_up:
         experiment.remark("7 v 9 was replaced by made-up data of the same shape: give --data for MNIST.")
     experiment.remark(
         "Draws' worth: independent draws that would be as far off by the kernel Stein discrepancy, in posterior sds; "
-        "it is at most about the number kept, and blind to shares of modes that lie far apart."
+        "it is at most about the number kept, blind to shares of modes that lie far apart, and in many dimensions all "
+        "but blind to a wrong scale of a few coordinates: SGLD leads by it where its worst sd is far off. Steps were "
+        "chosen by it, too. Times are those of a busy machine, good to a factor of two."
     )
 
 

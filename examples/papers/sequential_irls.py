@@ -26,6 +26,7 @@ from scipy.special import expit
 from steinkit.samplers import batch_irls, sequential_irls, stochastic_gradient_descent
 
 DIM, TESTS, NEAR = 10, 5000, 0.01
+LEAST = 1e-5  # excess that is shown
 RECORDS = 200  # states of gradient descent that are kept, a pass
 TITLES = {"lad": "least absolute deviations", "logistic": "logistic regression"}
 METHODS = {"batch": "all data", "published": "as published", "grown": "growing batches", "sgd": "gradient descent"}
@@ -42,7 +43,7 @@ def solve(loss: str, method: str, size: int) -> dict[str, Any]:
         runs = [sequential_irls(X, y, loss=loss)]
     elif method == "published":
         options: dict[str, Any] = {"debias": False, "carry": "nothing", "growth": 1.0, "max_passes": 20}
-        runs = [sequential_irls(X, y, loss=loss, batch_size=max(2 * DIM, size // 1000), max_iterations=200, **options)]
+        runs = [sequential_irls(X, y, loss=loss, batch_size=max(2 * DIM, size // 1000), max_iterations=5000, **options)]
     else:
         runs = [
             stochastic_gradient_descent(
@@ -82,7 +83,8 @@ def main() -> None:
     experiment.settings(data=size, coefficients=DIM, epsilon=0.01, near=NEAR)
     for loss, title in TITLES.items():
         read = {method: passes_until_near(found[loss, method]) for method in METHODS}
-        said = {m: "never" if np.isinf(v) else f"{v:.2g} passes" for m, v in read.items()}
+        ends = {method: f"not within {found[loss, method]['passes'][-1]:.2g} passes" for method in METHODS}
+        said = {m: ends[m] if np.isinf(v) else f"{v:.2g} passes" for m, v in read.items()}
         shown = ", ".join(f"{METHODS[m]} {words}" for m, words in said.items())
         experiment.claim(
             f"{title}: test as published against all data",
@@ -102,8 +104,8 @@ def main() -> None:
             f"{title}: gradient descent against the test",
             paper="slightly outperforms",
             here=f"{said['sgd']} against {said['published']}",
-            agrees=read["sgd"] < read["published"] if experiment.full else None,
-            remark="with the best of its schedules, by the test loss",
+            agrees=read["sgd"] < read["published"] if experiment.full and np.isfinite(read["published"]) else None,
+            remark="with the best of its schedules, by the test loss; the paper's axis is time",
         )
     if not experiment.full:
         experiment.remark(
@@ -128,11 +130,13 @@ def picture(found: dict[tuple[str, str], dict]) -> Figure:
         for color, (method, name) in zip(COLOURS, METHODS.items(), strict=False):
             each = found[loss, method]
             style = ".-" if len(each["passes"]) <= RECORDS else "-"
-            ax.plot(each["passes"], np.maximum(each["excess"], 1e-5), style, color=color, label=name)
+            excess = np.array(each["excess"], dtype=float)
+            excess[excess <= LEAST] = np.nan  # by chance the test loss is lower than that of the solution
+            ax.plot(each["passes"], excess, style, color=color, label=name, alpha=0.8)
         ax.axhline(NEAR, color="0.5", linestyle=":", linewidth=1.0)
         ax.set(xscale="log", yscale="log", xlabel="times all data read", title=title)
     panels[0].set_ylabel("excess test loss")
-    panels[1].legend()
+    fig.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=4, columnspacing=1.0)
     return fig
 
 

@@ -49,8 +49,8 @@ class UpdateFrequencies(Brief):
     share : ndarray, shape (bins,)
         Share of them after which x_i = 1.
     standard_error : ndarray, shape (bins,)
-        Of share - probability. Given the states, updates are independent of each other, so that this holds however
-        slowly the chain mixes.
+        Of share - probability. The errors x_i - p of successive exact updates are uncorrelated (a martingale's), so
+        that this holds however slowly the chain mixes; for approximate updates p (1 - p) is their variance nearly.
     updates : ndarray of int, shape (bins,)
         Their number.
     """

@@ -129,8 +129,8 @@ def duration(seconds: float) -> str:
     """Seconds, minutes or hours, to two digits."""
     for size, unit in ((3600.0, "h"), (60.0, "min")):
         if seconds >= 2.0 * size:
-            return f"{seconds / size:.2g} {unit}"
-    return f"{seconds:.2g} s"
+            return f"{float(f'{seconds / size:.2g}'):g} {unit}"
+    return f"{float(f'{seconds:.2g}'):g} s"
 
 
 if __name__ == "__main__":

@@ -108,6 +108,7 @@ def papers() -> str:
             )
             cells = [cells[0], cells[1], cells[4], shown]
             line = f"|{'|'.join(cells)}|"
+        line = re.sub(r"^\| \| paper \|", "| what | paper |", line)  # a heading for the column of names
         lines.append(line.replace("](results/", f"]({PAPERS}/results/"))
     return "\n".join(lines) + "\n"
 

@@ -36,6 +36,7 @@ exclude_patterns = ["_build", "_gallery_sources", "_runs", "README.md", "referen
 templates_path = ["_templates"]
 nitpicky = True
 default_role = "name"
+smartquotes_action = "qe"  # quotes and dots, and no dashes: --option is not meant to have one
 executed_blocks_generated = ["reference/api/generated/", "gallery/"]
 
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath", "smartquotes", "substitution"]

@@ -57,20 +57,21 @@ def run(blocks: list[Block]) -> list[Block]:
 
 
 def environment() -> dict[str, str]:
-    """Environment of a page: steinkit's command and package first, for a terminal of a hundred columns."""
+    """Environment of a page: steinkit's command and package first, for a terminal as wide as a page."""
     paths = {
         "PATH": [str(Path(sys.executable).parent), os.environ.get("PATH", "")],
         "PYTHONPATH": [str(ROOT), os.environ.get("PYTHONPATH", "")],
     }
     joined = {name: os.pathsep.join(filter(None, parts)) for name, parts in paths.items()}
-    return {**os.environ, **joined, "MPLBACKEND": "Agg", "COLUMNS": "100", "LC_ALL": "C.UTF-8"}
+    return {**os.environ, **joined, "MPLBACKEND": "Agg", "COLUMNS": "80", "LC_ALL": "C.UTF-8"}
 
 
 @functools.cache
 def code_identity() -> str:
     """A digest of all that a block's output may depend on but the page."""
     digest = hashlib.sha256(f"{sys.version} {version('numpy')} {version('scipy')} {version('matplotlib')}".encode())
-    digest.update((HERE / "page_worker.py").read_bytes())
+    for script in ("page_runs.py", "page_worker.py"):
+        digest.update((HERE / script).read_bytes())
     folders = [ROOT / "steinkit", ROOT / "samplers", ROOT / "examples"]
     suffixes = {".py", ".pyi", ".csv", ".css", ".html"}
     for path in sorted(path for folder in folders for path in folder.rglob("*") if path.suffix in suffixes):

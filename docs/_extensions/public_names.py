@@ -78,7 +78,7 @@ def escaped(text: str) -> str:
 
 def public_bases(app: Sphinx, name: str, obj: object, options: object, bases: list[type]) -> None:
     """Name the bases that the reference documents, and not those that only share code."""
-    bases[:] = [base for base in bases if base in public_objects() or base.__module__ == "builtins"]
+    bases[:] = [base for base in bases if base in public_objects() or base.__module__ == "builtins"] or [object]
 
 
 def check_complete(app: Sphinx, env: BuildEnvironment) -> None:

@@ -72,7 +72,7 @@ def help_text(text: str) -> Iterator[str]:
 
 def escaped(text: str) -> str:
     """Plain text whose signs MyST would read as markup."""
-    return re.sub(r"([\\`*_\[\]<>$|{}#])", r"\\\1", text).replace("--", r"\-\-")
+    return re.sub(r"([\\`*_\[\]<>$|{}#])", r"\\\1", text)
 
 
 def exit_codes() -> str:

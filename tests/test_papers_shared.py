@@ -42,6 +42,17 @@ def test_a_risk_is_beaten_where_another_lies_below_it_with_its_interval(shared, 
     assert shared("_risks").beaten(risks) is said
 
 
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [(0, False), (1, True), (2, False)],
+)
+def test_the_lowest_risk_lies_below_all_others_with_its_interval(shared, chosen, said):
+    risks = [(4.0, 3.0, 5.0), (2.0, 1.0, 2.9), (9.0, 8.0, 9.9)]
+    assert shared("_risks").lowest(risks, chosen) is said
+    risks[1] = (2.0, 1.0, 3.1)  # which meets that of the first
+    assert shared("_risks").lowest(risks, chosen) is (False if chosen == 2 else None)
+
+
 def test_a_risk_between_its_budgets_lies_on_a_straight_line_of_logarithms(shared):
     against = np.array([1.0, 4.0, 16.0])
     value = 8.0 / against

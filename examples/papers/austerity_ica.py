@@ -31,10 +31,10 @@ from typing import Any
 import numpy as np
 from _frame import COLOURS, Experiment, Found, figure, main_of
 from _mixed_sources import mixed_sources, true_unmixing
+from _risks import at, beaten, draw, lowest
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogFormatterMathtext, LogLocator, NullFormatter
+from matplotlib.ticker import LogLocator, NullFormatter
 
-from steinkit import plots
 from steinkit.curves import LongRunMean, Risk, RunningMeans, long_run_mean, risk, running_means
 from steinkit.samplers import (
     AusterityTest,
@@ -187,24 +187,24 @@ def claim_risks(experiment: Experiment, found: list[dict], risks: list[Risk]) ->
     )
     seconds = [each["seconds"] for each in found]
     common, least = min(seconds), min(float(each.against[-1]) for each in risks)
-    by_data = [_at(each, least / each.against[-1]) for each in risks]
-    by_time = [_at(each, common / second) for each, second in zip(risks, seconds, strict=True)]
+    by_data = [at(each, least) for each in risks]
+    by_time = [at(each, common / took * each.against[-1]) for each, took in zip(risks, seconds, strict=True)]
     rule = "yes if the interval of an epsilon lies below that of the exact test, no if that lies below all of them"
     when = f"the same rule, after {common:.2g} s a chain"
-    for name, at, remark in (("data read", by_data, rule), ("processor time", by_time, when)):
-        best, exact = int(np.argmin([value for value, _, _ in at])), _lowest(at, 0)
+    for name, found_there, remark in (("data read", by_data, rule), ("processor time", by_time, when)):
+        best = int(np.argmin([value for value, _, _ in found_there]))
         experiment.claim(
             f"lowest risk by {name}",
             paper="not with the exact test",
-            here=f"epsilon {EPSILONS[best]:g}: {at[best][0]:.2g}; exact {at[0][0]:.2g}",
-            agrees=None if exact is None or not full else not exact,
+            here=f"epsilon {EPSILONS[best]:g}: {found_there[best][0]:.2g}; exact {found_there[0][0]:.2g}",
+            agrees=beaten(found_there) if full else None,
             remark=remark,
         )
     experiment.claim(
         "epsilon of the lowest risk by processor time",
         paper="0.1",
         here=", ".join(f"{value:.2g}" for value, _, _ in by_time),
-        agrees=_lowest(by_time, EPSILONS.index(0.1)) if full else None,
+        agrees=lowest(by_time, EPSILONS.index(0.1)) if full else None,
         remark="risks at epsilon 0, .01, .05, .1, .2; yes if the interval at .1 lies below all others, no if another "
         "lies below it",
     )
@@ -287,33 +287,12 @@ def _parts(each: Risk) -> tuple[float, float, float]:
     return float(np.sqrt(square)), 2.0 * float(np.sqrt(variance / CHAINS + each.floor)), float(np.sqrt(variance))
 
 
-def _lowest(at: list[tuple[float, float, float]], chosen: int) -> bool | None:
-    """Whether the interval of one lies below all others; False if another's lies below it, None if they overlap."""
-    _, low, high = at[chosen]
-    others = at[:chosen] + at[chosen + 1 :]
-    if all(high < other_low for _, other_low, _ in others):
-        return True
-    return False if any(other_high < low for _, _, other_high in others) else None
-
-
-def _at(each: Risk, share: float) -> tuple[float, float, float]:
-    """A risk and its interval at a share of the budget, by interpolation of logarithms."""
-    place, grid = np.log(share * each.against[-1]), np.log(each.against)
-    value, low, high = (
-        float(np.exp(np.interp(place, grid, np.log(column)))) for column in (each.value, *each.interval.T)
-    )
-    return value, low, high
-
-
 def picture(found: list[dict], risks: list[Risk], large: list[dict], size: int) -> Figure:
     """Risk by data read and by time, its parts at the end, and the data that tests read."""
     fig, ((by_data, by_time), (parts, read)) = figure(2, 2, height=7.2)
-    for color, epsilon, each, judged in zip(("#000000", *COLOURS[:4]), EPSILONS, found, risks, strict=True):
-        plain = replace(judged, floor=0.0)
-        plots.risk(plain, by_data, label=f"ε = {epsilon:g}", color=color)
-        plots.risk(plain, by_time, color=color, unit=each["seconds"] / judged.against[-1])
-    by_data.set(xlabel="data read by a chain", ylabel="risk")
-    by_time.set(xlabel="seconds of a chain", ylabel="")
+    plain, seconds = [replace(each, floor=0.0) for each in risks], [each["seconds"] for each in found]
+    labels = [f"ε = {epsilon:g}" for epsilon in EPSILONS]
+    draw(by_data, by_time, plain, seconds, labels, ("#000000", *COLOURS[:4]))
     bias, error, spread = np.transpose([_parts(each) for each in risks])
     places = np.arange(len(EPSILONS))
     parts.errorbar(places - 0.08, bias, yerr=error, fmt="o", color=COLOURS[1], label="|bias|, ± 2 s.e.")
@@ -327,14 +306,8 @@ def picture(found: list[dict], risks: list[Risk], large: list[dict], size: int) 
     read.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     for ax in (parts, read):
         ax.set_xticks(places, [f"{epsilon:g}" for epsilon in EPSILONS])
-    for ax in (by_data, by_time):
-        ax.xaxis.set_major_locator(LogLocator())
-        ax.xaxis.set_major_formatter(LogFormatterMathtext())
-        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    for ax in (by_data, by_time, read):
-        ax.yaxis.set_major_formatter("{x:g}")
-        ax.xaxis.set_minor_formatter(NullFormatter())
-        ax.yaxis.set_minor_formatter(NullFormatter())
+    read.yaxis.set_major_formatter("{x:g}")
+    read.yaxis.set_minor_formatter(NullFormatter())
     fig.legend(*by_data.get_legend_handles_labels(), loc="outside upper center", ncols=5, columnspacing=1.2)
     for ax in (parts, read):
         ax.legend()

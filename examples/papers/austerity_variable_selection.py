@@ -31,12 +31,10 @@ from typing import Any
 import numpy as np
 from _doctor_visits import doctor_visits
 from _frame import COLOURS, Experiment, Found, figure, main_of
-from _risks import at, beaten, kept, restored
+from _risks import at, beaten, draw, kept, restored
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogFormatterMathtext, LogLocator, NullFormatter
 from scipy.special import expit
 
-from steinkit import plots
 from steinkit.curves import long_run_mean, risk, running_means
 from steinkit.samplers import (
     AusterityTest,
@@ -303,19 +301,10 @@ def picture(panels: dict[str, list[dict]], truth: dict, names: tuple[str, ...]) 
     fig, axes = figure(3, 2, height=9.6)
     colours = ("#000000", *COLOURS[:3])
     for (by_data, by_time), (data, found) in zip(axes, panels.items(), strict=False):
-        for color, epsilon, each in zip(colours, EPSILONS, found, strict=True):
-            judged = restored(each)
-            plots.risk(judged, by_data, label=f"ε = {epsilon:g}", color=color)
-            plots.risk(judged, by_time, color=color, unit=each["seconds"] / judged.against[-1])
-        by_data.set(xlabel="data read by a chain", ylabel="risk", title=data)
-        by_time.set(xlabel="seconds of a chain", ylabel="", title="by processor time")
-        for ax in (by_data, by_time):
-            ax.xaxis.set_major_locator(LogLocator())
-            ax.xaxis.set_major_formatter(LogFormatterMathtext())
-            ax.xaxis.set_minor_formatter(NullFormatter())
-            ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0)))
-            ax.yaxis.set_major_formatter("{x:g}")
-            ax.yaxis.set_minor_formatter(NullFormatter())
+        seconds, labels = [each["seconds"] for each in found], [f"ε = {epsilon:g}" for epsilon in EPSILONS]
+        draw(by_data, by_time, [restored(each) for each in found], seconds, labels, colours)
+        by_data.set_title(data)
+        by_time.set_title("by processor time")
     fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
     for ax in axes[2]:
         ax.remove()

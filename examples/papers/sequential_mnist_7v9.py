@@ -28,11 +28,10 @@ from typing import Any
 
 import numpy as np
 from _frame import COLOURS, Experiment, Found, figure, main_of
+from _risks import at, beaten, draw, restored
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogFormatterMathtext, LogLocator, NullFormatter
 from scipy.special import expit
 
-from steinkit import plots
 from steinkit.curves import Risk, long_run_mean, risk, running_means
 from steinkit.errors import InputError
 from steinkit.samplers import RandomWalk, acceptance_bias, approximate_mh, mala, trial_run
@@ -150,7 +149,7 @@ def main() -> None:
     found = experiment.cells(walks, cells)
     foreseen = experiment.cells(decisions, [shared | {"scale": scale, "start": truth["ends"], "seed": 5}])[0]
     floor = float(np.mean(np.square(truth["error"])))
-    risks = [_risk(each, floor) for each in found]
+    risks = [restored(each | {"floor": floor}) for each in found]
     make_rows(experiment, found, risks, foreseen, real)
     experiment.numbers(
         epsilons=EPSILONS,
@@ -197,18 +196,19 @@ def make_rows(experiment: Experiment, found: list[dict], risks: list[Risk], fore
         "lowest risk at the end, by data read",
         paper="with epsilon > 0",
         here=f"epsilon {EPSILONS[best]:g}: {ends[best]:.2g}; exact {ends[0]:.2g}",
-        agrees=_beaten([(0.0, *each.interval[-1]) for each in risks]) if real else None,
+        agrees=beaten([at(each, each.against[-1]) for each in risks]) if real else None,
         remark="yes if an interval of a risk lies below that of the exact test, no if that lies below all others; else "
         "it cannot be told",
     )
     common = min(seconds)
-    at = [_at(each, common / second) for each, second in zip(risks, seconds, strict=True)]
-    first = int(np.argmin([value for value, _, _ in at]))
+    by_time = [at(each, common / took * each.against[-1]) for each, took in zip(risks, seconds, strict=True)]
+    first = int(np.argmin([value for value, _, _ in by_time]))
     experiment.claim(
         "lowest risk by processor time",
         paper="with epsilon > 0",
-        here=f"epsilon {EPSILONS[first]:g}: {at[first][0]:.2g}; exact {at[0][0]:.2g} (after {common:.2g} s a chain)",
-        agrees=_beaten(at) if real else None,
+        here=f"epsilon {EPSILONS[first]:g}: {by_time[first][0]:.2g}; exact {by_time[0][0]:.2g} "
+        f"(after {common:.2g} s a chain)",
+        agrees=beaten(by_time) if real else None,
         remark="the same rule, when the quickest has read all of its budget",
     )
     experiment.claim(
@@ -223,28 +223,6 @@ def make_rows(experiment: Experiment, found: list[dict], risks: list[Risk], fore
         experiment.remark("Without --data the data are made up, of fewer dimensions: nothing is judged.")
 
 
-def _beaten(at: list[tuple[float, float, float]]) -> bool | None:
-    """Whether an approximate test has a lower risk than the exact one, the first; None if their intervals overlap."""
-    _, low, high = at[0]
-    if any(each_high < low for _, _, each_high in at[1:]):
-        return True
-    return False if all(each_low > high for _, each_low, _ in at[1:]) else None
-
-
-def _at(each: Risk, share: float) -> tuple[float, float, float]:
-    """A risk and its interval at a share of the budget, by interpolation of logarithms."""
-    columns = (each.value, each.interval[:, 0], each.interval[:, 1])
-    place, grid = np.log(share * each.against[-1]), np.log(each.against)
-    value, low, high = (float(np.exp(np.interp(place, grid, np.log(column)))) for column in columns)
-    return value, low, high
-
-
-def _risk(each: dict, floor: float) -> Risk:
-    arrays = {name: np.array(each[name], dtype=float) for name in ("against", "value", "interval")}
-    parts = {name: np.array(each[name], dtype=float) for name in ("squared_bias", "variance")}
-    return Risk(**arrays, **parts, floor=floor, level=0.95)
-
-
 def picture(found: list[dict], risks: list[Risk], foreseen: dict) -> Figure:
     """Data used and wrong decisions against epsilon; risk by data read and by time."""
     fig, ((used, wrong), (by_data, by_time)) = figure(2, 2, height=6.4)
@@ -253,19 +231,8 @@ def picture(found: list[dict], risks: list[Risk], foreseen: dict) -> Figure:
     wrong.plot(EPSILONS, [0.0, *foreseen["wrong"]], "o-", color=COLOURS[1])
     wrong.set(xlabel="ε", title="% of wrong decisions")
     colours = ("#000000", *COLOURS[:4])
-    for color, epsilon, each, judged in zip(colours, EPSILONS, found, risks, strict=True):
-        plain = replace(judged, floor=0.0)
-        plots.risk(plain, by_data, label=f"ε = {epsilon:g}", color=color)
-        plots.risk(plain, by_time, color=color, unit=each["seconds"] / judged.against[-1])
-    by_data.set(xlabel="data read by a chain", ylabel="risk")
-    by_time.set(xlabel="seconds of a chain", ylabel="")
-    for ax in (by_data, by_time):
-        ax.xaxis.set_major_locator(LogLocator())
-        ax.xaxis.set_major_formatter(LogFormatterMathtext())
-        ax.xaxis.set_minor_formatter(NullFormatter())
-        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0)))
-        ax.yaxis.set_major_formatter("{x:g}")
-        ax.yaxis.set_minor_formatter(NullFormatter())
+    plain, seconds = [replace(each, floor=0.0) for each in risks], [each["seconds"] for each in found]
+    draw(by_data, by_time, plain, seconds, [f"ε = {epsilon:g}" for epsilon in EPSILONS], colours)
     used.legend(*by_data.get_legend_handles_labels())
     return fig
 

@@ -26,6 +26,7 @@ from steinkit.arguments import checked
 from steinkit.describe.display import Brief
 from steinkit.sample import Floats
 from steinkit.samplers.acceptance.operating_characteristics import interim_looks, operating_characteristics
+from steinkit.samplers.acceptance.quadrature import nodes_on_two_scales
 from steinkit.samplers.arguments import number
 from steinkit.samplers.design.trial_runs import TrialRun
 
@@ -95,8 +96,8 @@ def acceptance_bias(trial: TrialRun, *, first_fraction: float, epsilon: float, a
     log_ratio, k = trial.log_ratio, trial.sharpness
     w_0, D = np.maximum(log_ratio, 0.0), np.maximum(-log_ratio, 0.0)
     P = np.exp(-D)
-    right, right_weights = _nodes(w_0, w_0 + _LONGEST, k)
-    left, left_weights = _nodes(np.maximum(D - _LONGEST, 0.0), D, k)
+    right, right_weights = nodes_on_two_scales(w_0, w_0 + _LONGEST, k, _NODES)
+    left, left_weights = nodes_on_two_scales(np.maximum(D - _LONGEST, 0.0), D, k, _NODES)
     right_weights = P[:, None] * right_weights * np.exp(w_0[:, None] - right)
     left_weights = left_weights * np.exp(left - D[:, None])
     curves = _Curves(first_fraction, epsilon, alpha)
@@ -157,12 +158,3 @@ class _Curves:
         inside = np.minimum(means / self._farthest, 1.0)
         values: Floats = self._spline(np.arcsinh(inside * math.sinh(_GROWTH)) / _GROWTH)
         return values
-
-
-def _nodes(lower: Floats, upper: Floats, k: Floats) -> tuple[Floats, Floats]:
-    """Nodes and weights between the bounds, (n,) -> (n, m)."""
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-    h = np.minimum(1.0, 1.0 / k)
-    half = 0.5 * np.log1p((upper - lower) / h)[:, None]
-    y = half * (nodes + 1.0)
-    return lower[:, None] + h[:, None] * np.expm1(y), half * weights * h[:, None] * np.exp(y)

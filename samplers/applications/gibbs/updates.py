@@ -27,6 +27,7 @@ from steinkit.describe.display import Brief
 from steinkit.errors import UsageError
 from steinkit.sample import Floats, Integers
 from steinkit.samplers.acceptance.operating_characteristics import operating_characteristics
+from steinkit.samplers.acceptance.quadrature import nodes_on_two_scales
 from steinkit.samplers.applications.gibbs.markov_field import MarkovField, as_states
 from steinkit.samplers.arguments import positive, whole
 from steinkit.samplers.draws import Draws
@@ -186,13 +187,8 @@ def update_bias(
     N = whole(size, "size", 2)
     if whole(batch_size, "batch_size", 1) > N:
         raise UsageError(f"batch_size must be at most the number of terms, {N}; received {batch_size}")
-    k = np.sqrt(N - 1.0) / (N * positive(deviation, "deviation"))
-    # the integrand changes on the scales 1 and 1 / k, which the substitution x = h (e^y - 1) shows both to the rule
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-    h = min(1.0, 1.0 / k)
-    half = 0.5 * np.log1p((np.abs(L)[..., None] + _LONGEST) / h)
-    x = h * np.expm1(half * (nodes + 1.0))
-    weights = half * weights * (x + h)
+    k = np.asarray(np.sqrt(N - 1.0) / (N * positive(deviation, "deviation")))
+    x, weights = nodes_on_two_scales(np.zeros_like(L), np.abs(L) + _LONGEST, k, _NODES)
     test = operating_characteristics(k * x, first_fraction=batch_size / N, epsilon=epsilon, alpha=alpha)
     above, below = (weights * expit(at) * expit(-at) for at in (L[..., None] + x, L[..., None] - x))
     return UpdateBias(

@@ -27,7 +27,6 @@ import sys
 import textwrap
 from pathlib import Path
 
-import numpy as np
 from matplotlib.figure import Figure
 
 import steinkit as sk
@@ -84,11 +83,16 @@ def picture(result: sk.SweepResult, folder: Path, target: sk.MixturePosterior) -
     figure = Figure(figsize=(10.0, 8.6), layout="constrained")
     criteria, *panels = figure.subplots(2, 2).flat
     selection(result, "step_size", criteria)
-    limit = np.abs(scores["chosen"].test_function).max()
+    reference = sk.reference_discrepancy(target, len(chains["chosen"].points), 5, tolerance=1e-2)
     for ax, (name, score) in zip(panels, scores.items(), strict=True):
-        draws_with_density(score, target, ax, limit=limit)
+        draws_with_density(score, target, ax, reference=reference, colorbar=False)
         ax.set(xlim=(-3.5, 4.5), ylim=(-4.5, 4.5))
         ax.set_title(f"step size {shown[name]:g}, {name}: discrepancy {score.value:.3g}", fontsize=10)
+    figure.suptitle(
+        "SGLD on the mixture posterior. Red triangles up: too many draws, blue down: too few,\n"
+        "grey: no more than independent draws show",
+        fontsize=11,
+    )
     return figure
 
 

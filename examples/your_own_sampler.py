@@ -92,17 +92,20 @@ def main() -> None:
 
     settings.output.mkdir(parents=True, exist_ok=True)
     path = settings.output / "your_own_sampler.png"
-    picture(compared, result, target).savefig(path, dpi=130)
+    picture(compared, result, target, reference).savefig(path, dpi=130)
     print(f"\nPicture: {path}")
 
 
-def picture(compared: sk.Comparison, wrong: sk.GraphSteinDiscrepancy, target: sk.Target) -> Figure:
-    """Both chains beside independent samples, and the wrong one's draws by the worst test function h."""
-    figure = Figure(figsize=(11.0, 4.4), layout="constrained")
-    left, right = figure.subplots(1, 2, width_ratios=[2, 3])
+def picture(
+    compared: sk.Comparison, wrong: sk.GraphSteinDiscrepancy, target: sk.Target, reference: sk.Reference
+) -> Figure:
+    """Both chains beside independent samples, and where the wrong one has draws that they do not explain."""
+    figure = Figure(figsize=(10.0, 4.4), layout="constrained")
+    left, right = figure.subplots(1, 2)
     comparison(compared, left)
-    draws_with_density(wrong, target, right)
-    right.set_title("with the slip; red: too many draws, blue: too few", fontsize=10)
+    draws_with_density(wrong, target, right, reference=reference, colorbar=False)
+    right.set_title(f"with the slip\n{right.get_title()}", fontsize=10)
+    figure.suptitle("Gibbs samplers of a normal mean and precision", fontsize=11)
     return figure
 
 

@@ -71,6 +71,7 @@ class Worker:
     def __init__(self, memory: int) -> None:
         self.memory = memory
         self.process: subprocess.Popen[str] | None = None
+        self.complaints = tempfile.TemporaryFile()
 
     def try_file(self, reader: str, seed: int) -> tuple[str, float, str]:
         """Outcome, seconds and words on one file."""
@@ -97,12 +98,15 @@ class Worker:
                 [sys.executable, __file__, "--worker", str(self.memory)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
+                stderr=self.complaints,
                 text=True,
             )
             assert self.process.stdout is not None
             if self.process.stdout.readline() != "ready\n":
-                raise RuntimeError(f"the process that reads files could not be started: see --worker {self.memory}")
+                self.end()
+                self.complaints.seek(0)
+                said = self.complaints.read().decode(errors="replace")
+                raise RuntimeError(f"the process that reads files could not be started; it said:\n{said[-5000:]}")
         return self.process
 
     def end(self) -> None:

@@ -24,6 +24,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
@@ -68,10 +69,16 @@ class Tally:
 class Worker:
     """A process that reads mutated files, one a line of its input; started again when it had to be ended."""
 
-    def __init__(self, memory: int) -> None:
+    def __init__(self, memory: int, complaints: IO[bytes]) -> None:
         self.memory = memory
+        self.complaints = complaints
         self.process: subprocess.Popen[str] | None = None
-        self.complaints = tempfile.TemporaryFile()
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
 
     def try_file(self, reader: str, seed: int) -> tuple[str, float, str]:
         """Outcome, seconds and words on one file."""
@@ -138,8 +145,7 @@ def work(memory: int) -> None:
 def run(names: list[str], files: dict[str, int], seed: int, save: Path | None) -> dict[str, Tally]:
     """Try so many files of every reader."""
     tallies = {name: Tally() for name in names}
-    worker = Worker(MEMORY)
-    try:
+    with tempfile.TemporaryFile() as complaints, Worker(MEMORY, complaints) as worker:
         for name, tally in tallies.items():
             seeds = np.random.SeedSequence([seed, corpora.NAMES.index(name)]).generate_state(files[name], np.uint64)
             for each in map(int, seeds):
@@ -148,8 +154,6 @@ def run(names: list[str], files: dict[str, int], seed: int, save: Path | None) -
                 if outcome in FAULTS and save is not None:
                     (save / f"{name}-{each}{corpora.ENDINGS[name]}").write_bytes(corpora.mutated(name, each))
             print(f"{name}: {dict(tally.outcomes)}", file=sys.stderr, flush=True)
-    finally:
-        worker.end()
     return tallies
 
 

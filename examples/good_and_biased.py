@@ -72,7 +72,7 @@ def table(results: Mapping[str, sk.GraphSteinDiscrepancy], reference: sk.Referen
 
 
 def picture(
-    results: Mapping[str, sk.GraphSteinDiscrepancy], reference: sk.Reference, target: sk.MixturePosterior
+    results: Mapping[str, sk.GraphSteinDiscrepancy], reference: sk.Reference, target: sk.targets.MixturePosterior
 ) -> Figure:
     """The draws over the posterior's contours, one panel a sample, coloured where they do what i.i.d. draws do not."""
     figure = Figure(figsize=(10.0, 4.6), layout="constrained")

@@ -73,7 +73,7 @@ def main() -> None:
     print(f"\nPicture: {path}")
 
 
-def picture(result: sk.SweepResult, folder: Path, target: sk.MixturePosterior) -> Figure:
+def picture(result: sk.SweepResult, folder: Path, target: sk.targets.MixturePosterior) -> Figure:
     """What each criterion picks, and a chain at too small a step, at the chosen one and at the largest."""
     best, largest = result.criteria["graph"].best["step_size"], max(s["step_size"] for s in result.settings)
     shown = {"too small": TOO_SMALL, "chosen": best, "too large": largest}

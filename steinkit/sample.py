@@ -6,7 +6,7 @@ points that carry weight, with weights that sum to one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,7 +27,7 @@ Integers = NDArray[np.int64]
 
 
 @checked
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Sample(Displayed):
     """Draws that claim to represent a target distribution.
 
@@ -53,22 +53,31 @@ class Sample(Displayed):
     """
 
     points: Floats
-    weights: Floats | None = None
-    scores: Floats | None = None
-    cost: Floats | None = None
-    chain: Integers | None = None
-    draw: Integers | None = None
-    names: tuple[str, ...] = ()
+    weights: Floats | None
+    scores: Floats | None
+    cost: Floats | None
+    chain: Integers | None
+    draw: Integers | None
+    names: tuple[str, ...]
 
-    def __post_init__(self) -> None:
-        points, chain, draw = _lay_out(self.points, self.chain, self.draw)
-        n, dim = points.shape
-        layout = np.shape(self.points)[:2] if np.ndim(self.points) == 3 else (n, 1)
-        names = _names(self.names, dim)
-        values: dict[str, Any] = {"points": _finite(points, "points", names), "names": names}
-        values["scores"] = _scores(self.scores, (n, dim), np.shape(self.points), names)
-        values["cost"] = _column(self.cost, "cost", n, layout)
-        values["weights"] = _weights(_column(self.weights, "weights", n, layout))
+    def __init__(  # written out, for it takes more than it keeps: anything like an array
+        self,
+        points: ArrayLike,
+        weights: ArrayLike | None = None,
+        scores: ArrayLike | None = None,
+        cost: ArrayLike | None = None,
+        chain: ArrayLike | None = None,
+        draw: ArrayLike | None = None,
+        names: Sequence[str] | None = None,
+    ) -> None:
+        rows, chain, draw = _lay_out(points, chain, draw)
+        n, dim = rows.shape
+        layout = np.shape(points)[:2] if np.ndim(points) == 3 else (n, 1)
+        called = _names(names, dim)
+        values: dict[str, Any] = {"points": _finite(rows, "points", called), "names": called}
+        values["scores"] = _scores(scores, (n, dim), np.shape(points), called)
+        values["cost"] = _column(cost, "cost", n, layout)
+        values["weights"] = _weights(_column(weights, "weights", n, layout))
         values["chain"] = _integers(_column(chain, "chain", n, layout), "chain")
         values["draw"] = _integers(_column(draw, "draw", n, layout), "draw")
         for name, value in values.items():
@@ -300,8 +309,8 @@ def default_names(dim: int) -> tuple[str, ...]:
     return tuple(f"x{k + 1}" for k in range(dim))
 
 
-def _names(given: Iterable[str], dim: int) -> tuple[str, ...]:
-    names = tuple(map(str, given)) or default_names(dim)
+def _names(given: Iterable[str] | None, dim: int) -> tuple[str, ...]:
+    names = tuple(map(str, () if given is None else given)) or default_names(dim)
     if len(names) != dim or len(set(names)) != dim:
         raise InputError(f"names must be {dim} different names, one a coordinate; received {list(names)}")
     require_printable(names)

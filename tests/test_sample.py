@@ -12,7 +12,7 @@ from steinkit.containers.reading import as_sample
 
 def test_shapes_accepted():
     assert sk.Sample([1.0, 2.0, 3.0]).points.shape == (3, 1)
-    assert sk.Sample(np.zeros((4, 2))).names == ("x1", "x2")
+    assert sk.Sample(np.zeros((4, 2))).names == sk.Sample(np.zeros((4, 2)), names=None).names == ("x1", "x2")
     chains = sk.Sample(np.arange(12.0).reshape(2, 3, 2))
     assert chains.points.shape == (6, 2)
     np.testing.assert_array_equal(chains.chain, [0, 0, 0, 1, 1, 1])

@@ -18,7 +18,9 @@ target = sk.Target(score=lambda x: -x, names=["a", "b"])
 assert_type(target.names, tuple[str, ...] | None)
 assert_type(target.dim, int | None)
 
-sample = sk.Sample(draws, names=("a", "b"))
+sample = sk.Sample(draws, names=["a", "b"])
+assert_type(sample.names, tuple[str, ...])
+assert_type(sk.Sample([[0.0, 1.0], [2.0, 3.0]], weights=[1, 3], chain=[0, 1], names=target.names), sk.Sample)
 assert_type(sk.read_sample("draws.csv"), sk.Sample)
 assert_type(sk.as_sample(draws, dims=("draw", "coordinate")), sk.Sample)
 
@@ -47,4 +49,5 @@ except sk.TimeLimitError as error:
     assert_type(error.needed, float)
 
 sk.verdict(sample, target, levle=0.05)  # pyright: ignore[reportCallIssue]
+sk.Sample(draws, names=2)  # pyright: ignore[reportArgumentType]
 sk.Target(score="-x")  # pyright: ignore[reportArgumentType]

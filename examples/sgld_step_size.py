@@ -80,18 +80,19 @@ def picture(result: sk.SweepResult, folder: Path, target: sk.targets.MixturePost
     chains = {name: first_chain(result, folder, step) for name, step in shown.items()}
     scores = {name: sk.graph_stein_discrepancy(draws, target, tolerance=1e-2) for name, draws in chains.items()}
 
-    figure = Figure(figsize=(10.0, 8.6), layout="constrained")
-    criteria, *panels = figure.subplots(2, 2).flat
-    selection(result, "step_size", criteria)
+    figure = Figure(figsize=(7.0, 8.4), layout="constrained")
+    above, below = figure.subfigures(2, 1, height_ratios=[1.7, 1.0])
+    selection(result, "step_size", above.add_subplot())
+    panels = below.subplots(1, 3, sharex=True, sharey=True)
     reference = sk.reference_discrepancy(target, len(chains["chosen"].points), 5, tolerance=1e-2)
     for ax, (name, score) in zip(panels, scores.items(), strict=True):
         draws_with_density(score, target, ax, reference=reference, colorbar=False)
         ax.set(xlim=(-3.5, 4.5), ylim=(-4.5, 4.5))
-        ax.set_title(f"step size {shown[name]:g}, {name}: discrepancy {score.value:.3g}", fontsize=10)
-    figure.suptitle(
-        "SGLD on the mixture posterior. Red triangles up: too many draws, blue down: too few,\n"
-        "grey: no more than independent draws show",
-        fontsize=11,
+        ax.set_title(f"{name}: {shown[name]:g}\ndiscrepancy {score.value:.3g}", fontsize=10)
+        ax.label_outer()
+    figure.suptitle("SGLD on the mixture posterior", fontsize=12)
+    below.suptitle(
+        "Red triangles up: too many draws, blue down: too few,\ngrey: no more than independent draws show", fontsize=10
     )
     return figure
 

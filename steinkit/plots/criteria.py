@@ -6,6 +6,7 @@ Colours are those of Okabe and Ito, which the colour-blind can tell apart, and n
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,17 +15,18 @@ import numpy as np
 
 from steinkit.describe.claims import preference
 from steinkit.describe.settings import setting_label
-from steinkit.describe.sweep import bracket_of, interval_of, median_of
+from steinkit.describe.sweep import LEVEL, bracket_of, interval_of, median_of
 from steinkit.errors import UsageError, did_you_mean
 from steinkit.measures import Measure, find_measure
-from steinkit.plots.axes import axes_or_new, document_of
+from steinkit.plots.axes import axes_or_new, document_of, strip_below
 from steinkit.printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_SIZE = (5.2, 4.0)  # inches: letters stay legible where the picture is shown 400 pixels wide
+_SIZE, _BOTH = (5.2, 4.0), 1.4  # inches: letters stay legible where the picture is shown 400 pixels wide
 _FIRST, _SECOND = "#0072B2", "#D55E00"  # the two criteria
+_LETTER = 0.08  # inches, its width in the label of a vertical axis
 _LEGEND_DROP = 0.5  # inches below the axis, clear of its label
 _MARKS = "osD^vP<>"  # of the curves, one a combination of the other parameters
 
@@ -32,7 +34,7 @@ _MARKS = "osD^vP<>"  # of the curves, one a combination of the other parameters
 def selection(
     result: Any, parameter: str, ax: Axes | None = None, *, measure: str | None = None, against: str | None = "ess"
 ) -> Axes:
-    """Plot what a discrepancy and effective sample size say of the settings, and what each picks.
+    """Plot what a discrepancy and effective sample size say of the settings, one above the other, and what each picks.
 
     Medians over the seeds, with bands of their bootstrap intervals and bars of their certified brackets. A star marks
     what a criterion picks, a ring what it cannot tell from that.
@@ -45,34 +47,34 @@ def selection(
         The parameter along the axis; every combination of the others has a curve.
     ax : matplotlib Axes, optional
     measure : str, optional
-        The criterion on the left; the first of the choices that is a discrepancy, if not given.
+        The criterion on top; the first of the choices that is a discrepancy, if not given.
     against : str, optional
-        The criterion on the right, if there is a choice by it. None leaves it out.
+        The criterion below, on Axes that share the place of those given, if there is a choice by it. None leaves it
+        out.
 
     Raises
     ------
     UsageError
-        If there is no such measure or parameter.
+        If there is no such measure or parameter, or the Axes have no place in a grid to share.
     """
     found = getattr(result, "criteria", result)
     choices = {name: document_of(choice) for name, choice in found.get("criteria", found).items()}
-    measure = _left_measure(choices, measure)
+    measure = _upper_measure(choices, measure)
     points = _points(choices[measure], find_measure(measure))
     across = _Across.of(points, parameter)
-    ax = axes_or_new(ax, _SIZE)
+    beside = against if against in choices and against != measure else None
+    ax = axes_or_new(ax, (_SIZE[0], _BOTH * _SIZE[1]) if beside else _SIZE)
+    lowest = strip_below(ax, (1.0, 1.0)) if beside else ax
     verdicts = [_criterion(ax, choices[measure], find_measure(measure), across, _FIRST, "-")]
-    if against is not None and against in choices and against != measure:
-        twin = ax.twinx()
-        verdicts.append(_criterion(twin, choices[against], find_measure(against), across, _SECOND, "--"))
-        ax.set_zorder(twin.get_zorder() + 1)
-        ax.patch.set_visible(False)
-    across.dress(ax)
+    if beside:
+        verdicts.append(_criterion(lowest, choices[beside], find_measure(beside), across, _SECOND, "--"))
+    across.dress(lowest)
     ax.set_title("\n".join(verdicts), fontsize=10, parse_math=False)
-    _legend(ax, points, parameter)
+    _legend(lowest, points, parameter)
     return ax
 
 
-def _left_measure(choices: Mapping[str, Any], measure: str | None) -> str:
+def _upper_measure(choices: Mapping[str, Any], measure: str | None) -> str:
     if measure is None:
         measure = next((name for name in choices if find_measure(name).smaller_is_better), next(iter(choices), None))
     if measure is None or measure not in choices:
@@ -140,6 +142,7 @@ def _spans(values: Iterable[float], ratio: float) -> bool:
 def _criterion(ax: Axes, choice: Mapping[str, Any], measure: Measure, across: _Across, colour: str, dashes: str) -> str:
     """Draw the medians of one criterion on its Axes, and say what it picks."""
     points = _points(choice, measure)
+    ax.margins(y=0.1)  # the star is large
     if _spans((end for point in points for end in (point.median, *point.interval)), 3.0):
         ax.set_yscale("log")
     for number, curve in enumerate(_curves(points, across.parameter).values()):
@@ -151,10 +154,17 @@ def _criterion(ax: Axes, choice: Mapping[str, Any], measure: Measure, across: _A
             ax.plot(*at, "*", color=colour, markersize=17, markeredgecolor="white", zorder=5)
         elif point.settings in choice["ties"]:
             ax.plot(*at, "o", color="none", markersize=13, markeredgecolor=colour, markeredgewidth=1.5, zorder=4)
-    ax.set_ylabel(f"{measure.title}\n({preference(measure)})", color=colour)
+    ax.set_ylabel(_label_along(ax, measure), color=colour)
     ax.tick_params(axis="y", which="both", colors=colour)
     _few_ticks(ax)
     return f"{measure.title} picks {setting_label(choice['best'])}"
+
+
+def _label_along(ax: Axes, measure: Measure) -> str:
+    """The name of a measure in lines no longer than its panel is high: longer ones run into those of the other."""
+    preferred = f"({preference(measure)})"
+    height = ax.get_window_extent().height / ax.figure.dpi
+    return f"{textwrap.fill(measure.title, max(len(preferred), int(height / _LETTER)))}\n{preferred}"
 
 
 def _curve(ax: Axes, across: _Across, points: Sequence[_Point], style: Mapping[str, Any]) -> None:
@@ -203,12 +213,18 @@ def _curves(points: Sequence[_Point], parameter: str) -> dict[str, list[_Point]]
 def _legend(ax: Axes, points: Sequence[_Point], parameter: str) -> None:
     """What star, ring, cross and the marks of several curves mean, below the axis."""
     from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
     from matplotlib.transforms import ScaledTranslation
 
     def entry(marker: str, label: str, size: float, **style: Any) -> Line2D:
         return Line2D([], [], color="0.35", linestyle="", marker=marker, markersize=size, label=label, **style)
 
-    entries = [entry("*", "best", 11), entry("o", "not told from the best", 9, fillstyle="none")]
+    entries = [
+        entry("*", "best", 11),
+        entry("o", "not told from the best", 9, fillstyle="none"),
+        entry("o", "median over seeds", 5),
+        Patch(color="0.35", alpha=0.25, linewidth=0.0, label=f"its {LEVEL:.0%} interval"),
+    ]
     if any(math.isinf(point.median) for point in points):
         entries.append(entry("x", "half or more failed", 7))
     curves = _curves(points, parameter)

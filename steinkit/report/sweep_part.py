@@ -148,8 +148,8 @@ def _selection(document: Document, measure: Measure, parameter: str) -> Picture:
     other = ""
     if against:
         other = (
-            f" The broken line is {find_measure(against).title} (scale on the right, larger is better), which rises as "
-            "long as the chain moves more freely, biased or not: it has a star of its own."
+            f" Below, broken: {find_measure(against).title}, larger is better, which rises as long as the chain moves "
+            "more freely, biased or not: it has a star of its own."
         )
     better = "lower" if measure.smaller_is_better else "higher"
     drawn = [measure.name, *([against] if against else [])]
@@ -161,8 +161,8 @@ def _selection(document: Document, measure: Measure, parameter: str) -> Picture:
             f"it.{other}"
         ),
         description=f"Medians by setting. {' '.join(_in_numbers(document, name) for name in drawn)}",
-        wide=on_axes(draw, WIDE, 4.4),
-        narrow=on_axes(draw, NARROW, 3.7),
+        wide=on_axes(draw, WIDE, 5.6),
+        narrow=on_axes(draw, NARROW, 5.4),
     )
 
 

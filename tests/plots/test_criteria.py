@@ -58,16 +58,20 @@ def _marked(ax, marker, size):
 class TestSelection:
     def test_each_criterion_has_its_medians_on_its_own_axis_and_a_star_on_its_pick(self, choices, ax):
         assert plots.selection(choices, "step_size", ax) is ax
-        left, right = ax.figure.axes
-        for side, choice in ((left, choices["graph"]), (right, choices["ess"])):
+        top, below = ax.figure.axes
+        for side, choice in ((top, choices["graph"]), (below, choices["ess"])):
             assert side.lines[0].get_xdata() == pytest.approx(_STEPS)
             assert side.lines[0].get_ydata() == pytest.approx([row.median for row in choice.rows])
             assert _marked(side, "*", 17) == [(choice.best["step_size"], pytest.approx(choice.median))]
             assert side.get_yscale() == "log"
-        assert left.get_xscale() == "log"
-        assert left.get_xlabel() == "step size"
-        assert "smaller is better" in left.get_ylabel()
-        assert "larger is better" in right.get_ylabel()
+        assert top.get_xscale() == below.get_xscale() == "log"
+        assert top.get_xlim() == below.get_xlim()
+        assert (top.get_xlabel(), below.get_xlabel()) == ("", "step size")
+        assert "smaller is better" in top.get_ylabel()
+        assert "larger is better" in below.get_ylabel()
+        _saved(ax.figure)
+        assert top.yaxis.label.get_window_extent().y0 > below.yaxis.label.get_window_extent().y1
+        assert top.get_window_extent().y0 > below.get_window_extent().y1  # neither hides the other's marks
 
     def test_the_title_says_what_each_picks(self, choices, ax):
         plots.selection(choices, "step_size", ax)
@@ -143,7 +147,7 @@ class TestSelection:
 
     def test_other_measures_may_stand_on_either_side(self, choices, ax):
         plots.selection(choices, "step_size", ax, measure="ess", against="graph")
-        assert "effective sample size" in ax.get_ylabel()
+        assert "effective sample size" in ax.get_ylabel().replace("\n", " ")
         assert "graph" in ax.figure.axes[1].get_ylabel()
 
     def test_one_seed_makes_a_picture_without_bands(self, ax):
@@ -166,9 +170,22 @@ class TestSelection:
             plt.switch_backend("Agg")
             ax = plots.selection(choices, "step_size")
             pixels = 400.0 / ax.figure.get_size_inches()[0] / 72.0  # a point
-            texts = [ax.title, ax.xaxis.label, ax.yaxis.label, *ax.get_legend().get_texts(), *ax.get_yticklabels()]
+            below = ax.figure.axes[1]
+            texts = [
+                ax.title,
+                below.xaxis.label,
+                ax.yaxis.label,
+                *below.get_legend().get_texts(),
+                *ax.get_yticklabels(),
+            ]
             assert min(text.get_size() for text in texts) * pixels >= 9.0
             plt.close("all")
+
+    def test_axes_without_a_place_in_a_grid_have_none_to_share(self, choices):
+        ax = Figure().add_axes((0.1, 0.1, 0.8, 0.8))
+        with pytest.raises(UsageError, match="two panels are drawn, one below the other"):
+            plots.selection(choices, "step_size", ax)
+        assert plots.selection(choices, "step_size", ax, against=None) is ax
 
     def test_a_parameter_or_measure_that_is_not_there(self, choices, ax):
         with pytest.raises(UsageError, match=r'no parameter named .step_sice.*did you mean "step_size"'):

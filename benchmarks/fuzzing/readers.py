@@ -71,7 +71,7 @@ def _draw_quickly() -> None:
     whole = pictures.drawing
 
     def drawing(figure: Figure) -> Drawing:
-        return whole(figure) if _saves_pictures else Drawing(b"", 1, 1)
+        return whole(figure) if _saves_pictures else Drawing(b"", b"", 1, 1)
 
     pictures.drawing = sweep_part.drawing = drawing
 

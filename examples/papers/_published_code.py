@@ -1,0 +1,39 @@
+"""Acceptance tests as the published code of Seita et al. has them, where it is not what their paper says.
+
+The code, github.com/DanielTakeshi/New_MH_Test, differs from the paper in what is measured, too: it leaves the prior of
+the mixture out, and starts the coefficients of logistic regression at independent uniform numbers in [0, 1].
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from steinkit.samplers import ConcentrationTest, MinibatchBarkerTest
+
+
+class PublishedBarkerTest(MinibatchBarkerTest):
+    """Decides, too, where the mean is more than five standard errors from zero; used with sigma = .9."""
+
+    def decide(self, look):
+        scale = look.size / look.temperature
+        verdict = super().decide(look)
+        delta = scale * look.mean + look.offset
+        clear = np.abs(delta) > 5.0 * scale * np.sqrt(look.variance / look.seen)
+        accept = np.where(clear, delta > 0.0, verdict.accepted)
+        return type(verdict)(verdict.decided | clear, accept, verdict.wanted, verdict.diagnostics)
+
+
+class PublishedConcentrationTest(ConcentrationTest):
+    """The bound for draws with replacement, 3 in the place of 5; the first look is taken for the second.
+
+    It decides, whatever the bound says, where the next look would take all the data. (Their standard deviation is that
+    of all the data, here it is that of the data seen.)
+    """
+
+    def decide(self, look):
+        verdict = super().decide(look)
+        gap = look.mean - (look.level - look.offset) * (look.temperature / look.size)
+        log = np.log(3.0 / (self.epsilon * (self.power - 1.0) / (self.power * (look.number + 2.0) ** self.power)))
+        bound = np.sqrt(2.0 * look.variance * log / look.seen) + 6.0 * look.bound * log / look.seen
+        decided = (np.abs(gap) >= bound) | (verdict.wanted >= look.size)
+        return type(verdict)(decided, gap > 0.0, verdict.wanted, verdict.diagnostics)

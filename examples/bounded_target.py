@@ -89,8 +89,9 @@ def main() -> None:
 
 def picture(results: dict[tuple[str, str], sk.GraphSteinDiscrepancy], reference: sk.Reference) -> Figure:
     """Both samples, coloured where they do what i.i.d. draws do not, and all four discrepancies beside one another."""
-    figure = Figure(figsize=(11.0, 4.6), layout="constrained")
-    *panels, bars = figure.subplots(1, 3, width_ratios=[1.0, 1.0, 0.9])
+    figure = Figure(figsize=(7.2, 7.2), layout="constrained")
+    above, below = figure.subfigures(2, 1)
+    panels, bars = above.subplots(1, 2, sharey=True), below.add_subplot()
     shown = {name: result for (name, how), result in results.items() if how == "with bounds"}
     right = max(result.sample.points[:, 0].max() for result in shown.values()) + 0.2
     for ax, (name, result) in zip(panels, shown.items(), strict=True):
@@ -98,9 +99,10 @@ def picture(results: dict[tuple[str, str], sk.GraphSteinDiscrepancy], reference:
         sk.plots.draws(result, ax, reference=reference, colorbar=False)
         edges = (result.sample.points[:, :, None] == BOUNDS).any(axis=(1, 2))
         share = edges @ result.sample.weights
-        ax.set_title(f"{name}: {result.value:.2g} with bounds\n{share:.0%} of the draws on an edge", fontsize=11)
-    figure.suptitle(
-        "Red triangles up: too many draws, blue down: too few, grey: no more than i.i.d. draws show", fontsize=11
+        ax.set_title(f"{name}: {result.value:.2g} with bounds\n{share:.0%} of the draws on an edge", fontsize=10)
+        ax.label_outer()
+    above.suptitle(
+        "Red triangles up: too many draws, blue down: too few,\ngrey: no more than i.i.d. draws show", fontsize=10
     )
     compare(bars, results, reference)
     return figure

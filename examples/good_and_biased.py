@@ -75,7 +75,7 @@ def picture(
     results: Mapping[str, sk.GraphSteinDiscrepancy], reference: sk.Reference, target: sk.targets.MixturePosterior
 ) -> Figure:
     """The draws over the posterior's contours, one panel a sample, coloured where they do what i.i.d. draws do not."""
-    figure = Figure(figsize=(10.0, 4.6), layout="constrained")
+    figure = Figure(figsize=(7.2, 4.0), layout="constrained")
     panels = figure.subplots(1, len(results), sharex=True, sharey=True)
     everything = np.concatenate([result.sample.points for result in results.values()])
     lower, upper = everything.min(axis=0) - 0.3, everything.max(axis=0) + 0.3
@@ -83,13 +83,14 @@ def picture(
         contours(ax, target, lower, upper)
         sk.plots.draws(result, ax, reference=reference, colorbar=False)
         ratio = result.value / reference.median
-        ax.set_title(f"{name}: {result.value:.3g}\n{ratio:.2g} times that of i.i.d. draws", fontsize=11)
+        ax.set_title(f"{name}\ndiscrepancy {result.value:.3g},\n{ratio:.2g} times i.i.d. draws", fontsize=10)
         ax.set(xlim=(lower[0], upper[0]), ylim=(lower[1], upper[1]))
         ax.label_outer()
     figure.suptitle(
-        "Red triangles up: too many draws, blue down: too few, grey: no more than i.i.d. draws show\n"
+        "Red triangles up: too many draws, blue down: too few,\n"
+        "grey: no more than i.i.d. draws show\n"
         "Lines: half, 90 % and 99.9 % of the mixture posterior",
-        fontsize=11,
+        fontsize=10,
     )
     return figure
 

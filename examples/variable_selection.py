@@ -26,6 +26,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.special import expit
 
+from steinkit.plots import look
 from steinkit.samplers import (
     AusterityTest,
     Draws,
@@ -107,22 +108,26 @@ def risk(draws: Draws, budget: float, new: np.ndarray, truth: np.ndarray) -> flo
 
 
 def picture(results: dict[str, VariableSelection], budgets: np.ndarray, risks: dict[str, np.ndarray]) -> Figure:
-    figure = Figure(figsize=(12.5, 4.4), layout="constrained")
-    left, right = figure.subplots(1, 2, width_ratios=(3, 2))
+    """Means and standard errors of the features' probabilities, and the risk of predictions against the budget."""
+    figure = Figure(figsize=(7.2, 6.8), layout="constrained")
+    above, below = figure.subplots(2, 1)
     numbers, width = np.arange(1, len(COEFFICIENTS) + 1), 0.8 / len(results)
     for k, (name, found) in enumerate(results.items()):
         places = numbers + (k - (len(results) - 1) / 2) * width
-        colour = "0.3" if name not in risks else f"C{k - 1}"
-        left.bar(places, found.inclusion, width, color=colour, label=name)
-        left.errorbar(places, found.inclusion, found.inclusion_error, fmt="none", ecolor="black", elinewidth=0.7)
-    left.set(xlabel="feature (1 to 6 have a coefficient)", ylabel="probability of being in the model", xticks=numbers)
-    left.set_title("means and standard errors of ten chains", fontsize=10)
-    left.legend()
+        colour = look(k - 1).color if name in risks else "0.92"
+        above.bar(places, found.inclusion, width, color=colour, edgecolor="0.2", linewidth=0.4, label=name)
+        above.errorbar(places, found.inclusion, found.inclusion_error, fmt="none", ecolor="black", elinewidth=0.7)
+    above.set(xlabel="feature (1 to 6 have a coefficient)", ylabel="probability of being in the model", xticks=numbers)
+    above.set_title("Bayesian logistic regression: means and standard errors of ten chains", fontsize=10)
+    above.legend()
     for k, (name, values) in enumerate(risks.items()):
-        right.plot(budgets, values, "o-", color=f"C{k}", label=name)
-    right.set(xscale="log", yscale="log", xlabel="likelihood evaluations of a chain", ylabel="risk of predictions")
-    right.set_title("mean squared error of predictive probabilities", fontsize=10)
-    right.legend()
+        below.plot(budgets, values, **look(k)._asdict(), label=name)
+    below.set(xscale="log", yscale="log", ylabel="risk")
+    below.set_xticks(budgets, [f"{budget / 1e6:.2g}" for budget in budgets])
+    below.set_xticks([], minor=True)
+    below.set_xlabel("likelihood evaluations of a chain, millions")
+    below.set_title("predictions: mean squared error of predictive probabilities", fontsize=10)
+    below.legend()
     return figure
 
 

@@ -100,11 +100,11 @@ def picture(
     compared: sk.Comparison, wrong: sk.GraphSteinDiscrepancy, target: sk.Target, reference: sk.Reference
 ) -> Figure:
     """Both chains beside independent samples, and where the wrong one has draws that they do not explain."""
-    figure = Figure(figsize=(10.0, 4.4), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    comparison(compared, left)
-    draws_with_density(wrong, target, right, reference=reference, colorbar=False)
-    right.set_title(f"with the slip\n{right.get_title()}", fontsize=10)
+    figure = Figure(figsize=(5.6, 7.2), layout="constrained")
+    above, below = figure.subplots(2, 1, height_ratios=(2, 3))
+    comparison(compared, above)
+    draws_with_density(wrong, target, below, reference=reference, colorbar=False)
+    below.set_title(f"with the slip\n{below.get_title()}", fontsize=10)
     figure.suptitle("Gibbs samplers of a normal mean and precision", fontsize=11)
     return figure
 

@@ -90,7 +90,7 @@ def main() -> None:
 
 def picture(results: dict[str, sk.GraphSteinDiscrepancy], reference: sk.Reference) -> Figure:
     """Both samples over the curve that x1 and x2 follow, coloured where they do what i.i.d. draws do not."""
-    figure = Figure(figsize=(9.0, 4.8), layout="constrained")
+    figure = Figure(figsize=(7.2, 4.6), layout="constrained")
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
     curve = np.linspace(-4.0, 4.0, 200)
     for ax, (name, result) in zip(panels, results.items(), strict=True):
@@ -98,12 +98,13 @@ def picture(results: dict[str, sk.GraphSteinDiscrepancy], reference: sk.Referenc
         ax.fill_between(curve, curve**2 - 1.0 - band, curve**2 - 1.0 + band, color="0.9", zorder=0)
         sk.plots.draws(result, ax, reference=reference, colorbar=False)
         ratio = result.value / reference.median
-        ax.set_title(f"{name}: {result.value:.3g}\n{ratio:.2g} times that of i.i.d. draws", fontsize=11)
+        ax.set_title(f"{name}: {result.value:.3g}\n{ratio:.2g} times that of i.i.d. draws", fontsize=10)
+        ax.label_outer()
     panels[0].set(xlim=(-4.0, 4.0), ylim=(-5.0, 15.0))
     figure.suptitle(
-        "Red triangles up: too many draws, blue down: too few, grey: no more than i.i.d. draws show\n"
-        "Grey band: 95 % of x2 for each x1",
-        fontsize=11,
+        "Red triangles up: too many draws, blue down: too few,\n"
+        "grey: no more than i.i.d. draws show. Grey band: 95 % of x2 for each x1",
+        fontsize=10,
     )
     return figure
 

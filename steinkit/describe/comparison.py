@@ -268,13 +268,19 @@ def _order(document: Document, measure: DescribedMeasure) -> str:
     return f"Best first ({preference(measure)}): {'; then '.join(places)}."
 
 
+def reference_of(document: Document, measure: str, name: str) -> Document | None:
+    """The independent samples of a measure that have as many effective draws as the sample of a name."""
+    sizes = {each["file"]: each.get("effective_draws") or each["draws"] for each in document["samples"]}
+    references = document["reference"].get(measure, ())
+    alike = (each for each in references if each.get("effective_draws", each["draws"]) == sizes[name])
+    return next(alike, None)
+
+
 def _against(document: Document, measure: DescribedMeasure) -> str:
     """The best sample beside independent ones of its size."""
     name = document["ranking"][measure.name][0][0]
-    best, references = measured(document, measure.name)[name], document["reference"][measure.name]
-    sizes = {each["file"]: each.get("effective_draws") or each["draws"] for each in document["samples"]}
-    alike = (each for each in references if each.get("effective_draws", each["draws"]) == sizes[name])
-    reference = next(alike, references[0])
+    best = measured(document, measure.name)[name]
+    reference = reference_of(document, measure.name, name) or document["reference"][measure.name][0]
     lowest, highest, median = reference["lower"], reference["upper"], reference["median"]
     ratio = f", at {best['value'] / median:.2f} times their median" if median else ""
     return (

@@ -8,6 +8,8 @@ from .discrepancy import coordinates as coordinates
 from .discrepancy import draws as draws
 from .discrepancy import stein_function as stein_function
 from .faults import verdict as verdict
+from .looks import Look as Look
+from .looks import look as look
 from .moment_scores import moment_matrix as moment_matrix
 from .overview import picture as picture
 from .panels import draws_with_density as draws_with_density

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from steinkit.plots.looks import COLOURS, LIGHT
 from steinkit.plots.names import told_apart
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 Coordinates = Sequence[Mapping[str, Any]]
 
-_COLOURS = ("#0072B2", "#E69F00", "#56B4E9", "#D55E00", "#CC79A7", "#999999")  # of Okabe and Ito, without green
+_EDGE = "0.3"
 _VISIBLE = 0.01  # width of a bracket, beside the longest bar, from which it can be seen
 
 
@@ -24,7 +25,7 @@ def coordinate_bars(
     *,
     most: int | None = None,
     longest_name: int = 24,
-    colours: Sequence[str] = _COLOURS,
+    colours: Sequence[str] = (*COLOURS, LIGHT),
 ) -> None:
     """Draw a bar a coordinate of each sample, the heaviest on top, with its bracket where that can be seen.
 
@@ -50,7 +51,15 @@ def coordinate_bars(
         found = [by_name[name] for name in names if name in by_name]
         values = np.array([entry["value"] for entry in found])
         lower, upper = (np.array([entry.get(end, entry["value"]) for entry in found]) for end in ("lower", "upper"))
-        ax.barh(places, values, height=0.9 * thick, color=colours[k % len(colours)], label=group)
+        ax.barh(
+            places,
+            values,
+            height=0.9 * thick,
+            color=colours[k % len(colours)],
+            edgecolor=_EDGE,
+            linewidth=0.4,
+            label=group,
+        )
         if (upper - lower > _VISIBLE * upper.max()).any():
             reach = np.vstack([values - lower, upper - values])
             ax.errorbar(values, places, xerr=reach, fmt="none", ecolor="0.1", capsize=2)

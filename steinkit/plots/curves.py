@@ -23,7 +23,12 @@ _VISIBLE = 0.005  # relative width from which a bracket can be seen
 
 
 def curve(
-    result: Curve | Mapping[str, Any], ax: Axes | None = None, *, label: str | None = None, color: str = _LINE
+    result: Curve | Mapping[str, Any],
+    ax: Axes | None = None,
+    *,
+    label: str | None = None,
+    color: str = _LINE,
+    marker: str = "o",
 ) -> Axes:
     """Plot the measure against the number of draws (or the cost) on logarithmic axes, with the line of the rate.
 
@@ -37,7 +42,8 @@ def curve(
         Several curves can share one.
     label : str, optional
         Name of the curve in the legend; its rate is added.
-    color : str
+    color, marker : str
+        Of several curves, those of :func:`steinkit.plots.look`.
     """
     document, ax = document_of(result), axes_or_new(ax)
     measure, rate = find_measure(document["measure"]), document["rate"]
@@ -45,7 +51,7 @@ def curve(
     values, lower, upper = (_numbers(document[key]) for key in ("values", "lower", "upper"))
     name = measure.title if label is None else printable(label)
     known = "" if rate is None else f", rate {rate:.2f}"
-    ax.plot(x, values, color=color, marker="o", markersize=4, label=f"{name}{known}")
+    ax.plot(x, values, color=color, marker=marker, markersize=4, label=f"{name}{known}")
     if document["interval"] is not None:
         low, high = _numbers(document["interval"]).T
         ax.fill_between(x, low, high, color=color, alpha=0.2, linewidth=0.0)

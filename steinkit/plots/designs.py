@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from steinkit.errors import InputError, UsageError
 from steinkit.plots.axes import axes_or_new
+from steinkit.plots.looks import COLOURS, look
 from steinkit.sample import Floats
 from steinkit.samplers import AcceptanceBias, operating_characteristics
 
@@ -64,13 +65,14 @@ def characteristic_curves(
         raise UsageError(f"quantity must be one of {', '.join(_QUANTITIES)}; received {quantity!r}")
     ax = axes_or_new(ax)
     means = np.linspace(0.0, largest_mean, _SHOWN)
-    for epsilon in epsilons:
+    for number, epsilon in enumerate(epsilons):
+        color, marker, dashes = look(number)
         found = operating_characteristics(means, first_fraction=first_fraction, epsilon=epsilon, alpha=alpha)
-        (line,) = ax.plot(means, getattr(found, quantity), label=f"epsilon {epsilon:g}")
+        ax.plot(means, getattr(found, quantity), color=color, linestyle=dashes, label=f"epsilon {epsilon:g}")
         if simulated is not None and epsilon in simulated:
             at, values, deviations = simulated[epsilon]
             bars = 2.0 * np.asarray(deviations)
-            ax.errorbar(at, values, yerr=bars, fmt="o", markersize=4, color=line.get_color(), capsize=2)
+            ax.errorbar(at, values, yerr=bars, fmt=marker, markersize=4, color=color, capsize=2)
     ax.set(xlabel="standardised mean", ylabel=_QUANTITIES[quantity], xlim=(-0.02 * largest_mean, largest_mean))
     ax.set_ylim(bottom=0.0)
     ax.legend(fontsize=9)
@@ -93,12 +95,12 @@ def acceptance_errors(found: AcceptanceBias, worst: float, ax: Axes | None = Non
     """
     ax = axes_or_new(ax)
     ax.axhline(worst, label="error at mean 0", **_WORST)
-    ax.plot(found.probability, found.error, "x", color="tab:blue", markersize=5, label="error of the test")
+    ax.plot(found.probability, found.error, "x", color=COLOURS[0], markersize=5, label="error of the test")
     ax.plot(
         found.probability,
         np.abs(found.bias),
         "o",
-        color="tab:purple",
+        color=COLOURS[2],
         markersize=5,
         fillstyle="none",
         label="bias of the acceptance probability",
@@ -124,7 +126,13 @@ def acceptance_probabilities(found: AcceptanceBias, ax: Axes | None = None) -> A
     ax = axes_or_new(ax)
     ax.plot([0.0, 1.0], [0.0, 1.0], label="no bias", **_WORST)
     ax.plot(
-        found.probability, found.probability + found.bias, "o", color="tab:purple", markersize=4, label="moves of a run"
+        found.probability,
+        found.probability + found.bias,
+        "o",
+        color=COLOURS[2],
+        fillstyle="none",
+        markersize=5,
+        label="moves of a run",
     )
     ax.set(xlabel="exact acceptance probability", ylabel="acceptance probability of the test")
     ax.set_aspect("equal")
@@ -163,11 +171,11 @@ def design_comparison(
     allowed: Floats = np.asarray(targets, dtype=np.float64)
     if quantity == "error":
         ax.plot(allowed, allowed, label="as designed", **_WORST)
-    for (name, each), marker in zip(found.items(), "os^Dv<>" * len(found), strict=False):
+    for number, (name, each) in enumerate(found.items()):
         if len(each) != len(allowed):
             raise InputError(f"{name}: {len(each)} results for {len(allowed)} target errors; give one for each")
         values = [np.abs(one.bias).mean() if quantity == "error" else one.data_use.mean() for one in each]
-        ax.plot(allowed, values, marker=marker, markersize=5, label=name)
+        ax.plot(allowed, values, **look(number)._asdict(), markersize=5, label=name)
     ax.set(xscale="log", xlabel="target error")
     ax.set_xticks(allowed, [f"{target:g}" for target in allowed])
     ax.set_xticks([], minor=True)

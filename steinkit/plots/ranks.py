@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from steinkit.comparison import Comparison
 from steinkit.describe.claims import preference
-from steinkit.describe.comparison import measured, ranks, unranked
+from steinkit.describe.comparison import measured, ranks, reference_of, unranked
 from steinkit.describe.numbers import compact
 from steinkit.measures import find_measure
 from steinkit.plots.axes import axes_or_new, document_of, logarithmic
@@ -25,6 +25,8 @@ _LONGEST_NAME = 24  # letters of a line
 
 def comparison(result: Comparison | Mapping[str, Any], ax: Axes | None = None, *, measure: str | None = None) -> Axes:
     """Plot samples by rank: a mark at the value, the certified bracket, and the range of independent samples as a band.
+
+    Where the samples differ in size, each has the band of independent samples as many as its own draws.
 
     Samples that the measure does not rank follow as grey rings. The axis is logarithmic where values span decades.
 
@@ -53,11 +55,11 @@ def comparison(result: Comparison | Mapping[str, Any], ax: Axes | None = None, *
             compact(value), (value, place), (0, 7), textcoords="offset points", ha="center", fontsize=8, bbox=_BEHIND
         )
     references = document["reference"].get(known.name, ())
-    for reference in references:
-        what = "blocks of the long run" if reference.get("run") else "independent samples"
-        label = f"{len(reference['values'])} {what} of {reference['draws']}"
-        ax.axvspan(reference["lower"], reference["upper"], color=_OTHERS, alpha=0.2, linewidth=0.0, label=label)
-        ax.axvline(reference["median"], color=_OTHERS, linestyle="--", linewidth=1.0, label="their median")
+    if len(references) == 1:
+        _band(ax, references[0], f"{_samples(references[0])} of {references[0]['draws']}")
+    for place, name in enumerate(places if len(references) > 1 else ()):
+        if reference := reference_of(document, known.name, name):
+            _band(ax, reference, f"{_samples(reference)} of as many effective draws", (place - 0.4, place + 0.4))
     names = told_apart(list(places), _LONGEST_NAME)
     labels = [f"{name}  {rank}" for name, rank in zip(names, places.values(), strict=True)]
     ax.set_yticks(range(len(places)), labels, parse_math=False)
@@ -72,8 +74,32 @@ def comparison(result: Comparison | Mapping[str, Any], ax: Axes | None = None, *
     if ax.get_xscale() == "linear" and left < 0.0 <= min((lower for lower, _ in ends.values()), default=left):
         ax.set_xlim(left=0.0)
     ax.set_xlabel(f"{known.title}\n({preference(known)})")
-    if references:
-        ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, fontsize=8, frameon=False)
+    handles, told = ax.get_legend_handles_labels()
+    if told:
+        once = dict(zip(told, handles, strict=True))
+        ax.legend(
+            once.values(),
+            once,
+            loc="lower left",
+            bbox_to_anchor=(0.0, 1.0),
+            ncols=1 if len(references) > 1 else 2,
+            fontsize=8,
+            frameon=False,
+        )
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     return ax
+
+
+def _samples(reference: Mapping[str, Any]) -> str:
+    what = "blocks of the long run" if reference.get("run") else "independent samples"
+    return f"{len(reference['values'])} {what}"
+
+
+def _band(ax: Axes, reference: Mapping[str, Any], label: str, rows: tuple[float, float] | None = None) -> None:
+    """The range of independent samples and their median: over the rows given, or all along the axis."""
+    across, heights = (ax.transData, rows) if rows else (ax.get_xaxis_transform(), (0.0, 1.0))
+    ends = (reference["lower"], reference["upper"])
+    ax.fill_between(ends, *heights, color=_OTHERS, alpha=0.2, linewidth=0.0, transform=across, label=label)
+    median = [reference["median"]] * 2
+    ax.plot(median, heights, color=_OTHERS, linestyle="--", linewidth=1.0, transform=across, label="their median")

@@ -75,9 +75,10 @@ def _ranks(document: Mapping[str, Any], measure: Measure) -> Picture:
             *(f"not ranked, {name}: {compact(entries[name]['value'], 6)}" for name in unranked(document, measure.name)),
         ]
     )
-    band = (
-        " The grey band holds independent samples from the target." if document["reference"].get(measure.name) else ""
-    )
+    bands = len(document["reference"].get(measure.name, ()))
+    band = " The grey band holds independent samples from the target." if bands else ""
+    if bands > 1:
+        band = " Each sample's grey band holds independent samples from the target of as many effective draws."
     bars = " Bars are the brackets: samples whose bars overlap share a rank (=)." if measure.has_bracket else ""
     grey = " Samples in grey cannot be ranked by it." if unranked(document, measure.name) else ""
     return Picture(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -20,7 +19,6 @@ from steinkit.report.sources import Found
 
 Document = Mapping[str, Any]
 
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#000000")
 _SAME = 0.01  # relative difference between costs a draw that is none
 
 
@@ -68,8 +66,9 @@ def _picture(curves: Mapping[str, Document]) -> Picture:
     against = "draws" if some["budget"] is None else "the cost of the draws"
 
     def draw(ax: Any) -> None:
-        for (name, curve), colour in zip(curves.items(), itertools.cycle(_COLOURS), strict=False):
-            plots.curve(curve, ax, label=None if lone else label(name), color=colour)
+        for number, (name, curve) in enumerate(curves.items()):
+            colour, mark, _ = plots.look(number)
+            plots.curve(curve, ax, label=None if lone else label(name), color=colour, marker=mark)
 
     fitted = any(curve["rate"] is not None for curve in curves.values())
     line = "; the broken line is the rate fitted to the tail" if fitted else ""

@@ -6,6 +6,7 @@ points that carry weight, with weights that sum to one.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -120,6 +121,17 @@ class Sample(Displayed):
     def has_default_names(self) -> bool:
         """Whether nobody named the coordinates."""
         return self.names == default_names(self.dim)
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the draws with their weights, scores and labels: the same on every machine, whatever the file."""
+        digest = hashlib.sha256()
+        for name in ("points", "weights", "scores", "chain", "draw"):
+            values = getattr(self, name)
+            if values is not None:
+                digest.update(f"{name} {values.shape}".encode())
+                digest.update(np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<")).data)
+        return digest.hexdigest()
 
     def select(self, names: list[str] | tuple[str, ...]) -> Sample:
         """Keep the named coordinates, in the order given.

@@ -209,3 +209,19 @@ def test_weights_of_joined_points_add_up():
 def test_a_weight_that_underflows_as_a_share_is_one_still():
     np.testing.assert_array_equal(sk.Sample([[0.0], [1.0]], weights=[5e-324, 1e300]).distinct().inverse, [0, 1])
     np.testing.assert_array_equal(sk.Sample([[0.0], [1.0]], weights=[0.0, 1e-300]).distinct().inverse, [-1, 0])
+
+
+def test_a_digest_tells_draws_weights_scores_and_labels_apart_and_not_their_container():
+    points = np.arange(6.0).reshape(3, 2)
+    sample = sk.Sample(points)
+    others = [
+        sk.Sample(points[::-1]),
+        sk.Sample(points.reshape(2, 3)),
+        sk.Sample(points, weights=[1.0, 2.0, 3.0]),
+        sk.Sample(points, scores=points),
+        sk.Sample(points, chain=[0, 0, 1]),
+        sk.Sample(points, draw=[0, 0, 1]),
+    ]
+    assert len({each.sha256 for each in [sample, *others]}) == 1 + len(others)
+    assert sk.Sample(np.asfortranarray(points), names=["a", "b"]).sha256 == sample.sha256
+    assert sample.sha256.startswith("ee3e09dff189")  # the same in every version

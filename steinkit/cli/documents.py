@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from steinkit import __version__
+from steinkit.measures.registry import recorded_settings
 from steinkit.measures.scoring import Scores
 from steinkit.sample import Sample
 
@@ -15,10 +16,22 @@ if TYPE_CHECKING:
     from steinkit.cli.request import Request
 
 
-def as_document(scores: Scores, notes: Sequence[str], request: Request) -> dict[str, Any]:
+def as_document(
+    scores: Scores, sample: Sample, settings: Mapping[str, Any], notes: Sequence[str], request: Request
+) -> dict[str, Any]:
     """The document that ``--json`` prints.
 
     ``reference`` is that of the first measure that has one; ``references`` holds those of all measures by name.
+
+    Parameters
+    ----------
+    scores : Scores
+    sample : Sample
+        What was scored, under the names that it had then.
+    settings : mapping
+        Of the measures.
+    notes : sequence of str
+    request : Request
     """
     documents = {name: reference.document for name, reference in scores.references.items()}
     return {
@@ -31,6 +44,7 @@ def as_document(scores: Scores, notes: Sequence[str], request: Request) -> dict[
         "warnings": list(notes),
         "version": __version__,
         **asked(request),
+        **_measured_again(sample, settings, request),
     }
 
 
@@ -42,6 +56,21 @@ def asked(request: Request) -> dict[str, Any]:
     target = request.named_target
     named = None if target.name is None else {"name": target.name, "options": target.options}
     return {"files": list(request.files), "target": named, "command": command_line()}
+
+
+def _measured_again(sample: Sample, settings: Mapping[str, Any], request: Request) -> dict[str, Any]:
+    """What whoever reads the files again needs to take the measures that were taken, and to know that it did."""
+    options = request.options
+    return {
+        "reading": {
+            "format": options["file_format"],
+            "columns": options["columns"] and list(options["columns"]),
+            "group": options["group"],
+            "names": list(sample.names),
+            "sha256": sample.sha256,
+        },
+        "settings": recorded_settings({**settings, "operator": options["operator"]}),
+    }
 
 
 def command_line() -> list[str]:

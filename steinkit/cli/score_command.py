@@ -103,7 +103,7 @@ def score(files: tuple[str, ...], **options: Any) -> int:
         notes.append(f"--fail-above {threshold:g} lies inside the bracket: neither passed nor failed for certain")
     code, doubts = _judged(scores.verdict) if options["fail_if_biased"] is not None else (0, ())
     notes += doubts
-    document = as_document(scores, notes, request)
+    document = as_document(scores, sample, task.settings, notes, request)
     heading = printable(f"{title} against {request.against(judged=scores.verdict is not None)}")
     deliver(
         options,

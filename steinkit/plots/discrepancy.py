@@ -40,7 +40,12 @@ _HEIGHTS = (4.0, 1.0)  # of the functions and of the histogram below them
 
 
 def stein_function(
-    result: GraphSteinDiscrepancy, ax: Axes | None = None, *, reference: Standard = None, histogram: bool = True
+    result: GraphSteinDiscrepancy,
+    ax: Axes | None = None,
+    *,
+    reference: Standard = None,
+    histogram: bool = True,
+    legend: bool = True,
 ) -> Axes:
     """Plot g and the test function h over a one-dimensional sample, and below them the sample's histogram.
 
@@ -54,6 +59,7 @@ def stein_function(
     reference : Reference or Verdict, optional
     histogram : bool
         Whether the Axes give a part of their place to the histogram.
+    legend : bool
     """
     ax = axes_or_new(ax)
     points, weights = result.sample.points[:, 0], result.sample.weights
@@ -76,10 +82,11 @@ def stein_function(
     ax.fill_between(x, 0.0, h, where=h <= -t, color=TOO_FEW, alpha=ALPHA, linewidth=0.0, hatch=HATCH)
     ax.set_ylabel("g, h")
     ax.set_title(said_of(reference, t), fontsize=10)
-    bottom, top = ax.get_ylim()
-    ax.set_ylim(bottom, top + 0.3 * (top - bottom))  # for the legend
-    handles = [*ax.get_legend_handles_labels()[0], *key(marks=False)]
-    ax.legend(handles=handles, loc="upper center", fontsize=8, framealpha=0.9, ncols=2)
+    if legend:
+        bottom, top = ax.get_ylim()
+        ax.set_ylim(bottom, top + 0.3 * (top - bottom))  # for the legend
+        handles = [*ax.get_legend_handles_labels()[0], *key(marks=False)]
+        ax.legend(handles=handles, loc="upper center", fontsize=8, framealpha=0.9, ncols=2)
     lowest = ax
     if histogram:
         lowest = strip_below(ax, _HEIGHTS)

@@ -18,10 +18,13 @@ draws that carry half of the discrepancy: of right samples, too.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from steinkit.describe.verdict import is_accused
 from steinkit.discrepancy.bracket import Reference
 from steinkit.discrepancy.verdict import Verdict
 from steinkit.sample import Floats
@@ -29,7 +32,29 @@ from steinkit.sample import Floats
 if TYPE_CHECKING:
     from matplotlib.colors import ListedColormap
 
-Standard: TypeAlias = Reference | Verdict | None
+
+@dataclass(frozen=True)
+class Judged:
+    """What pictures need of a verdict, where only its document is at hand."""
+
+    is_biased: bool
+    n_eff: float
+    ess: float
+    draws: int
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Judged:
+        """From what ``steinkit score --json`` prints as "verdict"."""
+        n_eff, ess = document["n_eff"], document["ess"]
+        return cls(
+            is_accused(document),
+            math.inf if n_eff is None else n_eff,
+            math.nan if ess is None else ess,
+            document["draws"],
+        )
+
+
+Standard: TypeAlias = Reference | Verdict | Judged | None
 
 TOO_MANY, TOO_FEW, WITHIN = "#b2182b", "#2166ac", "0.74"
 HATCH, ALPHA = "////", 0.6  # of areas with too few draws; of areas
@@ -45,13 +70,13 @@ def right_share(value: float, standard: Standard, coordinate: int | None = None)
     ----------
     value : float
         The discrepancy, or what a coordinate carries of it.
-    standard : Reference, Verdict or None
+    standard : Reference, Verdict, Judged or None
     coordinate : int, optional
         The coordinate that `value` is of.
     """
     if standard is None:
         return _UNJUDGED
-    if isinstance(standard, Verdict):
+    if isinstance(standard, Verdict | Judged):
         if not standard.is_biased:
             return 1.0
         mixing = standard.ess if math.isfinite(standard.ess) else float(standard.draws)
@@ -88,7 +113,7 @@ def said_of(standard: Standard, t: float) -> str:
     """What grey means, in a line."""
     if standard is None:
         return "not held against right samples: these draws carry half of the discrepancy"
-    if isinstance(standard, Verdict):
+    if isinstance(standard, Verdict | Judged):
         return "grey: no more than chance makes" if math.isfinite(t) else "no draw stands out from what chance makes"
     what = f"{len(standard.values)} {'blocks of the long run' if standard.run else 'independent samples'}"
     return f"grey: no more than {what} show" if math.isfinite(t) else f"all grey: no more than {what} show"

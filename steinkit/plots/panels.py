@@ -178,9 +178,7 @@ def _draw_curves(
 ) -> None:
     """Stein and test functions of samples in one dimension, on a common axis, with one legend."""
     for ax, found, standard in zip(axes, results, standards, strict=True):
-        legend = stein_function(found, ax, reference=standard, histogram=False).get_legend()
-        if legend is not None:
-            legend.remove()
+        stein_function(found, ax, reference=standard, histogram=False, legend=False)
     handles = [*axes[0].get_legend_handles_labels()[0], *key(marks=False)]
     figure.legend(handles=handles, loc="outside lower center", ncols=2, fontsize=8, frameon=False)
 

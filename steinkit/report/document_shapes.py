@@ -35,8 +35,8 @@ _cell = matching("[0-9a-f]{8,128}", "a cell's fingerprint")  # which names a fil
 
 _units = or_null(record({"kind": text}, {"scale": by_name(positive)}))
 
-_fault = record(
-    {"kind": one_of(*_KINDS), "coordinates": some(text, least=1, most=2), "z": number, "direction": text},
+_fault = record(  # of one coordinate, the two of a dependence, or all that are off together
+    {"kind": one_of(*_KINDS), "coordinates": some(text, least=1), "z": number, "direction": text},
     {"size": _known_number},
 )
 _verdict = or_null(
@@ -101,6 +101,16 @@ _warned = {"warnings": some(text), "version": text}
 _target = or_null(record({"name": text, "options": by_name(text)}))
 _beside = {"units": _units, "files": some(text, least=1), "target": _target, "command": some(text)}
 
+_reading = record(
+    {
+        "format": or_null(text),
+        "columns": or_null(some(text)),
+        "group": or_null(text),
+        "names": some(text),
+        "sha256": text,
+    }
+)
+
 _SCORE = record(
     {
         "sample": record({"draws": whole, "distinct": whole, "dim": whole, "names": some(text, least=1)}),
@@ -108,7 +118,7 @@ _SCORE = record(
         "references": by_name(_reference, _measure),
         **_warned,
     },
-    {"verdict": _verdict, **_beside},
+    {"verdict": _verdict, "reading": _reading, "settings": by_name(anything), **_beside},
 )
 
 _compared = record(

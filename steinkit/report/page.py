@@ -51,8 +51,8 @@ def write_report(
     title : str, optional
         A line above the verdict, and the name of the page in a browser.
     target : Target or str, optional
-        Target of the sweep, where that is code of your own (as ``path.py:attribute`` it is run): its draws are scored
-        again for a picture of them. Built-in targets are made from the sweep's folder.
+        Target of the sweep or score, where that is code of your own (as ``path.py:attribute`` it is run): draws are
+        scored again for a picture of them. Built-in targets are made from what the source says.
 
     Raises
     ------
@@ -66,6 +66,9 @@ def write_report(
     Notes
     -----
     The page holds no date: the same sources give the same bytes.
+
+    A score's document holds no draws. Its files are read again for their picture, and measured again; where they are
+    not there, or not what was scored, the page says so and shows no draws.
 
     Examples
     --------
@@ -122,7 +125,7 @@ def _accounts(found: Sequence[Found], target: Target | str | None) -> list[Part]
     kinds: dict[str, Callable[[Found], Part]] = {
         "sweep": lambda each: sweep_part(each, target),
         "comparison": comparison_part,
-        "score": score_part,
+        "score": lambda each: score_part(each, target),
     }
     try:
         curves = iter(curve_parts([each for each in found if each.kind == "curve"]))

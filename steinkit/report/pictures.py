@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steinkit.describe.numbers import shortened
+from steinkit.describe.numbers import compact, count, sentence, shortened
 from steinkit.report.elements import Drawing
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 WIDE, NARROW = 7.6, 3.8  # inches; one is 96 CSS pixels
 _PIXELS = 96
 _LONGEST_NAME = 32  # letters, in a legend
+_IN_WORDS = 10  # coordinates
 _MANY_MARKS = 300  # of a scatter, beyond which it is drawn as an image
 
 
@@ -38,6 +39,17 @@ def drawing(figure: Figure) -> Drawing:
 def label(name: str) -> str:
     """A name as a legend can bear it: its middle left out where it is long, and no formula."""
     return shortened(name, _LONGEST_NAME).replace("$", r"\$")
+
+
+def draws_in_numbers(name: str, result: Any) -> str:
+    """What a picture of a result's draws shows, for those who do not see it."""
+    points = result.sample.points
+    shown = [
+        f"{label} from {compact(low, 3)} to {compact(high, 3)}"
+        for label, low, high in zip(result.sample.names, points.min(axis=0), points.max(axis=0), strict=True)
+    ]
+    ranges = ", ".join([*shown[:_IN_WORDS], *([f"{len(shown) - _IN_WORDS} more"] if len(shown) > _IN_WORDS else [])])
+    return f"{sentence(name)}: {count(len(points), 'draw')}, {ranges}, discrepancy {compact(result.value)}."
 
 
 def on_axes(draw: Callable[[Axes], Any], width: float, height: float) -> Drawing:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steinkit import plots
-from steinkit.describe.numbers import compact, count, sentence
+from steinkit.describe.numbers import compact, sentence
 from steinkit.describe.render import answers
 from steinkit.describe.settings import seeds_label, setting_label, value_label
 from steinkit.describe.statement import Statement
@@ -20,7 +20,7 @@ from steinkit.errors import SteinkitError
 from steinkit.measures import Measure, find_measure
 from steinkit.report.coordinate_bars import bars_pictures
 from steinkit.report.elements import Part, Picture
-from steinkit.report.pictures import NARROW, WIDE, drawing, on_axes
+from steinkit.report.pictures import NARROW, WIDE, drawing, draws_in_numbers, on_axes
 from steinkit.report.reproduction import sweep_listings
 from steinkit.report.sources import Found
 from steinkit.report.sweep_draws import judged_draws, mode_missed, scored_draws, telling_settings
@@ -203,20 +203,11 @@ def _draws(found: Found, name: str, shown: Mapping[str, Setting], target: Target
                 + (" Grey regions hold 50, 90 and 99% of the target." if contours else "")
                 + " One seed is an example; the verdict rests on all of them."
             ),
-            description=" ".join(_panel_in_numbers(label, result) for label, result in results.items()),
+            description=" ".join(draws_in_numbers(label, result) for label, result in results.items()),
             wide=drawing(wide),
             narrow=drawing(narrow),
         )
     ]
-
-
-def _panel_in_numbers(name: str, result: Any) -> str:
-    points = result.sample.points
-    ranges = ", ".join(
-        f"{label} from {compact(low, 3)} to {compact(high, 3)}"
-        for label, low, high in zip(result.sample.names, points.min(axis=0), points.max(axis=0), strict=True)
-    )
-    return f"{sentence(name)}: {count(len(points), 'draw')}, {ranges}, discrepancy {compact(result.value)}."
 
 
 def _bars(records: Sequence[Mapping[str, Any]], measure: str, shown: Mapping[str, Setting]) -> list[Picture]:

@@ -19,10 +19,12 @@ def verdict_pictures(name: str, document: Mapping[str, Any] | None) -> list[Pict
 
     def draw(ax: Any) -> None:
         plots.verdict(document, ax)
+        ax.set_title("")  # the page says it in words, and a narrow picture has no room for it
+        ax.set_xlabel("standard errors from the target", fontsize=9)
         ax.tick_params(axis="y", labelsize=8.5)
 
     faults = "; ".join(f"{fault(each)}, {abs(each['z']):.3g} standard errors" for each in document["blame"])
-    height = 1.6 + 0.4 * len(document["blame"])
+    height = 1.2 + 0.4 * len(document["blame"])
     return [
         Picture(
             title=f"What is wrong with {name}",

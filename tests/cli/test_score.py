@@ -19,6 +19,7 @@ import steinkit as sk
 from steinkit import __version__, cli
 from steinkit.discrepancy.graph.engines.cvxpy import linear_solvers
 from steinkit.errors import SolverError
+from steinkit.measures.registry import recorded_settings
 
 _NORMAL = ("--target", "normal", "--reference", "0")
 _COMMAND = str(Path(sys.executable).with_name("steinkit"))
@@ -47,7 +48,7 @@ class TestJson:
         document = outcome.document
         assert outcome.code == 0
         keys = ["sample", "verdict", "units", "results", "reference", "references", "warnings", "version"]
-        keys += ["files", "target", "command"]
+        keys += ["files", "target", "command", "reading", "settings"]
         assert list(document) == keys
         assert document["sample"] == {"draws": 200, "distinct": 200, "dim": 2, "names": ["a", "b"]}
         (entry,) = document["results"]
@@ -64,6 +65,10 @@ class TestJson:
         assert document["command"] == ["score", sample_file, *_NORMAL, "--json"]
         assert document["files"] == [sample_file]
         assert document["target"] == {"name": "normal", "options": {}}
+        digest = sk.read_sample(sample_file).sha256
+        told = {"format": None, "columns": None, "group": None, "names": ["a", "b"], "sha256": digest}
+        assert document["reading"] == told
+        assert document["settings"] == recorded_settings({})
 
     def test_carries_the_numbers_of_the_library_to_the_last_bit(self, steinkit, sample_file, draws):
         (entry,) = steinkit("score", sample_file, *_NORMAL, "--json").document["results"]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,20 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     whole = config.args_source is not config.ArgsSource.ARGS and not config.getoption("keyword")
     if whole and config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         fill_cache()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Let the garbage collector pass over what is collected here: thousands of tests, which stay to the end.
+
+    Else it would go through all of them again and again.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @dataclass(frozen=True)

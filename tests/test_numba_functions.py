@@ -121,7 +121,7 @@ def compiled(posterior):
 
 
 def gaussian(**changes):
-    """`GAUSSIAN` with other functions or data: its own are taken over as compiled, for compiling takes most time here."""
+    """`GAUSSIAN` with other functions or data; the rest is taken over compiled, for compiling takes most time here."""
     posterior = sk.Posterior.from_numba(**{**TERMS, "data": DATA, "dim": 1} | changes)
     assert GAUSSIAN.compiled_terms is not None
     depend = {name: {name} for name in TERMS} | {"log_ratios": {"log_likelihood"}}

@@ -108,9 +108,10 @@ def test_the_source_distribution_holds_every_file_once(tmp_path):
 
 @pytest.mark.slow
 def test_the_wheel_imports_from_another_folder_in_a_fresh_environment(wheel, tmp_path):
-    venv.create(tmp_path / "venv", with_pip=True)
+    venv.create(tmp_path / "venv")
     python = tmp_path / "venv" / "bin" / "python"
-    subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-deps", str(wheel)], check=True)
+    pip = [sys.executable, "-m", "pip", "--python", str(python)]  # its own would take seconds to install
+    subprocess.run([*pip, "install", "--quiet", "--no-deps", str(wheel)], check=True)
     # the dependencies come from this environment; the wheel's own folder stands before it
     site = subprocess.run(
         [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],

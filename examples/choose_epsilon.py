@@ -15,8 +15,8 @@ The draws are scored by slices: in six dimensions the full graph discrepancy is 
 samples apart. The unit of each coefficient is its posterior standard deviation, the same for all.
 
 You will see the median discrepancy of each, the choice at each budget and what cannot be told from it: at 12,000
-evaluations epsilon = .1 is best, at 30,000 it cannot be told from the exact test, and later the exact test is best. As
-a check that is not to be had in earnest you will also see the error of the posterior mean, against that of a run of
+evaluations epsilon = .1 is chosen, at 30,000 it cannot be told from the exact test, and later the exact test is best.
+As a check that is not to be had in earnest you will also see the error of the posterior mean, against that of a run of
 10^6 steps: the chance in ten chains hides in it what the discrepancy tells apart. The picture shows both.
 
 References
@@ -37,6 +37,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import steinkit as sk
+from steinkit.plots import look
 from steinkit.samplers import Draws, approximate_mh
 
 EPSILONS = (0.0, 0.1, 0.2)
@@ -109,7 +110,7 @@ def errors_of_mean(target: sk.Posterior, setting: dict[str, float]) -> np.ndarra
 
 def picture(choices: dict[int, sk.Choice], errors: dict[int, list[np.ndarray]]) -> Figure:
     """Discrepancy and error of the mean against the budget, a line an epsilon; what is chosen at each budget."""
-    figure = Figure(figsize=(11.0, 4.6), layout="constrained")
+    figure = Figure(figsize=(7.2, 4.8), layout="constrained")
     left, right = figure.subplots(1, 2)
     scores = np.array([[(row.median, *row.interval) for row in choice.rows] for choice in choices.values()])
     medians = np.array([[np.median(error) for error in found] for found in errors.values()])
@@ -121,11 +122,13 @@ def picture(choices: dict[int, sk.Choice], errors: dict[int, list[np.ndarray]]) 
                 left.plot(budget, row.median, "k*", markersize=15, zorder=5)
             elif row.settings in choice.ties:
                 left.plot(budget, row.median, "ko", markersize=11, fillstyle="none", zorder=5)
+    left.fill_between([], [], [], color="0.5", alpha=0.3, linewidth=0.0, label="95 % interval")
     left.plot([], [], "k*", markersize=11, label="chosen at its budget")
     left.plot([], [], "ko", markersize=9, fillstyle="none", label="not told from it")
-    left.set_title("sliced Stein discrepancy, 95 % intervals")
-    right.set_title("check: largest error of the posterior mean")
-    left.legend(fontsize=9)
+    left.set_title("sliced Stein discrepancy", fontsize=10)
+    right.set_title("check: largest error of the posterior mean", fontsize=10)
+    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
+    figure.suptitle("Logistic regression nodal: medians of chains of 200 draws", fontsize=11)
     return figure
 
 
@@ -133,9 +136,9 @@ def lines(ax: Axes, budgets: list[int], values: np.ndarray) -> None:
     """A line for each epsilon; values are (budgets, epsilons, 1 or 3): medians, and the ends of their intervals."""
     for k, epsilon in enumerate(EPSILONS):
         name = "exact test" if epsilon == 0.0 else f"epsilon {epsilon:g}"
-        (line,) = ax.plot(budgets, values[:, k, 0], "o-", markersize=4, label=name)
+        ax.plot(budgets, values[:, k, 0], **look(k)._asdict(), markersize=5, label=name)
         if values.shape[2] == 3:
-            ax.fill_between(budgets, values[:, k, 1], values[:, k, 2], color=line.get_color(), alpha=0.12)
+            ax.fill_between(budgets, values[:, k, 1], values[:, k, 2], color=look(k).color, alpha=0.15, linewidth=0.0)
     ax.set(xscale="log", yscale="log", xlabel="likelihood evaluations")
     ax.set_xticks(budgets, [f"{budget:,}" for budget in budgets])
     ax.set_xticks([], minor=True)

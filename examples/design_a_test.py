@@ -141,19 +141,20 @@ def picture(
     targets: tuple[float, ...],
     found: dict[str, list[AcceptanceBias]],
 ) -> Figure:
-    figure = Figure(figsize=(14.0, 8.4), layout="constrained")
-    axes = figure.subplots(2, 3)
-    for k, (quantity, ax) in enumerate(zip(("error", "data_use"), axes[0, :2], strict=True)):
+    """A row each: what tests do, what one of them does to a chain's moves, and what designs do on new moves."""
+    figure = Figure(figsize=(7.6, 10.2), layout="constrained")
+    axes = figure.subplots(3, 2)
+    for k, (quantity, ax) in enumerate(zip(("error", "data_use"), axes[0], strict=True)):
         dots = {epsilon: (MEANS, *results[k]) for epsilon, results in simulated.items()}
         plots.characteristic_curves(quantity, first_fraction=FRACTION, epsilons=EPSILONS, simulated=dots, ax=ax)
-        ax.set_title("the random walk (lines) and tests on data (dots)", fontsize=11)
-        plots.design_comparison(quantity, targets, found, ax=axes[1, 1 + k])
-        axes[1, 1 + k].set_title("designs on new moves", fontsize=11)
+        ax.set_title("random walk (lines), tests on data (marks)", fontsize=10)
+        plots.design_comparison(quantity, targets, found, ax=axes[2, k])
+        axes[2, k].set_title("designs on new moves", fontsize=10)
     worst = float(operating_characteristics(0.0, first_fraction=FRACTION, epsilon=COARSE).error)
-    plots.acceptance_errors(effect, worst, axes[0, 2])
-    axes[0, 2].set_title(f"epsilon {COARSE}: errors cancel over u", fontsize=11)
-    plots.acceptance_probabilities(effect, axes[1, 0])
-    axes[1, 0].set_title(f"epsilon {COARSE}", fontsize=11)
+    plots.acceptance_errors(effect, worst, axes[1, 0])
+    axes[1, 0].set_title(f"epsilon {COARSE}: most errors cancel", fontsize=10)
+    plots.acceptance_probabilities(effect, axes[1, 1])
+    axes[1, 1].set_title(f"epsilon {COARSE}", fontsize=10)
     return figure
 
 

@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
@@ -101,24 +102,29 @@ def main() -> None:
 
 
 def picture(budgets: np.ndarray, outcomes: list[Outcome]) -> Figure:
-    """Excess against p; error against terms and time."""
-    figure = Figure(figsize=(14.0, 4.6), layout="constrained")
-    conditional, by_terms, by_time = figure.subplots(1, 3)
-    for k, outcome in enumerate(outcomes):
-        style = {"color": "black" if k == 0 else f"C{k - 1}", "lw": 2.0 if k == 0 else 1.2, "label": outcome.label}
+    """Excess against p; error against terms and time. The darker a line, the larger epsilon; the exact one is black."""
+    figure = Figure(figsize=(7.2, 6.8), layout="constrained")
+    (conditional, key), (by_terms, by_time) = figure.subplots(2, 2)
+    shades = colormaps["YlOrBr"](np.linspace(0.35, 1.0, len(outcomes) - 1))
+    for outcome, colour, marker in zip(outcomes, ["black", *shades], "os^Dv<>", strict=True):
+        style = {"color": colour, "marker": marker, "ms": 4.0, "lw": 1.2, "label": outcome.label}
         p = outcome.updates.probability
-        conditional.plot(p, outcome.updates.share - p, "o-", ms=3, **style)
-        by_terms.plot(budgets, outcome.errors, "o-", ms=3, **style)
-        by_time.plot(outcome.seconds, outcome.errors, "o-", ms=3, **style)
+        conditional.plot(p, outcome.updates.share - p, **style)
+        by_terms.plot(budgets, outcome.errors, **style)
+        by_time.plot(outcome.seconds, outcome.errors, **style)
     conditional.axhline(0.0, color="grey", lw=0.5)
-    conditional.set(xlabel="exact conditional probability p", title="share of ones, less p")
-    by_terms.set(xscale="log", yscale="log", xlabel="terms read by a chain", title="L1 error, tables of five variables")
-    by_time.set(xscale="log", yscale="log", xlabel="processor seconds a chain", title="the same by time")
+    conditional.set(xlabel="exact conditional probability p", ylabel="share of ones, less p")
+    by_terms.set(
+        xscale="log", yscale="log", xlabel="terms read by a chain", ylabel="L1 error, tables of five variables"
+    )
+    by_time.set(xscale="log", yscale="log", xlabel="processor seconds a chain")
     for ax in (by_terms, by_time):
         ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0)))
         ax.yaxis.set_major_formatter("{x:g}")
         ax.yaxis.set_minor_formatter(NullFormatter())
-    by_terms.legend()
+    key.axis("off")
+    key.legend(*by_terms.get_legend_handles_labels(), loc="center", frameon=False)
+    figure.suptitle("Gibbs samplers of a Markov random field", fontsize=11)
     return figure
 
 

@@ -26,6 +26,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
+from steinkit.plots import look
 from steinkit.samplers.applications.optimisation.irls import IRLSResult, batch_irls, sequential_irls
 from steinkit.samplers.applications.optimisation.stochastic_gradient import (
     StochasticGradientResult,
@@ -34,6 +35,7 @@ from steinkit.samplers.applications.optimisation.stochastic_gradient import (
 
 DIM = 10
 LIMITS = (1e-2, 5e-4)
+MARKS = 15  # on a line
 SCHEDULES = [(c_1, c_2, c_3) for c_1 in (0.1, 1.0, 10.0) for c_2 in (10.0, 100.0) for c_3 in (0.5, 0.7, 1.0)]
 TITLES = {"lad": "least absolute deviations", "logistic": "logistic regression"}
 
@@ -47,8 +49,8 @@ def main() -> None:
     settings = parser.parse_args()
     size = 10_000 if settings.small else 100_000
 
-    figure = Figure(figsize=(11.0, 8.0), layout="constrained")
-    for loss, panels in zip(TITLES, figure.subplots(2, 2), strict=True):
+    solved: dict[str, tuple[dict[str, Result], np.ndarray]] = {}
+    for loss in TITLES:
         X, y = simulate(loss, size)
         reference = batch_irls(X, y, loss=loss, tolerance=1e-8).coefficients
         results = solve(X, y, loss, reference)
@@ -57,11 +59,11 @@ def main() -> None:
         for name, result in results.items():
             print(f"{name:38}" + "".join(f"{passes_until(result, reference, limit):>16}" for limit in LIMITS))
         print(flush=True)
-        draw(panels, results, reference, TITLES[loss])
+        solved[loss] = results, reference
 
     settings.output.mkdir(parents=True, exist_ok=True)
     path = settings.output / "irls.png"
-    figure.savefig(path, dpi=130)
+    picture(solved).savefig(path, dpi=130)
     print(f"Picture: {path}")
 
 
@@ -107,20 +109,28 @@ def passes_until(result: Result, reference: np.ndarray, limit: float) -> str:
     return f"{result.data_passes[first]:.2f}" if first < len(result.path) else "never"
 
 
-def draw(panels: np.ndarray, results: dict[str, Result], reference: np.ndarray, title: str) -> None:
-    """Error against data read and against time."""
-    by_data, by_time = panels
-    for name, result in results.items():
-        error = errors(result, reference)
-        style = "--" if name.startswith("stochastic") else ".-"
-        by_data.plot(result.data_passes, error, style, markersize=4, linewidth=1.2, label=name)
-        by_time.plot(result.seconds, error, style, markersize=4, linewidth=1.2)
-    by_data.set(xlabel="data read, in multiples of all", ylabel="largest relative error")
-    by_time.set(xlabel="seconds")
-    for panel in panels:
-        panel.set(xscale="log", yscale="log", title=title, ylim=(3e-6, 3.0))
-        panel.grid(alpha=0.3)
-    by_data.legend(fontsize=8, loc="lower left")
+def picture(solved: dict[str, tuple[dict[str, Result], np.ndarray]]) -> Figure:
+    """Error against data read and against time, a row a regression."""
+    figure = Figure(figsize=(7.2, 7.4), layout="constrained")
+    for (loss, (results, reference)), panels in zip(solved.items(), figure.subplots(2, 2, sharey=True), strict=True):
+        by_data, by_time = panels
+        for number, (name, result) in enumerate(results.items()):
+            error = errors(result, reference)
+            style = look(number)._asdict() | {
+                "markevery": max(len(error) // MARKS, 1),
+                "markersize": 5,
+                "linewidth": 1.2,
+            }
+            by_data.plot(result.data_passes, error, label=name, **style)
+            by_time.plot(result.seconds, error, **style)
+        by_data.set(xlabel="data read, in multiples of all", ylabel="largest relative error")
+        by_time.set(xlabel="seconds")
+        for panel in panels:
+            panel.set(xscale="log", yscale="log", ylim=(3e-6, 3.0))
+            panel.set_title(TITLES[loss], fontsize=10)
+            panel.grid(alpha=0.3)
+    figure.legend(*by_data.get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
+    return figure
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from steinkit.errors import UsageError
@@ -11,6 +11,8 @@ from steinkit.printable import printable
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_LEGEND_DROP = 0.5  # inches below the axis, clear of its label
+_PLAIN = (1e-3, 1e5)  # numbers between are written out, others as multiples of powers of ten
 _CROWDED = 200.0  # ratio of an axis' ends from which powers of ten are labels enough for its width
 
 
@@ -47,6 +49,22 @@ def document_of(result: Any) -> Mapping[str, Any]:
     return found
 
 
+def legend_below(ax: Axes, handles: Sequence[Any] | None = None) -> None:
+    """A legend below the horizontal axis, where it hides nothing: of the handles given, or of all that have a label."""
+    from matplotlib.transforms import ScaledTranslation
+
+    below = ax.transAxes + ScaledTranslation(0.0, -_LEGEND_DROP, ax.figure.dpi_scale_trans)
+    ax.legend(
+        handles=ax.get_legend_handles_labels()[0] if handles is None else handles,
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0.0),
+        bbox_transform=below,
+        ncols=2,
+        fontsize=9,
+        frameon=False,
+    )
+
+
 def entitle(ax: Axes, title: str, mark: str | None) -> None:
     """Write a panel's title, and frame the panel where there is a mark to add to it."""
     title = printable(title)
@@ -58,11 +76,18 @@ def entitle(ax: Axes, title: str, mark: str | None) -> None:
 
 
 def logarithmic(ax: Any, y: bool) -> None:
-    """Logarithmic axes with whole numbers: powers of ten, and where these are few twice and five times them."""
-    from matplotlib.ticker import FuncFormatter, StrMethodFormatter
+    """Logarithmic axes with labels at powers of ten, and where these are few at twice and five times them."""
+    from matplotlib.ticker import FuncFormatter
+
+    def at_powers(value: float, position: int) -> str:
+        digits, power = f"{value:.0e}".split("e")
+        if _PLAIN[0] <= value < _PLAIN[1]:
+            return f"{value:g}"
+        times = "" if digits == "1" else rf"{digits}\times"
+        return f"${times}10^{{{int(power)}}}$"
 
     def between_powers(value: float, position: int) -> str:
-        return f"{value:g}" if f"{value:e}"[0] in "25" else ""
+        return at_powers(value, position) if f"{value:e}"[0] in "25" else ""
 
     def along_x(value: float, position: int) -> str:
         low, high = ax.get_xlim()
@@ -76,5 +101,5 @@ def logarithmic(ax: Any, y: bool) -> None:
     if y:
         ax.set_yscale("log")
     for axis, between in ((ax.xaxis, along_x), (ax.yaxis, along_y)) if y else ((ax.xaxis, along_x),):
-        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axis.set_major_formatter(FuncFormatter(at_powers))
         axis.set_minor_formatter(FuncFormatter(between))

@@ -18,7 +18,7 @@ from steinkit.describe.settings import setting_label
 from steinkit.describe.sweep import LEVEL, bracket_of, interval_of, median_of
 from steinkit.errors import UsageError, did_you_mean
 from steinkit.measures import Measure, find_measure
-from steinkit.plots.axes import axes_or_new, document_of, strip_below
+from steinkit.plots.axes import axes_or_new, document_of, legend_below, strip_below
 from steinkit.printable import printable
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 _SIZE, _BOTH = (5.2, 4.0), 1.4  # inches: letters stay legible where the picture is shown 400 pixels wide
 _FIRST, _SECOND = "#0072B2", "#D55E00"  # the two criteria
 _LETTER = 0.08  # inches, its width in the label of a vertical axis
-_LEGEND_DROP = 0.5  # inches below the axis, clear of its label
 _MARKS = "osD^vP<>"  # of the curves, one a combination of the other parameters
 
 
@@ -214,7 +213,6 @@ def _legend(ax: Axes, points: Sequence[_Point], parameter: str) -> None:
     """What star, ring, cross and the marks of several curves mean, below the axis."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
-    from matplotlib.transforms import ScaledTranslation
 
     def entry(marker: str, label: str, size: float, **style: Any) -> Line2D:
         return Line2D([], [], color="0.35", linestyle="", marker=marker, markersize=size, label=label, **style)
@@ -231,13 +229,4 @@ def _legend(ax: Axes, points: Sequence[_Point], parameter: str) -> None:
     if len(curves) > 1:
         names = [name.replace("$", r"\$") for name in curves]  # a name is no formula
         entries += [entry(_MARKS[number % len(_MARKS)], name, 5) for number, name in enumerate(names)]
-    below = ax.transAxes + ScaledTranslation(0.0, -_LEGEND_DROP, ax.figure.dpi_scale_trans)
-    ax.legend(
-        handles=entries,
-        loc="upper center",
-        bbox_to_anchor=(0.5, 0.0),
-        bbox_transform=below,
-        ncols=2,
-        fontsize=9,
-        frameon=False,
-    )
+    legend_below(ax, entries)

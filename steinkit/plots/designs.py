@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.errors import InputError, UsageError
-from steinkit.plots.axes import axes_or_new
+from steinkit.plots.axes import axes_or_new, legend_below
 from steinkit.plots.looks import COLOURS, look
 from steinkit.sample import Floats
 from steinkit.samplers import AcceptanceBias, operating_characteristics
@@ -105,7 +105,7 @@ def acceptance_errors(found: AcceptanceBias, worst: float, ax: Axes | None = Non
         fillstyle="none",
         label="bias of the acceptance probability",
     )
-    ax.set(xlabel="exact acceptance probability", ylabel="probability, averaged over u", xlim=(-0.03, 1.03))
+    ax.set(xlabel="exact acceptance probability", ylabel="probability", xlim=(-0.03, 1.03))
     ax.set_ylim(0.0, 1.45 * worst)  # room for the legend
     ax.legend(fontsize=9, loc="upper center")
     return ax
@@ -184,5 +184,5 @@ def design_comparison(
     else:
         ax.set_ylabel(_QUANTITIES[quantity])
         ax.set_ylim(bottom=0.0)
-    ax.legend(fontsize=9)
+    legend_below(ax)
     return ax

@@ -1,0 +1,52 @@
+"""How often a feature is in the model where its deaths and births, each judged by a sequential test, are in balance."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from steinkit.samplers import JumpMoves, SparseLogisticRegression, TrialRun, acceptance_bias
+
+
+def balance(
+    posterior: SparseLogisticRegression, moves: JumpMoves, states: np.ndarray, feature: int, epsilon: float, batch: int
+) -> dict[str, float]:
+    """Of a feature, at states (n, D) of a chain: what its deaths and births, were they proposed, would come to.
+
+    The share of states with the feature is b / (b + d), with b and d the probabilities of a birth where it is missing
+    and of a death where it is not, each times the odds that this feature is chosen. The test is taken for a random
+    walk with normal steps. "distance" is that of a death from acceptance, in standard errors of the sum over all data.
+    """
+    with_it, without = states[states[:, feature] != 0.0], states.copy()
+    without[:, feature] = 0.0
+    born = without.copy()
+    born[:, feature] = moves.birth_scale * np.random.default_rng(0).standard_normal(len(born))
+    first, dim = batch / posterior.size, states.shape[1]
+    size = np.count_nonzero(without, axis=1)
+    birth = _trial(posterior, without, born, moves.log_birth_ratio(size, dim, born[:, feature]))
+    bias = acceptance_bias(birth, first_fraction=first, epsilon=epsilon)
+    births = bias.probability + bias.bias
+    found = {"birth": float(births.mean()), "death": np.nan, "distance": np.nan, "share": np.nan}
+    if not len(with_it):
+        return found
+    dead, size_before = with_it.copy(), np.count_nonzero(with_it, axis=1)
+    dead[:, feature] = 0.0
+    death = _trial(posterior, with_it, dead, -moves.log_birth_ratio(size_before - 1, dim, with_it[:, feature]))
+    bias = acceptance_bias(death, first_fraction=first, epsilon=epsilon)
+    deaths = bias.probability + bias.bias
+    b, d = float((births / (dim - size)).mean()), float((deaths / size_before).mean())
+    distance = float((death.log_ratio * death.sharpness).mean())
+    return found | {"death": float(deaths.mean()), "distance": distance, "share": b / (b + d)}
+
+
+def _trial(
+    posterior: SparseLogisticRegression, states: np.ndarray, proposals: np.ndarray, ratio: np.ndarray
+) -> TrialRun:
+    """What a sequential test of these moves depends on."""
+    differences = np.array(
+        [
+            posterior.log_likelihood(proposal, *posterior.data) - posterior.log_likelihood(state, *posterior.data)
+            for state, proposal in zip(states, proposals, strict=True)
+        ]
+    )
+    prior = posterior.log_prior(proposals) - posterior.log_prior(states)
+    return TrialRun(posterior.size, differences.mean(axis=1), differences.std(axis=1), prior + ratio)

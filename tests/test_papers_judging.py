@@ -1,0 +1,96 @@
+"""How the papers' experiments decide whether what is found agrees: rules of single scripts."""
+
+import importlib
+import sys
+
+import numpy as np
+import pytest
+
+from steinkit.curves import Risk
+from steinkit.samplers import JumpMoves, SparseLogisticRegression, select_variables
+
+
+@pytest.fixture
+def script(monkeypatch, request):
+    folder = request.config.rootpath / "examples" / "papers"
+    monkeypatch.syspath_prepend(folder)
+    yield importlib.import_module
+    for name in {path.stem for path in folder.glob("*.py")}:
+        sys.modules.pop(name, None)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ([True, True], [False, False], True),
+        ([True, False], [False, False], None),
+        ([True, False], [False, True], False),
+        ([True, True], [True, False], False),
+    ],
+)
+def test_one_wrong_settles_it_and_so_do_all_right(script, right, wrong, said):
+    assert script("austerity_gibbs")._settled(np.array(right), np.array(wrong)) is said
+
+
+def test_halves_are_weighted_by_their_updates_and_leave_out_bins_without_any(script):
+    gibbs = script("austerity_gibbs")
+    bins = len(gibbs.EDGES) - 1
+    below = gibbs.EDGES[1:] < 0.5 + 1e-9
+    updates, excess, error = np.ones(bins), np.where(below, 0.1, -0.2), np.full(bins, 0.03)
+    first = int(np.flatnonzero(below)[0])
+    updates[first], excess[first] = 9.0, 0.5
+    last = int(np.flatnonzero(~below)[-1])
+    updates[last], excess[last], error[last] = 0.0, np.nan, np.nan
+    n = below.sum() - 1
+    (low, low_error), (high, high_error) = gibbs._halves({"updates": updates, "excess": excess, "error": error})
+    assert low == pytest.approx((9 * 0.5 + n * 0.1) / (9 + n))
+    assert low_error == pytest.approx(0.03 * np.sqrt(81 + n) / (9 + n))
+    assert high == pytest.approx(-0.2)
+    assert high_error == pytest.approx(0.03 / np.sqrt((~below).sum() - 1))
+
+
+def test_an_excess_that_rises_again_was_not_near(script):
+    irls = script("sequential_irls")
+    low, high = 0.5 * irls.NEAR, 2.0 * irls.NEAR
+    passes = [0.1, 0.2, 0.3, 0.4]
+    assert irls.passes_until_near({"passes": passes, "excess": [high, low, high, low]}) == 0.4
+    assert irls.passes_until_near({"passes": passes, "excess": [low, low, low, low]}) == 0.1
+    assert irls.passes_until_near({"passes": passes, "excess": [low, low, low, high]}) == np.inf
+
+
+def test_features_differ_beyond_three_standard_errors_and_a_twentieth(script):
+    rng = np.random.default_rng(0)
+    exact = np.array([0.5, 0.5, 0.5, 0.5]) + 0.001 * rng.standard_normal((10, 4))
+    cheap = np.array([0.9, 0.54, 0.5, 0.5]) + np.array([0.01, 0.001, 0.001, 0.8]) * rng.standard_normal((10, 4))
+    number, largest = script("austerity_variable_selection")._differing(cheap, exact)
+    assert number == 1  # the second by less than .05, the fourth by less than its error
+    assert largest == pytest.approx(np.abs(cheap.mean(axis=0) - exact.mean(axis=0)).max())
+
+
+def test_parts_of_a_risk_are_those_of_the_mean_of_chains(script):
+    ica = script("austerity_ica")
+    bias, variance, floor = 0.3, 0.04, 1e-4
+    unbiased = bias**2 - variance / ica.CHAINS  # what is left of the square of the mean error
+    values = np.array([1.0, 1.0])
+    risk = Risk(values, values, np.ones((2, 2)), np.array([9.0, unbiased]), np.array([9.0, variance]), floor, 0.95)
+    found, error, spread = ica._parts(risk)
+    assert found == pytest.approx(bias)
+    assert error == pytest.approx(2.0 * np.sqrt(variance / ica.CHAINS + floor))
+    assert spread == pytest.approx(0.2)
+
+
+def test_the_balance_of_deaths_and_births_is_the_share_that_chains_have(script):
+    rng = np.random.default_rng(4)
+    x = np.column_stack([np.ones(400), rng.choice([-1.0, 1.0], size=(400, 2))])
+    y = rng.random(400) < 1.0 / (1.0 + np.exp(-x @ [1.0, 0.35, 0.0]))
+    posterior = SparseLogisticRegression(x, y, size_rate=0.1, scale_prior=(1.0, 1.0))
+    moves = {"update_scale": 0.15, "birth_scale": 0.5}
+    found = select_variables(posterior, **moves, chains=8, draws=4000)
+    points = found.draws.points[:, 500::40].reshape(-1, 3)
+    balance = script("_lost_features").balance
+    for feature in (1, 2):
+        share = balance(posterior, JumpMoves(**moves), points, feature, 0.0, 100)["share"]
+        assert share == pytest.approx(found.inclusion[feature], abs=0.08)
+        assert 0.1 < share < 0.99
+    cheap = balance(posterior, JumpMoves(**moves), points, 1, 0.2, 40)
+    assert cheap["share"] < balance(posterior, JumpMoves(**moves), points, 1, 0.0, 40)["share"]

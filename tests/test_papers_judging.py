@@ -84,9 +84,9 @@ def test_the_balance_of_deaths_and_births_is_the_share_that_chains_have(script):
     x = np.column_stack([np.ones(400), rng.choice([-1.0, 1.0], size=(400, 2))])
     y = rng.random(400) < 1.0 / (1.0 + np.exp(-x @ [1.0, 0.35, 0.0]))
     posterior = SparseLogisticRegression(x, y, size_rate=0.1, scale_prior=(1.0, 1.0))
-    moves = {"update_scale": 0.15, "birth_scale": 0.5}
-    found = select_variables(posterior, **moves, chains=8, draws=4000)
-    points = found.draws.points[:, 500::40].reshape(-1, 3)
+    moves = {"update_scale": 0.15, "birth_scale": 2.0}
+    found = select_variables(posterior, **moves, chains=8, draws=8000)
+    points = found.draws.points[:, 500::60].reshape(-1, 3)
     balance = script("_lost_features").balance
     for feature in (1, 2):
         share = balance(posterior, JumpMoves(**moves), points, feature, 0.0, 100)["share"]

@@ -57,6 +57,33 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
+class FromTheEnd(pytest.Dir):
+    """A folder whose tests are collected in the opposite order.
+
+    Workers all collect all files, and pytest translates the assertions of a file for the first who comes to it, which
+    is most of the work: two that begin at either end translate half the files each.
+    """
+
+    def collect(self) -> list[pytest.Item | pytest.Collector]:
+        return list(super().collect())[::-1]
+
+
+def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Let every second worker begin with the last file."""
+    worker = getattr(parent.config, "workerinput", {"workerid": "gw0"})["workerid"]
+    if worker[-1] in "02468" or (path / "__init__.py").exists() or len(parent.config.args) > 1:
+        return None
+    found: pytest.Collector = FromTheEnd.from_parent(parent, path=path)
+    return found
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put the tests into the one order in which all workers have to name them."""
+    if len(config.args) == 1:
+        items.sort(key=lambda item: item.path.parts)
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What a command left behind."""

@@ -26,7 +26,7 @@ import math
 
 import numpy as np
 from _frame import COLOURS, Experiment, Found, figure, main_of
-from _published_code import PublishedBarkerTest, PublishedConcentrationTest
+from _published_code import PublishedBarkerTest, PublishedConcentrationTest, explain
 from matplotlib.figure import Figure
 from scipy.special import gammaln
 
@@ -203,6 +203,7 @@ def main() -> None:
         agrees=chi["austerity"].low > chi["barker"].high if full else None,
         remark=f"with the prior; exact Metropolis: {chi['exact']}",
     )
+    explain(experiment, "without the prior, with a test that stops early and another bound")
     experiment.numbers(
         **{
             test.replace(" ", "_"): {key: value for key, value in each.items() if key != "points"}

@@ -29,7 +29,7 @@ import math
 
 import numpy as np
 from _frame import COLOURS, Experiment, Found, figure, main_of
-from _published_code import PublishedBarkerTest, PublishedConcentrationTest
+from _published_code import PublishedBarkerTest, PublishedConcentrationTest, explain
 from matplotlib.figure import Figure
 from scipy.special import stdtrit
 
@@ -240,6 +240,7 @@ def main() -> None:
         agrees=after.high < before.low if judged else None,
         remark=f"{Found.mean(cooled['hot'])} where it drops; {np.mean(cooled['read']):,.0f} data a decision then",
     )
+    explain(experiment, "from the same starts, with a test that stops early and one that never reads all the data")
     if data is None:
         experiment.remark("The data are made up: nothing is compared with the paper. Give MNIST with --data.")
     experiment.numbers(**{test.replace(" ", "_"): each for test, each in found.items()}, annealed=cooled)

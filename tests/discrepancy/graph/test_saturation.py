@@ -102,8 +102,8 @@ def test_width_relative_to_the_target_is_read_from_the_scores():
 @pytest.mark.parametrize(("n", "dim"), [(100, 1), (1000, 1), (100, 2), (300, 2), (1000, 2), (1000, 3)])
 def test_right_samples_reach_about_what_is_expected(n, dim):
     """Within a factor of 1.5: means of a few seeds, whose values differ by a fifth."""
-    reached = np.mean([scored(n, dim, seed).saturation for seed in range(4)])
     results = [scored(n, dim, seed) for seed in range(4)]
+    reached = np.mean([each.saturation for each in results])
     expected = np.mean([expected_saturation(spacing(each.graph, (1.0, 1.0, 1.0)), dim) for each in results])
     assert reached / 1.5 < expected < 1.5 * reached
 

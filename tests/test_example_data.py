@@ -46,7 +46,7 @@ def test_names_and_size_are_those_of_the_target(target, name):
 
 
 def test_the_exact_moments_agree_with_quadrature(target):
-    first, second = np.linspace(-4.0, 5.0, 361), np.linspace(-6.0, 6.0, 481)
+    first, second = np.linspace(-4.0, 5.0, 121), np.linspace(-6.0, 6.0, 161)  # nine times as many change no ninth digit
     grid = np.stack(np.meshgrid(first, second, indexing="ij"), axis=-1).reshape(-1, 2)
     log_density = target.log_density(grid)
     mass = np.exp(log_density - log_density.max())

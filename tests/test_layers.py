@@ -121,16 +121,19 @@ def room(module):
     return module.split(".")[1] if "." in module else ""
 
 
+@cache
 def imported_modules(path):
     """Modules that a file names in its import statements, wherever they stand; those of steinkit as they are."""
+    found = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import in line {node.lineno}"
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
-                yield inner if node.module == "steinkit" or inner in modules() else node.module
+                found.append(inner if node.module == "steinkit" or inner in modules() else node.module)
+    return found
 
 
 def violations():

@@ -26,7 +26,7 @@ def test_log_density_is_the_model_as_printed():
 
 def test_moments_by_quadrature():
     target = MixturePosterior()
-    axes = np.linspace(-4.5, 5.5, 301), np.linspace(-6.0, 6.0, 361)
+    axes = np.linspace(-4.5, 5.5, 151), np.linspace(-6.0, 6.0, 181)
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
     heights = target.log_density(grid.reshape(-1, 2)).reshape(grid.shape[:2])
     density = np.exp(heights - heights.max())

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 _OWN = ("location", "spread")
 _GAP = 1  # empty columns between what is a coordinate's own and the pairs
 _SATURATED = 8.0  # standard errors at which the colours end
-_WRITTEN = 14  # coordinates up to which the numbers are written
+_WRITTEN = 14  # coordinates up to which the numbers are written, beyond that the signs of those that tell
+_TELLING = 3.0  # standard errors
 _LONGEST_NAME = 16  # letters
 _UP = ("too high", "too wide", "above the target's")  # what is red
 
@@ -48,10 +49,12 @@ def moment_matrix(result: MomentSteinDiscrepancy | Mapping[str, Any], ax: Axes |
     places, labels = zip(*[*enumerate(_OWN), *pairs], strict=True)
     ax.set_xticks(places, labels, parse_math=False, fontsize=size, rotation=60.0, ha="right", rotation_mode="anchor")
     ax.tick_params(length=0)
-    if dim <= _WRITTEN:
-        for i, k in zip(*np.nonzero(np.isfinite(values)), strict=True):
-            colour = "white" if abs(values[i, k]) > 0.6 * limit else "0.15"
-            ax.text(k, i, f"{values[i, k]:+.1f}", ha="center", va="center", fontsize=size - 1.0, color=colour)
+    written = dim <= _WRITTEN
+    for i, k in zip(*np.nonzero(np.abs(values) >= (0.0 if written else _TELLING)), strict=True):
+        z = values[i, k]
+        said = f"{z:+.1f}" if written else "+" if z > 0.0 else "\N{MINUS SIGN}"  # in grey red and blue are the same
+        colour, height = "white" if abs(z) > 0.6 * limit else "0.15", size - 1.0 if written else size + 2.5
+        ax.text(k, i, said, ha="center", va="center", fontsize=height, color=colour)
     ax.set_xticks(np.arange(-0.5, across), minor=True)
     ax.set_yticks(np.arange(-0.5, dim), minor=True)
     ax.grid(which="minor", color="white", linewidth=1.0)

@@ -20,6 +20,7 @@ from steinkit.plots.coordinate_bars import coordinate_bars
 from steinkit.plots.themes import dark_colour
 from steinkit.sweeps.choice import choose
 
+MINUS = "\N{MINUS SIGN}"
 APART = 10.0  # in CIELAB; a step of 2.3 is just noticed side by side
 XYZ = np.array(
     [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
@@ -214,6 +215,16 @@ def test_no_picture_is_left_out():
 def test_signs_of_moments_do_not_hang_on_a_colour(found):
     ax = plots.moment_matrix(found["moments"], Figure().add_subplot())
     assert {text.get_text()[0] for text in ax.texts} == {"+", "-"}
+
+
+def test_signs_of_many_moments_do_not_hang_on_a_colour():
+    x = np.random.default_rng(2).standard_normal((300, 16)) * np.linspace(0.7, 1.3, 16)
+    result = sk.moment_stein_discrepancy(sk.Sample(x, scores=-x))
+    ax = plots.moment_matrix(result, Figure().add_subplot())
+    values = ax.images[0].get_array().filled(0.0)
+    shown = {text.get_position(): text.get_text() for text in ax.texts}
+    assert shown == {(k, i): "+" if values[i, k] > 0.0 else MINUS for i, k in np.argwhere(np.abs(values) >= 3.0)}
+    assert set(shown.values()) == {"+", MINUS}
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,17 @@ class TimeLimitError(SolverError):
         self.needed: float = needed
 
     def within(self, lower: float, upper: float) -> TimeLimitError:
-        """The same of a value of which more is known."""
+        """The same of a value of which more is known.
+
+        Parameters
+        ----------
+        lower, upper : float
+            What is known of it.
+
+        Returns
+        -------
+        TimeLimitError
+        """
         return TimeLimitError(self.doing, lower, upper, needed=self.needed)
 
     def __reduce__(self) -> tuple[Callable[..., TimeLimitError], tuple[str, float, float, float]]:
@@ -139,7 +149,13 @@ class CrossedBracketError(SteinkitError, RuntimeError):
         )
 
     def keep(self, **arrays: Any) -> None:
-        """Save the evidence and what else is known of the instance, if that was not done, in the temporary folder."""
+        """Save the evidence and what else is known of the instance, if that was not done, in the temporary folder.
+
+        Parameters
+        ----------
+        **arrays
+            What else is known.
+        """
         if self.instance is not None:
             return
         import numpy as np  # here only: whoever merely lists the commands need not wait for it

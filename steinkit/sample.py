@@ -137,6 +137,19 @@ class Sample(Displayed):
         """Keep the named coordinates, in the order given.
 
         Scores are kept as they are: the score of the remaining coordinates given the others, not a marginal score.
+
+        Parameters
+        ----------
+        names : list or tuple of str
+
+        Returns
+        -------
+        Sample
+
+        Raises
+        ------
+        InputError
+            If there is no coordinate of a name.
         """
         position = {name: k for k, name in enumerate(self.names)}
         unknown = [name for name in names if name not in position]
@@ -151,6 +164,10 @@ class Sample(Displayed):
 
         Rejections of a Metropolis chain repeat points; a repeated point carries the weight of all its repeats. Points
         that merely lie near each other are never merged.
+
+        Returns
+        -------
+        DistinctSample
 
         Raises
         ------
@@ -217,7 +234,22 @@ class Sample(Displayed):
         return double_double.ratio(masses, everything)
 
     def with_columns(self, **columns: Any) -> Sample:
-        """The same draws with other weights, scores or names, which are checked; the rest is shared, not copied."""
+        """The same draws with other weights, scores or names, which are checked; the rest is shared, not copied.
+
+        Parameters
+        ----------
+        **columns
+            "weights", "scores" or "names", as the class takes them.
+
+        Returns
+        -------
+        Sample
+
+        Raises
+        ------
+        InputError
+            As the class does.
+        """
         n, dim = self.points.shape
         changed: dict[str, Any] = {}
         if "names" in columns:

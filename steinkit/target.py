@@ -188,21 +188,66 @@ class Target:
         return values
 
     def log_density(self, points: ArrayLike) -> Floats:
-        """Log density up to a constant, (n, d) -> (n,)."""
+        """Log density up to a constant.
+
+        Parameters
+        ----------
+        points : array_like, shape (n, d)
+
+        Returns
+        -------
+        ndarray, shape (n,)
+
+        Raises
+        ------
+        UsageError
+            If the target has none.
+        InputError
+            If the points have another dimension than the target, or the function returns another shape.
+        """
         if self._log_density is None:
             raise UsageError(f"{self.label} has no log density; pass log_density= to Target")
         points = self._points(points)
         return call_checked(self._log_density, points, (len(points),), "log_density")
 
     def cdf(self, values: ArrayLike) -> Floats:
-        """Cumulative distribution function in one dimension, (n,) -> (n,)."""
+        """Cumulative distribution function, in one dimension.
+
+        Parameters
+        ----------
+        values : array_like, shape (n,)
+
+        Returns
+        -------
+        ndarray, shape (n,)
+
+        Raises
+        ------
+        UsageError
+            If the target has none.
+        """
         if self._cdf is None:
             raise UsageError(f"{self.label} has no cdf; pass cdf= to Target")
         flat = np.asarray(values, dtype=np.float64).reshape(-1)
         return call_checked(self._cdf, flat, flat.shape, "cdf")
 
     def tail_integrals(self, values: ArrayLike) -> Floats:
-        """E max(x - X, 0) and E max(X - x, 0) in one dimension, (n,) -> (n, 2); infinite where there is no mean."""
+        """E max(x - X, 0) and E max(X - x, 0), in one dimension.
+
+        Parameters
+        ----------
+        values : array_like, shape (n,)
+
+        Returns
+        -------
+        ndarray, shape (n, 2)
+            Infinite where the target has no mean.
+
+        Raises
+        ------
+        UsageError
+            If the target has none.
+        """
         if self._tail_integrals is None:
             raise UsageError(f"{self.label} has no tail integrals; pass tail_integrals= to Target")
         flat = np.asarray(values, dtype=np.float64).reshape(-1)
@@ -220,6 +265,13 @@ class Target:
         Returns
         -------
         ndarray, shape (n, d)
+
+        Raises
+        ------
+        UsageError
+            If the target cannot be drawn from.
+        InputError
+            If the sampler fails, or returns another shape.
         """
         if self._sampler is None:
             raise UsageError(f"{self.label} cannot be drawn from; pass sampler= to Target")

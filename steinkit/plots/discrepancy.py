@@ -163,7 +163,17 @@ def draws(
 
 
 def coordinates(result: GraphSteinDiscrepancy, ax: Axes | None = None) -> Axes:
-    """Plot the share of each coordinate in the discrepancy, with its certified bracket where that can be seen."""
+    """Plot the share of each coordinate in the discrepancy, with its certified bracket where that can be seen.
+
+    Parameters
+    ----------
+    result : GraphSteinDiscrepancy
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+    """
     ax = axes_or_new(ax)
     coordinate_bars([("", result.document["coordinates"])], ax, colours=("0.55",))
     ax.set_title("coordinate by coordinate", fontsize=10)

@@ -8,14 +8,17 @@ into a folder beside the documentation, and what they saved is gathered from the
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import shutil
 from pathlib import Path
 from typing import Any
 
+from matplotlib.figure import Figure
 from page_runs import code_identity
 from public_names import escaped
-from sphinx_gallery.scrapers import figure_rst
+
+from steinkit.report.pictures import drawing
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
@@ -93,12 +96,36 @@ def arguments(gallery: dict[str, Any], script: dict[str, Any]) -> list[str]:
     return ["--small", "--output", SAVED]
 
 
+def keep_for_both_papers() -> None:
+    """Keep what scripts save for the gallery, from now on, as SVG besides: for light paper and for dark."""
+    save = Figure.savefig
+
+    @functools.wraps(save)
+    def save_and_keep(figure: Figure, file: Any, **settings: Any) -> None:
+        save(figure, file, **settings)
+        if isinstance(file, Path) and file.parent.name == SAVED:
+            both = drawing(figure)
+            file.with_suffix(".light.svg").write_bytes(both.light)
+            file.with_suffix(".dark.svg").write_bytes(both.dark)
+
+    Figure.savefig = save_and_keep  # type: ignore[method-assign]
+
+
 def saved_pictures(block: Any, variables: dict[str, Any], gallery: dict[str, Any]) -> str:
-    """Move the picture that a script has saved into the gallery, and show it."""
+    """Move the picture that a script has saved into the gallery, and show it: as SVG, the PNG is for the thumbnail."""
     source = Path(variables["src_file"])
     saved = source.parent / SAVED / f"{source.stem}.png"
     if not saved.exists():
         return ""
-    path = next(variables["image_path_iterator"])
+    path = Path(next(variables["image_path_iterator"]))
     shutil.move(saved, path)
-    return figure_rst([path], gallery["src_dir"], variables["example_globals"]["__doc__"].splitlines()[0])
+    shown, question = [], variables["example_globals"]["__doc__"].splitlines()[0]
+    for paper in ("light", "dark"):
+        own = path.with_suffix(f".{paper}.svg")
+        shutil.move(saved.with_suffix(f".{paper}.svg"), own)
+        address = f"/{own.relative_to(gallery['src_dir']).as_posix()}"
+        shown.append(f".. image:: {address}\n   :alt: {question}\n   :class: sphx-glr-single-img only-{paper}\n")
+    return "\n".join(["", *shown, ""])
+
+
+keep_for_both_papers()

@@ -22,6 +22,7 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 logger = logging.getLogger(__name__)
 LANGUAGES = ("bash", "python")
 COMMANDS = {"bash", "console", "python", "python3", "py", "pycon", "sh", "shell"}
+PAPERS = ("only-light", "only-dark")  # the theme's classes of pictures
 SUFFIXES = {".py": "python", ".toml": "toml", ".json": "json", ".stan": "stan", ".csv": "text", ".sh": "bash"}
 
 
@@ -126,7 +127,7 @@ def run_page(app: Sphinx, doctree: nodes.document) -> None:
         results = results_of(page, blocks, Path(app.srcdir) / "_runs")
     except PageFailedError as error:
         logger.warning("the blocks of this page did not end: %s", error, location=page)
-        results = [{"stdout": "", "stderr": "", "code": 0, "failure": None, "picture": None, "seconds": 0.0}] * len(
+        results = [{"stdout": "", "stderr": "", "code": 0, "failure": None, "pictures": [], "seconds": 0.0}] * len(
             marks
         )
     for number, (mark, block, result) in enumerate(zip(marks, blocks, results, strict=True)):
@@ -160,7 +161,7 @@ def judge(block: dict[str, Any], result: dict[str, Any], mark: PlacedBlock) -> N
     elif result["code"] != expected:
         told = f"{result['stdout'][-2000:]}{result['stderr'][-4000:]}"
         logger.warning("ended with code %d, not %d:\n%s", result["code"], expected, told, location=mark)
-    if result["picture"] and not block.get("alt"):
+    if result["pictures"] and not block.get("alt"):
         logger.warning("a picture needs :alt:, which says what it shows", location=mark)
 
 
@@ -182,13 +183,13 @@ def shown(
         lines = [*lines[: block["head"]], "..."]
     if lines and not block["hide-output"]:
         found.append(literal("\n".join(lines), "text", "block-output"))
-    if result["picture"]:
-        content = base64.b64decode(result["picture"])
-        name = f"{page.replace('/', '.')}-{number}{'.svg' if b'<svg' in content[:1000] else '.png'}"
-        path = Path(app.srcdir) / "_runs" / "pictures" / name
+    for content, paper in zip(map(base64.b64decode, result["pictures"]), PAPERS, strict=False):
+        kind = "svg" if b"<svg" in content[:1000] else "png"
+        path = Path(app.srcdir) / "_runs" / "pictures" / f"{page.replace('/', '.')}-{number}-{paper}.{kind}"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-        image = nodes.image(uri=f"/_runs/pictures/{name}", alt=block["alt"] or "")
+        image = nodes.image(uri=f"/_runs/pictures/{path.name}", alt=block["alt"] or "")
+        image["classes"] += [paper] if len(result["pictures"]) > 1 else []
         image.source, image.line = mark.source, mark.line
         found.append(image)
     return found

@@ -40,7 +40,8 @@ def run(block: Block, number: int, namespace: dict[str, Any]) -> Block:
         before = os.dup(1), os.dup(2)
         os.dup2(out.fileno(), 1)
         os.dup2(err.fileno(), 2)
-        picture, failure, code = None, None, 0
+        pictures: list[bytes] = []
+        failure, code = None, 0
         try:
             if block["language"] == "bash":
                 code = subprocess.run(
@@ -51,7 +52,7 @@ def run(block: Block, number: int, namespace: dict[str, Any]) -> Block:
             elif block["language"] == "file":
                 Path(block["name"]).write_text(block["source"], encoding="utf-8")
             else:
-                picture = execute(block["source"], f"block {number + 1} of the page", namespace)
+                pictures = execute(block["source"], f"block {number + 1} of the page", namespace)
         except (Exception, SystemExit) as error:
             failure = "".join(traceback.format_exception_only(error)).strip()
             code = 1
@@ -65,32 +66,36 @@ def run(block: Block, number: int, namespace: dict[str, Any]) -> Block:
                 os.close(saved)
         written = [stream_text(stream) for stream in (out, err)]
     if block.get("figure") and code == 0:
-        picture = Path(block["figure"]).read_bytes()
+        pictures = [Path(block["figure"]).read_bytes()]
     return {
         "stdout": written[0],
         "stderr": written[1],
         "code": code,
         "failure": failure,
-        "picture": base64.b64encode(picture).decode() if picture else None,
+        "pictures": [base64.b64encode(picture).decode() for picture in pictures],
         "seconds": time.perf_counter() - began,
     }
 
 
-def execute(source: str, name: str, namespace: dict[str, Any]) -> bytes | None:
-    """Run a block; its last expression is shown, as in a notebook: a figure as a picture, anything else as its repr."""
+def execute(source: str, name: str, namespace: dict[str, Any]) -> list[bytes]:
+    """Run a block; its last expression is shown, as in a notebook: as its repr, or a figure in two pictures.
+
+    The first is for light paper, the second for dark.
+    """
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)  # for tracebacks and warnings
     tree = ast.parse(source, name)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     exec(compile(tree, name, "exec"), namespace)
     value = eval(compile(ast.Expression(last.value), name, "eval"), namespace) if last else None
     if value is None:
-        return None
+        return []
     if hasattr(value, "savefig"):
-        with tempfile.NamedTemporaryFile(suffix=".png") as file:
-            value.savefig(file.name, dpi=130)
-            return file.read()
+        from steinkit.report.pictures import drawing
+
+        both = drawing(value)
+        return [both.light, both.dark]
     print(repr(value))
-    return None
+    return []
 
 
 def stream_text(stream: Any) -> str:

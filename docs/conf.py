@@ -21,12 +21,12 @@ version = release = steinkit.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "myst_parser",
     "sphinx_design",
     "sphinx_copybutton",
+    "native_math",
     "executed_blocks",
     "public_names",
     "reference_sources",
@@ -47,6 +47,8 @@ autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc's sections say types and shapes
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
+# Of what is documented: no parameter that is not there, and each section as numpydoc has it.
+numpydoc_validation_checks = {"GL06", "PR02", "PR05", "PR06", "PR09", "PR10", "RT02", "RT05", "SS06", "YD01"}
 
 prepare_sources(HERE / "gallery")
 sphinx_gallery_conf = {
@@ -70,6 +72,7 @@ sphinx_gallery_conf = {
 copybutton_exclude = ".linenos, .gp, .go"
 
 html_theme = "pydata_sphinx_theme"
+html_math_renderer = "native"
 html_title = "steinkit"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]

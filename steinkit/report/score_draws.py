@@ -85,7 +85,7 @@ def _scored(found: Found, target: Target | str | None) -> tuple[Sample, Target |
     """The sample that was scored, and its target."""
     assert found.address is not None
     first: SteinkitError | None = None
-    for folder in (Path(), Path(found.address).parent):  # as given, or beside the document
+    for folder in dict.fromkeys((Path(), Path(found.address).parent)):  # as given, or beside the document
         try:
             return _read(found.document, folder, target)
         except InputError as error:

@@ -143,7 +143,8 @@ WRONG = {
     "word": "a", "bytes": b"a", "None": None, "True": True, "fraction": 1.5, "negative": -1, "zero": 0,
     "nan": np.nan, "infinite": np.inf, "complex": 1j, "object": object(), "list": [], "list of words": ["a"],
     "nested": [[object()]], "mapping": {"a": "b"}, "empty": {}, "function": lambda: None, "module": np,
-    "array of words": np.array(["a", "b"]), "array": np.zeros((2, 2, 2, 2)), "type": int, "NaT": np.datetime64("NaT"),
+    "array of words": np.array(["a", "b"]), "array": np.zeros((2, 2, 2, 2)), "type": int,
+    "NaT": np.datetime64("NaT", "s"),
 }  # fmt: skip
 
 FUNCTIONS = {"temperature", "bound", "discrepancy"}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from steinkit.curves import Risk
-from steinkit.samplers import JumpMoves, SparseLogisticRegression, select_variables
+from steinkit.samplers import AusterityTest, JumpMoves, SparseLogisticRegression, select_variables
 
 
 @pytest.fixture
@@ -90,7 +90,17 @@ def test_the_balance_of_deaths_and_births_is_the_share_that_chains_have(script):
     balance = script("_lost_features").balance
     for feature in (1, 2):
         share = balance(posterior, JumpMoves(**moves), points, feature, 0.0, 100)["share"]
-        assert share == pytest.approx(found.inclusion[feature], abs=0.08)
-        assert 0.1 < share < 0.99
-    cheap = balance(posterior, JumpMoves(**moves), points, 1, 0.2, 40)
-    assert cheap["share"] < balance(posterior, JumpMoves(**moves), points, 1, 0.0, 40)["share"]
+        assert share == pytest.approx(found.inclusion[feature], rel=0.25)
+    cheap = select_variables(posterior, **moves, test=AusterityTest(0.2, 40), chains=8, draws=8000, seed=9)
+    states = cheap.draws.points[:, 500::60].reshape(-1, 3)
+    foreseen = balance(posterior, JumpMoves(**moves), states, 2, 0.2, 40)["share"]
+    assert foreseen == pytest.approx(cheap.inclusion[2], rel=0.25)
+    assert cheap.inclusion[2] > 1.3 * found.inclusion[2]  # the test errs, and what is hardly wanted comes in
+
+
+def test_a_state_of_one_feature_is_left_out_of_deaths_and_births(script):
+    posterior = SparseLogisticRegression(np.eye(3)[[0, 1, 2, 0, 1, 2]], [0, 1, 1, 1, 0, 1])
+    states = np.array([[0.5, 0.0, 0.0], [0.5, 0.4, 0.0], [0.0, 0.4, 0.0]])
+    found = script("_lost_features").balance(posterior, JumpMoves(0.1, 1.0), states, 0, 0.0, 2)
+    assert 0.0 < found["share"] < 1.0
+    assert np.isnan(script("_lost_features").balance(posterior, JumpMoves(0.1, 1.0), states[2:], 0, 0.0, 2)["share"])

@@ -12,30 +12,36 @@ def balance(
 ) -> dict[str, float]:
     """Of a feature, at states (n, D) of a chain: what its deaths and births, were they proposed, would come to.
 
-    The share of states with the feature is b / (b + d), with b and d the probabilities of a birth where it is missing
-    and of a death where it is not, each times the odds that this feature is chosen. The test is taken for a random
-    walk with normal steps. "distance" is that of a death from acceptance, in standard errors of the sum over all data.
+    The share of states with the feature is b / (b + d), with b and d the probabilities that a move is an accepted birth
+    where it is missing, or its accepted death where it is not. Where no state lacks it, births are those into states
+    that it was taken out of. Models of one feature are left out. The test is taken for a random walk with normal steps;
+    "distance" is that of a death from acceptance, in standard deviations of a sum of as many independent terms.
     """
-    with_it, without = states[states[:, feature] != 0.0], states.copy()
-    without[:, feature] = 0.0
+    has, size = states[:, feature] != 0.0, np.count_nonzero(states, axis=1)
+    with_it, without = states[has & (size > 1)], states[~has]
+    taken_out = with_it.copy()
+    taken_out[:, feature] = 0.0
+    if not len(without):
+        without = taken_out
+    first, dim = batch / posterior.size, states.shape[1]
+
+    size = np.count_nonzero(without, axis=1)
     born = without.copy()
     born[:, feature] = moves.birth_scale * np.random.default_rng(0).standard_normal(len(born))
-    first, dim = batch / posterior.size, states.shape[1]
-    size = np.count_nonzero(without, axis=1)
     birth = _trial(posterior, without, born, moves.log_birth_ratio(size, dim, born[:, feature]))
     bias = acceptance_bias(birth, first_fraction=first, epsilon=epsilon)
     births = bias.probability + bias.bias
-    found = {"birth": float(births.mean()), "death": np.nan, "distance": np.nan, "share": np.nan}
+    b = float((births * moves.move_probabilities(size, dim)[0] / (dim - size)).mean())
     if not len(with_it):
-        return found
-    dead, size_before = with_it.copy(), np.count_nonzero(with_it, axis=1)
-    dead[:, feature] = 0.0
-    death = _trial(posterior, with_it, dead, -moves.log_birth_ratio(size_before - 1, dim, with_it[:, feature]))
+        return {"birth": float(births.mean()), "death": np.nan, "distance": np.nan, "share": np.nan}
+
+    size = np.count_nonzero(with_it, axis=1)
+    death = _trial(posterior, with_it, taken_out, -moves.log_birth_ratio(size - 1, dim, with_it[:, feature]))
     bias = acceptance_bias(death, first_fraction=first, epsilon=epsilon)
     deaths = bias.probability + bias.bias
-    b, d = float((births / (dim - size)).mean()), float((deaths / size_before).mean())
+    d = float((deaths * moves.move_probabilities(size, dim)[1] / size).mean())
     distance = float((death.log_ratio * death.sharpness).mean())
-    return found | {"death": float(deaths.mean()), "distance": distance, "share": b / (b + d)}
+    return {"birth": float(births.mean()), "death": float(deaths.mean()), "distance": distance, "share": b / (b + d)}
 
 
 def _trial(

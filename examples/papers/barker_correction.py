@@ -113,8 +113,8 @@ def main() -> None:
     )
     experiment.remark(
         f"Intervals: {GRID_ERROR:.1%} either way, more than the grids of 500 and 2000 atoms a side differ by. Of "
-        "the four entries that are off three are so by 2 or 3 %; no reason is found: the paper's own grid, an inverse "
-        "in the place of a Cholesky factor, and weights that sum to one were tried, and none of them explains it."
+        "the four entries that are off three are so by 2 or 3 %, for which no reason is found; it is not that weights "
+        "are not made to sum to one."
     )
     experiment.numbers(
         ridge=[{"N": N, "sigma": sigma, "lambda": penalty, **found} for (N, sigma, penalty), found in errors.items()],

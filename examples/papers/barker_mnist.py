@@ -1,12 +1,13 @@
-"""Can logistic regression be learnt by random walks on minibatches? Barker's test does it on some 120 data a step.
+"""Can logistic regression be learnt by random walks on minibatches? Barker's test soon does it on 120 data a step.
 
     python examples/papers/barker_mnist.py [--data FILE] [--full] [--jobs N] [-o DIR]
 
 Handwritten ones and sevens are told apart by logistic regression on the 784 pixels, under a flat prior, at temperature
 100. Random walks are judged by Barker's minibatch test, the austerity test and the concentration test; their states are
 used for classification. The chains start at independent uniform numbers in [0, 1], as those of the authors' published
-code do: the paper does not say where, and from there the first thousand steps read less, or more by Barker's test. It
-and the concentration test are run as that code has them, too: the one stops early, the other never reads all the data.
+code do; the paper does not say where. Until they are at the mode, in the first thousand steps, the austerity test and
+the concentration test read fewer data, and Barker's reads more. Barker's and the concentration test are run as in that
+code, too: the one stops early and aims at sigma = .9, the other never reads all the data, and has another bound.
 A last run starts at temperature 100 and goes on at 1 after 400 steps, as in the paper, which says that the steps are
 then shorter, but not by how much: here to .01 from .05.
 
@@ -26,10 +27,11 @@ from __future__ import annotations
 
 import functools
 import math
+from itertools import pairwise
 
 import numpy as np
 from _frame import COLOURS, Experiment, Found, figure, main_of
-from _published_code import PublishedBarkerTest, PublishedConcentrationTest, explain
+from _published_code import PublishedBarkerTest, PublishedConcentrationTest
 from matplotlib.figure import Figure
 from scipy.special import stdtrit
 
@@ -50,11 +52,12 @@ NAMES = {
     "concentration": "concentration",
     "concentration theirs": "concentration, as in their code",
 }
-THEIRS = {"barker theirs": "Barker, as in their code"}
+THEIRS = {"barker theirs": "Barker, as in their code", "barker early": "Barker, sigma = 1, stopped early as there"}
 DRAWN = ("barker", "austerity", "concentration")
 TABLE = {
     "barker": ("125.4", 9.2),
     "barker theirs": ("125.4", 9.2),
+    "barker early": ("125.4", 9.2),
     "austerity": ("1924.3", 52.4),
     "concentration": ("10783.4", 78.9),
     "concentration theirs": ("10783.4", 78.9),
@@ -131,12 +134,12 @@ def trials(test: str, data: str | None, draws: int, chains: int) -> dict[str, ob
     }
 
 
-def published_barker(data: str | None, draws: int, chains: int) -> dict[str, object]:
-    """Data read by Barker's test as the authors' code has it, at temperature 100."""
+def published_barker(data: str | None, draws: int, chains: int, sigma: float) -> dict[str, object]:
+    """Data read by Barker's test that stops early, as the authors' code has it, at temperature 100."""
     found = metropolis_hastings(
         posterior(data),
         proposal=RandomWalk(SCALE),
-        test=PublishedBarkerTest(100),
+        test=PublishedBarkerTest(100, sigma=sigma),
         temperature=TEMPERATURE,
         chains=chains,
         draws=draws,
@@ -172,7 +175,6 @@ def annealed(data: str | None, draws: int, chains: int) -> dict[str, object]:
     return {
         "step": shown + 1,
         "accuracy": accuracies(data, points[:, shown]),
-        "start": accuracies(data, uniform_starts(chains)),
         "hot": accuracies(data, hot.points[:, -1]),
         "cold": accuracies(data, cold.points[:, -1]),
         "read": cold.mean_batch_size,
@@ -192,12 +194,14 @@ def main() -> None:
     cells = [{"test": test, "data": data, "draws": draws, "chains": trial[test]} for test in NAMES]
     found = dict(zip(NAMES, experiment.cells(trials, cells), strict=True))
     shared = {"data": data, "draws": draws, "chains": chains}
-    (found["barker theirs"],) = experiment.cells(published_barker, [shared])
+    early = experiment.cells(published_barker, [shared | {"sigma": sigma} for sigma in (0.9, 1.0)])
+    found |= dict(zip(THEIRS, early, strict=True))
     (cooled,) = experiment.cells(annealed, [{"data": data, "draws": cold, "chains": chains}])
 
     remarks = {
         "barker": "algorithm 1",
-        "barker theirs": "it stops five standard errors from zero, as most moves of the first steps are",
+        "barker theirs": "sigma = .9, and it stops five standard errors from zero, as most of the first moves are",
+        "barker early": "the same at the paper's sigma",
         "concentration": "it may read all 13,007 data; three chains",
         "concentration theirs": "it stops at 12,800, and has a bound for draws with replacement; three chains",
     }
@@ -212,35 +216,36 @@ def main() -> None:
             judged=judged,
             remark=f"in the first to the last fifth of the steps: {fifths}; {remarks.get(test, '')}".rstrip("; "),
         )
-    least = min(np.mean(found[test]["mean"]) for test in ("austerity", "concentration"))
-    ratio = float(least / np.mean(found["barker"]["mean"]))
-    experiment.claim(
-        "data read: the next best test against Barker's",
-        paper="7 times",
-        here=f"{ratio:.1f} times",
-        agrees=ratio > 7.0 if judged else None,
-        remark="theirs is the austerity test with a design made anew at each step, which is not run here",
+    ratio = float(np.mean(found["austerity"]["mean"]) / np.mean(found["barker"]["mean"]))
+    error = 1924.3 / 125.4 * math.hypot(52.4 / 1924.3, 9.2 / 125.4) / math.sqrt(TRIALS)
+    experiment.row(
+        "data read: austerity over Barker",
+        paper="15.3",
+        within=round(2.0 * error, 1),
+        because="their Monte Carlo error, two standard errors",
+        here=ratio,
+        judged=judged,
+        remark="of their table; for the austerity test with a design made anew at each step, not run here, it is 7",
     )
     ends = {test: Found.mean(found[test]["end"]) for test in DRAWN}
     experiment.claim(
         "test accuracy at the end, Barker",
         paper="no lower than the others'",
         here=", ".join(f"{end.value:.3f}" for end in ends.values()),
-        agrees=ends["barker"].high >= ends["austerity"].low if judged else None,
+        agrees=all(ends["barker"].high >= ends[test].low for test in DRAWN) if judged else None,
         remark="Barker, austerity, concentration: mean of the last tenth of the states; the paper shows it in a figure "
         "only",
     )
-    before, after = (
-        Found.mean(np.subtract(cooled[end], cooled[begin])) for begin, end in (("start", "hot"), ("hot", "cold"))
-    )
+    steps, curves = np.array(cooled["step"]), np.array(cooled["accuracy"], dtype=float)
+    at = [int(np.abs(steps - step).argmin()) for step in (1, HOT_STEPS, 2 * HOT_STEPS)]
+    before, after = (Found.mean(curves[:, end] - curves[:, begin]) for begin, end in pairwise(at))
     experiment.claim(
-        "test accuracy, change after the temperature drops",
+        f"test accuracy, change in the first {HOT_STEPS} steps after the temperature drops",
         paper="smaller changes",
-        here=f"{after}; before it {before}",
+        here=f"{after}; in as many before {before}",
         agrees=after.high < before.low if judged else None,
         remark=f"{Found.mean(cooled['hot'])} where it drops; {np.mean(cooled['read']):,.0f} data a decision then",
     )
-    explain(experiment, "from the same starts, with a test that stops early and one that never reads all the data")
     if data is None:
         experiment.remark("The data are made up: nothing is compared with the paper. Give MNIST with --data.")
     experiment.numbers(**{test.replace(" ", "_"): each for test, each in found.items()}, annealed=cooled)

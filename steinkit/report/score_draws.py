@@ -24,6 +24,7 @@ from steinkit.plots.excess import Judged, Standard, key
 from steinkit.report.elements import Drawing, Picture
 from steinkit.report.pictures import NARROW, WIDE, drawing, draws_in_numbers
 from steinkit.report.sources import Found
+from steinkit.runtime.progress import say_beside_bars
 from steinkit.sample import Sample
 from steinkit.target import Target
 
@@ -34,6 +35,7 @@ Document = Mapping[str, Any]
 
 _DRAWN = ("graph", "sliced")  # measures whose pictures need the draws
 _LONGEST = 60.0  # seconds that the measure took, beyond which a page does not take it again
+_UNANNOUNCED = 5.0  # seconds beyond which it says so
 _CAPTIONS = {
     "graph": "Colour is the test function h, whose mean over the draws is the discrepancy and under the target 0: red "
     "triangles where there are too many draws, blue ones where there are too few.",
@@ -97,6 +99,9 @@ def _scored(found: Found, target: Target | str | None) -> tuple[Sample, Target |
 def _read(document: Document, folder: Path, target: Target | str | None) -> tuple[Sample, Target | None]:
     reading, known = document["reading"], document["target"]
     files = [str(folder / file) for file in document["files"]]
+    for path in map(Path, files):  # a document may come from anywhere: a pipe would be waited for
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise InputError(f"{path} is neither a file nor a folder")
     sample = read_sample(files, format=reading["format"], columns=reading["columns"], group=reading["group"])
     made: Target | None = None
     if known is not None:
@@ -128,9 +133,15 @@ def _with_target(known: Document, sample: Sample, target: Target | str | None) -
 
 def _measured(entry: Document, sample: Sample, target: Target | None, settings: Document) -> Any:
     """The measure's result, taken again; InputError where it is not what the document says."""
+    try:
+        restored = restored_settings(settings, entry["measure"])
+    except (TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"the document's settings are not those of a score ({error}); score the draws again") from None
+    if sum(entry.get("seconds", {}).values()) > _UNANNOUNCED:
+        say_beside_bars(f"measuring {entry['measure']} again, for the picture of the draws")
     with warnings.catch_warnings():
         leave_to_results()  # the document has them
-        again = take_measure(entry["measure"], sample, target, restored_settings(settings, entry["measure"]))
+        again = take_measure(entry["measure"], sample, target, restored)
     if again.lower > entry["upper"] or again.upper < entry["lower"]:
         raise InputError(
             f"measured again, {entry['measure']} lies between {again.lower:.6g} and {again.upper:.6g}, and the "

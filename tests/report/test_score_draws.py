@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 
 import numpy as np
@@ -141,3 +142,20 @@ def test_pictures_judge_by_the_document_as_by_the_verdict():
         found = sk.verdict(x, scores=-x)
         assert right_share(1.0, Judged.of(found.document)) == right_share(1.0, found)
     assert right_share(1.0, Judged.of({**found.document, "n_eff": None, "ess": None})) == 1.0
+
+
+def test_a_pipe_in_the_place_of_the_draws_is_not_waited_for(folder):
+    (folder / "two.csv").unlink()
+    os.mkfifo(folder / "two.csv")
+    part = _part("two.json")
+    assert not _drawn(part)
+    assert _not_shown(part) == ["the draws are not shown: two.csv is neither a file nor a folder"]
+
+
+@pytest.mark.parametrize("wrong", [{"bounds": 3}, {"bounds": ["a"]}, {"stein_factors": 1.0}])
+def test_settings_of_another_kind_are_told(folder, wrong):
+    document = json.loads((folder / "two.json").read_text(encoding="utf-8"))
+    document["settings"] |= wrong
+    (folder / "two.json").write_text(json.dumps(document), encoding="utf-8")
+    (said,) = _not_shown(_part("two.json"))
+    assert "the document's settings are not those of a score" in said

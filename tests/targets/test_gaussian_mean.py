@@ -46,8 +46,8 @@ def test_several_coordinates_and_a_flat_prior():
 
 def test_simulated_data_have_the_law_asked_for():
     target = GaussianMean.simulate(4000, theta=[1.0, -1.0], variance=[4.0, 1.0], rng=5)
-    assert stats.kstest(target.data[0][:, 0], "norm", (1.0, 2.0)).pvalue > 1e-3
-    assert stats.kstest(target.data[0][:, 1], "norm", (-1.0, 1.0)).pvalue > 1e-3
+    assert stats.kstest(target.data[0][:, 0], stats.norm(1.0, 2.0).cdf).pvalue > 1e-3
+    assert stats.kstest(target.data[0][:, 1], stats.norm(-1.0, 1.0).cdf).pvalue > 1e-3
     again = GaussianMean.simulate(4000, theta=[1.0, -1.0], variance=[4.0, 1.0], rng=5)
     np.testing.assert_array_equal(again.data[0], target.data[0])
 

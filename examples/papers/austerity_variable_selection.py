@@ -17,7 +17,7 @@ You will see the risk by data read and by processor time, also of made-up data a
 feature is in the model; and how large models become from one feature and from all. Cheap tests lose features that exact
 ones nearly always have. The prior takes some 25 off what a feature adds to the log likelihood, a sum over all data, but
 nothing off the spread of its terms: deaths that exact tests hardly ever accept come to lie two standard deviations of
-such a sum from acceptance, and a test that sees a part of the data accepts one in ten or twenty.
+such a sum from acceptance, and a test that sees a part of the data accepts up to one in fifteen, at epsilon .05.
 
 References
 ----------

@@ -32,7 +32,7 @@ RESULT is the folder of 'steinkit sweep', or a file (or '-', standard input) wit
     "--target",
     metavar="PATH.PY:ATTRIBUTE",
     type=click.Path(),
-    help="Target of a sweep or a score, if it is your own code. The file is run, to show the draws. Built-in targets "
+    help="Your own target, of a sweep or of a score. The file is run, to show the draws. Built-in targets "
     "are known from the source.",
 )
 @option(

@@ -198,7 +198,7 @@ def claim_designs(experiment: Experiment, asked: tuple[float, ...], found: dict[
         judged=False,
         remark="figure 6b, 'twice as fast'; not judged, for the error that is meant cannot be read off the figure. At "
         + ", ".join(f"{target:g}: {np.median(each):.2g}" for target, each in zip(asked, saved, strict=True))
-        + f": the larger the error, the more tests end at their first look, which is {HEURISTIC} data then",
+        + f"; where the error is large, tests end at their first look, which is {HEURISTIC} data then",
     )
 
 

@@ -1,10 +1,10 @@
 """Acceptance tests as the published code of Seita et al. has them, where it is not what their paper says.
 
-The code, github.com/DanielTakeshi/New_MH_Test as it was late in 2016, differs from the paper in more than its tests: it
-leaves the prior of the mixture out, and starts the coefficients of logistic regression at independent uniform numbers
-in [0, 1]. Tests, prior and starts are taken from there where a row says "as in their code"; sizes, steps, temperatures
-and batch sizes are the paper's, whose covariances .15 I and .05 I are standard deviations in the code, and batches are
-drawn at random, where theirs are consecutive.
+The code, github.com/DanielTakeshi/New_MH_Test, differs from the paper in more than its tests: it leaves the prior of
+the mixture out, and starts the coefficients of logistic regression at independent uniform numbers in [0, 1]. Tests,
+prior and starts are taken from there where a row says "as in their code"; sizes, steps, temperatures and batch sizes
+are the paper's, whose covariances .15 I and .05 I are standard deviations in the code, and batches are drawn at random,
+where theirs are consecutive.
 """
 
 from __future__ import annotations

@@ -300,6 +300,7 @@ def lost_row(experiment: Experiment, truth: dict, found: dict, balanced: list[li
             f"of the lost with {span(at_exact['birth'][lost])}. At states of cheap chains, where others are gone "
             "already, these shares would balance deaths and births, by the theory of the test, beside those found: "
             + shares
+            + ". In equilibrium any chain's share is that, so that this holds the theory to the test, and is no cause"
         )
     experiment.claim(
         f"features of probability above {CERTAIN:g}, lost at epsilon {EXPLAINED:g}",

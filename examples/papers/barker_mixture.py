@@ -56,6 +56,7 @@ PUBLISHED = ("austerity theirs", "concentration theirs", "barker theirs", "barke
 FLAT = 1e6  # a prior variance that is as good as none
 SHOWN = ("exact", "austerity", "concentration", "barker")
 TRIALS = 10  # of the paper
+FEW = "their Monte Carlo error, two standard errors of ten runs"
 # the bins of the authors' script: centres from (-1.5, -2.5), a tenth apart, what lies outside put into the outermost
 BIN, LOW, BINS = 0.1, (-1.5, -2.5), (42, 57)
 HIGH = (2.5, 3.0)
@@ -173,13 +174,33 @@ def main() -> None:
     cells = [shared | dict(zip(("flat", "sigma", "early"), each, strict=True)) for each in CHANGES.values()]
     one_by_one = dict(zip(CHANGES, experiment.cells(changed, cells), strict=True))
 
-    few = "their Monte Carlo error, two standard errors of ten runs"
+    read_rows(experiment, found, one_by_one, draws_of, size)
+    bin_rows(experiment, found, draws_of)
+    experiment.numbers(
+        **{
+            test.replace(" ", "_"): {key: value for key, value in each.items() if key != "points"}
+            for test, each in found.items()
+        },
+        barker_with_changes=one_by_one,
+    )
+    experiment.finish(picture(found, size))
+
+
+def read_rows(
+    experiment: Experiment,
+    found: dict[str, dict],
+    one_by_one: dict[str, list[float]],
+    draws_of: dict[str, int],
+    size: int,
+) -> None:
+    """How many data decisions read."""
+    full = experiment.full
 
     def row(test: str, paper: str, spread: float, remark: str = "", judged: bool = full) -> None:
         within = 2.0 * spread / math.sqrt(TRIALS)
         name = f"mean data read: {NAMES[test]}"
         here = Found.mean(found[test]["mean"])
-        experiment.row(name, paper=paper, here=here, within=round(within, 1), because=few, judged=judged, remark=remark)
+        experiment.row(name, paper=paper, here=here, within=round(within, 1), because=FEW, judged=judged, remark=remark)
 
     row("barker", "182.3", 11.4, "algorithm 1; see the variant of their code", judged=True)
     row("barker theirs", "182.3", 11.4, "no prior, sigma = .9, stops five standard errors from zero", judged=True)
@@ -209,7 +230,6 @@ def main() -> None:
         paper="not said",
         here=", ".join(f"{change}: {np.mean(each):.0f}" for change, each in one_by_one.items()),
         agrees=None,
-        remark="of the three, sigma makes most of the difference to algorithm 1, and the early stop takes back a part",
     )
     tail = found["barker"]["quantiles"][-1]
     experiment.claim(
@@ -219,6 +239,11 @@ def main() -> None:
         agrees=tail < 0.02 * size and found["austerity"]["quantiles"][-1] > 10 * tail if full else None,
         remark="agrees if no decision reads 2 % of the data, and one of the austerity test ten times as many",
     )
+
+
+def bin_rows(experiment: Experiment, found: dict[str, dict], draws_of: dict[str, int]) -> None:
+    """How well the points fill the bins of the posterior."""
+    full = experiment.full
     printed = {"barker": ("-1306.2", 20.7), "austerity": ("-1619.6", 25.3), "concentration": ("-1301.5", 44.4)}
     printed |= {f"{test} theirs": printed[test] for test in ("austerity", "barker")}
     for test, (paper, spread) in printed.items():
@@ -226,7 +251,7 @@ def main() -> None:
             f"equation 23: {NAMES[test]}",
             paper=paper,
             within=round(2.0 * spread / math.sqrt(TRIALS), 1),
-            because=few,
+            because=FEW,
             here=Found.mean(found[test]["poisson"]),
             judged=False,
             remark="the paper does not state its bins; these are those of the authors' script, where exact Metropolis "
@@ -247,7 +272,7 @@ def main() -> None:
             agrees=None,
             remark=f"chains without the prior beside the posterior with it: one has {values.min():,.0f}, another "
             f"{values.max():,.0f}, for a few points far out make most of the sum, and ten runs do not tell tests apart"
-            + (f"; {draws_of[test]} steps" if draws_of[test] != draws else ""),
+            + (f"; {draws_of[test]} steps" if draws_of[test] != draws_of["barker"] else ""),
         )
     experiment.claim(
         "chi-squared of the bins: austerity against Barker",
@@ -256,14 +281,6 @@ def main() -> None:
         agrees=chi["austerity"].low > chi["barker"].high if full else None,
         remark=f"with the prior; exact Metropolis: {chi['exact']}. Ten runs without it may come in either order: above",
     )
-    experiment.numbers(
-        **{
-            test.replace(" ", "_"): {key: value for key, value in each.items() if key != "points"}
-            for test, each in found.items()
-        },
-        barker_with_changes=one_by_one,
-    )
-    experiment.finish(picture(found, size))
 
 
 def picture(found: dict[str, dict], size: int) -> Figure:

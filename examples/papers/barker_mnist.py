@@ -202,8 +202,9 @@ def main() -> None:
         "barker": "algorithm 1",
         "barker theirs": "sigma = .9, and it stops five standard errors from zero, as most of the first moves are",
         "barker early": "the same at the paper's sigma",
-        "concentration": "it may read all 13,007 data; three chains",
-        "concentration theirs": "it stops at 12,800, and has a bound for draws with replacement; three chains",
+        "concentration": f"it may read all {posterior(data).size:,} data; {SLOW} chains",
+        "concentration theirs": "it stops where the next look would take all, and has a bound for draws with "
+        f"replacement; {SLOW} chains",
     }
     for test, (paper, spread) in TABLE.items():
         fifths = ", ".join(f"{value:,.0f}" for value in found[test]["fifths"])

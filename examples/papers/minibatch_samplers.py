@@ -303,7 +303,8 @@ def main() -> None:
         "Means and standard deviations are compared with those of a grid for the mixture, and of weighted Student's t "
         "draws for the others, of an effective size of "
         + ", ".join(f"{size:,.0f} ({title})" for title, size in known.items())
-        + f": each mean is known to some {1.0 / np.sqrt(min(known.values())):.2g} sd."
+        + f": each mean is known to some {1.0 / np.sqrt(min(known.values())):.2g} sd, and {kept} exact draws are worth "
+        + f"{1.0 / (1.0 / kept + 1.0 / min(known.values())):.0f} by moments, or more where that size is larger."
     )
     experiment.numbers(results={f"{name}, {sampler}": found for (name, sampler), found in results.items()})
     experiment.finish(picture(results, budgets, data is None))
@@ -417,10 +418,9 @@ def rows(experiment: Experiment, results: dict, budgets: dict[str, list[int]], m
         "Draws' worth: independent draws that would be as far off, the less of two numbers: by the kernel Stein "
         "discrepancy in posterior sds, median of the chains; and by squared errors of the coordinates' means and "
         "squares, one over their mean over coordinates and chains, which is some 15 % high where two coordinates and "
-        "four chains have few errors to average. It is at most about the number kept; by moments less, for the error "
-        "of the posterior's own: 430 to 450 of 500, but for the mixture. Steps were chosen by it, on other seeds. "
-        "Bands are the range of the chains, each with the less of its own two numbers. Times are those of a busy "
-        "machine, good to a factor of two."
+        "four chains have few errors to average. It is at most about the number kept, and less by moments that are "
+        "compared with inexact ones. Steps were chosen by it, on other seeds. Bands are the range of the chains, each "
+        "with the less of its own two numbers. Times are those of a busy machine, good to a factor of two."
     )
 
 

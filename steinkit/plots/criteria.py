@@ -45,11 +45,17 @@ def selection(
     parameter : str
         The parameter along the axis; every combination of the others has a curve.
     ax : matplotlib Axes, optional
+        Where to draw; Axes of a new figure of pyplot if not given.
     measure : str, optional
         The criterion on top; the first of the choices that is a discrepancy, if not given.
     against : str, optional
         The criterion below, on Axes that share the place of those given, if there is a choice by it. None leaves it
         out.
+
+    Returns
+    -------
+    matplotlib Axes
+        Those of the criterion on top.
 
     Raises
     ------

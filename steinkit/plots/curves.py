@@ -38,12 +38,18 @@ def curve(
     Parameters
     ----------
     result : Curve, or its document
+        From `steinkit.curve`.
     ax : matplotlib Axes, optional
-        Several curves can share one.
+        Where to draw, and several curves can share them; Axes of a new figure of pyplot if not given.
     label : str, optional
         Name of the curve in the legend; its rate is added.
     color, marker : str
         Of several curves, those of :func:`steinkit.plots.look`.
+
+    Returns
+    -------
+    matplotlib Axes
+        Those given, or the new ones.
     """
     document, ax = document_of(result), axes_or_new(ax)
     measure, rate = find_measure(document["measure"]), document["rate"]

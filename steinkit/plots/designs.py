@@ -40,6 +40,7 @@ def characteristic_curves(
     Parameters
     ----------
     quantity : {"error", "data_use"}
+        Probability of a wrong decision, or expected share of the data read.
     first_fraction : float
         Share of the data read at each look, in (0, 1].
     epsilons : sequence of float
@@ -51,6 +52,12 @@ def characteristic_curves(
     largest_mean : float
         Where the horizontal axis ends.
     ax : matplotlib Axes, optional
+        Where to draw; Axes of a new figure of pyplot if not given.
+
+    Returns
+    -------
+    matplotlib Axes
+        Those given, or the new ones.
 
     Raises
     ------
@@ -85,9 +92,16 @@ def acceptance_errors(found: AcceptanceBias, worst: float, ax: Axes | None = Non
     Parameters
     ----------
     found : AcceptanceBias
+        Of the moves of a trial run, from `acceptance_bias`.
     worst : float
         Error of the test at mean 0, which bounds both.
     ax : matplotlib Axes, optional
+        Where to draw; Axes of a new figure of pyplot if not given.
+
+    Returns
+    -------
+    matplotlib Axes
+        Those given, or the new ones.
 
     References
     ----------
@@ -117,7 +131,14 @@ def acceptance_probabilities(found: AcceptanceBias, ax: Axes | None = None) -> A
     Parameters
     ----------
     found : AcceptanceBias
+        Of the moves of a trial run, from `acceptance_bias`.
     ax : matplotlib Axes, optional
+        Where to draw; Axes of a new figure of pyplot if not given.
+
+    Returns
+    -------
+    matplotlib Axes
+        Those given, or the new ones.
 
     References
     ----------
@@ -148,11 +169,18 @@ def design_comparison(
     Parameters
     ----------
     quantity : {"error", "data_use"}
+        Mean absolute bias of the acceptance probabilities, or mean share of the data read.
     targets : array_like, shape (n,)
         Errors that the designs were allowed.
     found : mapping of str to sequence of n AcceptanceBias
         What each kind of design does on the moves, for each target.
     ax : matplotlib Axes, optional
+        Where to draw; Axes of a new figure of pyplot if not given.
+
+    Returns
+    -------
+    matplotlib Axes
+        Those given, or the new ones.
 
     Raises
     ------

@@ -56,10 +56,23 @@ def stein_function(
     result : GraphSteinDiscrepancy
         Of a sample in one dimension.
     ax : matplotlib Axes, optional
+        Where to draw; Axes of a new figure of pyplot if not given.
     reference : Reference or Verdict, optional
+        What right samples show: see `draws`.
     histogram : bool
         Whether the Axes give a part of their place to the histogram.
     legend : bool
+        Whether to say in a legend what lines and areas are.
+
+    Returns
+    -------
+    matplotlib Axes
+        Those of g and h; the histogram's, where there is one, are the last of their figure.
+
+    Raises
+    ------
+    UsageError
+        If a histogram is wanted and the Axes given have no place in a grid to share.
     """
     ax = axes_or_new(ax)
     points, weights = result.sample.points[:, 0], result.sample.weights
@@ -116,6 +129,7 @@ def draws(
     result : GraphSteinDiscrepancy
         Of a sample in two or more dimensions.
     ax : matplotlib Axes, optional
+        Where to draw; Axes of a new figure of pyplot if not given.
     reference : Reference or Verdict, optional
         What tells R: the largest value of independent samples of the same size (`steinkit.reference_discrepancy`), or
         D sqrt(n_eff / ESS) of a verdict that finds a bias, and D of one that finds none. Without either R is taken for
@@ -125,6 +139,12 @@ def draws(
         Value of h at the ends of the colour scale, the same for panels to compare; by default 98 % of the draws
         lie within.
     colorbar : bool
+        Whether to put the colour scale beside the Axes, where any draw is coloured.
+
+    Returns
+    -------
+    matplotlib Axes
+        Those given, or the new ones.
     """
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
@@ -168,11 +188,14 @@ def coordinates(result: GraphSteinDiscrepancy, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     result : GraphSteinDiscrepancy
+        Of a sample in any dimension.
     ax : matplotlib Axes, optional
+        Where to draw; Axes of a new figure of pyplot if not given.
 
     Returns
     -------
     matplotlib Axes
+        Those given, or the new ones.
     """
     ax = axes_or_new(ax)
     coordinate_bars([("", result.document["coordinates"])], ax, colours=("0.55",))

@@ -28,7 +28,14 @@ def verdict(found: Verdict | Mapping[str, Any], ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     found : Verdict, or its document
+        From `steinkit.verdict`.
     ax : matplotlib Axes, optional
+        Where to draw; Axes of a new figure of pyplot if not given.
+
+    Returns
+    -------
+    matplotlib Axes
+        Those given, or the new ones.
     """
     ax = axes_or_new(ax, (7.0, 2.8))
     document = document_of(found)

@@ -18,7 +18,17 @@ _DASHES = ("-", "--", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)), (
 
 
 class Look(NamedTuple):
-    """Colour, mark and dashes of a curve, by matplotlib's names: ``ax.plot(x, y, **look(0)._asdict())``."""
+    """Colour, mark and dashes of a curve, by matplotlib's names: ``ax.plot(x, y, **look(0)._asdict())``.
+
+    Parameters
+    ----------
+    color : str
+        As "#rrggbb".
+    marker : str
+        Of the points.
+    linestyle : str, or tuple of an offset and dashes
+        Of the line.
+    """
 
     color: str
     marker: str

@@ -35,7 +35,14 @@ def moment_matrix(result: MomentSteinDiscrepancy | Mapping[str, Any], ax: Axes |
     Parameters
     ----------
     result : MomentSteinDiscrepancy, or its document
+        From `moment_stein_discrepancy`.
     ax : matplotlib Axes, optional
+        Where to draw; Axes of a new figure of pyplot if not given.
+
+    Returns
+    -------
+    matplotlib Axes
+        Those given, or the new ones.
     """
     ax = axes_or_new(ax)
     names, values = _matrix(document_of(result))

@@ -27,7 +27,9 @@ def picture(result: Pictured, title: str = "", reference: Standard = None) -> Fi
     Parameters
     ----------
     result : GraphSteinDiscrepancy, SlicedSteinDiscrepancy or MomentSteinDiscrepancy
+        What to show.
     title : str
+        First line of the heading, such as the name of the sample; none if empty.
     reference : Reference or Verdict, optional
         What right samples show, beyond which colours begin: see `draws`. Moments are held against chance as they are.
 

@@ -50,12 +50,20 @@ def draws_with_density(
     result : GraphSteinDiscrepancy
         Of a sample in two or more dimensions.
     target : Target
+        Whose contours are drawn; without a log density there are none.
     ax : matplotlib Axes, optional
+        Where to draw; Axes of a new figure of pyplot if not given.
     reference : Reference or Verdict, optional
         What right samples show: draws that do no more than these are grey; see `plots.draws`.
     limit : float, optional
         Value of h at the ends of the colour scale: see `plots.draws`.
     colorbar : bool
+        Whether to put the colour scale beside the Axes, where any draw is coloured.
+
+    Returns
+    -------
+    matplotlib Axes
+        Those given, or the new ones.
     """
     ax = plot_draws(result, ax, reference=reference, limit=limit, colorbar=colorbar)
     density = _density(target, result.sample.points)

@@ -33,9 +33,21 @@ def comparison(result: Comparison | Mapping[str, Any], ax: Axes | None = None, *
     Parameters
     ----------
     result : Comparison, or its document
+        From `compare`.
     ax : matplotlib Axes, optional
+        Where to draw; Axes of a new figure of pyplot if not given.
     measure : str, optional
         One of those compared by; the first if not given.
+
+    Returns
+    -------
+    matplotlib Axes
+        Those given, or the new ones.
+
+    Raises
+    ------
+    UsageError
+        If there is no measure of this name.
     """
     document, ax = document_of(result), axes_or_new(ax)
     known = find_measure(next(iter(document["ranking"])) if measure is None else measure)

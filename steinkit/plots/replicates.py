@@ -31,15 +31,22 @@ def bands(
     Parameters
     ----------
     result : Bands
+        From `steinkit.curves.bands`.
     ax : matplotlib Axes, optional
-        Several curves can share one.
+        Where to draw, and several curves can share them; Axes of a new figure of pyplot if not given.
     label : str
         Name in the legend, which the caller asks for.
     color, linestyle : str
+        Of the median, as matplotlib takes them; the band has the colour.
     unit : float
         What one of `against` is in the picture: with seconds a likelihood evaluation, the curve is drawn against time.
     seeds : bool
         Draw every seed's own curve as a thin line besides.
+
+    Returns
+    -------
+    matplotlib Axes
+        Those given, or the new ones.
     """
     ax, x = axes_or_new(ax), unit * result.against
     if seeds:
@@ -65,13 +72,20 @@ def risk(
     Parameters
     ----------
     result : Risk
+        From `steinkit.curves.risk`.
     ax : matplotlib Axes, optional
-        Several risks can share one.
+        Where to draw, and several risks can share them; Axes of a new figure of pyplot if not given.
     label : str
         Name in the legend, which the caller asks for.
     color, linestyle : str
+        Of the risk, as matplotlib takes them; the band of its interval has the colour.
     unit : float
         What one of `against` is in the picture, such as seconds a likelihood evaluation.
+
+    Returns
+    -------
+    matplotlib Axes
+        Those given, or the new ones.
     """
     ax, x = axes_or_new(ax), unit * result.against
     ax.plot(x, result.value, color=color, linestyle=linestyle, linewidth=1.8, label=printable(label) or None)

@@ -48,13 +48,21 @@ def slice_function(
     Parameters
     ----------
     result : SlicedSteinDiscrepancy
+        From `sliced_stein_discrepancy`.
     ax : matplotlib Axes, optional
+        Where to draw; Axes of a new figure of pyplot if not given.
     direction : int, optional
         Number of the slice; by default that which carries most.
     reference : Reference or Verdict, optional
         What right samples show: see `plots.draws`. Values of independent samples by coordinate are used where the
         slices are the coordinates.
     legend : bool
+        Whether to say in a legend what lines and areas are.
+
+    Returns
+    -------
+    matplotlib Axes
+        Those given, or the new ones.
     """
     ax = axes_or_new(ax)
     number = int(result.direction_values.argmax()) if direction is None else direction

@@ -32,7 +32,15 @@ _IMAGE = re.compile(r"(?<=data:image/png;base64,)[A-Za-z0-9+/=\s]+")
 
 
 class ThemedSvg(NamedTuple):
-    """A figure as SVG, without a background of its own: for white paper, and for dark."""
+    """A figure as SVG, without a background of its own: for white paper, and for dark.
+
+    Parameters
+    ----------
+    light : bytes
+        The SVG for white paper.
+    dark : bytes
+        The SVG for dark paper, about #1f2225.
+    """
 
     light: bytes
     dark: bytes
@@ -54,6 +62,7 @@ def themed_svg(figure: Figure) -> ThemedSvg:
     Parameters
     ----------
     figure : matplotlib Figure
+        In the colours meant for white paper; it is drawn, not changed.
 
     Returns
     -------

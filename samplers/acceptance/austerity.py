@@ -59,12 +59,44 @@ class _SequentialTest(AcceptanceTest):
             batch_within(self.batch_size, 1, self.batch_size)
 
     def first_batch(self, size: int) -> int:
-        """m data; all at epsilon = 0."""
+        """Data of the first look: m, or all at epsilon = 0.
+
+        Parameters
+        ----------
+        size : int
+            Number of data N.
+
+        Returns
+        -------
+        int
+            At least 1, at most N.
+
+        Raises
+        ------
+        UsageError
+            If ``batch_size`` is more than N.
+        """
         batch = batch_within(self.batch_size, 500, size)
         return batch if self.epsilon > 0.0 else size
 
     def reads_all(self, size: int) -> bool:
-        """At epsilon = 0, and if one batch holds them all."""
+        """Whether the first look sees all the data: at epsilon = 0, and if one batch holds them all.
+
+        Parameters
+        ----------
+        size : int
+            Number of data N.
+
+        Returns
+        -------
+        bool
+            If true, it is Metropolis's test.
+
+        Raises
+        ------
+        UsageError
+            If ``batch_size`` is more than N.
+        """
         return self.first_batch(size) == size
 
     def _verdict(self, look: Look, thresholds: Floats) -> Verdict:
@@ -110,12 +142,36 @@ class AusterityTest(_SequentialTest):
     name = "austerity"
 
     def decide(self, look: Look) -> Verdict:
-        """Decide where the mean is more than G_j standard errors away from mu_0, and at b = N."""
+        """Decide where the mean is more than G_j standard errors away from mu_0, and at b = N.
+
+        Parameters
+        ----------
+        look : interface.Look
+            Level, and what has been seen of the data by these n chains, an entry a chain: see
+            `steinkit.samplers.acceptance.interface`.
+
+        Returns
+        -------
+        interface.Verdict
+            Arrays of shape (n,): ``decided``, ``accepted`` (which counts where decided), and ``wanted``, the data to
+            have seen by the next look: m more.
+        """
         room = 1 << int(look.number.max()).bit_length()
         return self._verdict(look, self._thresholds(look.size, room)[look.number])
 
     def fixed_thresholds(self, size: int) -> Floats:
-        """G_j of the looks before the last."""
+        """G_j of the looks before the last.
+
+        Parameters
+        ----------
+        size : int
+            Number of data N.
+
+        Returns
+        -------
+        ndarray, shape (ceil(N / m) - 1,)
+            In standard errors of the mean; about 1e150, for infinity, where a look cannot decide.
+        """
         return self._thresholds(size, -(-size // self.first_batch(size)))[:-1].copy()
 
     def _thresholds(self, size: int, looks: int) -> Floats:
@@ -156,14 +212,43 @@ class OracleAusterityTest(_SequentialTest):
     diagnostics = ("oracle_cost",)
 
     def bounds(self, moves: Moves) -> Floats:
-        """Standardised means (mean - mu_0) sqrt(N - 1) / sd of all the l_i, by a scan."""
+        """Standardised means of all the l_i, by a scan.
+
+        Parameters
+        ----------
+        moves : interface.Moves
+            Those of the n chains whose tests begin: states and proposals (n, d), and functions that scan all the data.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            (mean - mu_0) sqrt(N - 1) / sd, the standard deviation sd having divisor N.
+        """
         N = moves.size
         mean, sd = moves.difference_moments()
         mu_0 = (moves.level - moves.offset) * (moves.temperature / N)
         return (mean - mu_0) * math.sqrt(N - 1.0) / sd
 
     def decide(self, look: Look) -> Verdict:
-        """Decide as the austerity test would, with the epsilon of this step; its standardised mean is ``bound``."""
+        """Decide as the austerity test would, with the epsilon of this step.
+
+        Parameters
+        ----------
+        look : interface.Look
+            Level, and what has been seen of the data by these n chains, an entry a chain: see
+            `steinkit.samplers.acceptance.interface`.
+
+        Returns
+        -------
+        interface.Verdict
+            Arrays of shape (n,): ``decided``, ``accepted`` (which counts where decided), and ``wanted``, the data to
+            have seen by the next look: m more.
+
+        Raises
+        ------
+        UsageError
+            If the look does not carry, as ``bound``, the standardised means that `bounds` makes.
+        """
         from scipy.special import ndtr, stdtrit
 
         if look.bound is None:

@@ -96,12 +96,44 @@ class ConcentrationTest(AcceptanceTest):
         return ("oracle_cost",) if self.bound == "oracle" else ()
 
     def first_batch(self, size: int) -> int:
-        """Data of the first look; all at epsilon = 0."""
+        """Data of the first look; all at epsilon = 0.
+
+        Parameters
+        ----------
+        size : int
+            Number of data N.
+
+        Returns
+        -------
+        int
+            At least 1, at most N.
+
+        Raises
+        ------
+        UsageError
+            If ``batch_size`` is more than N.
+        """
         batch = batch_within(self.batch_size, 100, size)
         return batch if self.epsilon > 0.0 else size
 
     def reads_all(self, size: int) -> bool:
-        """At epsilon = 0, and if the first look takes them all: then it is Metropolis's test, and needs no bound."""
+        """Whether the first look sees all the data: at epsilon = 0, and if one batch holds them all.
+
+        Parameters
+        ----------
+        size : int
+            Number of data N.
+
+        Returns
+        -------
+        bool
+            If true, it is Metropolis's test, and needs no bound.
+
+        Raises
+        ------
+        UsageError
+            If ``batch_size`` is more than N.
+        """
         return self.first_batch(size) == size
 
     @property
@@ -110,7 +142,23 @@ class ConcentrationTest(AcceptanceTest):
         return None if isinstance(self.bound, str) or callable(self.bound) else float(self.bound)
 
     def bounds(self, moves: Moves) -> Floats:
-        """C of each move: as given, or by a scan."""
+        """C of each move: as given, or by a scan.
+
+        Parameters
+        ----------
+        moves : interface.Moves
+            Those of the n chains whose tests begin: states and proposals (n, d), and functions that scan all the data.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            Bounds of the |l_i| of each move, none below zero.
+
+        Raises
+        ------
+        InputError
+            If the function that gives C returns another shape, or a number below zero or NaN.
+        """
         if not callable(self.bound):
             constant = self.constant_bound
             return moves.largest_difference() if constant is None else np.full(len(moves.states), constant)
@@ -120,7 +168,25 @@ class ConcentrationTest(AcceptanceTest):
         return values
 
     def decide(self, look: Look) -> Verdict:
-        """Decide where the mean is further from mu_0 than the bound, and at b = N."""
+        """Decide where the mean is further from mu_0 than the bound c_b, and at b = N.
+
+        Parameters
+        ----------
+        look : interface.Look
+            Level, and what has been seen of the data by these n chains, an entry a chain: see
+            `steinkit.samplers.acceptance.interface`.
+
+        Returns
+        -------
+        interface.Verdict
+            Arrays of shape (n,): ``decided``, ``accepted`` (which counts where decided), and ``wanted``, the data to
+            have seen by the next look: gamma b, rounded up.
+
+        Raises
+        ------
+        UsageError
+            If the look does not carry, as ``bound``, the C of each move.
+        """
         if look.bound is None:
             raise UsageError("the concentration test needs a bound of the |l_i| at every look")
         N, b = look.size, look.seen

@@ -84,7 +84,18 @@ class Correction(Brief):
         return float(self.probabilities @ self.atoms**2)
 
     def cdf(self, x: Floats) -> Floats:
-        """Distribution function of N(0, sigma^2) + X_corr, (n,) -> (n,)."""
+        """Distribution function of N(0, sigma^2) + X_corr.
+
+        Parameters
+        ----------
+        x : ndarray, shape (n,)
+            Where to evaluate it.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            In [0, 1]; within `error` of the logistic distribution function, 1 / (1 + exp(-x)).
+        """
         from scipy.special import ndtr
 
         return np.asarray(ndtr((x[:, None] - self.atoms) / self.sigma) @ self.probabilities, dtype=np.float64)
@@ -99,7 +110,8 @@ class Correction(Brief):
 
         Returns
         -------
-        ndarray, of the same shape
+        ndarray
+            Atoms, of the same shape.
         """
         return np.asarray(self.atoms[np.searchsorted(self._upper_ends, uniforms, side="right")], dtype=np.float64)
 

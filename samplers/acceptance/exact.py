@@ -21,16 +21,51 @@ class _ExactTest(AcceptanceTest):
     needs_all_data = True
 
     def first_batch(self, size: int) -> int:
-        """All N data."""
+        """All N data.
+
+        Parameters
+        ----------
+        size : int
+            Number of data N.
+
+        Returns
+        -------
+        int
+            N.
+        """
         return size
 
     def decide(self, look: Look) -> Verdict:
-        """Compare Delta with the level."""
+        """Compare Delta with the level.
+
+        Parameters
+        ----------
+        look : interface.Look
+            Level, and what has been seen of the data by these n chains, an entry a chain: see
+            `steinkit.samplers.acceptance.interface`.
+
+        Returns
+        -------
+        interface.Verdict
+            Arrays of shape (n,): ``decided``, everywhere true, ``accepted``, where Delta is above the level, and
+            ``wanted``.
+        """
         delta = look.size / look.temperature * look.mean + look.offset
         return Verdict(np.ones(len(delta), dtype=bool), delta > look.level, look.seen)
 
     def fixed_thresholds(self, size: int) -> Floats:
-        """There is no look before the last."""
+        """None are needed: there is no look before the last.
+
+        Parameters
+        ----------
+        size : int
+            Number of data N.
+
+        Returns
+        -------
+        ndarray, shape (0,)
+            Empty.
+        """
         return np.zeros(0)
 
 
@@ -61,5 +96,16 @@ class BarkerTest(_ExactTest):
     name = "barker"
 
     def level(self, uniforms: Floats) -> Floats:
-        """log(u / (1 - u)), a logistic number."""
+        """Logistic numbers, log(u / (1 - u)).
+
+        Parameters
+        ----------
+        uniforms : ndarray
+            Independent and uniform on (0, 1), of any shape.
+
+        Returns
+        -------
+        ndarray
+            Of the same shape.
+        """
         return np.log(uniforms) - np.log1p(-uniforms)

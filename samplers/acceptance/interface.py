@@ -117,11 +117,11 @@ class Moves(Protocol):
     def size(self) -> int: ...  # noqa: D102
 
     def largest_difference(self) -> Floats:
-        """Largest |l_i| of each move, (n,): a scan of all the data, whose cost is counted apart."""
+        """Largest |l_i| of each move, shape (n,): a scan of all the data, whose cost is counted apart."""
         ...
 
     def difference_moments(self) -> tuple[Floats, Floats]:
-        """Mean and standard deviation (divisor N) of the l_i of each move, (n,): a scan, counted apart."""
+        """Mean and standard deviation (divisor N) of the l_i of each move, each (n,): a scan, counted apart."""
         ...
 
 
@@ -168,34 +168,112 @@ class AcceptanceTest:
         return ()
 
     def reads_all(self, size: int) -> bool:
-        """Whether each test of N data reads them all, whatever they are: then at once, as with ``needs_all_data``."""
+        """Whether each test of N data reads them all, whatever they are: then at once, as with ``needs_all_data``.
+
+        Parameters
+        ----------
+        size : int
+            Number of data N.
+
+        Returns
+        -------
+        bool
+            ``needs_all_data``, if not overridden.
+        """
         return self.needs_all_data
 
     def first_batch(self, size: int) -> int:
-        """Data to have seen by the first look; UsageError if that is more than there are."""
+        """Data to have seen by the first look.
+
+        Parameters
+        ----------
+        size : int
+            Number of data N.
+
+        Returns
+        -------
+        int
+            At least 1, at most N.
+
+        Raises
+        ------
+        UsageError
+            If the options ask for more data than there are.
+        """
         raise NotImplementedError
 
     def level(self, uniforms: Floats) -> Floats:
-        """Make levels of uniform numbers in (0, 1), one by one: log u, if not overridden."""
+        """Make levels of uniform numbers, one by one: log u, if not overridden.
+
+        Parameters
+        ----------
+        uniforms : ndarray
+            Independent and uniform on (0, 1), of any shape.
+
+        Returns
+        -------
+        ndarray
+            Of the same shape: what Delta is to exceed for the move to be accepted.
+        """
         return np.log(uniforms)
 
     def bounds(self, moves: Moves) -> Floats:
-        """What looks carry as ``bound``, (n,), where the test needs it."""
+        """What looks carry as ``bound``, where the test needs it.
+
+        Parameters
+        ----------
+        moves : interface.Moves
+            Those of the n chains whose tests begin: states and proposals (n, d), and functions that scan all the data.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            One number a move. Tests that do not need it have none to give.
+        """
         raise NotImplementedError
 
     def decide(self, look: Look) -> Verdict:
-        """Decide, or ask for more data. At ``seen == size`` a test must decide."""
+        """Decide, or ask for more data. At ``seen == size`` a test must decide.
+
+        Parameters
+        ----------
+        look : interface.Look
+            Level, and what has been seen of the data by these n chains, an entry a chain: see
+            `steinkit.samplers.acceptance.interface`.
+
+        Returns
+        -------
+        interface.Verdict
+            Arrays of shape (n,): ``decided``, ``accepted`` (which counts where decided), and ``wanted``, the data to
+            have seen by the next look.
+        """
         raise NotImplementedError
 
     def fixed_thresholds(self, size: int) -> Floats | None:
-        """G_j of the looks before the last, (J - 1,), where the test is: |mean - mu_0| > G_j s. Else None.
+        """G_j of the looks before the last, where the test is: |mean - mu_0| > G_j s.
 
         Compiled code can then take the place of `decide`; s is the standard error of the mean, as in `austerity`.
+
+        Parameters
+        ----------
+        size : int
+            Number of data N.
+
+        Returns
+        -------
+        ndarray, shape (J - 1,), or None
+            None, if not overridden: the test is not of that form.
         """
         return None
 
     def described(self) -> dict[str, Any]:
-        """Name and options, for `Draws.settings`."""
+        """Name and options, for `Draws.settings`.
+
+        Returns
+        -------
+        dict
+            "test", and the options by their names; functions are told by theirs.
+        """
         options = {each.name: getattr(self, each.name) for each in fields(self)}
         return {"test": self.name} | {
             name: getattr(value, "__name__", "function") if callable(value) else value

@@ -101,21 +101,82 @@ class MinibatchBarkerTest(AcceptanceTest):
         return ("clt_bound",) if self.needs_values else ()
 
     def first_batch(self, size: int) -> int:
-        """m data."""
+        """Data m of the first look.
+
+        Parameters
+        ----------
+        size : int
+            Number of data N.
+
+        Returns
+        -------
+        int
+            At least 1, at most N.
+
+        Raises
+        ------
+        UsageError
+            If ``batch_size`` is more than N.
+        """
         return batch_within(self.batch_size, 100, size)
 
     def reads_all(self, size: int) -> bool:
-        """If one batch holds them all, and nobody asks for a bound on their normality."""
+        """Whether the first look sees all the data, and nobody asks for a bound on their normality.
+
+        Parameters
+        ----------
+        size : int
+            Number of data N.
+
+        Returns
+        -------
+        bool
+            If true, it is Barker's test, up to the error of the correction distribution.
+
+        Raises
+        ------
+        UsageError
+            If ``batch_size`` is more than N.
+        """
         return self.first_batch(size) == size and not self.needs_values
 
     def level(self, uniforms: Floats) -> Floats:
-        """-X_corr, by inversion."""
+        """-X_corr, by inversion of the correction distribution.
+
+        Parameters
+        ----------
+        uniforms : ndarray
+            Independent and uniform on (0, 1), of any shape.
+
+        Returns
+        -------
+        ndarray
+            Of the same shape.
+        """
         from steinkit.samplers.acceptance.correction import correction_distribution
 
         return -np.asarray(correction_distribution(self.sigma).sample(uniforms.ravel())).reshape(uniforms.shape)
 
     def decide(self, look: Look) -> Verdict:
-        """Decide where s^2 < sigma^2, and at b = N."""
+        """Decide where s^2 < sigma^2, and at b = N.
+
+        Parameters
+        ----------
+        look : interface.Look
+            Level, and what has been seen of the data by these n chains, an entry a chain: see
+            `steinkit.samplers.acceptance.interface`.
+
+        Returns
+        -------
+        interface.Verdict
+            Arrays of shape (n,): ``decided``, ``accepted`` (which counts where decided), and ``wanted``, the data to
+            have seen by the next look; and ``diagnostics``, with "clt_bound" where it is asked for.
+
+        Raises
+        ------
+        UsageError
+            If the look does not carry a normal number for each step.
+        """
         if look.normal is None:
             raise UsageError("the minibatch Barker test needs a normal number for every step")
         N, b = look.size, look.seen
@@ -135,7 +196,13 @@ class MinibatchBarkerTest(AcceptanceTest):
         return Verdict(decided | complete, delta + noise > look.level, self._wanted(look, s2), diagnostics)
 
     def described(self) -> dict[str, Any]:
-        """Name and options."""
+        """Name and options, for `Draws.settings`.
+
+        Returns
+        -------
+        dict
+            "test", and the options by their names, "clt_bound" as the last.
+        """
         described = super().described()
         return described | {"clt_bound": described.pop("clt_bound")}  # last, after delta
 

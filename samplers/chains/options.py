@@ -83,12 +83,34 @@ class RunOptions:
         return None if self.draws is None else self.burn_in + self.draws * self.thin
 
     def steps_of(self, cost: int) -> int:
-        """Steps of a chain each of which costs the same."""
+        """Steps of a chain each of which costs the same.
+
+        Parameters
+        ----------
+        cost : int
+            Likelihood or gradient evaluations of single data in a step.
+
+        Returns
+        -------
+        int
+            Those that give all draws, or that the budget pays, whichever are fewer.
+        """
         paid = None if self.budget is None else self.budget // cost
         return min(count for count in (self.steps, paid) if count is not None)
 
     def require_budget(self, step_cost: int) -> None:
-        """Raise UsageError if the budget does not pay the step that gives the first draw."""
+        """Hold the budget to paying the first draw.
+
+        Parameters
+        ----------
+        step_cost : int
+            Likelihood or gradient evaluations of single data in a step, at least.
+
+        Raises
+        ------
+        UsageError
+            If it does not pay burn_in + thin such steps.
+        """
         first = step_cost * (self.burn_in + self.thin)
         if self.budget is not None and self.budget < first:
             raise UsageError(
@@ -97,7 +119,13 @@ class RunOptions:
             )
 
     def described(self) -> dict[str, Any]:
-        """Options as `Draws.settings` keeps them."""
+        """Options as `Draws.settings` keeps them.
+
+        Returns
+        -------
+        dict
+            By their names, without ``progress``; "seed" is a list where the chains' own were given.
+        """
         names = ("chains", "draws", "budget", "burn_in", "thin")
         return {name: getattr(self, name) for name in names} | {
             "seed": self.seed if np.ndim(self.seed) == 0 else list(self.seeds),

@@ -30,11 +30,11 @@ class Gradient(Protocol):
     """Gradient of the log posterior at the chains' states and at their proposals, over the same data."""
 
     def at_states(self) -> Floats:
-        """(n, d)."""
+        """At the states, shape (n, d)."""
         ...
 
     def at_proposals(self, proposals: Floats) -> Floats:
-        """(n, d) -> (n, d)."""
+        """At proposals, (n, d) -> (n, d)."""
         ...
 
 
@@ -45,19 +45,64 @@ class Proposal:
     needs_gradient = False
 
     def gradient_batch(self, size: int) -> int:
-        """Data in the gradient's minibatch; 0 for all of them, or where no gradient is needed."""
+        """Data in the gradient's minibatch; 0 for all of them, or where no gradient is needed.
+
+        Parameters
+        ----------
+        size : int
+            Number of data N.
+
+        Returns
+        -------
+        int
+            0 if not overridden.
+        """
         return 0
 
     def noise_width(self, dim: int) -> int:
-        """Normal numbers for each move: one a coordinate, if not overridden."""
+        """Normal numbers for each move: one a coordinate, if not overridden.
+
+        Parameters
+        ----------
+        dim : int
+            Number of coordinates d.
+
+        Returns
+        -------
+        int
+            The width w of the noise that `propose` is given.
+        """
         return dim
 
     def propose(self, states: Floats, noise: Floats, gradient: Gradient | None) -> tuple[Floats, Floats]:
-        """Proposals (n, d), and log q(theta | theta') - log q(theta' | theta), (n,), for states (n, d)."""
+        """Proposals, and what they add to the test.
+
+        Parameters
+        ----------
+        states : ndarray, shape (n, d)
+            The states theta of n chains, not to be changed.
+        noise : ndarray, shape (n, w)
+            Independent standard normal numbers xi, a row a chain.
+        gradient : Gradient or None
+            That of the log posterior, over the same data at states and proposals; None where none is needed.
+
+        Returns
+        -------
+        proposals : ndarray, shape (n, d)
+            The proposals theta'.
+        log_ratio : ndarray, shape (n,)
+            log q(theta | theta') - log q(theta' | theta).
+        """
         raise NotImplementedError
 
     def described(self) -> dict[str, Any]:
-        """Options, for `Draws.settings`."""
+        """Options, for `Draws.settings`.
+
+        Returns
+        -------
+        dict
+            By their names.
+        """
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
@@ -90,18 +135,57 @@ class RandomWalk(Proposal):
         object.__setattr__(self, "_scale", scale)
 
     def noise_width(self, dim: int) -> int:
-        """One number a coordinate."""
+        """One number a coordinate.
+
+        Parameters
+        ----------
+        dim : int
+            Number of coordinates d.
+
+        Returns
+        -------
+        int
+            d.
+
+        Raises
+        ------
+        UsageError
+            If there are scales, one a coordinate, for another number of coordinates.
+        """
         scale: Floats = self._scale  # type: ignore[attr-defined]
         if scale.ndim and scale.shape != (dim,):
             raise UsageError(f"proposal_scale has {scale.size} entries for {dim} coordinates; give one, or {dim}")
         return dim
 
     def propose(self, states: Floats, noise: Floats, gradient: Gradient | None) -> tuple[Floats, Floats]:
-        """theta + scale * xi; the ratio is zero."""
+        """theta + scale * xi; the ratio is zero.
+
+        Parameters
+        ----------
+        states : ndarray, shape (n, d)
+            The states theta.
+        noise : ndarray, shape (n, d)
+            Standard normal numbers xi.
+        gradient : None
+            Not needed.
+
+        Returns
+        -------
+        proposals : ndarray, shape (n, d)
+            The proposals theta'.
+        log_ratio : ndarray, shape (n,)
+            Zeros: the walk is symmetric.
+        """
         return states + self._scale * noise, np.zeros(len(states))  # type: ignore[attr-defined]
 
     def described(self) -> dict[str, Any]:
-        """The scale."""
+        """The scale, for `Draws.settings`.
+
+        Returns
+        -------
+        dict
+            "proposal_scale": a number, or a list of d.
+        """
         return {"proposal_scale": np.asarray(self.proposal_scale).tolist()}
 
 
@@ -133,11 +217,49 @@ class Langevin(Proposal):
             whole(self.batch_size, "batch_size", 1)
 
     def gradient_batch(self, size: int) -> int:
-        """Data n, or 0 for all."""
+        """Data n in the gradient, or 0 for all.
+
+        Parameters
+        ----------
+        size : int
+            Number of data N.
+
+        Returns
+        -------
+        int
+            ``batch_size``, or 0 if that is None.
+
+        Raises
+        ------
+        UsageError
+            If ``batch_size`` is more than N.
+        """
         return 0 if self.batch_size is None else batch_within(self.batch_size, 1, size)
 
     def propose(self, states: Floats, noise: Floats, gradient: Gradient | None) -> tuple[Floats, Floats]:
-        """theta', and the ratio of the two normal densities, of theta about theta' + drift and back."""
+        """theta', and the ratio of the two normal densities, of theta about theta' + drift and back.
+
+        Parameters
+        ----------
+        states : ndarray, shape (n, d)
+            The states theta.
+        noise : ndarray, shape (n, d)
+            Standard normal numbers xi.
+        gradient : Gradient
+            That of the log posterior, over the same data at states and proposals.
+
+        Returns
+        -------
+        proposals : ndarray, shape (n, d)
+            theta' = theta + (eps / 2) g(theta) + sqrt(eps) xi.
+        log_ratio : ndarray, shape (n,)
+            log q(theta | theta') - log q(theta' | theta), both with the same data.
+
+        Raises
+        ------
+        UsageError
+            If there is no gradient.
+        """
         if gradient is None:
             raise UsageError("a Langevin proposal needs a gradient")
         eps = self.step_size
@@ -148,7 +270,13 @@ class Langevin(Proposal):
         return proposals, np.asarray(ratio)
 
     def described(self) -> dict[str, Any]:
-        """Name and options."""
+        """Options, for `Draws.settings`.
+
+        Returns
+        -------
+        dict
+            "step_size", and "gradient_batch_size", which is None for all the data.
+        """
         return {"step_size": self.step_size, "gradient_batch_size": self.batch_size}
 
 
@@ -186,11 +314,44 @@ class CustomProposal(Proposal):
             whole(self.width, "width", 1)
 
     def noise_width(self, dim: int) -> int:
-        """w, or one number a coordinate."""
+        """Normal numbers for each move: w, or one a coordinate.
+
+        Parameters
+        ----------
+        dim : int
+            Number of coordinates d.
+
+        Returns
+        -------
+        int
+            ``width``, or d if that is None.
+        """
         return self.width or dim
 
     def propose(self, states: Floats, noise: Floats, gradient: Gradient | None) -> tuple[Floats, Floats]:
-        """Call the functions, and hold them to their shapes."""
+        """Call the functions, and hold them to their shapes.
+
+        Parameters
+        ----------
+        states : ndarray, shape (n, d)
+            The states theta; the functions get copies.
+        noise : ndarray, shape (n, w)
+            Standard normal numbers xi.
+        gradient : None
+            Not needed.
+
+        Returns
+        -------
+        proposals : ndarray, shape (n, d)
+            What ``move`` returns.
+        log_ratio : ndarray, shape (n,)
+            What the function ``log_ratio`` returns; zeros without one.
+
+        Raises
+        ------
+        InputError
+            If a function returns another shape.
+        """
         proposals = np.array(self.move(states.copy(), noise), dtype=np.float64)
         if proposals.shape != states.shape:
             raise InputError(f"move must return shape {states.shape}, like the states; it returned {proposals.shape}")
@@ -202,5 +363,11 @@ class CustomProposal(Proposal):
         return proposals, ratio
 
     def described(self) -> dict[str, Any]:
-        """Name of the function."""
+        """Name of the function that moves, for `Draws.settings`.
+
+        Returns
+        -------
+        dict
+            "proposal": the name, or "custom" where it has none.
+        """
         return {"proposal": getattr(self.move, "__name__", "custom")}

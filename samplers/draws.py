@@ -106,7 +106,14 @@ class Draws(Displayed):
         return None if self.batch_sizes is None else self._mean(self.batch_sizes)
 
     def to_sample(self) -> Sample:
-        """Lay the chains end to end as a sample, with chain, draw, cost and weights of each draw."""
+        """Lay the chains end to end.
+
+        Returns
+        -------
+        Sample
+            All draws, chain by chain, each with its chain, its number in the chain, its cost, and its weight if there
+            are any.
+        """
         if self.lengths is None:
             weights = None if self.weights is None else np.ravel(self.weights)
             return Sample(points=self.points, cost=np.ravel(self.cost), weights=weights, names=self.names)

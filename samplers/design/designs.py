@@ -80,6 +80,16 @@ class SequentialDesign:
     def options(self, size: int) -> dict[str, Any]:
         """Options of `approximate_mh` for N data: ``approximate_mh(posterior, **design.options(posterior.size), ...)``.
 
+        Parameters
+        ----------
+        size : int
+            Number of data N.
+
+        Returns
+        -------
+        dict
+            "epsilon", "batch_size" (``first_fraction`` of N, rounded, at least 1) and "alpha".
+
         Raises
         ------
         UsageError
@@ -89,7 +99,23 @@ class SequentialDesign:
         return {"epsilon": self.epsilon, "batch_size": batch_size, "alpha": self.alpha}
 
     def test(self, size: int) -> AusterityTest:
-        """Acceptance test for N data, for `corrected_sgld` and `metropolis_hastings`."""
+        """Acceptance test for N data, for `corrected_sgld` and `metropolis_hastings`.
+
+        Parameters
+        ----------
+        size : int
+            Number of data N.
+
+        Returns
+        -------
+        AusterityTest
+            With the options that `options` gives.
+
+        Raises
+        ------
+        UsageError
+            If size is not a whole number of at least 1.
+        """
         return AusterityTest(**self.options(size))
 
 

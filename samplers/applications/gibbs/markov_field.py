@@ -95,6 +95,17 @@ class MarkovField(Brief):
         scale : float
             Standard deviation of the log potentials; the paper's field has D = 100 and scale 0.02.
         rng : int, numpy.random.Generator or None
+            Seed of the log potentials; None for another field each time.
+
+        Returns
+        -------
+        MarkovField
+            Of D variables, with a potential for every three of them.
+
+        Raises
+        ------
+        UsageError
+            If dim is not a whole number of at least 3, or scale is not positive.
         """
         size = (_triples(whole(dim, "dim", 3)), 2, 2, 2)
         return cls(positive(scale, "scale") * np.random.default_rng(rng).standard_normal(size))
@@ -110,20 +121,48 @@ class MarkovField(Brief):
         return (self.dim - 1) * (self.dim - 2) // 2
 
     def log_weight(self, states: ArrayLike) -> Floats:
-        """log P(x) + log Z of each state, (n, D) -> (n,)."""
+        """Log probability of each state, but for a constant.
+
+        Parameters
+        ----------
+        states : array_like, shape (n, D)
+            Zeros and ones.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            log P(x) + log Z: the sum of the log potentials of all triples.
+
+        Raises
+        ------
+        InputError
+            If states have another shape, or values other than 0 and 1.
+        """
         i, j, k = self._triples.T
         tables, triple = self._tables, np.arange(len(self._tables))
         return np.array([tables[triple, x[i], x[j], x[k]].sum() for x in as_states(states, self.dim)])
 
     def log_odds(self, variable: int, states: ArrayLike) -> Floats:
-        """log P(x_i = 1 | x_-i) / P(x_i = 0 | x_-i) of one variable, (n, D) -> (n,), from all N terms.
+        """Log odds of one variable given all others, from all N terms.
 
         Parameters
         ----------
         variable : int
             i, from 0.
         states : array_like, shape (n, D)
-            Zeros and ones; column i is not looked at.
+            Zeros and ones; what column i holds does not matter.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            log P(x_i = 1 | x_-i) / P(x_i = 0 | x_-i).
+
+        Raises
+        ------
+        UsageError
+            If there is no such variable.
+        InputError
+            If states have another shape, or values other than 0 and 1.
         """
         from steinkit.runtime.compilation import announced_compilation
         from steinkit.samplers.applications.gibbs.gibbs_kernels import log_odds
@@ -137,13 +176,36 @@ class MarkovField(Brief):
         return found
 
     def conditional(self, variable: int, states: ArrayLike) -> Floats:
-        """P(x_i = 1 | x_-i) of one variable, (n, D) -> (n,)."""
+        """Probability of one variable to be 1 given all others.
+
+        Parameters
+        ----------
+        variable : int
+            i, from 0.
+        states : array_like, shape (n, D)
+            Zeros and ones; what column i holds does not matter.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            P(x_i = 1 | x_-i).
+
+        Raises
+        ------
+        UsageError, InputError
+            As `log_odds` does.
+        """
         from scipy.special import expit
 
         return np.asarray(expit(self.log_odds(variable, states)), dtype=np.float64)
 
     def probabilities(self) -> Floats:
-        """P of all 2^D states, shape (2,) * D: entry [x_1, ..., x_D] is P(x).
+        """Probabilities of all 2^D states.
+
+        Returns
+        -------
+        ndarray, shape (2, ..., 2), D axes
+            Entry [x_1, ..., x_D] is P(x); they sum to one.
 
         Raises
         ------

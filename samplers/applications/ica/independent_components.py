@@ -42,8 +42,9 @@ class IndependentComponents(Posterior):
     Attributes
     ----------
     centre : ndarray, shape (D,)
+        Mean of the mixtures; zeros where the data were given as they are.
     whitening : ndarray, shape (D, D)
-        The data are whitening @ (mixture - centre), datum by datum.
+        The data are whitening @ (mixture - centre), datum by datum; the identity where they were given as they are.
 
     Raises
     ------
@@ -91,6 +92,11 @@ class IndependentComponents(Posterior):
         mixtures : array_like, shape (N, D)
             One row a datum.
 
+        Returns
+        -------
+        IndependentComponents
+            Of the whitened mixtures, with what whitened them as `centre` and `whitening`.
+
         Raises
         ------
         InputError
@@ -113,7 +119,23 @@ class IndependentComponents(Posterior):
         return posterior
 
     def unmixing_matrices(self, points: ArrayLike) -> Floats:
-        """Matrices that unmix the mixtures themselves, W @ whitening: (..., D^2) -> (..., D, D)."""
+        """Matrices that unmix the mixtures themselves, W @ whitening.
+
+        Parameters
+        ----------
+        points : array_like, shape (..., D^2)
+            Matrices W, row after row, such as the points of `Draws`.
+
+        Returns
+        -------
+        ndarray, shape (..., D, D)
+            Times a mixture, less its mean, each gives D sources of variance 1.
+
+        Raises
+        ------
+        UsageError
+            If the last axis of points has not D^2 entries.
+        """
         W = np.asarray(points, dtype=np.float64)
         if W.ndim < 1 or W.shape[-1] != self.sources**2:
             raise UsageError(f"points must have shape (..., {self.sources**2}); received {W.shape}")

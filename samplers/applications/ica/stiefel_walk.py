@@ -65,10 +65,12 @@ def orthogonal_mh(
         `MetropolisTest()` if not given: exact, on all the data. `AusterityTest` reads as much as it needs.
     temperature : float or callable, (n,) -> (n,)
         T that divides the log likelihood; or a schedule, T of the steps with the given numbers, from 0.
-    chains, draws, budget, burn_in, thin, seed, progress
+    chains, draws, budget, burn_in, thin, seed
         Number and length of the chains, and seeds: see `RunOptions`.
     start : array_like, shape (D^2,) or (chains, D^2), optional
         First matrices, orthogonal; the identity if not given. The sign of the determinant stays what it is.
+    progress : bool
+        Show a bar on standard error if the run takes more than a second.
 
     Returns
     -------
@@ -117,12 +119,45 @@ class StiefelWalk(Proposal):
         positive(self.proposal_scale, "proposal_scale")
 
     def noise_width(self, dim: int) -> int:
-        """One number for each of the D (D - 1) / 2 planes."""
+        """One number for each of the D (D - 1) / 2 planes.
+
+        Parameters
+        ----------
+        dim : int
+            Number of coordinates, D^2.
+
+        Returns
+        -------
+        int
+            D (D - 1) / 2.
+
+        Raises
+        ------
+        UsageError
+            If dim is not the square of a number D of at least 2.
+        """
         D = _side(dim)
         return D * (D - 1) // 2
 
     def propose(self, states: Floats, noise: Floats, gradient: Gradient | None) -> tuple[Floats, Floats]:
-        """Q W, on the manifold; the ratio is zero."""
+        """Q W, on the manifold; the ratio is zero.
+
+        Parameters
+        ----------
+        states : ndarray, shape (n, D^2)
+            Orthogonal matrices W, row after row.
+        noise : ndarray, shape (n, D (D - 1) / 2)
+            Standard normal numbers: times the scale, the entries of A above its diagonal.
+        gradient : None
+            Not needed.
+
+        Returns
+        -------
+        proposals : ndarray, shape (n, D^2)
+            Matrices Q W, orthogonal to rounding.
+        log_ratio : ndarray, shape (n,)
+            Zeros: the walk is symmetric in Haar's measure.
+        """
         D = _side(states.shape[1])
         W = states.reshape(-1, D, D)
         above, across = np.triu_indices(D, 1)

@@ -64,11 +64,40 @@ class JumpMoves(Proposal):
         number(self.update_probability, "update_probability", lambda p: 0.0 < p < 1.0, "above 0 and below 1")
 
     def noise_width(self, dim: int) -> int:
-        """One number for the kind of move, one for the coefficient, one for its value."""
+        """One number for the kind of move, one for the coefficient, one for its value.
+
+        Parameters
+        ----------
+        dim : int
+            Number of features D.
+
+        Returns
+        -------
+        int
+            3.
+        """
         return 3
 
     def propose(self, states: Floats, noise: Floats, gradient: Gradient | None) -> tuple[Floats, Floats]:
-        """One move of each state, and its ratio."""
+        """One move of each state, and its ratio.
+
+        Parameters
+        ----------
+        states : ndarray, shape (n, D)
+            Coefficients, those of the model not 0.
+        noise : ndarray, shape (n, 3)
+            Standard normal numbers: for the kind of move, the coefficient and its value.
+        gradient : None
+            Not needed.
+
+        Returns
+        -------
+        proposals : ndarray, shape (n, D)
+            The states with one coefficient changed, born or dead.
+        log_ratio : ndarray, shape (n,)
+            log q(theta | theta') - log q(theta' | theta); -inf where a coefficient comes to be exactly 0 otherwise than
+            by death.
+        """
         from scipy.special import ndtr
 
         D = states.shape[1]
@@ -92,14 +121,44 @@ class JumpMoves(Proposal):
         return proposals, ratio
 
     def move_probabilities(self, k: Integers, dim: int) -> tuple[Floats, Floats]:
-        """Probabilities b_k and d_k of a birth and of a death in models of k of ``dim`` coefficients."""
+        """Probabilities b_k and d_k of a birth and of a death.
+
+        Parameters
+        ----------
+        k : ndarray of int, shape (n,)
+            Numbers of coefficients in models, each from 1 to D.
+        dim : int
+            Number of features D.
+
+        Returns
+        -------
+        births : ndarray, shape (n,)
+            b_k, 0 at k = D.
+        deaths : ndarray, shape (n,)
+            d_k, 0 at k = 1.
+        """
         jump = 1.0 - self.update_probability
         can_be_born, can_die = k < dim, k > 1
         half = np.where(can_be_born & can_die, 0.5 * jump, jump)
         return np.where(can_be_born, half, 0.0), np.where(can_die, half, 0.0)
 
     def log_birth_ratio(self, k: Integers, dim: int, value: Floats) -> Floats:
-        """Log ratio of a death in a model of k + 1 to the birth of ``value`` in one of k, each with its choice of j."""
+        """Log ratio of a death in a model of k + 1 to the birth in one of k that it undoes, each with its choice of j.
+
+        Parameters
+        ----------
+        k : ndarray of int, shape (n,)
+            Numbers of coefficients before the births, each from 1 to D - 1.
+        dim : int
+            Number of features D.
+        value : ndarray, shape (n,)
+            The coefficients that are born.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            log [d_{k+1} / (k + 1)] - log [b_k N(value) / (D - k)].
+        """
         births, deaths = self.move_probabilities(k, dim)[0], self.move_probabilities(k + 1, dim)[1]
         log_normal = -0.5 * (value / self.birth_scale) ** 2 - math.log(self.birth_scale * math.sqrt(2.0 * math.pi))
         return np.asarray(np.log(deaths / (k + 1)) - np.log(births / (dim - k)) - log_normal, dtype=np.float64)

@@ -52,6 +52,7 @@ def select_variables(
     Parameters
     ----------
     posterior : SparseLogisticRegression
+        Of the coefficients of D features.
     update_scale : float
         Standard deviation of the change of a coefficient.
     birth_scale : float
@@ -62,15 +63,18 @@ def select_variables(
         `MetropolisTest()` if not given: exact, on all the data. `AusterityTest` reads as much as it needs.
     temperature : float or callable, (n,) -> (n,)
         T that divides the log likelihood; or a schedule, T of the steps with the given numbers, from 0.
-    chains, draws, budget, burn_in, thin, seed, progress
+    chains, draws, budget, burn_in, thin, seed
         Number and length of the chains, and seeds: see `RunOptions`.
     start : array_like, shape (D,) or (chains, D), optional
         First coefficients, not all of them 0. If not given, the one feature in whose direction the likelihood rises
         fastest from 0, with a coefficient of that sign and the size of birth_scale.
+    progress : bool
+        Show a bar on standard error if the run takes more than a second.
 
     Returns
     -------
     VariableSelection
+        The draws, and what they say of the features.
 
     Raises
     ------

@@ -141,10 +141,12 @@ class Sample(Displayed):
         Parameters
         ----------
         names : list or tuple of str
+            Of the coordinates to keep.
 
         Returns
         -------
         Sample
+            Of these coordinates, with the weights, cost and labels of the draws.
 
         Raises
         ------
@@ -168,6 +170,7 @@ class Sample(Displayed):
         Returns
         -------
         DistinctSample
+            The distinct points, in order of first appearance.
 
         Raises
         ------
@@ -244,6 +247,7 @@ class Sample(Displayed):
         Returns
         -------
         Sample
+            A new one; this one stays as it is.
 
         Raises
         ------
@@ -324,6 +328,11 @@ class DistinctSample:
             The first point of each group.
         group : ndarray of int, shape (n,)
             The group of each point.
+
+        Returns
+        -------
+        DistinctSample
+            Of m points, without scores.
         """
         weights, weights_low = double_double.sums_in_groups((self.weights, self.weights_low), group, len(first))
         return replace(

@@ -73,7 +73,25 @@ class Comparison(Displayed):
     warnings: tuple[str, ...]
 
     def rank(self, name: str, measure: str) -> int | None:
-        """Rank of a sample by a measure: one more than the samples proved better; None if it has none."""
+        """Rank of a sample by a measure.
+
+        Parameters
+        ----------
+        name : str
+            Of the sample.
+        measure : str
+            One of `measures`.
+
+        Returns
+        -------
+        int or None
+            One more than the samples proved better; None where `ranking` does not have the sample.
+
+        Raises
+        ------
+        KeyError
+            If the samples were not compared by this measure.
+        """
         better = 0
         for group in self.ranking[measure]:
             if name in group:
@@ -82,7 +100,13 @@ class Comparison(Displayed):
         return None
 
     def table(self) -> str:
-        """Say in tables and sentences which samples may be used, and how they compare, measure by measure."""
+        """Say in tables and sentences which samples may be used, and how they compare, measure by measure.
+
+        Returns
+        -------
+        str
+            Of several lines, as ``steinkit compare`` prints it.
+        """
         errors = {each.name: {name: str(error) for name, error in each.errors.items()} for each in self.samples}
         return text(self.document, find_measure, errors)
 

@@ -74,7 +74,13 @@ class Curve(Displayed):
     warnings: tuple[str, ...]
 
     def summary(self) -> str:
-        """Say in a table and a paragraph how the measure falls."""
+        """Say in a table and a paragraph how the measure falls.
+
+        Returns
+        -------
+        str
+            Of several lines, as ``steinkit curve`` prints it.
+        """
         return text(self.document, find_measure(self.measure))
 
     @property

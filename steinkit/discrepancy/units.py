@@ -41,7 +41,10 @@ class Units(Brief):
     kind : {"own", "reference", "pilot", "given", "raw"}
         Whether the scale is the sample's own standard deviations, those of draws from the target or of a pilot sample,
         was given, or is 1.
-    centre, scale : ndarray, shape (d,)
+    centre : ndarray, shape (d,)
+        Origin of each coordinate, in the draws' unit.
+    scale : ndarray, shape (d,)
+        Unit of each coordinate, in the draws' unit; positive.
     names : tuple of str
         Of the coordinates.
     """
@@ -61,6 +64,12 @@ class Units(Brief):
             The sample's own standard deviations; none; a scale for each coordinate; or a mapping with the key "scale",
             which holds such a scale, or one by the names of the coordinates, as `document` does.
         sample : DistinctSample
+            Whose coordinates they are to be units of, as `Sample.distinct` gives it.
+
+        Returns
+        -------
+        Units
+            Of the sample's coordinates, in their order.
 
         Raises
         ------
@@ -87,6 +96,18 @@ class Units(Brief):
     def from_document(cls, document: Mapping[str, Any], sample: DistinctSample) -> Units:
         """Units as `document` writes them, or as a mapping with the key "scale" alone.
 
+        Parameters
+        ----------
+        document : mapping
+            "scale": d numbers, or numbers by the names of the coordinates; and "kind", which is "given" if left out.
+        sample : DistinctSample
+            Whose coordinates they are to be units of.
+
+        Returns
+        -------
+        Units
+            Centred at the sample's mean; raw ones at 0.
+
         Raises
         ------
         UsageError, InputError
@@ -108,6 +129,20 @@ class Units(Brief):
     @classmethod
     def reference(cls, target: Target, names: tuple[str, ...], rng: Seed = 0) -> Units:
         """The standard deviations of 10,000 independent draws from the target.
+
+        Parameters
+        ----------
+        target : Target
+            One that can be drawn from.
+        names : tuple of str
+            Of the d coordinates.
+        rng : int, numpy.random.Generator or None
+            Seed of the draws.
+
+        Returns
+        -------
+        Units
+            Centred at the mean of these draws.
 
         Raises
         ------
@@ -148,7 +183,18 @@ class Units(Brief):
         return {"kind": self.kind, "scale": dict(zip(self.names, self.scale.tolist(), strict=True))}
 
     def from_bounds(self, bounds: Floats | None) -> Units:
-        """These units with the origin of bounded coordinates at a bound, so that distances to it are not rounded."""
+        """These units with the origin of bounded coordinates at a bound, so that distances to it are not rounded.
+
+        Parameters
+        ----------
+        bounds : ndarray, shape (d, 2), or None
+            Lower and upper bound of each coordinate, in the draws' unit; infinite where there is none.
+
+        Returns
+        -------
+        Units
+            Centred at the lower bound, where that is infinite at the upper one, else where these are.
+        """
         if bounds is None:
             return self
         lower, upper = bounds.T
@@ -156,7 +202,17 @@ class Units(Brief):
         return replace(self, centre=centre)
 
     def points(self, points: Floats) -> Floats:
-        """Points in these units, coordinates last.
+        """Points in these units.
+
+        Parameters
+        ----------
+        points : ndarray, shape (..., d)
+            In the draws' unit.
+
+        Returns
+        -------
+        ndarray, shape (..., d)
+            (points - centre) / scale.
 
         Raises
         ------
@@ -167,12 +223,33 @@ class Units(Brief):
             return _finite((points - self.centre) / self.scale)
 
     def limits(self, bounds: Floats) -> Floats:
-        """Bounds (d, 2) in these units; one that overflows is as good as none."""
+        """Bounds in these units.
+
+        Parameters
+        ----------
+        bounds : ndarray, shape (d, 2)
+            Lower and upper bound of each coordinate, in the draws' unit.
+
+        Returns
+        -------
+        ndarray, shape (d, 2)
+            (bounds - centre) / scale; one that overflows is infinite, as good as none.
+        """
         with np.errstate(over="ignore"):
             return np.asarray((bounds - self.centre[:, None]) / self.scale[:, None])
 
     def scores(self, scores: Floats) -> Floats:
-        """Scores in these units, (n, d) -> (n, d).
+        """Scores in these units.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (..., d)
+            Gradients of a log density, in one over the draws' unit.
+
+        Returns
+        -------
+        ndarray, shape (..., d)
+            scores * scale.
 
         Raises
         ------
@@ -208,12 +285,14 @@ def common_units(units: UnitsLike | None, pilot: DistinctSample, target: Target 
     pilot : DistinctSample
         A sample of those to be compared, or one made for this.
     target : Target, optional
+        What the samples are to represent.
     rng : int, numpy.random.Generator or None
         Seed of the draws from the target.
 
     Returns
     -------
     Units
+        To be given as ``units`` wherever one of the samples is measured.
 
     Raises
     ------

@@ -135,7 +135,13 @@ class Verdict(Displayed):
         return verdict_sentence(self._facts)
 
     def summary(self) -> str:
-        """Say in words whether the draws may be used, what is wrong if not, and what was not tested."""
+        """Say in words whether the draws may be used, what is wrong if not, and what was not tested.
+
+        Returns
+        -------
+        str
+            Paragraphs, with a blank line between them.
+        """
         return running_text([*verdict_statements(self._facts), *cautioned(self.warnings)])
 
     @property

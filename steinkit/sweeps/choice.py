@@ -165,6 +165,11 @@ def choose(
     repeats : int
         Bootstrap resamples.
 
+    Returns
+    -------
+    Choice
+        The best setting, those that cannot be told from it, and what each one's seeds say.
+
     Raises
     ------
     UsageError

@@ -98,7 +98,13 @@ class SweepResult(Displayed):
         }
 
     def summary(self) -> str:
-        """The choice by each measure, the ties and the failures, in words."""
+        """The choice by each measure, the ties and the failures, in words.
+
+        Returns
+        -------
+        str
+            Of several lines, as ``steinkit sweep`` prints it.
+        """
         return text(self.document, find_measure, len(self.settings), len(self.seeds))
 
 
@@ -154,6 +160,12 @@ def read_sweep(directory: str | os.PathLike[str]) -> SweepResult:
     Parameters
     ----------
     directory : path
+        The ``directory`` that the sweep was given.
+
+    Returns
+    -------
+    SweepResult
+        As the sweep returned it, from the cells in the folder.
 
     Raises
     ------

@@ -37,16 +37,17 @@ class LogisticRegression(Posterior):
     names : sequence of str, optional
         Names of the coefficients.
     label : str, optional
-
-    Raises
-    ------
-    UsageError
-        If shapes disagree or a value is not of its kind.
+        What messages call the target.
 
     Attributes
     ----------
     data : (features, signs)
         Shapes (N, d) and (N,); the responses as -1 and +1.
+
+    Raises
+    ------
+    UsageError
+        If shapes disagree or a value is not of its kind.
     """
 
     def __init__(
@@ -101,6 +102,12 @@ class LogisticRegression(Posterior):
         intercept : bool
             Put a column of ones, named ``intercept``, before the others.
         prior_variance : float or array_like, shape (d,)
+            Prior variance of the coefficients; infinity is a flat prior.
+
+        Returns
+        -------
+        LogisticRegression
+            With a coefficient for each of the other columns, by their names.
 
         Raises
         ------
@@ -119,7 +126,23 @@ class LogisticRegression(Posterior):
 
     @classmethod
     def nodal(cls, prior_variance: ArrayLike = 1.0) -> LogisticRegression:
-        """Make the posterior of the bundled nodal data: 53 patients, d = 6, the intercept m first."""
+        """Make the posterior of the bundled nodal data: 53 patients, d = 6, the intercept m first.
+
+        Parameters
+        ----------
+        prior_variance : float or array_like, shape (6,)
+            Prior variance of the coefficients; infinity is a flat prior.
+
+        Returns
+        -------
+        LogisticRegression
+            Its coefficients named as in the data.
+
+        Raises
+        ------
+        UsageError
+            If a variance is not positive, or their number is not 1 or 6.
+        """
         from steinkit.datasets import load_nodal
 
         features, responses, names = load_nodal()

@@ -90,12 +90,24 @@ _SIMULATED_MEANS = 1000  # data of gaussian-mean, where none are given
 
 
 def target_names() -> tuple[str, ...]:
-    """Names of the built-in targets."""
+    """Names of the built-in targets.
+
+    Returns
+    -------
+    tuple of str
+        As `make_target` and the command line take them.
+    """
     return tuple(_TARGETS)
 
 
 def target_table() -> list[tuple[str, str, str]]:
-    """Name, options and summary of every built-in target; options in brackets may be left out."""
+    """Name, options and summary of every built-in target.
+
+    Returns
+    -------
+    list of (str, str, str)
+        One a target; options in brackets may be left out.
+    """
     return [(name, _options_text(entry), entry.summary) for name, entry in _TARGETS.items()]
 
 
@@ -112,6 +124,11 @@ def make_target(name: str, options: Mapping[str, str], dim: int) -> Target:
         ``_``.
     dim : int
         Dimension of the sample, used where the options do not fix one.
+
+    Returns
+    -------
+    Target
+        A `Posterior`, where the name is one of a posterior.
 
     Raises
     ------

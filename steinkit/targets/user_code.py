@@ -25,7 +25,31 @@ _A = {"target": "a target", "operator": "an operator", "sampler": "a sampler"}
 
 @checked
 def load_target(reference: str) -> Target:
-    """Run a file and make a target of one of its attributes: `load_target_or_model`, a model's target in its place."""
+    """Run a file and make a target of one of its attributes.
+
+    Parameters
+    ----------
+    reference : str
+        ``path.py:attribute``. The attribute is a `Target`; a model of PyMC, a NumPyro model that needs no arguments, or
+        a Stan model with the methods of BridgeStan's; a function without parameters that returns one of these; or a
+        score function of one parameter, (n, d) -> (n, d).
+
+    Returns
+    -------
+    Target
+        Of a model, its target.
+
+    Raises
+    ------
+    UsageError
+        If the reference is not of that form, the attribute does not exist or is of no such kind.
+    InputError
+        If the file does not exist or raises an exception; the message names the line.
+
+    Notes
+    -----
+    While the file runs it may import other files of its folder, as a script may; import them at its top.
+    """
     found = load_target_or_model(reference)
     return found.target if isinstance(found, Model) else found
 

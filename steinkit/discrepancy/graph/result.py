@@ -210,6 +210,11 @@ class GraphSteinDiscrepancy(Bracketed):
         ----------
         reference : Reference, optional
             Discrepancies of independent samples of the same size, from `steinkit.reference_discrepancy`.
+
+        Returns
+        -------
+        str
+            Paragraphs, with a blank line between them.
         """
         entry = {**self.document, "findings": self.findings()}
         sample = {"draws": len(self.sample.inverse), "distinct": len(self.sample), "dim": self.sample.dim}

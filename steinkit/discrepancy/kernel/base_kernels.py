@@ -51,7 +51,13 @@ class BaseKernel(ABC):
             raise UsageError(f"the scale of a kernel must be a positive number; received {self.scale}")
 
     def parameters(self) -> tuple[float, ...]:
-        """The fields as `radial` takes them; the scale must be known."""
+        """The fields as `radial` takes them; the scale must be known.
+
+        Returns
+        -------
+        tuple of float
+            In the order of `radial`, the scale first.
+        """
         return tuple(float(getattr(self, field.name)) for field in fields(self))
 
     @staticmethod
@@ -61,37 +67,110 @@ class BaseKernel(ABC):
 
         Compiled where it is used, so that it can be no method. The order in which a product of three factors is taken
         decides its last bit: hence the weight.
+
+        Parameters
+        ----------
+        u : float or ndarray
+            Squared distances |x - y|^2, in the square of the unit of the scale.
+        weight : float or ndarray, like u
+            Factor of the second derivative.
+        *parameters : float
+            What `parameters` gives.
+
+        Returns
+        -------
+        phi : float or ndarray, like u
+            phi(u).
+        first : float or ndarray, like u
+            phi'(u).
+        second : float or ndarray, like u
+            weight phi''(u).
         """
 
     def height(self) -> float:
-        """phi(0), which may overflow."""
+        """Value of the kernel at distance 0, which may overflow.
+
+        Returns
+        -------
+        float
+            phi(0).
+        """
         return 1.0
 
     @abstractmethod
     def suprema(self) -> tuple[float, float, float]:
-        """F >= sup phi, G >= sup 2 r |phi'(r^2)| and H >= sup 2 |phi'| + sup 4 u |phi''|, rounded up.
+        """Bounds of the kernel and its derivatives over all distances r, with u = r^2, rounded up.
 
         Of an exponential exp(-e), with a factor 1 + e under each supremum; see `rounding`.
+
+        Returns
+        -------
+        F : float
+            At least sup phi.
+        G : float
+            At least sup 2 r |phi'(r^2)|.
+        H : float
+            At least sup 2 |phi'| + sup 4 u |phi''|.
         """
 
     def conditioning(self) -> float:
-        """How many times a relative error of u counts in phi, phi' and phi'', the factors of `suprema` apart."""
+        """How many times a relative error of u counts in phi, phi' and phi'', the factors of `suprema` apart.
+
+        Returns
+        -------
+        float
+            2, if not overridden.
+        """
         return 2.0
 
     def in_units(self, length: int) -> tuple[Self, float]:
-        """The kernel of points in units 2^length, and the exponent of the power of two that it is to be multiplied by.
+        """The same kernel of points in units 2^length; the scale must be known.
 
-        The scale must be known.
+        Parameters
+        ----------
+        length : int
+            Binary exponent of the unit.
+
+        Returns
+        -------
+        kernel : BaseKernel
+            Of the same family, its scale in the new unit.
+        exponent : float
+            Of the power of two that this kernel is to be multiplied by; 0 if not overridden.
         """
         assert self.scale is not None
         return replace(self, scale=math.ldexp(self.scale, -length)), 0.0
 
     def document(self) -> dict[str, Any]:
-        """Class and parameters for JSON; the exponent is null where there is none."""
+        """Class and parameters for JSON.
+
+        Returns
+        -------
+        dict
+            "name", "scale" and "exponent", which is None where the family has none.
+        """
         return {"name": type(self).__name__, "scale": self.scale, "exponent": None} | vars(self)
 
     def fitted(self, points: Floats) -> tuple[Self, tuple[str, ...]]:
-        """The kernel with its scale filled in from distinct points (n, d) if need be, and what to say about that."""
+        """The kernel with its scale filled in, if need be, by the median distance between points.
+
+        Parameters
+        ----------
+        points : ndarray, shape (n, d)
+            Distinct points. Of more than 2000, 2000 evenly spaced ones are taken.
+
+        Returns
+        -------
+        kernel : BaseKernel
+            Itself, where its scale is given.
+        notes : tuple of str
+            What there is to say of how the scale was found.
+
+        Raises
+        ------
+        InputError
+            If there is one point only, or the median distance is 0 or overflows.
+        """
         if self.scale is not None:
             return self, ()
         scale, notes = _median_distance(points)
@@ -106,9 +185,14 @@ class IMQ(BaseKernel):
     Parameters
     ----------
     scale : float
-        c, in the unit of the draws; positive.
+        Length c, in the unit of the draws; positive.
     exponent : float
-        beta, negative; between -1 and 0 the discrepancy controls convergence.
+        Power beta, negative; between -1 and 0 the discrepancy controls convergence.
+
+    Raises
+    ------
+    UsageError
+        If the scale is not positive and finite, or the exponent not negative and finite.
     """
 
     name: ClassVar[str] = "imq"
@@ -122,29 +206,85 @@ class IMQ(BaseKernel):
 
     @staticmethod
     def radial(u: Any, weight: Any, scale: float, exponent: float) -> tuple[Any, Any, Any]:
-        """With b = c^2 + u: phi = b^beta, phi' = beta phi / b, phi'' = (beta - 1) phi' / b."""
+        """With b = c^2 + u: phi = b^beta, phi' = beta phi / b, phi'' = (beta - 1) phi' / b.
+
+        Parameters
+        ----------
+        u : float or ndarray
+            Squared distances |x - y|^2, in the square of the unit of the scale.
+        weight : float or ndarray, like u
+            Factor of the second derivative.
+        scale : float
+            Length c.
+        exponent : float
+            Power beta.
+
+        Returns
+        -------
+        phi : float or ndarray, like u
+            phi(u).
+        first : float or ndarray, like u
+            phi'(u).
+        second : float or ndarray, like u
+            weight phi''(u).
+        """
         base = scale * scale + u
         phi = 1.0 / np.sqrt(base) if exponent == -0.5 else base**exponent  # a root is much cheaper than a power
         first = exponent * phi / base
         return phi, first, weight * ((exponent - 1.0) * first / base)
 
     def height(self) -> float:
-        """c^(2 beta)."""
+        """Value of the kernel at distance 0, c^(2 beta), which may overflow.
+
+        Returns
+        -------
+        float
+            phi(0).
+        """
         return float(np.power(self.scale, 2.0 * self.exponent))
 
     def in_units(self, length: int) -> tuple[Self, float]:
-        """(c^2 + u)^beta is homogeneous of degree 2 beta in lengths."""
+        """The same kernel of points in units 2^length: (c^2 + u)^beta is homogeneous of degree 2 beta in lengths.
+
+        Parameters
+        ----------
+        length : int
+            Binary exponent of the unit.
+
+        Returns
+        -------
+        kernel : IMQ
+            With its scale in the new unit.
+        exponent : float
+            2 beta length: the power of two that this kernel is to be multiplied by.
+        """
         kernel, _ = super().in_units(length)
         return kernel, 2.0 * self.exponent * length
 
     def suprema(self) -> tuple[float, float, float]:
-        """sqrt(u) <= sqrt(b) and u <= b, and powers of b fall."""
+        """Bounds of the kernel and its derivatives: sqrt(u) <= sqrt(b) and u <= b, and powers of b fall.
+
+        Returns
+        -------
+        F : float
+            c^(2 beta), the supremum of phi.
+        G : float
+            At least sup 2 r |phi'(r^2)|: 2 |beta| F / c.
+        H : float
+            At least sup 2 |phi'| + sup 4 u |phi''|: 2 |beta| (2 |beta| + 3) F / c^2.
+        """
         scale, gamma = np.float64(self.scale), -self.exponent
         slope, bend = 2.0 * gamma * self.height() / scale, 2.0 * gamma * (2.0 * gamma + 3.0) * self.height() / scale**2
         return self.height(), float(slope), float(bend)
 
     def conditioning(self) -> float:
-        """The power beta multiplies an error of its base by |beta|."""
+        """How many times a relative error of u counts: the power beta multiplies an error of its base by |beta|.
+
+        Returns
+        -------
+        float
+            2 + |beta|.
+        """
         return 2.0 + abs(self.exponent)
 
 
@@ -156,21 +296,55 @@ class GaussianKernel(BaseKernel):
     Parameters
     ----------
     scale : float, optional
-        l, in the unit of the draws; the median distance between the sample's distinct points if not given.
+        Length l, in the unit of the draws; the median distance between the sample's distinct points if not given.
+
+    Raises
+    ------
+    UsageError
+        If the scale is not positive and finite.
     """
 
     name: ClassVar[str] = "gaussian"
 
     @staticmethod
     def radial(u: Any, weight: Any, scale: float) -> tuple[Any, Any, Any]:
-        """With a = -1 / (2 l^2): phi = exp(a u), phi' = a phi, phi'' = a phi'."""
+        """With a = -1 / (2 l^2): phi = exp(a u), phi' = a phi, phi'' = a phi'.
+
+        Parameters
+        ----------
+        u : float or ndarray
+            Squared distances |x - y|^2, in the square of the unit of the scale.
+        weight : float or ndarray, like u
+            Factor of the second derivative.
+        scale : float
+            Length l.
+
+        Returns
+        -------
+        phi : float or ndarray, like u
+            phi(u).
+        first : float or ndarray, like u
+            phi'(u).
+        second : float or ndarray, like u
+            weight phi''(u).
+        """
         rate = -0.5 / (scale * scale)
         phi = np.exp(rate * u)
         first = rate * phi
         return phi, first, weight * rate * first
 
     def suprema(self) -> tuple[float, float, float]:
-        """With e = u / (2 l^2), of (1 + e) exp(-e), sqrt(2 e) (1 + e) exp(-e), and with 2 e (1 + e) exp(-e)."""
+        """Bounds of the kernel and its derivatives, with e = u / (2 l^2).
+
+        Returns
+        -------
+        F : float
+            1, at least sup (1 + e) exp(-e).
+        G : float
+            At least sup sqrt(2 e) (1 + e) exp(-e) / l.
+        H : float
+            At least sup (1 + e) exp(-e) / l^2 + sup 2 e (1 + e) exp(-e) / l^2.
+        """
         return 1.0, *_per_length(self.scale, 1.05, 2.8)
 
 
@@ -182,14 +356,38 @@ class MaternKernel(BaseKernel):
     Parameters
     ----------
     scale : float, optional
-        l, in the unit of the draws; the median distance between the sample's distinct points if not given.
+        Length l, in the unit of the draws; the median distance between the sample's distinct points if not given.
+
+    Raises
+    ------
+    UsageError
+        If the scale is not positive and finite.
     """
 
     name: ClassVar[str] = "matern"
 
     @staticmethod
     def radial(u: Any, weight: Any, scale: float) -> tuple[Any, Any, Any]:
-        """With a = 5 / (6 l^2): phi' = -a (1 + t) exp(-t), phi'' = 3 a^2 exp(-t)."""
+        """With a = 5 / (6 l^2): phi' = -a (1 + t) exp(-t), phi'' = 3 a^2 exp(-t).
+
+        Parameters
+        ----------
+        u : float or ndarray
+            Squared distances |x - y|^2, in the square of the unit of the scale.
+        weight : float or ndarray, like u
+            Factor of the second derivative.
+        scale : float
+            Length l.
+
+        Returns
+        -------
+        phi : float or ndarray, like u
+            phi(u).
+        first : float or ndarray, like u
+            phi'(u).
+        second : float or ndarray, like u
+            weight phi''(u).
+        """
         rate = 5.0 / (6.0 * scale * scale)
         t = np.sqrt(6.0 * rate * u)
         decay = np.exp(-t)
@@ -197,9 +395,16 @@ class MaternKernel(BaseKernel):
         return phi, -rate * (1.0 + t) * decay, weight * (3.0 * rate * rate * decay)
 
     def suprema(self) -> tuple[float, float, float]:
-        """With a = 5 / (6 l^2), of (1 + t) (1 + t + t^2 / 3) exp(-t), sqrt(a / 6) 2 t (1 + t)^2 exp(-t), and so on.
+        """Bounds of the kernel and its derivatives, with a = 5 / (6 l^2).
 
-        H = a (sup 2 (1 + t)^2 exp(-t) + sup 2 t^2 (1 + t) exp(-t)).
+        Returns
+        -------
+        F : float
+            At least sup (1 + t) (1 + t + t^2 / 3) exp(-t).
+        G : float
+            At least sqrt(a / 6) sup 2 t (1 + t)^2 exp(-t).
+        H : float
+            At least a (sup 2 (1 + t)^2 exp(-t) + sup 2 t^2 (1 + t) exp(-t)).
         """
         return 1.82, *_per_length(self.scale, 1.9, 5.5)
 

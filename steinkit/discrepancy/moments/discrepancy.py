@@ -130,7 +130,18 @@ class MomentSteinDiscrepancy(Displayed):
         )
 
     def largest(self, count: int = 5) -> tuple[tuple[Feature, float, float], ...]:
-        """Locations, spreads and dependences with the largest |z|: feature, mean and z, largest first."""
+        """Locations, spreads and dependences with the largest |z|.
+
+        Parameters
+        ----------
+        count : int
+            How many, at most.
+
+        Returns
+        -------
+        tuple of (Feature, float, float)
+            Feature, mean and z, largest |z| first.
+        """
         rows = self._named_rows()
         rows = rows[np.argsort(-np.abs(self.z[rows]), kind="stable")][:count]
         return tuple((self.features[k], float(self.mean[k]), float(self.z[k])) for k in rows)

@@ -39,7 +39,7 @@ MOST_COMPLETE_PAIRS = 5_000_000
 class Graph:
     """An undirected graph whose vertices are the points of a sample.
 
-    Attributes
+    Parameters
     ----------
     n_points : int
         Number of vertices n; they are numbered from 0.
@@ -82,7 +82,13 @@ class Graph:
         return len(self.edges)
 
     def to_networkx(self) -> networkx.Graph:
-        """Return a `networkx.Graph` on the vertices 0, ..., n - 1 with the edges' lengths under ``"length"``."""
+        """Convert to a graph of NetworkX.
+
+        Returns
+        -------
+        networkx.Graph
+            On the vertices 0, ..., n - 1, with the edges' lengths under ``"length"``.
+        """
         import networkx
 
         graph = networkx.Graph()
@@ -103,6 +109,7 @@ def sorted_graph(points: DrawsLike) -> Graph:
     Parameters
     ----------
     points : Sample or array_like, shape (n,) or (n, 1)
+        In any order.
 
     Returns
     -------
@@ -137,6 +144,12 @@ def complete_graph(points: DrawsLike) -> Graph:
     Parameters
     ----------
     points : Sample or array_like, shape (n,) or (n, d)
+        The vertices.
+
+    Returns
+    -------
+    Graph
+        The n (n - 1) / 2 edges (i, j) with i < j, and the Euclidean distances as their lengths.
 
     Raises
     ------
@@ -192,6 +205,7 @@ def dilation(points: DrawsLike, graph: Graph | ArrayLike, *, block: int = 256) -
     Parameters
     ----------
     points : Sample or array_like, shape (n,) or (n, d)
+        The vertices.
     graph : Graph or array_like of int, shape (m, 2)
         The graph, or its edges alone.
     block : int, default 256

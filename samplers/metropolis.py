@@ -52,8 +52,19 @@ def rwmh(
         Standard deviation of the moves, of all coordinates or of each.
     temperature : float or callable, (n,) -> (n,)
         T that divides the log likelihood; or a schedule, T of the steps with the given numbers, from 0.
-    chains, draws, budget, burn_in, thin, seed, start, progress
-        Number and length of the chains, seeds, first states: see `RunOptions`.
+    chains : int
+        Number of chains.
+    draws, budget : int, optional
+        Draws to keep of each chain, and likelihood evaluations that it may spend, burn-in included: at least one of the
+        two, of which that reached first ends a chain.
+    burn_in, thin : int
+        First steps that are not kept; of those that follow every thin-th is.
+    seed : int, or sequence of int
+        Of the run, or of each chain: see `RunOptions`.
+    start : array_like, shape (d,) or (chains, d), optional
+        First state of all chains, or of each; zeros if not given.
+    progress : bool
+        Show a bar on standard error if the run takes more than a second.
 
     Returns
     -------
@@ -101,8 +112,19 @@ def barker(
         Standard deviation of the moves, of all coordinates or of each.
     temperature : float or callable, (n,) -> (n,)
         T that divides the log likelihood; or a schedule, T of the steps with the given numbers, from 0.
-    chains, draws, budget, burn_in, thin, seed, start, progress
-        Number and length of the chains, seeds, first states: see `RunOptions`.
+    chains : int
+        Number of chains.
+    draws, budget : int, optional
+        Draws to keep of each chain, and likelihood evaluations that it may spend, burn-in included: at least one of the
+        two, of which that reached first ends a chain.
+    burn_in, thin : int
+        First steps that are not kept; of those that follow every thin-th is.
+    seed : int, or sequence of int
+        Of the run, or of each chain: see `RunOptions`.
+    start : array_like, shape (d,) or (chains, d), optional
+        First state of all chains, or of each; zeros if not given.
+    progress : bool
+        Show a bar on standard error if the run takes more than a second.
 
     Returns
     -------
@@ -157,8 +179,19 @@ def mala(
         eps: the variance of the noise of a move; its drift is eps / 2 times the gradient.
     temperature : float or callable, (n,) -> (n,)
         T that divides the log likelihood; or a schedule, T of the steps with the given numbers, from 0.
-    chains, draws, budget, burn_in, thin, seed, start, progress
-        Number and length of the chains, seeds, first states: see `RunOptions`.
+    chains : int
+        Number of chains.
+    draws, budget : int, optional
+        Draws to keep of each chain, and likelihood or gradient evaluations that it may spend, burn-in included: at
+        least one of the two, of which that reached first ends a chain.
+    burn_in, thin : int
+        First steps that are not kept; of those that follow every thin-th is.
+    seed : int, or sequence of int
+        Of the run, or of each chain: see `RunOptions`.
+    start : array_like, shape (d,) or (chains, d), optional
+        First state of all chains, or of each; zeros if not given.
+    progress : bool
+        Show a bar on standard error if the run takes more than a second.
 
     Returns
     -------
@@ -210,8 +243,19 @@ def metropolis_hastings(
         `MinibatchBarkerTest`.
     temperature : float or callable, (n,) -> (n,)
         T that divides the log likelihood; or a schedule, T of the steps with the given numbers, from 0.
-    chains, draws, budget, burn_in, thin, seed, start, progress
-        Number and length of the chains, seeds, first states: see `RunOptions`.
+    chains : int
+        Number of chains.
+    draws, budget : int, optional
+        Draws to keep of each chain, and likelihood or gradient evaluations that it may spend, burn-in included: at
+        least one of the two, of which that reached first ends a chain.
+    burn_in, thin : int
+        First steps that are not kept; of those that follow every thin-th is.
+    seed : int, or sequence of int
+        Of the run, or of each chain: see `RunOptions`.
+    start : array_like, shape (d,) or (chains, d), optional
+        First state of all chains, or of each; zeros if not given.
+    progress : bool
+        Show a bar on standard error if the run takes more than a second.
 
     Returns
     -------

@@ -45,6 +45,7 @@ def approximate_mh(
     Parameters
     ----------
     posterior : Posterior
+        With its N data, from which the tests draw minibatches.
     proposal_scale : float or array_like, shape (d,)
         Standard deviation of the moves, of all coordinates or of each.
     epsilon : float
@@ -56,8 +57,19 @@ def approximate_mh(
         Wang-Tsiatis exponent of the thresholds, in [1/2, 1]; 1/2 is the paper's constant threshold.
     temperature : float or callable, (n,) -> (n,)
         T that divides the log likelihood; or a schedule, T of the steps with the given numbers, from 0.
-    chains, draws, budget, burn_in, thin, seed, start, progress
-        Number and length of the chains, seeds, first states: see `RunOptions`.
+    chains : int
+        Number of chains.
+    draws, budget : int, optional
+        Draws to keep of each chain, and likelihood evaluations that it may spend, burn-in included: at least one of the
+        two, of which that reached first ends a chain.
+    burn_in, thin : int
+        First steps that are not kept; of those that follow every thin-th is.
+    seed : int, or sequence of int
+        Of the run, or of each chain: see `RunOptions`.
+    start : array_like, shape (d,) or (chains, d), optional
+        First state of all chains, or of each; zeros if not given.
+    progress : bool
+        Show a bar on standard error if the run takes more than a second.
 
     Returns
     -------
@@ -111,6 +123,7 @@ def subsampling_mh(
     Parameters
     ----------
     posterior : Posterior
+        With its N data, from which the tests draw minibatches.
     proposal_scale : float or array_like, shape (d,)
         Standard deviation of the moves, of all coordinates or of each.
     epsilon : float
@@ -127,8 +140,19 @@ def subsampling_mh(
         How fast the error allowed falls from look to look, above 1.
     temperature : float or callable, (n,) -> (n,)
         T that divides the log likelihood; or a schedule, T of the steps with the given numbers, from 0.
-    chains, draws, budget, burn_in, thin, seed, start, progress
-        Number and length of the chains, seeds, first states: see `RunOptions`.
+    chains : int
+        Number of chains.
+    draws, budget : int, optional
+        Draws to keep of each chain, and likelihood evaluations that it may spend, burn-in included: at least one of the
+        two, of which that reached first ends a chain.
+    burn_in, thin : int
+        First steps that are not kept; of those that follow every thin-th is.
+    seed : int, or sequence of int
+        Of the run, or of each chain: see `RunOptions`.
+    start : array_like, shape (d,) or (chains, d), optional
+        First state of all chains, or of each; zeros if not given.
+    progress : bool
+        Show a bar on standard error if the run takes more than a second.
 
     Returns
     -------
@@ -177,6 +201,7 @@ def barker_mh(
     Parameters
     ----------
     posterior : Posterior
+        With its N data, from which the tests draw minibatches.
     proposal_scale : float or array_like, shape (d,)
         Standard deviation of the moves, of all coordinates or of each.
     batch_size : int, optional
@@ -191,8 +216,19 @@ def barker_mh(
         Report a bound on the error of each test's normal approximation as diagnostic ``clt_bound``.
     delta : float, optional
         Also read on until that bound is at most delta.
-    chains, draws, budget, burn_in, thin, seed, start, progress
-        Number and length of the chains, seeds, first states: see `RunOptions`.
+    chains : int
+        Number of chains.
+    draws, budget : int, optional
+        Draws to keep of each chain, and likelihood evaluations that it may spend, burn-in included: at least one of the
+        two, of which that reached first ends a chain.
+    burn_in, thin : int
+        First steps that are not kept; of those that follow every thin-th is.
+    seed : int, or sequence of int
+        Of the run, or of each chain: see `RunOptions`.
+    start : array_like, shape (d,) or (chains, d), optional
+        First state of all chains, or of each; zeros if not given.
+    progress : bool
+        Show a bar on standard error if the run takes more than a second.
 
     Returns
     -------

@@ -64,6 +64,7 @@ def sgld(
     Parameters
     ----------
     posterior : Posterior
+        With its N data, from which the gradients draw minibatches.
     step_size : float
         Size eps_0 of the first step: the variance of its noise; its drift is eps_0 / 2 times the gradient.
     batch_size : int
@@ -75,8 +76,19 @@ def sgld(
         b, positive: the number of steps after which they begin to shrink in earnest.
     temperature : float or callable, (n,) -> (n,)
         T that divides the log likelihood; or a schedule, T of the steps with the given numbers, from 0.
-    chains, draws, budget, burn_in, thin, seed, start, progress
-        Number and length of the chains, seeds, first states: see `RunOptions`.
+    chains : int
+        Number of chains.
+    draws, budget : int, optional
+        Draws to keep of each chain, and gradient evaluations that it may spend, burn-in included: at least one of the
+        two, of which that reached first ends a chain.
+    burn_in, thin : int
+        First steps that are not kept; of those that follow every thin-th is.
+    seed : int, or sequence of int
+        Of the run, or of each chain: see `RunOptions`.
+    start : array_like, shape (d,) or (chains, d), optional
+        First state of all chains, or of each; zeros if not given.
+    progress : bool
+        Show a bar on standard error if the run takes more than a second.
 
     Returns
     -------
@@ -150,6 +162,7 @@ def corrected_sgld(
     Parameters
     ----------
     posterior : Posterior
+        With its N data, from which gradients and tests draw minibatches.
     step_size : float
         eps: the variance of the noise of a move; its drift is eps / 2 times the gradient.
     batch_size : int
@@ -160,8 +173,19 @@ def corrected_sgld(
         Any other acceptance test; epsilon is then not used.
     temperature : float or callable, (n,) -> (n,)
         T that divides the log likelihood; or a schedule, T of the steps with the given numbers, from 0.
-    chains, draws, budget, burn_in, thin, seed, start, progress
-        Number and length of the chains, seeds, first states: see `RunOptions`.
+    chains : int
+        Number of chains.
+    draws, budget : int, optional
+        Draws to keep of each chain, and likelihood or gradient evaluations that it may spend, burn-in included: at
+        least one of the two, of which that reached first ends a chain.
+    burn_in, thin : int
+        First steps that are not kept; of those that follow every thin-th is.
+    seed : int, or sequence of int
+        Of the run, or of each chain: see `RunOptions`.
+    start : array_like, shape (d,) or (chains, d), optional
+        First state of all chains, or of each; zeros if not given.
+    progress : bool
+        Show a bar on standard error if the run takes more than a second.
 
     Returns
     -------

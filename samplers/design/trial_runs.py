@@ -118,14 +118,24 @@ def trial_run(
     Parameters
     ----------
     posterior : Posterior
+        That of the runs to come.
     proposal : Proposal
         `RandomWalk`, `Langevin` or `CustomProposal`, as in the runs to come.
     draws : int
         Moves to record, for each chain.
     temperature : float or callable, (n,) -> (n,)
         T that divides the log likelihood; or a schedule, T of the steps with the given numbers, from 0.
-    chains, burn_in, thin, seed, start, progress
-        See `RunOptions`. With thin above 1 the moves depend less on each other, and say more of the runs to come.
+    chains : int
+        Number of chains.
+    burn_in, thin : int
+        First moves that are not recorded; of those that follow every thin-th is. With thin above 1 they depend less on
+        each other, and say more of the runs to come.
+    seed : int
+        Of the run.
+    start : array_like, shape (d,) or (chains, d), optional
+        First state of all chains, or of each; zeros if not given.
+    progress : bool
+        Show a bar on standard error if the run takes more than a second.
 
     Returns
     -------

@@ -50,12 +50,23 @@ def approximate_gibbs(
     Parameters
     ----------
     field : MarkovField
+        Of D variables, whose log odds have N terms.
     test : AcceptanceTest
         `BarkerTest` or `MetropolisTest` for exact Gibbs sampling, which here is the same with both; `AusterityTest`;
         `MinibatchBarkerTest`; `ConcentrationTest` with a number for bound.
-    chains, draws, budget, burn_in, thin, seed, start, progress
-        Number and length of the chains, seeds, first states of zeros and ones: see `RunOptions`. A step is a sweep
-        over all D variables, and the budget is one of terms.
+    chains : int
+        Number of chains.
+    draws, budget : int, optional
+        Draws to keep of each chain, and terms l that it may read, burn-in included: at least one of the two, of which
+        that reached first ends a chain.
+    burn_in, thin : int
+        First sweeps over all D variables that are not kept; of those that follow every thin-th is.
+    seed : int, or sequence of int
+        Of the run, or of each chain: see `RunOptions`.
+    start : array_like, shape (D,) or (chains, D), optional
+        First state of all chains, or of each, of zeros and ones; zeros if not given.
+    progress : bool
+        Show a bar on standard error if the run takes more than a second.
 
     Returns
     -------

@@ -65,8 +65,15 @@ def orthogonal_mh(
         `MetropolisTest()` if not given: exact, on all the data. `AusterityTest` reads as much as it needs.
     temperature : float or callable, (n,) -> (n,)
         T that divides the log likelihood; or a schedule, T of the steps with the given numbers, from 0.
-    chains, draws, budget, burn_in, thin, seed
-        Number and length of the chains, and seeds: see `RunOptions`.
+    chains : int
+        Number of chains.
+    draws, budget : int, optional
+        Draws to keep of each chain, and likelihood evaluations that it may spend, burn-in included: at least one of the
+        two, of which that reached first ends a chain.
+    burn_in, thin : int
+        First steps that are not kept; of those that follow every thin-th is.
+    seed : int, or sequence of int
+        Of the run, or of each chain: see `RunOptions`.
     start : array_like, shape (D^2,) or (chains, D^2), optional
         First matrices, orthogonal; the identity if not given. The sign of the determinant stays what it is.
     progress : bool

@@ -21,6 +21,7 @@ class Draws(Displayed):
     Parameters
     ----------
     points : ndarray, shape (chains, draws, d)
+        The draws, in the target's coordinates.
     cost : ndarray, shape (chains, draws)
         Cumulative likelihood or gradient evaluations of single data up to each draw, burn-in included; each datum
         counts once a test.

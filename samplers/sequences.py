@@ -90,6 +90,7 @@ def sobol(
     Parameters
     ----------
     target : Uniform
+        Of d dimensions, whose box the points fill.
     draws : int
         Points of each chain. Powers of two (less one, if not scrambled) are balanced best.
     scramble : bool
@@ -103,6 +104,7 @@ def sobol(
     Returns
     -------
     Draws
+        With a cost of 0.
 
     Raises
     ------

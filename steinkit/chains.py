@@ -143,10 +143,12 @@ def chain_diagnostics(draws: DrawsLike) -> ChainDiagnostics:
     Parameters
     ----------
     draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or what else `as_sample` takes
+        In the order in which they were made.
 
     Returns
     -------
     ChainDiagnostics
+        Of each coordinate.
 
     Raises
     ------

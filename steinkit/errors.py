@@ -103,6 +103,7 @@ class TimeLimitError(SolverError):
         Returns
         -------
         TimeLimitError
+            A new one, with this bracket.
         """
         return TimeLimitError(self.doing, lower, upper, needed=self.needed)
 

@@ -44,18 +44,32 @@ class Posterior(Target):
     grad_log_likelihood : callable, (theta, *batch) -> (d,)
         Gradient with respect to theta, summed over the batch.
     log_prior : callable, (K, d) -> (K,)
+        Log density of the prior at K parameters, up to a constant.
     grad_log_prior : callable, (K, d) -> (K, d)
+        Its gradient.
     log_likelihood_many : callable, ((K, d), *batches) -> (K, b), optional
-        The same for K parameters, each with a batch of its own: the arrays of ``batches`` have shape (K, b,
+        Log likelihood for K parameters, each with a batch of its own: the arrays of ``batches`` have shape (K, b,
         ...). Where all share one batch the arrays are read-only broadcasts, with stride 0 along the first
         axis.
     grad_log_likelihood_many : callable, ((K, d), *batches) -> (K, d), optional
-    dim, names, bounds, cdf, sampler, label
-        As for `Target`.
+        Its gradient, summed over each batch.
+    dim : int, optional
+        Number of coordinates d; taken from `names` or `bounds` where they are given.
+    names : sequence of str, optional
+        Names of the coordinates.
+    bounds : array_like, shape (d, 2), optional
+        Row j is (lower, upper) of coordinate j; infinities where there is no bound.
+    cdf : callable, (n,) -> (n,), optional
+        Cumulative distribution function, in one dimension.
+    sampler : callable, (n, Generator) -> (n, d), optional
+        Draws n independent points.
+    label : str
+        How reports call the posterior.
 
     Attributes
     ----------
     data : tuple of ndarray
+        With the same leading length N.
     size : int
         Number of data N.
 
@@ -144,16 +158,28 @@ class Posterior(Target):
             Its gradient with respect to theta, an array or (faster) a tuple. Without it there is no score, and samplers
             that use gradients refuse the posterior.
         log_prior : callable, (theta) -> float
+            Log density of the prior, up to a constant.
         data : sequence of array_like
             Arrays of numbers with the same leading length N, of at most three axes.
         grad_log_prior : callable, (theta) -> (d,), optional
             Wanted wherever ``gradient`` is.
-        dim, names, bounds, cdf, sampler, label
-            As for `Target`.
+        dim : int, optional
+            Number of coordinates d; taken from `names` or `bounds` where they are given.
+        names : sequence of str, optional
+            Names of the coordinates.
+        bounds : array_like, shape (d, 2), optional
+            Row j is (lower, upper) of coordinate j; infinities where there is no bound.
+        cdf : callable, (n,) -> (n,), optional
+            Cumulative distribution function, in one dimension.
+        sampler : callable, (n, Generator) -> (n, d), optional
+            Draws n independent points.
+        label : str
+            How reports call the posterior.
 
         Returns
         -------
         Posterior
+            With compiled terms, from which samplers run whole chains.
 
         Raises
         ------
@@ -231,8 +257,12 @@ class Posterior(Target):
             Number of coordinates; any if not given.
         like : pytree of arrays or of `jax.ShapeDtypeStruct`, optional
             A state as the functions take it, see `Target.from_jax`; by default a vector, shape (d,).
-        bounds, names, label
-            As for `Target`.
+        bounds : array_like, shape (d, 2), optional
+            Row j is (lower, upper) of coordinate j; infinities where there is no bound.
+        names : sequence of str, optional
+            Names of the coordinates; those of ``like`` if not given.
+        label : str
+            How reports call the target.
 
         Returns
         -------

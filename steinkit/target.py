@@ -157,6 +157,7 @@ class Target:
         Parameters
         ----------
         points : array_like, shape (n, d)
+            Where to evaluate it; within the bounds.
         draws : ndarray of int, shape (n,), optional
             Which draw of a sample, from 0, each point is: what error messages call it.
         names : tuple of str, optional
@@ -165,6 +166,7 @@ class Target:
         Returns
         -------
         ndarray, shape (n, d)
+            In one over the unit of the points.
 
         Raises
         ------
@@ -193,10 +195,12 @@ class Target:
         Parameters
         ----------
         points : array_like, shape (n, d)
+            Where to evaluate it.
 
         Returns
         -------
         ndarray, shape (n,)
+            Natural logarithms.
 
         Raises
         ------
@@ -216,10 +220,12 @@ class Target:
         Parameters
         ----------
         values : array_like, shape (n,)
+            Where to evaluate it.
 
         Returns
         -------
         ndarray, shape (n,)
+            Probabilities of X <= x.
 
         Raises
         ------
@@ -237,6 +243,7 @@ class Target:
         Parameters
         ----------
         values : array_like, shape (n,)
+            The numbers x.
 
         Returns
         -------
@@ -259,12 +266,14 @@ class Target:
         Parameters
         ----------
         n : int
+            How many.
         rng : int, numpy.random.Generator or None
             Seed or generator.
 
         Returns
         -------
         ndarray, shape (n, d)
+            One row a point.
 
         Raises
         ------
@@ -364,8 +373,17 @@ class Target:
         like : pytree of arrays or of `jax.ShapeDtypeStruct`, optional
             A point as `log_density` takes it: dicts, sequences, NamedTuples of arrays. Coordinates are the entries of
             its arrays in JAX's order, **a dict's by sorted keys**, and bear their names: ``mu``, ``theta[0]``.
-        bounds, names, label
-            As for `Target`.
+        bounds : array_like, shape (d, 2), optional
+            Row j is (lower, upper) of coordinate j; infinities where there is no bound.
+        names : sequence of str, optional
+            Names of the coordinates; those of ``like`` if not given.
+        label : str
+            How reports call the target.
+
+        Returns
+        -------
+        Target
+            With log density and score; in coordinates, where ``like`` is no vector.
 
         Raises
         ------

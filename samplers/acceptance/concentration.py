@@ -47,7 +47,7 @@ class ConcentrationTest(AcceptanceTest):
     factor : float
         Growth gamma of the data from look to look, above 1.
     power : float
-        p, above 1: how fast the error allowed falls from look to look.
+        Power p, above 1: how fast the error allowed falls from look to look.
 
     Raises
     ------

@@ -94,6 +94,7 @@ def operating_characteristics(
     Returns
     -------
     OperatingCharacteristics
+        With arrays of the shape of mean.
 
     Raises
     ------

@@ -196,7 +196,7 @@ class Langevin(Proposal):
     Parameters
     ----------
     step_size : float
-        eps: the variance of the noise; the drift is eps / 2 times the gradient.
+        Step eps: the variance of the noise; the drift is eps / 2 times the gradient.
     batch_size : int, optional
         Data n in the gradient, a new minibatch each move; all of them if not given.
 

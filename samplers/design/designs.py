@@ -190,6 +190,7 @@ def average_design(
     Returns
     -------
     SequentialDesign
+        That which reads the fewest data on the trial's moves, at this error.
 
     Raises
     ------

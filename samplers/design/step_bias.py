@@ -68,6 +68,7 @@ def acceptance_bias(trial: TrialRun, *, first_fraction: float, epsilon: float, a
     Parameters
     ----------
     trial : TrialRun
+        Of n moves, from `trial_run`.
     first_fraction : float
         Share of the data read at each look, in (0, 1].
     epsilon : float
@@ -78,6 +79,7 @@ def acceptance_bias(trial: TrialRun, *, first_fraction: float, epsilon: float, a
     Returns
     -------
     AcceptanceBias
+        An entry a move.
 
     Raises
     ------

@@ -41,7 +41,10 @@ def from_bridgestan(model: Any, draws: Any) -> tuple[Target, Sample]:
 
     Returns
     -------
-    Target, Sample
+    target : Target
+        In unconstrained space, its scores by Stan's automatic differentiation.
+    sample : Sample
+        The parameters there, with chain labels and draw numbers where the draws have them.
 
     Raises
     ------

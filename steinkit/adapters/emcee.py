@@ -64,7 +64,10 @@ def from_emcee(
 
     Returns
     -------
-    Target, Sample
+    target : Target
+        The sampler's log density, with the score given or made by differences.
+    sample : Sample
+        A chain a walker.
 
     Raises
     ------

@@ -81,6 +81,7 @@ def compare(
     Returns
     -------
     Comparison
+        What was found of every sample, and the order in which each measure puts them.
 
     Raises
     ------

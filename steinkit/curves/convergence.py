@@ -104,6 +104,7 @@ def curve(
     Returns
     -------
     Curve
+        The measure at each size, and the rate.
 
     Raises
     ------

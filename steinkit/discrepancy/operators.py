@@ -73,8 +73,8 @@ class RiemannianLangevin:
     Parameters
     ----------
     covariance : callable, (n, d) -> (n, d, d)
-        a(x), symmetric positive semi-definite, at each of n points. In the normalisation of this package the identity
-        gives the Langevin operator; the diffusion is dZ = (a s + div a) dt + sqrt(2 a) dW.
+        Coefficient a(x), symmetric positive semi-definite, at each of n points. In the normalisation of this package
+        the identity gives the Langevin operator; the diffusion is dZ = (a s + div a) dt + sqrt(2 a) dW.
     divergence : callable, (n, d) -> (n, d)
         Its row divergence, entry j the sum over k of d a_jk / d x_k. Held against finite differences wherever the
         operator is used.
@@ -138,6 +138,7 @@ class RiemannianLangevin:
         Returns
         -------
         Coefficients
+            Covariance, shape (n, d, d), and drift a s + div a, shape (n, d), at the points.
 
         Raises
         ------

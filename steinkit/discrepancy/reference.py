@@ -71,6 +71,7 @@ def reference_discrepancy(
     Returns
     -------
     Reference
+        The brackets of all samples.
 
     Raises
     ------

@@ -213,8 +213,9 @@ def verdict(
     target : Target, optional
         Exactly one of `target`, `scores` and scores stored in the sample is needed.
     scores : array_like, shape (n, d), optional
+        Score of the target at each draw.
     weights : array_like, shape (n,), optional
-        The kernel test is then left out, and autocorrelation is not corrected for.
+        Weights of the draws, in any unit. The kernel test is then left out, and autocorrelation is not corrected for.
     bounds : array_like, shape (d, 2) or (2,), optional
         Bounds of the support; the target's own if not given.
     level : float
@@ -230,6 +231,7 @@ def verdict(
     Returns
     -------
     Verdict
+        Whether the draws may be used, how far off they are, and in what.
 
     Raises
     ------

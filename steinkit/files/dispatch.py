@@ -148,6 +148,7 @@ def write_sample(
     Parameters
     ----------
     sample : Sample
+        With all that it stores: weights, scores, cost, labels and names.
     destination : path, "-" or open file
         ``"-"`` is standard output.
     format : {"csv", "npz", "npy", "netcdf"}, optional

@@ -33,6 +33,7 @@ class Normal(Family):
     Parameters
     ----------
     mean : float or array_like, shape (d,)
+        Of all coordinates, or of each.
     covariance : float, or array_like of shape (d,) or (d, d), optional
         A common variance, the variances, or the whole matrix; the identity if not given.
     dim : int, optional

@@ -29,12 +29,15 @@ class GaussianMean(Posterior):
     Parameters
     ----------
     data : array_like, shape (N,) or (N, d)
+        One row a datum.
     variance : float or array_like, shape (d,)
         Variances v of the data.
     prior_mean : float or array_like, shape (d,)
+        Means of the coordinates' normal priors.
     prior_variance : float or array_like, shape (d,)
-        Infinity is a flat prior.
+        Their variances; infinity is a flat prior.
     names : sequence of str, optional
+        Names of the coordinates.
 
     Attributes
     ----------
@@ -119,9 +122,19 @@ class GaussianMean(Posterior):
             Number of data N.
         theta : float or array_like, shape (d,)
             The mean the data are drawn about.
-        variance, prior_mean, prior_variance
-            As for `GaussianMean`.
+        variance : float or array_like, shape (d,)
+            Variances of the data.
+        prior_mean : float or array_like, shape (d,)
+            Means of the coordinates' normal priors.
+        prior_variance : float or array_like, shape (d,)
+            Their variances; infinity is a flat prior.
         rng : int, numpy.random.Generator or None
+            Seed of the data; None for others each time.
+
+        Returns
+        -------
+        GaussianMean
+            In as many dimensions as theta.
         """
         count = as_count(size, "size")
         centre = np.atleast_1d(as_finite(theta, "theta"))

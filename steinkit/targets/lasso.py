@@ -40,10 +40,11 @@ class LassoRegression(Posterior):
     features : array_like, shape (N, d)
         One row a datum; include a column of ones for an intercept.
     responses : array_like, shape (N,)
+        One number a datum.
     precision : float
-        lambda: one over the variance of the noise.
+        Rate lambda: one over the variance of the noise.
     prior_rate : float
-        lambda_0: one over the scale of the Laplace prior; 0 is a flat prior.
+        Rate lambda_0: one over the scale of the Laplace prior; 0 is a flat prior.
     names : sequence of str, optional
         Names of the coefficients.
 
@@ -120,6 +121,11 @@ class LassoRegression(Posterior):
         precision, prior_rate : float
             As for `LassoRegression`.
 
+        Returns
+        -------
+        LassoRegression
+            With a coefficient for each of the other columns, by their names.
+
         Raises
         ------
         InputError
@@ -152,6 +158,12 @@ class LassoRegression(Posterior):
         precision, prior_rate : float
             As for `LassoRegression`.
         rng : int, numpy.random.Generator or None
+            Seed of the data; None for others each time.
+
+        Returns
+        -------
+        LassoRegression
+            Of one coefficient.
 
         References
         ----------

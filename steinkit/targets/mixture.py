@@ -26,6 +26,7 @@ class GaussianMixture(Family):
     Parameters
     ----------
     means : array_like, shape (k, d), or (k,) in one dimension
+        One row a component.
     covariances : float, or array_like of shape (k,), (k, d) or (k, d, d), optional
         A variance common to all, one variance a component, the variances of each component, or whole
         matrices.

@@ -46,7 +46,7 @@ class MixturePosterior(Posterior):
     data : array_like, shape (N,), optional
         The numbers y; the 100 bundled ones, simulated at theta = (0, 1), if not given.
     variance : float
-        v, of both components.
+        Variance v of both components.
     prior_variances : array_like, shape (2,)
         Variances of the normal priors of theta_1 and theta_2, about 0.
 
@@ -116,9 +116,17 @@ class MixturePosterior(Posterior):
             Number of data N.
         theta : array_like, shape (2,)
             The parameters the data are drawn from.
-        variance, prior_variances
-            As for `MixturePosterior`.
+        variance : float
+            Variance v of both components.
+        prior_variances : array_like, shape (2,)
+            Variances of the normal priors of theta_1 and theta_2, about 0.
         rng : int, numpy.random.Generator or None
+            Seed of the data; None for others each time.
+
+        Returns
+        -------
+        MixturePosterior
+            Of the simulated data.
 
         References
         ----------

@@ -29,6 +29,7 @@ class StudentT(Family):
     df : float
         Degrees of freedom, positive.
     location : float or array_like, shape (d,)
+        Centre, of all coordinates or of each: the mean where df > 1.
     scale_matrix : float, or array_like of shape (d,) or (d, d), optional
         S: a multiple of the identity, a diagonal, or the whole matrix; the identity if not given. A scalar is
         a squared scale, as a variance is. The covariance is df / (df - 2) S where df > 2.
@@ -101,6 +102,7 @@ class IndependentStudentT(Family):
     df : float or array_like, shape (d,)
         Degrees of freedom, positive.
     location : float or array_like, shape (d,)
+        Centres, of all coordinates or of each: the means where df > 1.
     scale : float or array_like, shape (d,)
         Positive. The variance is df / (df - 2) scale^2 where df > 2.
     dim : int, optional

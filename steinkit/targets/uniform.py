@@ -20,6 +20,7 @@ class Uniform(Family):
     Parameters
     ----------
     lower, upper : float or array_like, shape (d,)
+        Ends of all sides of the box, or of each.
     dim : int, optional
         Number of coordinates, where both are scalars; 1 if not given.
 

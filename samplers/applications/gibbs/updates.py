@@ -92,6 +92,7 @@ def update_frequencies(field: MarkovField, draws: Draws, *, edges: ArrayLike | N
     Parameters
     ----------
     field : MarkovField
+        That the chains sampled.
     draws : Draws
         Of `approximate_gibbs`, with ``thin=1``: every sweep is needed. All terms of each update are read.
     edges : array_like, optional
@@ -100,6 +101,7 @@ def update_frequencies(field: MarkovField, draws: Draws, *, edges: ArrayLike | N
     Returns
     -------
     UpdateFrequencies
+        Of all updates of all chains, bin by bin.
 
     Raises
     ------
@@ -164,6 +166,7 @@ def update_bias(
     Returns
     -------
     UpdateBias
+        With arrays of the shape of log_odds.
 
     Raises
     ------

@@ -131,6 +131,7 @@ def sequential_irls(
     tolerance : float
         Stop after a step on all the data whose length is at most this times that of the coefficients.
     max_iterations : int
+        Steps to take at most.
     max_passes : float, optional
         Begin no iteration once that many times N data have been read.
     start : array_like, shape (D,), optional
@@ -141,6 +142,7 @@ def sequential_irls(
     Returns
     -------
     IRLSResult
+        The coefficients, whether they converged, and the way there.
 
     Raises
     ------
@@ -220,12 +222,27 @@ def batch_irls(
 
     Parameters
     ----------
-    X, y, loss, smallest_residual, tolerance, max_iterations, max_passes, start
-        As for `sequential_irls`.
+    X : array_like, shape (N, D)
+        Features; include a column of ones for an intercept.
+    y : array_like, shape (N,)
+        Responses; two values, 0 and 1 or -1 and +1, for logistic regression.
+    loss : str
+        "lad" or "logistic".
+    smallest_residual : float
+        Floor of the residuals of least absolute deviations: see `sequential_irls`.
+    tolerance : float
+        Stop after a step whose length is at most this times that of the coefficients.
+    max_iterations : int
+        Steps to take at most.
+    max_passes : float, optional
+        Begin no iteration once that many times N data have been read.
+    start : array_like, shape (D,), optional
+        First coefficients; zeros if not given.
 
     Returns
     -------
     IRLSResult
+        The coefficients, whether they converged, and the way there.
 
     Raises
     ------

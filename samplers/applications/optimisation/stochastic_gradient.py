@@ -67,7 +67,9 @@ def stochastic_gradient_descent(
     Parameters
     ----------
     X : array_like, shape (N, D)
+        Features; include a column of ones for an intercept.
     y : array_like, shape (N,)
+        Responses; two values, 0 and 1 or -1 and +1, for logistic regression.
     loss : str
         "lad" or "logistic".
     step_size, step_offset, decay : float
@@ -84,6 +86,7 @@ def stochastic_gradient_descent(
     Returns
     -------
     StochasticGradientResult
+        The last coefficients, and those on the way.
 
     Raises
     ------

@@ -129,6 +129,7 @@ def classical_stein_discrepancy(
     Returns
     -------
     ClassicalSteinDiscrepancy
+        Bracket, and the optimal g with its derivative at the draws.
 
     Raises
     ------

@@ -153,6 +153,7 @@ def kernel_stein_test(
         Equally weighted, stationary: without burn-in, and not chosen by `thin`. Repeats of a chain that rejects
         belong to it.
     target : Target, optional
+        What the draws claim to represent. Exactly one of `target`, `scores` and scores stored in the sample is needed.
     scores : array_like, shape (n, d), optional
         Scores at the draws in place of a target.
     bounds : array_like, shape (d, 2), optional
@@ -178,6 +179,7 @@ def kernel_stein_test(
     Returns
     -------
     KernelSteinTest
+        The statistic, its bootstrap replicates and the p-value.
 
     Raises
     ------

@@ -126,6 +126,7 @@ class KernelSteinDiscrepancy(Displayed):
         Returns
         -------
         ndarray, shape (m,)
+            h at the points, in the unit of the squared discrepancy.
 
         Raises
         ------
@@ -209,10 +210,14 @@ def kernel_stein_discrepancy(
     Parameters
     ----------
     draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or what else `as_sample` takes
+        The sample. Repeated points are merged and their weights summed.
     target : Target, optional
+        What the sample claims to represent. Exactly one of `target`, `scores` and scores stored in the sample is
+        needed.
     scores : array_like, shape (n, d), optional
         Scores at the draws in place of a target.
     weights : array_like, shape (n,), optional
+        Weights of the draws, in any unit.
     bounds : array_like, shape (d, 2), optional
         Bounds of the support, rows (lower, upper), infinities where there are none; the target's own if not given. The
         Stein functions vanish at finite bounds, within a distance of the order of the kernel's scale.
@@ -227,6 +232,7 @@ def kernel_stein_discrepancy(
         Another Stein operator than Langevin's: a function of raw coordinates. In units of scale S it is the same
         diffusion's, with S^-1 a S^-1.
     statistic : {"v", "u"}
+        With the pairs of a draw with itself, or without.
     squared : bool
         Give the squared discrepancy. A U-statistic can be negative, so it is given squared only.
     max_seconds : float, optional
@@ -237,6 +243,7 @@ def kernel_stein_discrepancy(
     Returns
     -------
     KernelSteinDiscrepancy
+        The value, a bracket for its rounding, and the witness at the distinct points.
 
     Raises
     ------

@@ -60,6 +60,7 @@ def thin(
     draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or what else `as_sample` takes
         Weights are not used, but draws of weight zero are never chosen.
     target : Target, optional
+        What the draws are to represent. Exactly one of `target`, `scores` and scores stored in the sample is needed.
     m : int
         How many draws to choose; may exceed n.
     scores : array_like, shape (n, d) or (chains, draws, d), optional

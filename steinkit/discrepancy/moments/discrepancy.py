@@ -200,6 +200,7 @@ def moment_stein_discrepancy(
     Returns
     -------
     MomentSteinDiscrepancy
+        Mean and z of every feature, and the p-value of all of them.
 
     Raises
     ------

@@ -133,10 +133,13 @@ def sliced_stein_discrepancy(
     Parameters
     ----------
     draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or what else `as_sample` takes
+        The sample. Repeated points are merged and their weights summed.
     target : Target, optional
         Exactly one of `target`, `scores` and scores stored in the sample is needed.
     scores : array_like, shape (n, d), optional
+        Score of the target at each draw.
     weights : array_like, shape (n,), optional
+        Weights of the draws, in any unit.
     bounds : array_like, shape (d, 2) or (2,), optional
         Bounds of the support; the target's own if not given.
     directions : "coordinates", or array_like, shape (k, d)
@@ -155,6 +158,7 @@ def sliced_stein_discrepancy(
     Returns
     -------
     SlicedSteinDiscrepancy
+        Bracket, and the value and the optimal phi of every direction.
 
     Raises
     ------

@@ -90,8 +90,9 @@ def sliced_stein_test(
     target : Target, optional
         Exactly one of `target`, `scores` and scores stored in the sample is needed.
     scores : array_like, shape (n, d), optional
+        Score of the target at each draw.
     weights : array_like, shape (n,), optional
-        Autocorrelation is then not corrected for, and a warning says so.
+        Weights of the draws, in any unit. Autocorrelation is then not corrected for, and a warning says so.
     bounds : array_like, shape (d, 2) or (2,), optional
         Bounds of the support; the target's own if not given. Bounded coordinates are in no principal axis.
     max_seconds : float, optional
@@ -100,6 +101,7 @@ def sliced_stein_test(
     Returns
     -------
     SlicedSteinTest
+        The p-value, and what each direction adds to it.
 
     Raises
     ------

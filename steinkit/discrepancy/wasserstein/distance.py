@@ -96,6 +96,7 @@ def wasserstein_distance(
     Parameters
     ----------
     draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or what else `as_sample` takes
+        The sample.
     target_or_draws : Target, or Sample or array_like of the same dimension
         A target must have one dimension and a cdf. The distance between two samples is that of Euclidean distance; in
         several dimensions for up to 5000 equally weighted draws on each side, or for up to 250,000 pairs of points.
@@ -112,6 +113,7 @@ def wasserstein_distance(
     Returns
     -------
     WassersteinDistance
+        The distance, in a bracket.
 
     Raises
     ------

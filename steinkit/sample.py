@@ -285,11 +285,13 @@ class DistinctSample:
     Attributes
     ----------
     points : ndarray, shape (n, d)
+        In the sample's coordinates.
     weights : ndarray, shape (n,)
         Positive, the doubles next to numbers that sum to one.
     weights_low : ndarray, shape (n,)
         What these numbers, quotients of the weights given or of counts, are beyond `weights`, to about 2^-96 of them.
     scores : ndarray, shape (n, d), or None
+        Of the target at the points, where the sample stores them.
     counts : ndarray of int, shape (n,)
         How many draws fell on each point.
     first : ndarray of int, shape (n,)
@@ -297,6 +299,7 @@ class DistinctSample:
     inverse : ndarray of int, shape (draws,)
         For each draw of the sample its point, or -1 for a draw without weight.
     names : tuple of str
+        Of the d coordinates.
     """
 
     points: Floats

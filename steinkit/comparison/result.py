@@ -55,6 +55,7 @@ class Comparison(Displayed):
     samples : tuple of ComparedSample
         In the order given.
     measures : tuple of str
+        Their names, in the order asked for.
     ranking : mapping of str to tuple of tuple of str
         For each measure groups of sample names, best first; those within a group are tied. A sample that could not be
         measured, whose effective size is not defined, or whose value is at its ceiling, is in none.
@@ -63,6 +64,7 @@ class Comparison(Displayed):
     units : Units or None
         The one scale of all samples; None where no measure has units.
     warnings : tuple of str
+        What a reader should know before the order.
     """
 
     samples: tuple[ComparedSample, ...]

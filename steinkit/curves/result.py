@@ -28,6 +28,7 @@ class Curve(Displayed):
     Attributes
     ----------
     measure : str
+        Its name.
     n : ndarray, shape (k,)
         Numbers of draws; of several replicates with budgets, their medians.
     cost : ndarray, shape (k,), or None
@@ -45,6 +46,7 @@ class Curve(Displayed):
     rate : float
         Slope of log value on log n (on log cost where the grid is one of budgets); NaN where it cannot be fitted.
     rate_interval : tuple of float
+        Interval (lower, upper) of the rate, at `level`.
     interval_kind : {"regression", "bootstrap"}
         Where `rate_interval` comes from: "regression" for one sample, whose points are not independent.
     tail : ndarray of bool, shape (k,)
@@ -54,6 +56,7 @@ class Curve(Displayed):
     units : Units or None
         The one scale of all points of the curve; None where the measure has no units.
     warnings : tuple of str
+        What a reader should know before the rate.
     """
 
     measure: str

@@ -63,6 +63,7 @@ class Verdict(Displayed):
     p : float
         Probability that the tests find as much in a right sample.
     p_moments, p_sliced : float
+        The p-values of moments and of slices, of which `p` is made with `p_ksd`.
     p_ksd : float or None
         None for weighted draws, which the kernel test does not take, or where a warning says so.
     n_eff : float
@@ -86,12 +87,17 @@ class Verdict(Displayed):
     level : float
         The p-value from which draws are said not to come from the target.
     moments : MomentSteinDiscrepancy
+        What the test of moments found.
     sliced : SlicedSteinTest
+        What the test of slices found.
     names : tuple of str
+        Of the coordinates.
     draws : int
+        How many were judged.
     hiding : tuple of str
         Those of the warnings that say what may hide a bias.
     warnings : tuple of str
+        What a reader should know before the verdict.
     """
 
     p: float

@@ -101,10 +101,13 @@ class Choice:
     Attributes
     ----------
     measure : str
+        Its name.
     best : dict
+        The best setting.
     ties : tuple of dict
         Settings that cannot be told from the best, in grid order.
     median : float
+        Of the best setting's values over the seeds.
     interval : tuple of two floats, or None
         Of the best setting: see `SettingSummary`.
     rows : tuple of SettingSummary

@@ -34,7 +34,9 @@ class SweepResult(Displayed):
     settings : tuple of dict
         Points of the grid.
     seeds : tuple of int
+        With which each setting was run.
     measures : tuple of str
+        By which each cell was scored.
     criteria : dict of str to Choice
         The best setting by each measure that at least one cell has a value of.
     refused : dict of str to str
@@ -48,6 +50,7 @@ class SweepResult(Displayed):
     units : dict, optional
         The one scale that all cells were scored in, as JSON keeps it; None where no measure has units.
     warnings : tuple of str
+        What a reader should know before the choice.
     """
 
     records: tuple[Record, ...]

@@ -42,7 +42,7 @@ class LassoRegression(Posterior):
     responses : array_like, shape (N,)
         One number a datum.
     precision : float
-        Rate lambda: one over the variance of the noise.
+        Precision lambda: one over the variance of the noise.
     prior_rate : float
         Rate lambda_0: one over the scale of the Laplace prior; 0 is a flat prior.
     names : sequence of str, optional

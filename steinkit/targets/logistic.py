@@ -37,7 +37,7 @@ class LogisticRegression(Posterior):
     names : sequence of str, optional
         Names of the coefficients.
     label : str, optional
-        What messages call the target.
+        How reports call the target.
 
     Attributes
     ----------

@@ -46,6 +46,7 @@ class ClassicalSteinDiscrepancy(Bracketed):
     units : Units
         In which the bracket and the Stein factors are meant.
     stein_factors : tuple of float
+        Bounds (c1, c2, c3) on g, on its derivative and on the derivative's Lipschitz constant.
     tolerance : float
         The relative width of the bracket that was asked for.
     seconds : dict

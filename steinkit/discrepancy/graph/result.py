@@ -53,6 +53,7 @@ class GraphSteinDiscrepancy(Bracketed):
     dilation_asked : float, or None
         The stretch asked for, where it is smaller because there was no time for such a spanner (`max_seconds`).
     stein_factors : tuple of float
+        Bounds (c1, c2, c3) on g, on its gradient and on the gradient's Lipschitz constant.
     engine : str
         The engines that had a part in the answer, joined by " + " in the order of their hand-overs.
     tolerance : float

@@ -67,24 +67,6 @@ class BaseKernel(ABC):
 
         Compiled where it is used, so that it can be no method. The order in which a product of three factors is taken
         decides its last bit: hence the weight.
-
-        Parameters
-        ----------
-        u : float or ndarray
-            Squared distances |x - y|^2, in the square of the unit of the scale.
-        weight : float or ndarray, like u
-            Factor of the second derivative.
-        *parameters : float
-            What `parameters` gives.
-
-        Returns
-        -------
-        phi : float or ndarray, like u
-            phi(u).
-        first : float or ndarray, like u
-            phi'(u).
-        second : float or ndarray, like u
-            weight phi''(u).
         """
 
     def height(self) -> float:
@@ -99,18 +81,9 @@ class BaseKernel(ABC):
 
     @abstractmethod
     def suprema(self) -> tuple[float, float, float]:
-        """Bounds of the kernel and its derivatives over all distances r, with u = r^2, rounded up.
+        """F >= sup phi, G >= sup 2 r |phi'(r^2)| and H >= sup 2 |phi'| + sup 4 u |phi''|, rounded up.
 
         Of an exponential exp(-e), with a factor 1 + e under each supremum; see `rounding`.
-
-        Returns
-        -------
-        F : float
-            At least sup phi.
-        G : float
-            At least sup 2 r |phi'(r^2)|.
-        H : float
-            At least sup 2 |phi'| + sup 4 u |phi''|.
         """
 
     def conditioning(self) -> float:
@@ -221,10 +194,8 @@ class IMQ(BaseKernel):
 
         Returns
         -------
-        phi : float or ndarray, like u
-            phi(u).
-        first : float or ndarray, like u
-            phi'(u).
+        phi, first : float or ndarray, like u
+            phi(u) and phi'(u).
         second : float or ndarray, like u
             weight phi''(u).
         """
@@ -321,10 +292,8 @@ class GaussianKernel(BaseKernel):
 
         Returns
         -------
-        phi : float or ndarray, like u
-            phi(u).
-        first : float or ndarray, like u
-            phi'(u).
+        phi, first : float or ndarray, like u
+            phi(u) and phi'(u).
         second : float or ndarray, like u
             weight phi''(u).
         """
@@ -381,10 +350,8 @@ class MaternKernel(BaseKernel):
 
         Returns
         -------
-        phi : float or ndarray, like u
-            phi(u).
-        first : float or ndarray, like u
-            phi'(u).
+        phi, first : float or ndarray, like u
+            phi(u) and phi'(u).
         second : float or ndarray, like u
             weight phi''(u).
         """

@@ -55,6 +55,7 @@ class KernelSteinDiscrepancy(Displayed):
     Attributes
     ----------
     value : float
+        The discrepancy, or its square: see `squared`.
     lower, upper : float
         The number that `value` is a rounded form of lies between them: proved from the sizes of the terms, whatever
         the order of summation. Points and scores are taken as exact. A U-statistic's lie around the squared

@@ -54,6 +54,7 @@ class MomentSteinDiscrepancy(Displayed):
     Attributes
     ----------
     features : tuple of Feature
+        What each of the k features is about: its `kind`, and the `coordinates` by their numbers from 0.
     mean : ndarray, shape (k,)
         Mean of each feature over the draws: zero under the target.
     z : ndarray, shape (k,)
@@ -72,10 +73,13 @@ class MomentSteinDiscrepancy(Displayed):
     units : Units
         In which all this is meant.
     names : tuple of str
+        Of the d coordinates.
     chains : tuple of ChainMoments
         Every chain of at least eight draws by itself, where that was asked for and there are several.
     seconds : dict
+        Wall time spent on "scores" and "moments".
     warnings : tuple of str
+        What a reader should know before the numbers.
     """
 
     features: tuple[Feature, ...]

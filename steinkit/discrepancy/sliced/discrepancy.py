@@ -41,10 +41,13 @@ class SlicedSteinDiscrepancy(Bracketed):
     units : Units
         In which directions, brackets and phi are meant.
     sample : DistinctSample
+        Points, in raw units, weights, counts, names.
     scores : ndarray, shape (n, d)
         At the distinct points, in raw units.
     seconds : dict
+        Wall time spent on "scores" and "solve".
     warnings : tuple of str
+        What a reader should know before the number.
     """
 
     lower: float

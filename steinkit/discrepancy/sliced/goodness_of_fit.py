@@ -43,15 +43,19 @@ class SlicedSteinTest:
     Attributes
     ----------
     p_value : float
+        Probability of slices as large for a right sample, corrected for their number.
     z : ndarray, shape (directions,)
         Of the coordinates, then of the principal axes; large where the sample is wrong.
     direction_names : tuple of str
+        Of the coordinates, then of the principal axes.
     autocorrelation_time : ndarray, shape (directions,)
         Of the test functions.
     n_effective : float
         Draws over the median of these; for weighted draws Kish's effective size.
     seconds : dict
+        Wall time spent on "scores" and "solve".
     warnings : tuple of str
+        What a reader should know before the number.
     """
 
     p_value: float
@@ -101,7 +105,7 @@ def sliced_stein_test(
     Returns
     -------
     SlicedSteinTest
-        The p-value, and what each direction adds to it.
+        The p-value, and z of every direction.
 
     Raises
     ------

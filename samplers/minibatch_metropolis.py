@@ -60,10 +60,10 @@ def approximate_mh(
     chains : int
         Number of chains.
     draws, budget : int, optional
-        Draws to keep of each chain, and likelihood evaluations that it may spend, burn-in included: at least one of the
-        two, of which that reached first ends a chain.
+        Draws to keep of each chain, and likelihood evaluations that it may spend, burn-in included. One of the two is
+        needed; with both, what is reached first ends a chain.
     burn_in, thin : int
-        First steps that are not kept; of those that follow every thin-th is.
+        Steps left out at the beginning, and of how many steps one is kept.
     seed : int, or sequence of int
         Of the run, or of each chain: see `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional
@@ -143,10 +143,10 @@ def subsampling_mh(
     chains : int
         Number of chains.
     draws, budget : int, optional
-        Draws to keep of each chain, and likelihood evaluations that it may spend, burn-in included: at least one of the
-        two, of which that reached first ends a chain.
+        Draws to keep of each chain, and likelihood evaluations that it may spend, burn-in included. One of the two is
+        needed; with both, what is reached first ends a chain.
     burn_in, thin : int
-        First steps that are not kept; of those that follow every thin-th is.
+        Steps left out at the beginning, and of how many steps one is kept.
     seed : int, or sequence of int
         Of the run, or of each chain: see `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional
@@ -219,10 +219,10 @@ def barker_mh(
     chains : int
         Number of chains.
     draws, budget : int, optional
-        Draws to keep of each chain, and likelihood evaluations that it may spend, burn-in included: at least one of the
-        two, of which that reached first ends a chain.
+        Draws to keep of each chain, and likelihood evaluations that it may spend, burn-in included. One of the two is
+        needed; with both, what is reached first ends a chain.
     burn_in, thin : int
-        First steps that are not kept; of those that follow every thin-th is.
+        Steps left out at the beginning, and of how many steps one is kept.
     seed : int, or sequence of int
         Of the run, or of each chain: see `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional

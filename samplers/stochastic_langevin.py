@@ -79,10 +79,10 @@ def sgld(
     chains : int
         Number of chains.
     draws, budget : int, optional
-        Draws to keep of each chain, and gradient evaluations that it may spend, burn-in included: at least one of the
-        two, of which that reached first ends a chain.
+        Draws to keep of each chain, and gradient evaluations that it may spend, burn-in included. One of the two is
+        needed; with both, what is reached first ends a chain.
     burn_in, thin : int
-        First steps that are not kept; of those that follow every thin-th is.
+        Steps left out at the beginning, and of how many steps one is kept.
     seed : int, or sequence of int
         Of the run, or of each chain: see `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional
@@ -176,10 +176,10 @@ def corrected_sgld(
     chains : int
         Number of chains.
     draws, budget : int, optional
-        Draws to keep of each chain, and likelihood or gradient evaluations that it may spend, burn-in included: at
-        least one of the two, of which that reached first ends a chain.
+        Draws to keep of each chain, and likelihood or gradient evaluations that it may spend, burn-in included. One
+        of the two is needed; with both, what is reached first ends a chain.
     burn_in, thin : int
-        First steps that are not kept; of those that follow every thin-th is.
+        Steps left out at the beginning, and of how many steps one is kept.
     seed : int, or sequence of int
         Of the run, or of each chain: see `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional

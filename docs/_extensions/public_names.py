@@ -81,6 +81,11 @@ def public_bases(app: Sphinx, name: str, obj: object, options: object, bases: li
     bases[:] = [base for base in bases if base in public_objects() or base.__module__ == "builtins"] or [object]
 
 
+def is_alias(app: Sphinx, what: str, name: str, obj: object, skip: bool, options: object) -> bool | None:
+    """Leave out what named tuples say of their fields, "Alias for field number 0": their classes say what these are."""
+    return True if str(obj.__doc__).startswith("Alias for field number") else None
+
+
 def check_complete(app: Sphinx, env: BuildEnvironment) -> None:
     """Warn of public names that no page of the reference documents."""
     documented = env.domains.python_domain.objects
@@ -94,5 +99,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_role("name", NameRole())
     app.connect("autodoc-process-docstring", escape_mathematics, priority=400)  # before numpydoc
     app.connect("autodoc-process-bases", public_bases)
+    app.connect("autodoc-skip-member", is_alias)
     app.connect("env-check-consistency", check_complete)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

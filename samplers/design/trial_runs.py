@@ -128,7 +128,7 @@ def trial_run(
     chains : int
         Number of chains.
     burn_in, thin : int
-        First moves that are not recorded; of those that follow every thin-th is. With thin above 1 they depend less on
+        Moves left out at the beginning, and of how many moves one is recorded. With thin above 1 they depend less on
         each other, and say more of the runs to come.
     seed : int
         Of the run.

@@ -63,9 +63,9 @@ class Verdict(Displayed):
     p : float
         Probability that the tests find as much in a right sample.
     p_moments, p_sliced : float
-        The p-values of moments and of slices, of which `p` is made with `p_ksd`.
+        The p-values of moments and of slices, from which `p` follows with `p_ksd`.
     p_ksd : float or None
-        None for weighted draws, which the kernel test does not take, or where a warning says so.
+        The p-value of the kernel test. None for weighted draws, which it does not take, or where a warning says so.
     n_eff : float
         Independent draws that would be as far off; of more than 20,000 draws, as 20,000 of them evenly spread are.
     ess : float

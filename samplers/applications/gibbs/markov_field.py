@@ -148,7 +148,7 @@ class MarkovField(Brief):
         Parameters
         ----------
         variable : int
-            i, from 0.
+            Number i of the variable, from 0.
         states : array_like, shape (n, D)
             Zeros and ones; what column i holds does not matter.
 
@@ -181,7 +181,7 @@ class MarkovField(Brief):
         Parameters
         ----------
         variable : int
-            i, from 0.
+            Number i of the variable, from 0.
         states : array_like, shape (n, D)
             Zeros and ones; what column i holds does not matter.
 

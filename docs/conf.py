@@ -10,6 +10,8 @@ sys.path[:0] = [str(HERE / "_extensions"), str(HERE.parent)]
 os.environ["TQDM_DISABLE"] = "1"  # before tqdm is imported: bars would stand among the examples' outputs
 
 from example_gallery import prepare_sources  # noqa: E402
+from numpydoc.xref import DEFAULT_LINKS  # noqa: E402
+from public_names import public_names  # noqa: E402
 
 import steinkit  # noqa: E402
 
@@ -47,6 +49,11 @@ autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc's sections say types and shapes
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
+# Of types of parameters and results, steinkit's classes are links; those that numpydoc would seek elsewhere are not.
+numpydoc_xref_param_type, numpydoc_xref_ignore = True, "all"
+numpydoc_xref_aliases = {name: name for name in DEFAULT_LINKS} | {
+    name: full for name, full in public_names().items() if name[0].isupper()
+}
 # What is on a page says of every parameter and of every result what it is, in numpydoc's sections and their order.
 numpydoc_validation_checks = {
     *("GL06", "GL07", "PR01", "PR02", "PR03", "PR04", "PR05", "PR06", "PR07", "PR09", "PR10"),

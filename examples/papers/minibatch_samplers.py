@@ -35,16 +35,14 @@ J. Gorham and L. Mackey (2015), "Measuring sample quality with Stein's method".
 
 from __future__ import annotations
 
-import functools
 import time
 from itertools import product
 
 import numpy as np
+from _four_posteriors import DATA, HOT, POSTERIORS, posterior, posterior_size, reference, target, truth
 from _frame import COLOURS, Experiment, figure, main_of
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatterMathtext, NullFormatter
-from scipy.optimize import minimize
-from scipy.special import logsumexp
 
 import steinkit as sk
 from steinkit import samplers
@@ -52,14 +50,6 @@ from steinkit.curves import evenly_spaced, within_budget
 from steinkit.errors import InputError
 from steinkit.plots.axes import logarithmic
 
-# Name, batch size, smallest budget.
-POSTERIORS = {
-    "mixture": ("Mixture, d = 2", 100, 100_000),
-    "logistic12": ("7 v 9, d = 12", 200, 1_000_000),
-    "logistic50": ("7 v 9, d = 50", 200, 1_000_000),
-    "nodal": ("Nodal, d = 6", 5, 10_000),
-}
-DATA, HOT = 10_000, 100.0  # of the mixture
 # Moves: of walks in units of 2.38 sd / sqrt(d); of Langevin steps, of the variance over N / (n T), n of N data a step.
 TRIALS = {
     "exact": [{"move": move} for move in (0.5, 1.0, 0.25, 0.75, 1.5, 2.0)],
@@ -79,75 +69,6 @@ NAMES = {
 }
 LEVEL = 0.01
 BURN_IN = 0.1
-NEAR = 5000  # points that the posterior's moments are taken from
-
-
-@functools.cache
-def posterior(name: str, data: str | None) -> sk.Posterior:
-    """One of the four."""
-    if name == "mixture":
-        return sk.targets.MixturePosterior.simulate(DATA, rng=1)
-    if name == "nodal":
-        return sk.targets.LogisticRegression.nodal()
-    dim = int(name.removeprefix("logistic"))
-    if data is None:
-        rng = np.random.default_rng(5)
-        x = rng.standard_normal((12_214, dim)) * 2.0 / np.sqrt(1.0 + np.arange(dim))
-        positive = rng.random(len(x)) < 1.0 / (1.0 + np.exp(-x @ rng.normal(0.0, 0.5, dim)))
-    else:
-        with np.load(data) as file:
-            pixels, digits = file["X_train"] / 255.0, file["y_train"]
-        centred = pixels - pixels.mean(axis=0)
-        axes = np.linalg.eigh(centred.T @ centred)[1][:, ::-1]
-        x, positive = centred @ axes[:, :dim], digits == digits.max()
-    return sk.targets.LogisticRegression(x, positive, prior_variance=0.1)
-
-
-@functools.cache
-def target(name: str, data: str | None) -> sk.Posterior:
-    """What is sampled: the posterior, at its temperature."""
-    return posterior(name, data).tempered(HOT) if name == "mixture" else posterior(name, data)
-
-
-@functools.cache
-def truth(name: str, data: str | None) -> dict[str, np.ndarray]:
-    """Mean, sd, principal scale, Stein kernel's mean, draws: by a grid, or weighted Student's t draws."""
-    found, rng = target(name, data), np.random.default_rng(2)
-    if name == "mixture":
-        points = np.stack(np.meshgrid(np.linspace(-2, 3, 61), np.linspace(-3, 3, 61)), axis=-1).reshape(-1, 2)
-        log_weights = found.log_density(points)
-    else:
-        start = np.zeros(found.dim)
-        mode = minimize(lambda t: -found.log_density(t[None])[0], start, jac=lambda t: -found.score(t[None])[0]).x
-        step = 1e-4 * np.eye(found.dim)
-        slope = (found.score(mode + step) - found.score(mode - step)) / 2e-4
-        root = np.linalg.cholesky(np.linalg.inv(-0.5 * (slope + slope.T)))
-        freedom = 8.0 + found.dim  # near enough to normal for its weights to stay even in fifty dimensions
-        stretch = np.sqrt(freedom / rng.chisquare(freedom, NEAR))
-        normal = rng.standard_normal((NEAR, found.dim)) * stretch[:, None]
-        points = mode + normal @ root.T
-        log_t = -0.5 * (freedom + found.dim) * np.log1p((normal**2).sum(axis=1) / freedom)
-        log_weights = np.concatenate([found.log_density(part) for part in np.array_split(points, 100)]) - log_t
-    weights = np.exp(log_weights - logsumexp(log_weights))
-    mean = weights @ points
-    covariance = (points - mean).T @ ((points - mean) * weights[:, None])
-    sd, chosen = np.sqrt(np.diag(covariance)), rng.choice(len(points), 1000, p=weights)
-    kurtosis = weights @ ((points - mean) / sd) ** 4
-    scores = found.score(points[chosen]) * sd
-    return {
-        "mean": mean,
-        "sd": sd,
-        "kurtosis": kurtosis,
-        "scale": np.exp(0.25 * np.log(np.linalg.eigvalsh(covariance) ** 2).mean()),
-        "kernel": (scores**2).sum(axis=1).mean() + found.dim,
-        "draws": points[chosen],
-        "weight": 1.0 / (weights**2).sum(),
-    }
-
-
-def reference(name: str, data: str | None) -> float:
-    """Effective size of the weighted draws that the posterior's moments are taken from; infinite for a grid."""
-    return np.inf if name == "mixture" else float(truth(name, data)["weight"])
 
 
 def run(
@@ -293,19 +214,9 @@ def main() -> None:
     runs = list(zip(wanted, experiment.cells(final, wanted), strict=True))
     results = {key: lines(key, chosen, runs, budgets[key[0]]) for key, chosen in best.items()}
 
-    rows(experiment, results, budgets, data is None)
-    if not experiment.full:
-        experiment.remark(
-            "The small run leaves out 50 dimensions, and is too short to show what the papers say of risk."
-        )
-    known = {POSTERIORS[name][0]: size for name, size in zip(names, sizes, strict=True) if name != "mixture"}
-    experiment.remark(
-        "Means and standard deviations are compared with those of a grid for the mixture, and of weighted Student's t "
-        "draws for the others, of an effective size of "
-        + ", ".join(f"{size:,.0f} ({title})" for title, size in known.items())
-        + f": each mean is known to some {1.0 / np.sqrt(min(known.values())):.2g} sd, and {kept} exact draws are worth "
-        + f"{1.0 / (1.0 / kept + 1.0 / min(known.values())):.0f} by moments, or more where that size is larger."
-    )
+    standings(experiment, results, budgets, data is None)
+    sayings(experiment, results, budgets)
+    remarks(experiment, dict(zip(names, sizes, strict=True)), kept, data is None)
     experiment.numbers(results={f"{name}, {sampler}": found for (name, sampler), found in results.items()})
     experiment.finish(picture(results, budgets, data is None))
 
@@ -345,33 +256,33 @@ def lines(key: tuple[str, str], chosen: list[int], runs: list, budgets: list[int
     return found
 
 
-def rows(experiment: Experiment, results: dict, budgets: dict[str, list[int]], made_up: bool) -> None:
-    """The choice at the smallest and largest budget of each posterior, and four things the papers say."""
-    for name in budgets:
-        title = POSTERIORS[name][0]
+def standings(experiment: Experiment, results: dict, budgets: dict[str, list[int]], made_up: bool) -> None:
+    """The worthiest sampler at the smallest and largest budget of each posterior, and all the others beside it."""
+    for name, k in product(budgets, (0, -1)):
+        found = [{"name": NAMES[s], **{column: of[k] for column, of in results[name, s].items()}} for s in NAMES]
+        ranked = sorted(found, key=lambda each: -each["worth"])
+        best = next((each for each in ranked if not each["biased"]), ranked[0])
         made = " (made-up data)" if made_up and name.startswith("logistic") else ""
-        for k in (0, -1):
-            order = sorted(NAMES, key=lambda sampler: -results[name, sampler]["worth"][k])
-            worths = {s: [results[name, s][by][k] for by in ("kernel", "moments")] for s in order}
-            told = ", ".join(f"{NAMES[s]} {kernel:.3g}, {moments:.3g}" for s, (kernel, moments) in worths.items())
-            best = next((s for s in order if not results[name, s]["biased"][k]), order[0])
-            first, off = (
-                results[name, best],
-                {s: (results[name, s]["mean"][k], results[name, s]["sd"][k]) for s in order},
-            )
-            experiment.claim(
-                f"{title}{made}, {budgets[name][k]:,} evaluations",
-                paper="not drawn",
-                here=f"{NAMES[best]}, worth {first['worth'][k]:.3g}",
-                agrees=None,
-                remark=f"draws' worth by kernel, by moments: {told}; not from the posterior by the verdict: "
-                + (", ".join(NAMES[s] for s in order if results[name, s]["biased"][k]) or "none")
-                + "; worst mean off, in sd, and worst sd off: "
-                + ", ".join(f"{NAMES[s]} {mean:.2g}, {sd:.0%}" for s, (mean, sd) in off.items())
-                + "; too few draws for a verdict: "
-                + (", ".join(NAMES[s] for s in order if results[name, s]["biased"][k] is None) or "none")
-                + "; named is the worthiest that the verdict does not accuse",
-            )
+        experiment.claim(
+            f"{POSTERIORS[name][0]}{made}, {budgets[name][k]:,} evaluations",
+            paper="not drawn",
+            here=f"{best['name']}, worth {best['worth']:.3g}",
+            agrees=None,
+            remark=f"draws' worth by kernel, by moments: {listed('{name} {kernel:.3g}, {moments:.3g}', ranked)}; "
+            f"not from the posterior by the verdict: {listed('{name}', [e for e in ranked if e['biased']])}; "
+            f"worst mean off, in sd, and worst sd off: {listed('{name} {mean:.2g}, {sd:.0%}', ranked)}; "
+            f"too few draws for a verdict: {listed('{name}', [e for e in ranked if e['biased'] is None])}; "
+            "named is the worthiest that the verdict does not accuse",
+        )
+
+
+def listed(shown: str, found: list[dict]) -> str:
+    """Samplers in words."""
+    return ", ".join(shown.format(**each) for each in found) or "none"
+
+
+def sayings(experiment: Experiment, results: dict, budgets: dict[str, list[int]]) -> None:
+    """Four things that the papers say, beside what is found."""
     large = [name for name in budgets if name != "nodal"]
     last = [results[name, "austerity"]["worth"][-1] / results[name, "exact"]["worth"][-1] for name in large]
     gains = {name: results[name, "austerity"]["worth"][0] / results[name, "exact"]["worth"][0] for name in large}
@@ -412,6 +323,10 @@ def rows(experiment: Experiment, results: dict, budgets: dict[str, list[int]], m
         remark="geometric mean over the mixture and 7 v 9; each step is chosen anew at each budget, and the worth has "
         "a ceiling, about the number of draws kept",
     )
+
+
+def remarks(experiment: Experiment, sizes: dict[str, float], kept: int, made_up: bool) -> None:
+    """What the worth of draws is, how exact the moments are that it is measured by, and what the run leaves out."""
     if made_up:
         experiment.remark("7 v 9 was replaced by made-up data of the same shape: give --data for MNIST.")
     experiment.remark(
@@ -420,13 +335,20 @@ def rows(experiment: Experiment, results: dict, budgets: dict[str, list[int]], m
         "squares, one over their mean over coordinates and chains, which is some 15 % high where two coordinates and "
         "four chains have few errors to average. It is at most about the number kept, and less by moments that are "
         "compared with inexact ones. Steps were chosen by it, on other seeds. Bands are the range of the chains, each "
-        "with the less of its own two numbers. Times are those of a busy machine, good to a factor of two."
+        "with the less of its own two numbers. Seconds are of a processor that other work shares."
     )
-
-
-def posterior_size(name: str) -> int:
-    """Number of data, that of MNIST 7 v 9 also where they are made up."""
-    return {"mixture": DATA, "nodal": 53}.get(name, 12_214)
+    if not experiment.full:
+        experiment.remark(
+            "The small run leaves out 50 dimensions, and is too short to show what the papers say of risk."
+        )
+    known = {POSTERIORS[name][0]: size for name, size in sizes.items() if name != "mixture"}
+    experiment.remark(
+        "Means and standard deviations are compared with those of a grid for the mixture, and of weighted Student's t "
+        "draws for the others, of an effective size of "
+        + ", ".join(f"{size:,.0f} ({title})" for title, size in known.items())
+        + f": each mean is known to some {1.0 / np.sqrt(min(known.values())):.2g} sd, and {kept} exact draws are worth "
+        + f"{1.0 / (1.0 / kept + 1.0 / min(known.values())):.0f} by moments, or more where that size is larger."
+    )
 
 
 def picture(results: dict, budgets: dict[str, list[int]], made_up: bool) -> Figure:

@@ -14,18 +14,34 @@ PACKAGES = sorted(path.stem.removeprefix("score_") for path in FOLDER.glob("scor
 
 
 def verdicts(text):
-    """How the two verdicts begin, up to their first number."""
-    return [re.match(r"[^\d(]+", part.strip())[0] for part in re.split(r"^--- .*$", text, flags=re.MULTILINE)]
+    """How the two verdicts begin, up to their first number; PyStan says before them that it builds a program."""
+    said = re.sub(r"^Building.*$", "", text, flags=re.MULTILINE)
+    return [re.match(r"[^\d(]+", part.strip())[0] for part in re.split(r"^--- .*$", said, flags=re.MULTILINE)]
 
 
 def test_every_program_is_shown_with_what_it_prints():
     assert {path.stem for path in (FOLDER / "printed").glob("*.txt")} == set(PACKAGES)
 
 
+def skip_where_stan_cannot_compile():
+    """Stan wants a compiler, and some memory for it."""
+    stan = pytest.importorskip("stan")
+    try:
+        stan.build("parameters { real x; } model { x ~ std_normal(); }")
+    except Exception as error:
+        pytest.skip(f"Stan cannot compile even the smallest program on this machine: {error}")
+
+
 @pytest.mark.parametrize("package", PACKAGES)
 def test_right_draws_pass_and_wrong_ones_do_not(package, tmp_path):
     pytest.importorskip(package)
-    found = verdicts(output_of(FOLDER / f"score_{package}.py", folder=tmp_path, warned="ignore"))
+    try:
+        printed = output_of(FOLDER / f"score_{package}.py", folder=tmp_path, warned="ignore")
+    except Exception:
+        if package == "stan":
+            skip_where_stan_cannot_compile()
+        raise
+    found = verdicts(printed)
     assert found[0].startswith("No bias found")
     assert found[1].startswith("These draws are not from the target")
     assert found == verdicts((FOLDER / "printed" / f"{package}.txt").read_text())

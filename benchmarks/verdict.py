@@ -5,8 +5,10 @@
     python benchmarks/verdict.py --posteriors FOLDER   # samples of real posteriors as well
     python benchmarks/verdict.py --posteriors FOLDER --table  # these only, one by one, as a table in Markdown
 
-All shares with their Monte Carlo errors. Of the wrong samples with one coordinate shifted, too wide or too narrow it is
-also counted how often blame names that one first, and how often first or within 10 % of the first, which is a tie.
+All shares with their Monte Carlo errors. Chains that cross between two modes seldom are counted twice: all of them, and
+those that are judged; of the others the verdict says that they have too few effective draws. Of the wrong samples with
+one coordinate shifted, too wide or too narrow it is also counted how often blame names that one first, and how often
+first or within 10 % of the first, which is a tie.
 
 FOLDER holds a folder a posterior, with ``reference.npz`` (points, scores, names: right draws), ``biased.npz``
 (KEY_points, KEY_scores) and ``facts.json`` (shift_coordinate). Right draws are judged in blocks of a thousand.
@@ -163,6 +165,28 @@ def right_samples(targets: list[sk.Target], repeats: int, n: int) -> Table:
     return table
 
 
+def chains_between_modes(repeats: int, n: int) -> Table:
+    """Chains of exact samplers that start at exact draws and cross between two modes seldom, or now and then."""
+    from steinkit.samplers import mala, rwmh
+
+    target = sk.targets.MixturePosterior()
+    table = Table("Right chains of a posterior with two modes")
+    starts = target.sample(repeats, np.random.default_rng(2))
+    for name, sampler, options, draws in (
+        ("walk of .2", rwmh, {"proposal_scale": 0.2}, n),
+        ("Langevin of .02", mala, {"step_size": 0.02}, n),
+        ("walk of 1", rwmh, {"proposal_scale": 1.0}, 2 * n),
+        ("walk of 1, longer", rwmh, {"proposal_scale": 1.0}, 10 * n),
+    ):
+        for k in range(repeats):
+            chain = sampler(target, draws=draws, start=starts[k], seed=[k], **options).points[0]
+            found = judged((chain, target.score(chain)))
+            table.add(f"{name}, {draws} draws, all", found)
+            if found.enough_draws:
+                table.add(f"{name}, {draws} draws, judged", found)
+    return table
+
+
 def spoilt_samples(targets: list[sk.Target], repeats: int, n: int) -> Table:
     table = Table("Wrong samples")
     rng = np.random.default_rng(1)
@@ -254,6 +278,7 @@ def main() -> None:
     spoilt = max(1, repeats // 4)
     targets = list(families().values())[:: 5 if arguments.quick else 1]
     right_samples(targets, repeats, n).print()
+    chains_between_modes(repeats, n).print()
     spoilt_samples(targets, spoilt, n).print()
     if arguments.posteriors:
         real_posteriors(arguments.posteriors).print()

@@ -194,8 +194,9 @@ def _strength(mean: float, correlation: float, none: float) -> Direction:
     """What a dependence is, by the draws' own correlation, which is none up to what chance makes of it.
 
     For two coordinates under a normal target the mean is 2 (rho - r) / (1 - rho^2), with the target's correlation rho
-    and the draws' r: rho and r have different signs where it is larger than 2 |r| and turns r towards zero.
+    and the draws' r: 2 |r| in size where rho = 0, and 4 |r| / (1 - r^2) where rho = -r. A wrong sign is said from half
+    way on: spreads and locations that are off add to the mean.
     """
     if abs(correlation) <= none or mean * correlation > 0.0:
         return "correlation too weak"
-    return "correlation of wrong sign" if abs(mean) > 2.0 * abs(correlation) + 2.0 * none else "correlation too strong"
+    return "correlation of wrong sign" if abs(mean) > 3.0 * abs(correlation) + 2.0 * none else "correlation too strong"

@@ -72,7 +72,8 @@ class Verdict(Displayed):
         Effective sample size of the chains, the smallest of the coordinates', and of the weights; blind to bias. NaN
         where undefined.
     effective_draws : float
-        Draws over the autocorrelation time of what the tests look at; Kish's effective size of weighted draws.
+        Draws over the autocorrelation time of what the tests look at, or `ess` where that is smaller: a chain that has
+        seldom crossed between modes looks quick to the tests. Kish's effective size of weighted draws.
     enough_draws : bool
         Whether there are a hundred of these, below which right samples are accused too often.
     blame : tuple of Blame
@@ -269,9 +270,10 @@ def verdict(
     standard = prepared.in_units(units)
     p_ksd, n_eff, untested = _kernel_test(scored, laid_out, standard, rng)
     p = _bonferroni(moments.p_value, sliced.p_value, p_ksd)
-    n_effective = min(moments.n_effective, sliced.n_effective)
     require_time("the sample was judged")
     diagnosed = chain_diagnostics(prepared.weighted(weights))
+    ess = min(diagnosed.min_ess, diagnosed.weight_ess) if laid_out.is_weighted else diagnosed.min_ess
+    n_effective = _effective_draws(moments, sliced, math.nan if laid_out.is_weighted else ess)
     enough = n_effective >= FEW_EFFECTIVE
     standardised = replace(laid_out, points=units.points(laid_out.points), scores=units.scores(laid_out.scores))
     hiding = (
@@ -285,7 +287,7 @@ def verdict(
         p_sliced=sliced.p_value,
         p_ksd=p_ksd,
         n_eff=n_eff,
-        ess=min(diagnosed.min_ess, diagnosed.weight_ess) if laid_out.is_weighted else diagnosed.min_ess,
+        ess=ess,
         effective_draws=n_effective,
         enough_draws=enough,
         blame=(),
@@ -336,6 +338,11 @@ def _bonferroni(*p_values: float | None) -> float:
     return min(1.0, len(taken) * min(taken))
 
 
+def _effective_draws(moments: MomentSteinDiscrepancy, sliced: SlicedSteinTest, ess: float) -> float:
+    """The least of what the tests find, and the effective size of the coordinates where that is defined."""
+    return float(np.nanmin([moments.n_effective, sliced.n_effective, ess]))
+
+
 def _kernel_test(
     scored: Sample, draws: Draws, standard: Prepared, rng: Seed
 ) -> tuple[float | None, float, tuple[str, ...]]:
@@ -380,7 +387,8 @@ def _without_burn_in(scored: Sample, draws: Draws, bounds: Floats | None, level:
     except InputError:
         return None
     p = _bonferroni(moments.p_value, sliced.p_value)
-    return p if p > level and min(moments.n_effective, sliced.n_effective) >= FEW_EFFECTIVE else None
+    enough = _effective_draws(moments, sliced, chain_diagnostics(late).min_ess) >= FEW_EFFECTIVE
+    return p if p > level and enough else None
 
 
 def _outlying(points: DistinctSample, units: Units) -> tuple[str, ...]:

@@ -128,8 +128,9 @@ def test_all_coordinates_together_and_their_tails():
         (-0.5, -9.0, "correlation too weak"),
         (0.5, -9.0, "correlation too strong"),
         (-0.5, 9.0, "correlation too strong"),
-        (0.5, -15.0, "correlation of wrong sign"),  # its mean is -1.5
-        (-0.5, 15.0, "correlation of wrong sign"),
+        (0.5, -12.0, "correlation too strong"),  # its mean is -1.2, where a target without correlation has -1
+        (0.5, -18.0, "correlation of wrong sign"),  # and one of -.5 has -2.7
+        (-0.5, 18.0, "correlation of wrong sign"),
     ],
 )
 def test_dependence_is_named_by_the_draws_own_correlation(r, z, direction):
@@ -144,6 +145,13 @@ def test_words_for_a_correlation_are_those_of_the_truth(own, of_target):
     found = next(each for each in sk.verdict(draws, target).blame if each.kind == "dependence")
     truth = "of wrong sign" if own * of_target < 0.0 else "too weak" if abs(own) < abs(of_target) else "too strong"
     assert found.direction == f"correlation {truth}"
+
+
+def test_a_correlation_that_the_target_lacks_has_no_wrong_sign():
+    """Also where location and spread, which the mean of the feature takes in, are off as well."""
+    draws = sk.targets.Normal([0.5, 0.0], covariance=[[0.5, -0.9], [-0.9, 1.8]]).sample(1000, np.random.default_rng(0))
+    found = sk.verdict(draws, sk.targets.Normal(0.0, dim=2))
+    assert next(each.direction for each in found.blame if each.kind == "dependence") == "correlation too strong"
 
 
 def test_one_coordinate_is_not_blamed_twice():

@@ -8,6 +8,7 @@ import pytest
 from scipy.signal import lfilter
 
 import steinkit as sk
+from steinkit.samplers import rwmh
 
 CORRELATION = np.array([[1.0, 0.9], [0.9, 1.0]])
 CORRELATED = sk.targets.Normal([0.0, 0.0], covariance=CORRELATION)
@@ -48,6 +49,20 @@ def test_a_slow_chain_is_not_taken_for_a_biased_one():
         accused += found.is_biased
         assert found.ess < 250.0
     assert accused <= 1
+
+
+def test_a_chain_that_seldom_crosses_between_modes_is_not_judged():
+    """Within a mode it looks quick to the tests, and its share of each mode, which is chance, like a bias."""
+    target = sk.targets.MixturePosterior()
+    walks = (
+        rwmh(target, proposal_scale=0.2, draws=1000, start=start, seed=[k])
+        for k, start in enumerate(target.sample(8, np.random.default_rng(2)))
+    )
+    found = [sk.verdict(walk.to_sample(), target) for walk in walks]
+    assert sum(each.p <= each.level for each in found) > 1
+    assert sum(min(each.moments.n_effective, each.sliced.n_effective) > 100.0 for each in found) > 1
+    assert not any(each.is_biased or each.enough_draws for each in found)
+    assert all(each.effective_draws == min(each.ess, each.moments.n_effective) for each in found)
 
 
 def test_a_short_chain_accuses_nobody():

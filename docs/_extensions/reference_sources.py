@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import click
 from json_keys import key_tables
 from sphinx.application import Sphinx
+from sphinx.transforms import SphinxTransform
 
 from steinkit import limits
 from steinkit.cli import commands
@@ -22,6 +22,7 @@ from steinkit.cli.help_screens import GroupedOption
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPERS = "/../examples/papers"
+COMMANDS = "reference/cli"
 
 
 def write_sources(app: Sphinx) -> None:
@@ -51,8 +52,11 @@ def command_line() -> Iterator[str]:
         yield from help_text(command.help or "")
         usage = " ".join(["steinkit", name, *command.collect_usage_pieces(context)])
         yield f"```text\n{usage}\n```\n"
-        shown = [parameter for parameter in command.params if isinstance(parameter, GroupedOption)]
-        for group, options in groupby(shown, lambda option: option.group):
+        groups: dict[str, list[GroupedOption]] = {}  # in the order in which they are met, as --help-all has them
+        for parameter in command.params:
+            if isinstance(parameter, GroupedOption) and not parameter.hidden:
+                groups.setdefault(parameter.group, []).append(parameter)
+        for group, options in groups.items():
             yield f"**{group}**\n"
             for option in options:
                 term, said = option.get_help_record(context) or ("", "")
@@ -72,7 +76,7 @@ def help_text(text: str) -> Iterator[str]:
 
 def escaped(text: str) -> str:
     """Plain text whose signs MyST would read as markup."""
-    return re.sub(r"([\\`*_\[\]<>$|{}#])", r"\\\1", text)
+    return re.sub(r"([\\`*_\[\]<>$|{}#'\"])", r"\\\1", text)
 
 
 def exit_codes() -> str:
@@ -86,8 +90,8 @@ def caps() -> str:
     found = sorted(
         (cap for cap in vars(limits).values() if isinstance(cap, limits.Limit)), key=lambda cap: cap.variable
     )
-    rows = "\n".join(f"| `{cap.variable}` | {cap.usual:,.10g} | {cap.what} |" for cap in found)
-    return f"| variable | cap | of what |\n| --- | --- | --- |\n{rows}\n"
+    rows = "\n".join(f"| `{cap.variable}` | {cap.usual:,.10g} {cap.what} | {cap.of} |" for cap in found)
+    return f"| variable | cap | of |\n| --- | --- | --- |\n{rows}\n"
 
 
 def papers() -> str:
@@ -113,7 +117,19 @@ def papers() -> str:
     return "\n".join(lines) + "\n"
 
 
+class StraightQuotes(SphinxTransform):
+    """Leave quotes and dots on the page of commands as they are typed: half of what they enclose is code."""
+
+    default_priority = 700  # before Sphinx curls them
+
+    def apply(self, **settings: Any) -> None:
+        """Mark the page."""
+        if self.env.docname == COMMANDS:
+            self.document["support_smartquotes"] = False
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Write the sources before any page is read."""
     app.connect("builder-inited", write_sources)
+    app.add_transform(StraightQuotes)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

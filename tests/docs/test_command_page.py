@@ -1,0 +1,57 @@
+"""The page of commands: what their help says, in the same groups, and with the quotes and dots that are typed."""
+
+import re
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from steinkit.cli import commands
+
+pytest.importorskip("sphinx")
+pytest.importorskip("myst_parser")
+EXTENSIONS = Path(__file__).parents[2] / "docs" / "_extensions"
+
+
+@pytest.fixture
+def sources(monkeypatch):
+    """The module that writes the page, and leaves the other pages alone."""
+    monkeypatch.syspath_prepend(EXTENSIONS)
+    import reference_sources
+
+    monkeypatch.setattr(reference_sources, "write_sources", lambda app: None)
+    yield reference_sources
+    for name in ("reference_sources", "json_keys", "page_runs"):
+        sys.modules.pop(name, None)
+
+
+def test_options_stand_in_the_groups_of_the_whole_help(sources):
+    page = "\n".join(sources.command_line())
+    sections = dict(re.findall(r"^## `steinkit (\S+)`\n(.*?)(?=^## |\Z)", page, re.M | re.S))
+    assert sections.keys() == set(commands.list_commands(click.Context(commands)))
+    for name, section in sections.items():
+        command = commands.get_command(None, name)
+        told = re.findall(r"^(\S.*):$", command.whole_help(click.Context(command)), re.M)
+        assert [group for group in re.findall(r"^\*\*(.+)\*\*$", section, re.M) if group != "Help"] == told[:-1], name
+
+
+def test_quotes_and_dots_are_those_that_are_typed(sources, tmp_path):
+    from sphinx.application import Sphinx
+
+    (tmp_path / "reference").mkdir()
+    page = "# Commands\n\n" + "\n".join(sources.command_line())
+    (tmp_path / "reference" / "cli.md").write_text(page, encoding="utf-8")
+    settings = {
+        "extensions": ["myst_parser"],
+        "root_doc": "reference/cli",
+        "myst_enable_extensions": ["deflist", "smartquotes"],
+    }
+    built = tmp_path / "built"
+    app = Sphinx(tmp_path, None, built, built, "dummy", settings, status=None, warning=None, freshenv=True)
+    sources.setup(app)
+    app.build()
+    read = app.env.get_doctree("reference/cli").astext()
+    assert '{"scale": {"NAME": 0.5, ...}}' in read
+    assert "'steinkit targets' lists the names" in read
+    assert not set("“”‘’…") & set(read)

@@ -190,6 +190,13 @@ def test_every_room_is_known():
     assert not unknown, f"add {unknown} to the layers"
 
 
+def test_every_room_is_on_the_list_of_the_house():
+    guide = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    listed = guide.partition("## How the house is built")[2].partition("Where a thing is added")[0]
+    rooms = {name for name in MAY_IMPORT if not name.endswith("_kernels")} - {"__main__"}
+    assert {name for name in rooms if f"`{name}`" not in listed} == set()
+
+
 def test_imports_run_downwards():
     assert list(violations()) == []
 

@@ -25,11 +25,14 @@ class Limit:
         Its value where nobody changed it.
     what : str
         The unit, in messages.
+    of : str
+        What is counted or measured.
     """
 
     variable: str
     usual: float
     what: str
+    of: str
 
     @property
     def value(self) -> float:
@@ -67,14 +70,16 @@ class Limit:
         )
 
 
-MAX_BYTES = Limit("STEINKIT_MAX_BYTES", 4e9, "bytes")
-MAX_COLUMNS = Limit("STEINKIT_MAX_COLUMNS", 50_000, "columns")
-MAX_MEMBERS = Limit("STEINKIT_MAX_MEMBERS", 10_000, "members")
-MAX_RATIO = Limit("STEINKIT_MAX_RATIO", 200, "bytes for each byte packed")
-MAX_WAIT = Limit("STEINKIT_MAX_WAIT", 60, "seconds")
-"""Without a byte, of a named pipe."""
-MAX_SECONDS = Limit("STEINKIT_MAX_SECONDS", 5, "seconds")
-"""Of a library that reads a NetCDF file or Zarr folder, beyond the time that its size accounts for."""
+MAX_BYTES = Limit("STEINKIT_MAX_BYTES", 4e9, "bytes", "a file, and what it unpacks to")
+MAX_COLUMNS = Limit("STEINKIT_MAX_COLUMNS", 50_000, "columns", "a sample; every entry of an array is one")
+MAX_MEMBERS = Limit(
+    "STEINKIT_MAX_MEMBERS", 10_000, "members", "an archive: arrays of NPZ; groups and variables of NetCDF and Zarr"
+)
+MAX_RATIO = Limit("STEINKIT_MAX_RATIO", 200, "bytes for each byte packed", "a file of more than 64 MiB unpacked")
+MAX_WAIT = Limit("STEINKIT_MAX_WAIT", 60, "seconds", "waiting for a byte of a named pipe")
+MAX_SECONDS = Limit(
+    "STEINKIT_MAX_SECONDS", 5, "seconds", "the library that reads NetCDF or Zarr, beyond what the file's size takes"
+)
 
 _SMALL = 2**26  # bytes; what unpacks to less is harmless, however well it was packed
 

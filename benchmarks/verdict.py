@@ -2,6 +2,7 @@
 
     python benchmarks/verdict.py                       # a quarter of an hour: families of targets
     python benchmarks/verdict.py --quick
+    python benchmarks/verdict.py --modes --repeats 60  # only chains that cross between two modes seldom, a minute
     python benchmarks/verdict.py --posteriors FOLDER   # samples of real posteriors as well
     python benchmarks/verdict.py --posteriors FOLDER --table  # these only, one by one, as a table in Markdown
 
@@ -267,6 +268,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a sample or two of each kind")
     parser.add_argument("--repeats", type=int, default=40, help="right samples of each family and kind")
     parser.add_argument("--posteriors", type=Path, metavar="FOLDER", help="samples of real posteriors")
+    parser.add_argument("--modes", action="store_true", help="only chains that cross between two modes seldom")
     parser.add_argument("--table", action="store_true", help="only the real posteriors, a row of Markdown each")
     arguments = parser.parse_args()
     if arguments.table:
@@ -275,6 +277,9 @@ def main() -> None:
         print_posteriors(arguments.posteriors)
         return
     repeats, n = (1, 300) if arguments.quick else (arguments.repeats, 1000)
+    if arguments.modes:
+        chains_between_modes(repeats, n).print()
+        return
     spoilt = max(1, repeats // 4)
     targets = list(families().values())[:: 5 if arguments.quick else 1]
     right_samples(targets, repeats, n).print()

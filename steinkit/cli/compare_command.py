@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from steinkit.cli.delivery import deliver
 from steinkit.cli.documents import asked
+from steinkit.cli.exit_codes import FINE
 from steinkit.cli.help_screens import command
 from steinkit.cli.next_step import say_next_of_result
 from steinkit.cli.outputs import on_terminal
@@ -42,8 +43,8 @@ steinkit compare a.csv b.csv --target model.py:target --plot ranks.png
 steinkit compare a.csv b.csv --target model.py:target --measure graph --measure ess --no-verdict
 
 Every sample is judged, and then ranked: the best may still be wrong. Samples whose certified brackets overlap are
-tied. A FILE that cannot be read or measured is reported and does not end the comparison. A built-in target takes its
-dimension from the first FILE that can be read.
+tied. A FILE that cannot be read or measured is reported, does not end the comparison, and its error is the exit code. A
+built-in target takes its dimension from the first FILE that can be read.
 """
 
 
@@ -56,7 +57,7 @@ dimension from the first FILE that can be read.
 @reference_options
 @output_options
 def compare(files: tuple[str, ...], **options: Any) -> int:
-    """Compare samples; exits with 0 if at least one could be measured."""
+    """Compare samples; exits with 0 if all could be measured."""
     request = Request.of(files, options, "a comparison takes each file once")
     judging = request.judging
     with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no result
@@ -87,7 +88,7 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
         lambda: _figure(found),
         found.warnings,
     )
-    say_next_of_result(files, options, "compare", has_picture=True)
+    say_next_of_result(tuple(samples), options, "compare", has_picture=True, left_out=tuple(unread))
     return _code(found)
 
 
@@ -138,7 +139,5 @@ def _figure(found: Comparison) -> Figure:
 
 
 def _code(found: Comparison) -> int:
-    """0 if a sample was measured, else what the first one failed with."""
-    if any(each.measurements for each in found.samples):
-        return 0
-    return next(error.exit_code for each in found.samples for error in each.errors.values())
+    """0 if all samples were measured, else what the first one failed with."""
+    return next((error.exit_code for each in found.samples for error in each.errors.values()), FINE)

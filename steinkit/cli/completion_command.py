@@ -26,9 +26,11 @@ newer; in zsh, compinit must have been run before.
 
 
 @command(help=_HELP)
-@click.argument("shell", type=click.Choice(SHELLS))
-def completion(shell: str) -> None:
+@click.argument("shell", type=click.Choice(SHELLS), required=False, metavar=f"{{{'|'.join(SHELLS)}}}")
+def completion(shell: str | None) -> None:
     """Print the script."""
+    if shell is None:  # what click says itself holds tabulators
+        raise click.UsageError(f"name a shell: {', '.join(SHELLS)}")
     from steinkit.cli import commands
 
     made = get_completion_class(shell)

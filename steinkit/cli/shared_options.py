@@ -170,7 +170,8 @@ def reference_options(command: Command) -> Command:
             type=click.IntRange(min=0),
             metavar="N",
             help="Also score N independent samples of the target. To 1e-3, each with as many draws as the sample is "
-            "worth by its ESS. Default: 5 for built-in targets that can be drawn from, else 0.",
+            "worth by its ESS, or has if its ESS is nearly that. Default: 5 for built-in targets that can be drawn "
+            "from, else 0.",
         ),
         option(
             MEASURE,

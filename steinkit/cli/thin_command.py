@@ -132,9 +132,10 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
 
 def _summary(document: dict[str, Any]) -> str:
     """The same in a few lines."""
-    ksd = document["ksd"]
+    ksd, there = document["ksd"], document["sample"]["draws"]
+    again = " and again" if document["draws"] > there else ""
     return (
-        f"{document['draws']} of {document['sample']['draws']} draws chosen, {document['distinct']} of them different\n"
+        f"{document['draws']} draws chosen{again} of {there}, {document['distinct']} of them different\n"
         f"kernel Stein discrepancy {ksd['before']:.4g} before, {ksd['after']:.4g} after ({ksd['kernel']})\n"
         f"written to {printable(document['file'] or 'standard output')}"
     )

@@ -128,7 +128,7 @@ def statements(document: Document, measure: DescribedMeasure) -> list[Statement]
     if document["reference"].get(measure.name):
         scale = (
             "The independent samples come from the target itself, each with as many draws as a sample is worth by its "
-            "ESS: their median, and the range of them all."
+            "ESS, or as it has where they could be independent: their median, and the range of them all."
         )
         if document["reference"][measure.name][0].get("run"):
             scale = "The blocks of the long run are worth as much as the samples by their ESS: their median and range."

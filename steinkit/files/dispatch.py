@@ -199,6 +199,8 @@ def _format_of(place: Place, format: str | None, standard: str) -> str:
         return "csv"
     if is_zarr(Path(place)):
         return "zarr"
+    if Path(place).is_dir():
+        raise UsageError(f"{name} is a folder; name a file of draws, such as {os.path.join(name, 'draws.csv')}")
     endings = ", ".join(
         f"{known} ({' '.join(form.endings) or 'a .csv that Stan wrote'})" for known, form in _FORMATS.items()
     )

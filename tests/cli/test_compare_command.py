@@ -80,12 +80,17 @@ class TestFailures:
         bad = write_csv("a,b", [[0.0, "what"]], "bad.csv")
         outcome = steinkit("compare", bad, *three, "missing.csv", *_NORMAL, "--json")
         document = outcome.document
-        assert outcome.code == 0
+        assert outcome.code == 3
         assert [each["file"] for each in document["samples"]] == [bad, *three, "missing.csv"]
         assert "what" in document["samples"][0]["error"]
         assert "missing.csv" in document["samples"][4]["error"]
         assert document["samples"][0]["draws"] is None
         assert "warning: bad.csv could not be read" in outcome.err
+
+    def test_a_missing_file_is_not_named_again_in_what_to_do_next(self, steinkit, three):
+        outcome = steinkit("compare", *three, "missing.csv", *_NORMAL)
+        assert outcome.code == 3
+        assert f"next: steinkit compare {' '.join(three)} --target" in outcome.err
 
     def test_none_that_can_be_read_is_bad_input(self, steinkit):
         outcome = steinkit("compare", "missing.csv", "gone.csv", *_NORMAL)

@@ -32,7 +32,7 @@ def test_writes_the_draws_chosen(steinkit, folder, burnt_in):
     after = sk.kernel_stein_discrepancy(thinned, sk.targets.Normal(dim=2), units=units).value
     assert document["ksd"]["after"] == pytest.approx(after, rel=1e-9)
     assert document["ksd"]["after"] < document["ksd"]["before"]
-    assert "30 of 200 draws chosen" in outcome.err
+    assert "30 draws chosen of 200" in outcome.err
 
 
 def test_to_standard_output(steinkit, folder, burnt_in):

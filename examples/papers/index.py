@@ -23,14 +23,19 @@ from steinkit.json_documents import parse_json
 
 HERE = Path(__file__).resolve().parent
 RESULTS, PAGE = HERE / "results", HERE / "README.md"
+BEYOND = "Beyond the papers"  # comes last
 HEAD = """# The papers' experiments
 
 One script an experiment: `python examples/papers/NAME.py [--full] [--jobs N] [-o DIR]`. By default it is small and done
 in a minute or two; `--full` is the paper's size. Each prints a table *paper | here | agrees?*, saves its figure and a
-JSON document of its numbers in DIR, and goes on where it was interrupted.
+JSON document of its numbers in DIR, and goes on where it was interrupted. `--data FILE` is an .npz file of two digits
+of [MNIST](http://yann.lecun.com/exdb/mnist), as the script's docstring describes it; without it data are made up.
 
-*Agrees* is decided by code: the paper's number, with the error that its last digit leaves or that is stated, meets the
-interval found here. This page is written by `index.py` from the documents in `results`.
+*Agrees* is decided by code. A number of the paper's agrees where it meets the interval found here, with the error that
+its last digit leaves or that is stated; what a paper says in words, by the rule in the row's remark. A time agrees
+where it is no longer than the paper's, of other machines. Rows that nothing can decide are not judged.
+
+This page is written by `index.py` from the documents in `results`.
 """
 
 
@@ -70,7 +75,7 @@ def read(path: Path) -> dict[str, Any]:
 
 def page(documents: list[dict[str, Any]]) -> str:
     """The page of all documents, by paper and figure."""
-    ordered = sorted(documents, key=lambda each: (each["paper"], each["shows"], each["name"]))
+    ordered = sorted(documents, key=lambda each: (each["paper"] == BEYOND, each["paper"], each["shows"], each["name"]))
     total = {size: sum(each["seconds"] for each in ordered if each["size"] == size) for size in ("full", "small")}
     times = " and ".join(f"{duration(seconds)} at {size} size" for size, seconds in total.items() if seconds)
     table = ["| paper | shows | command | time | result | remark | figure |", "| --- " * 7 + "|"]

@@ -17,6 +17,7 @@ from .comparison import compare as compare
 from .containers.reading import as_sample as as_sample
 from .curves import Curve as Curve
 from .curves import curve as curve
+from .discrepancy.blame import Blame as Blame
 from .discrepancy.classical.discrepancy import ClassicalSteinDiscrepancy as ClassicalSteinDiscrepancy
 from .discrepancy.classical.discrepancy import classical_stein_discrepancy as classical_stein_discrepancy
 from .discrepancy.graph.discrepancy import graph_stein_discrepancy as graph_stein_discrepancy

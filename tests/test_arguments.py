@@ -33,8 +33,8 @@ NOT_HERE = {
 }  # fmt: skip
 """They take objects of packages that need not be installed, and are tested beside them."""
 RESULTS = {
-    "AcceptanceBias", "ChainDiagnostics", "Choice", "ClassicalSteinDiscrepancy", "Comparison", "Correction", "Curve",
-    "DistinctSample", "Draws", "GraphSteinDiscrepancy", "IRLSResult", "KernelSteinDiscrepancy", "KernelSteinTest",
+    "AcceptanceBias", "Blame", "ChainDiagnostics", "Choice", "ClassicalSteinDiscrepancy", "Comparison", "Correction",
+    "Curve", "DistinctSample", "Draws", "GraphSteinDiscrepancy", "IRLSResult", "KernelSteinDiscrepancy", "KernelSteinTest",
     "MomentSteinDiscrepancy", "OperatingCharacteristics", "Reference", "ScoreCheck", "SequentialDesign",
     "SlicedSteinDiscrepancy", "SlicedSteinTest", "StochasticGradientResult", "SweepResult", "TrialRun", "Units",
     "UpdateBias", "UpdateFrequencies", "VariableSelection", "Verdict", "WassersteinDistance",

@@ -59,7 +59,10 @@ class Blame:
     z : float
         Standard errors from zero.
     size : float
-        In standard units: see `size_of`.
+        How far off it is, in standard units. For independent normal coordinates a shift in standard deviations, the
+        relative error of a standard deviation, or the error of a correlation. Under correlation it is larger where one
+        coordinate alone is off: d / (1 - R^2) for a shift d of x_j, of whose variance the others explain R^2; and
+        smaller where others are shifted along. For other targets it is a mean that ought to be zero, and nothing else.
     direction : str
         What the draws are, given the other coordinates: "too high", "too low"; "too wide", "too narrow"; "correlation
         too weak", "correlation too strong", "correlation of wrong sign"; of tails "too heavy", "too light".
@@ -73,14 +76,9 @@ class Blame:
 
 
 def size_of(feature: Feature, mean: float) -> float:
-    """How far off a moment is, in standard units.
+    """How far off a moment is, in standard units: `Blame.size` says what that means.
 
-    With the mean f of its feature it is |f| for a location, |sqrt(1 - f) - 1| for a spread, and |f| / 2 for others. For
-    draws of a normal distribution and a normal target of independent coordinates, of which one moment is off, that is
-    the shift in standard deviations, the relative error of the standard deviation, or the error of the correlation.
-    Under correlation it is larger where one coordinate alone is off: a shift d of x_j has size d / (1 - R^2), R^2 being
-    the share of the variance of x_j that the others explain; it is smaller where coordinates are shifted along with
-    those they are correlated with. A size of another target has no such meaning: it is a mean that ought to be zero.
+    With the mean f of its feature it is |f| for a location, |sqrt(1 - f) - 1| for a spread, and |f| / 2 for others.
     """
     if feature.kind == "spread":
         return abs(math.sqrt(max(0.0, 1.0 - mean)) - 1.0)

@@ -1,6 +1,6 @@
 """Whether a bias matters: with enough draws any bias is significant, so ask if it is larger than a size that would.
 
-Every location, spread and dependence has a size (`steinkit.discrepancy.blame.size_of`), which grows with the absolute
+Every location, spread and dependence has a size (`Blame.size`), which grows with the absolute
 mean |f| of its feature. That all sizes are at most DELTA is tested by the largest (|f| - c) / e, with the mean c that
 belongs to DELTA and the standard error e, one-sided, Bonferroni over all of them. For independent normal coordinates
 sizes are the shift in standard deviations, the relative error of the standard deviation and the error of the

@@ -229,7 +229,7 @@ def verdict(
         The p-value from which draws are said not to come from the target.
     matters : float, optional
         Ask as well whether some location, spread or dependence is off by more than this size, in standard units: see
-        `steinkit.discrepancy.blame.size_of` for what a size is, and is not.
+        `Blame.size` for what a size is, and is not.
     rng : int, numpy.random.Generator or None
         Seed of the kernel test's bootstrap.
     max_seconds : float, optional

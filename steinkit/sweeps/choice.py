@@ -158,7 +158,7 @@ def choose(
         Cells of a sweep, each with "settings", "seed", "results" (documents of measures) and "cost_per_draw". Cells of
         settings that are not asked for are left aside.
     measure : str
-        One of `steinkit.measures.measure_names`.
+        One that they were scored by: "graph", "sliced", "ess" and what else `steinkit score --measure` takes.
     settings : sequence of mapping
         The settings to choose from.
     eligible : collection of int, optional

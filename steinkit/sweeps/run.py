@@ -80,9 +80,9 @@ def sweep(
         How many seeds, which are then 0, 1, ..., or the seeds themselves. Each runs a chain of its own, as
         ``seed=[s]`` does in a sampler.
     measures : sequence of str, optional
-        What to score by: see `steinkit.measures`. Racing goes by the first. By default ess beside graph up to two
-        dimensions, and sliced above, where graph saturates and too narrow samples score lower; with a diffusion
-        operator graph.
+        What to score by: "graph", "sliced", "ess" and what else `steinkit score --measure` takes. Racing goes by the
+        first. By default ess beside graph up to two dimensions, and sliced above, where graph saturates and too narrow
+        samples score lower; with a diffusion operator graph.
     target_options : mapping, optional
         Options of a target given by its name.
     tolerance : float

@@ -34,10 +34,10 @@ NOT_HERE = {
 """They take objects of packages that need not be installed, and are tested beside them."""
 RESULTS = {
     "AcceptanceBias", "Blame", "ChainDiagnostics", "Choice", "ClassicalSteinDiscrepancy", "Comparison", "Correction",
-    "Curve", "DistinctSample", "Draws", "GraphSteinDiscrepancy", "IRLSResult", "KernelSteinDiscrepancy", "KernelSteinTest",
-    "MomentSteinDiscrepancy", "OperatingCharacteristics", "Reference", "ScoreCheck", "SequentialDesign",
-    "SlicedSteinDiscrepancy", "SlicedSteinTest", "StochasticGradientResult", "SweepResult", "TrialRun", "Units",
-    "UpdateBias", "UpdateFrequencies", "VariableSelection", "Verdict", "WassersteinDistance",
+    "Curve", "DistinctSample", "Draws", "GraphSteinDiscrepancy", "IRLSResult", "KernelSteinDiscrepancy",
+    "KernelSteinTest", "MomentSteinDiscrepancy", "OperatingCharacteristics", "Reference", "ScoreCheck",
+    "SequentialDesign", "SlicedSteinDiscrepancy", "SlicedSteinTest", "StochasticGradientResult", "SweepResult",
+    "TrialRun", "Units", "UpdateBias", "UpdateFrequencies", "VariableSelection", "Verdict", "WassersteinDistance",
 }  # fmt: skip
 """What steinkit hands out, and nobody makes."""
 

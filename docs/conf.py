@@ -11,7 +11,7 @@ os.environ["TQDM_DISABLE"] = "1"  # before tqdm is imported: bars would stand am
 
 from example_gallery import prepare_sources  # noqa: E402
 from numpydoc.xref import DEFAULT_LINKS  # noqa: E402
-from public_names import public_names  # noqa: E402
+from public_names import file_names, public_names  # noqa: E402
 
 import steinkit  # noqa: E402
 
@@ -46,6 +46,7 @@ myst_heading_anchors = 3
 myst_substitutions = {"version": release}
 
 autosummary_generate = True
+autosummary_filename_map = file_names()
 autodoc_typehints = "none"  # numpydoc's sections say types and shapes
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False

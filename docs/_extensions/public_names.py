@@ -46,6 +46,18 @@ def public_objects() -> list[object]:
     return [getattr(sys.modules[full.rpartition(".")[0]], full.rpartition(".")[2]) for full in public_names().values()]
 
 
+def file_names() -> dict[str, str]:
+    """Names of pages for classes whose own names differ from a function's only in case, `Verdict` and `verdict`.
+
+    On macOS and Windows one page would be written over the other.
+    """
+    classes = {
+        full: isinstance(found, type) for full, found in zip(public_names().values(), public_objects(), strict=True)
+    }
+    others = {full.lower() for full, is_class in classes.items() if not is_class}
+    return {full: f"{full}-class" for full, is_class in classes.items() if is_class and full.lower() in others}
+
+
 class NameRole(SphinxRole):
     """What single backticks mean in docstrings: a public name, or `Class.method` of one, as a link; else code."""
 

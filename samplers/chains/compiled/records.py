@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,17 +39,20 @@ class Drift(IntEnum):
     MINIBATCH = 2
 
 
-class Vector(IntEnum):
-    """Rows of a chain's vectors, (rows, d)."""
+class Vectors(NamedTuple):
+    """Rows of a chain's vectors, (rows, d): plain numbers, since few versions of Numba index by an enumeration."""
 
-    STATE = 0
-    PROPOSED = 1
-    CENTRE = 2  # the mean of the proposal
-    SUM = 3  # of gradients, for a while
-    PRIOR_GRADIENT = 4  # at the state
-    DATA_GRADIENT = 5
-    PROPOSED_PRIOR_GRADIENT = 6
-    PROPOSED_DATA_GRADIENT = 7
+    STATE: int = 0
+    PROPOSED: int = 1
+    CENTRE: int = 2  # the mean of the proposal
+    SUM: int = 3  # of gradients, for a while
+    PRIOR_GRADIENT: int = 4  # at the state
+    DATA_GRADIENT: int = 5
+    PROPOSED_PRIOR_GRADIENT: int = 6
+    PROPOSED_DATA_GRADIENT: int = 7
+
+
+Vector = Vectors()
 
 
 def _record(whole: str, real: str) -> np.dtype[np.void]:

@@ -16,6 +16,7 @@ samples apart. The unit of each coefficient is its posterior standard deviation,
 
 You will see the median discrepancy of each, the choice at each budget and what cannot be told from it: at 12,000
 evaluations epsilon = .1 is chosen, at 30,000 it cannot be told from the exact test, and later the exact test is best.
+At small size, five chains and no third budget, chance leaves more untold.
 As a check that is not to be had in earnest you will also see the error of the posterior mean, against that of a run of
 10^6 steps: the chance in ten chains hides in it what the discrepancy tells apart. The picture shows both.
 

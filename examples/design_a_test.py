@@ -6,10 +6,10 @@ Approximate Metropolis-Hastings reads batch after batch until a t test is sure o
 how sure? The epsilon of the test is the error of one look; what counts is the error of the whole test, and of it only
 what does not cancel over the uniform number of the step. Both follow from a Gaussian random walk, without simulation.
 
-You will see, for a posterior of 10,000 data: that tests on these data err as often, and read as much, as the walk says;
-designs for several errors allowed, made with a trial run of 100 moves, what they do on a hundred new moves, and how
-much less they read than tests that are safe whatever the moves; and that a chain with such a test reads what was
-promised. The picture shows all this, as figures 1, 6 and 10 to 12 of the paper do.
+You will see, for a posterior of 10,000 data, at small size 2000: that tests on these data err as often, and read as
+much, as the walk says; designs for several errors allowed, made with a trial run of 100 moves, what they do on a
+hundred new moves, and how much less they read than tests that are safe whatever the moves; and that a chain with such a
+test reads what was promised. The picture shows all this, as figures 1, 6 and 10 to 12 of the paper do.
 
 References
 ----------

@@ -3,8 +3,8 @@
     python examples/ica.py [--output FOLDER] [--small]
 
 Four mixed sources are to be unmixed. After whitening, the unmixing matrix is orthogonal, and its posterior lives on the
-orthogonal matrices: random walks that turn the matrix draw from it. The exact test of a move reads all 5000 data;
-the austerity test reads 500 at a time until it is sure, at each look to an error of epsilon.
+orthogonal matrices: random walks that turn the matrix draw from it. The exact test of a move reads all 5000 data, at
+small size 2000; the austerity test reads 500 at a time until it is sure, at each look to an error of epsilon.
 
 The quantity sought is the posterior mean of the Amari distance to the true unmixing matrix. You will see its risk, the
 mean squared error over ten chains against a long exact run, for a growing number of likelihood evaluations and for the

@@ -8,10 +8,12 @@ direction passes a test, and from which the next iteration continues; and in the
 where each iteration begins anew with other data. Beside them stochastic gradient descent, with the best of a few
 schedules of its steps.
 
-You will see what each has read, in multiples of the data, when it is within 1 % and within 0.05 % of the solution. The
-growing batches save most at the beginning: as long as a step is long it is enough to know it roughly. The last
-digits need all the data. The published form does not find the solution of the logistic regression: its steps point the
-right way, but bring as much new noise as they mend.
+You will see what each has read, in multiples of the data, when it is within 1 % and within 0.05 % of the solution, for
+100,000 data and at small size for 10,000. The growing batches save most at the beginning: as long as a step is long it
+is enough to know it roughly. Within 1 % they have read 5 to 36 % of what all the data take, at small size 30 to 60 %;
+within 0.05 % about half of it, but for least absolute deviations at small size, where nothing is saved. The published
+form does not find the solution of the logistic regression: its steps point the right way, but bring as much new noise
+as they mend.
 
 References
 ----------

@@ -43,7 +43,7 @@ def prepare_sources(pages: Path) -> None:
     write(SOURCES / "GALLERY_HEADER.rst", HEADER)
     scripts = [path for path in sorted(EXAMPLES.glob("*.py")) if path.stem != "make_data"]
     for path in scripts:
-        write(SOURCES / path.name, titled(path.read_text(encoding="utf-8")))
+        write(SOURCES / path.name, titled(path.stem, path.read_text(encoding="utf-8")))
     identity = SOURCES / "identity"
     if not identity.exists() or identity.read_text() != code_identity():
         for digest in pages.glob("*.md5"):
@@ -63,17 +63,23 @@ def write(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def titled(source: str) -> str:
+def titled(name: str, source: str) -> str:
     """A script whose docstring begins with a title of reStructuredText, and then says what the reader sees.
 
     The command stands after the explanation, so that the gallery's tooltips show the latter.
     """
+    small = re.search(r'"--small", action="store_true", help="(.+?)"', source)
+    assert small is not None, "every example has a small size, and says what that is"
     docstring = ast.get_docstring(ast.parse(source), clean=False)
     assert docstring is not None, "every example says what it shows"
     title, command, *rest = docstring.strip().split("\n\n")
     body, _, references = "\n\n".join(rest).partition("References\n----------\n")
     paragraphs = [as_code(each) if each.startswith("    ") else escaped(each) for each in body.strip().split("\n\n")]
     parts = [f"{title}\n{'=' * len(title)}", *paragraphs, as_code(command)]
+    parts.append(
+        f".. note::\n\n   What is printed and drawn on this page was run at small size (``--small``: {small[1]}); "
+        f"``python examples/{name}.py`` is the whole."
+    )
     if references:
         entries = re.split(r"\n(?=[A-Z]\. )", references.strip())
         listed = "\n".join("- \\" + each.replace("\n", "\n  ") for each in entries)  # "A." would begin a list

@@ -7,6 +7,7 @@ import io
 import matplotlib
 import numpy as np
 import pytest
+from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
@@ -89,7 +90,7 @@ class TestSelection:
 
     def test_bands_are_the_bootstrap_intervals(self, choices, ax):
         plots.selection(choices, "step_size", ax, against=None)
-        (band,) = [item for item in ax.collections if type(item).__name__ == "FillBetweenPolyCollection"]
+        (band,) = [item for item in ax.collections if isinstance(item, PolyCollection)]
         corners = {(float(x), float(y)) for x, y in band.get_paths()[0].vertices}
         for row in choices["graph"].rows:
             assert {(row.settings["step_size"], end) for end in row.interval} <= corners

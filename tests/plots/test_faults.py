@@ -38,7 +38,7 @@ def test_the_title_says_how_far_off(wrong):
 def test_a_document_is_drawn_as_the_verdict_itself(wrong):
     one, other = drawn(wrong), drawn(wrong.document)
     assert one.get_title() == other.get_title()
-    assert one.lines[0].get_xdata() == pytest.approx(other.lines[0].get_xdata())
+    assert list(one.lines[0].get_xdata()) == pytest.approx(list(other.lines[0].get_xdata()))
 
 
 def test_right_draws_have_no_faults_to_show():

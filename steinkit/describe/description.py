@@ -114,7 +114,7 @@ def right_samples(reference: Document, sample: Document | None = None) -> str:
     if reference.get("run"):
         return f"{count(n, 'block')} of {draws} draws of {reference['run']}, worth {worth} independent ones each,"
     why = ", as many as this sample is worth by its ESS," if sample is not None and worth < sample["draws"] else ""
-    return f"{count(n, 'independent sample')} of {draws} draws from the target{why}"
+    return f"{count(n, 'independent sample')} of {count(draws, 'draw')} from the target{why}"
 
 
 def standing(entry: Document, reference: Document, caution: str = "") -> str:

@@ -24,10 +24,11 @@ counts = [sum(found.values()) for found in (doubled.stats.cache_hits, doubled.st
 print(json.dumps([[v if v.imag == 0.0 else str(v) for v in values], *counts]))
 """
 UNWRITABLE = """
-from numba.core.caching import InTreeCacheLocator
+from numba.core import caching
 def refuse(self):
     raise PermissionError("not yours")
-InTreeCacheLocator.ensure_cache_path = refuse
+name = "InTreeCacheLocator"  # with an underscore in older versions
+getattr(caching, name if hasattr(caching, name) else f"_{name}").ensure_cache_path = refuse
 """
 
 

@@ -20,6 +20,7 @@ def output_of(script: Path, *arguments: str, folder: Path, warned: Literal["erro
     out, err = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter(warned)
+        warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)  # by JAX, where it is loaded
         patch.setattr(sys, "argv", [str(script), *arguments])
         patch.syspath_prepend(script.parent)
         patch.chdir(folder)

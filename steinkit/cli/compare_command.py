@@ -88,7 +88,8 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
         lambda: _figure(found),
         found.warnings,
     )
-    say_next_of_result(tuple(samples), options, "compare", has_picture=True, left_out=tuple(unread))
+    if not unread:
+        say_next_of_result(files, options, "compare", has_picture=True)
     return _code(found)
 
 
@@ -139,5 +140,6 @@ def _figure(found: Comparison) -> Figure:
 
 
 def _code(found: Comparison) -> int:
-    """0 if all samples were measured, else what the first one failed with."""
-    return next((error.exit_code for each in found.samples for error in each.errors.values()), FINE)
+    """0 if all samples were measured, else what the first that was not failed with."""
+    missed = (each for each in found.samples if not each.measurements)
+    return next((error.exit_code for each in missed for error in each.errors.values()), FINE)

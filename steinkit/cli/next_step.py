@@ -27,9 +27,7 @@ def say_next(words: Sequence[str], purpose: str, *, json_output: bool = False) -
         say_aside(f"next: {shlex.join([_PROGRAM, *words])}  # {purpose}")
 
 
-def say_next_of_result(
-    files: Sequence[str], options: Mapping[str, Any], name: str, *, has_picture: bool, left_out: Sequence[str] = ()
-) -> None:
+def say_next_of_result(files: Sequence[str], options: Mapping[str, Any], name: str, *, has_picture: bool) -> None:
     """Say what to do with a result: a page of its JSON, else its picture, else its JSON.
 
     Parameters
@@ -41,18 +39,15 @@ def say_next_of_result(
     name : str
         What files of it are called.
     has_picture : bool
-    left_out : sequence of str
-        Files that could not be read, which are not named again.
     """
-    again = [word for word in command_line() if word not in left_out]
     if options["output"]:
         words, purpose = ["report", options["output"], "-o", "report.html"], "a page of it"
     elif "-" in files:
         return
     elif has_picture and not options["plot"]:
-        words, purpose = [*again, "--plot", f"{name}.png"], "the picture"
+        words, purpose = [*command_line(), "--plot", f"{name}.png"], "the picture"
     else:
-        words, purpose = [*again, "-o", f"{name}.json"], "keep it, for a page of steinkit report"
+        words, purpose = [*command_line(), "-o", f"{name}.json"], "keep it, for a page of steinkit report"
     say_next(words, purpose, json_output=options["json_output"])
 
 

@@ -5,6 +5,7 @@ The halves are contiguous within every chain: their draws are independent but fo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -121,6 +122,17 @@ class Draws:
         if self.is_weighted:
             return np.ones(len(deviations))
         return integrated_autocorrelation_times(deviations, self.chains)
+
+    @property
+    def crossings(self) -> float:
+        """Draws over the autocorrelation time of the slowest coordinate; infinite for weighted draws.
+
+        Of points of which no square overflows; chains may be of any lengths.
+        """
+        if self.is_weighted:
+            return math.inf
+        deviations = np.ascontiguousarray((self.points - self.points.mean(axis=0)).T)
+        return len(self.points) / float(self.autocorrelation_times(deviations).max())
 
     def n_effective(self, times: Floats) -> float:
         """Draws over the median autocorrelation time of some functions; Kish's effective size of weighted draws."""

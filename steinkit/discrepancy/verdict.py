@@ -50,6 +50,7 @@ from steinkit.target import Seed, Target
 
 _MOST_PAIRED = 4000  # draws that enter the kernel test's bootstrap, whose time grows with their square
 _MOST_SUMMED = 20_000  # draws that enter n_eff: a subset is no further off than as many independent draws
+_FEW_CROSSINGS = 30.0  # effective draws of the slowest coordinate, below which its tests may look quick and are not
 _OUTLYING = 0.5  # of a coordinate's variance, above which one point alone makes its unit
 _UNTESTED = ("shares of modes that lie apart", "modes or regions that no draw has visited")
 
@@ -72,8 +73,9 @@ class Verdict(Displayed):
         Effective sample size of the chains, the smallest of the coordinates', and of the weights; blind to bias. NaN
         where undefined.
     effective_draws : float
-        Draws over the autocorrelation time of what the tests look at, or `ess` where that is smaller: a chain that has
-        seldom crossed between modes looks quick to the tests. Kish's effective size of weighted draws.
+        Draws over the autocorrelation time of what the tests look at; or over that of the slowest coordinate where
+        these are fewer than thirty: a chain that has seldom crossed between modes looks quick to the tests. Kish's
+        effective size of weighted draws.
     enough_draws : bool
         Whether there are a hundred of these, below which right samples are accused too often.
     blame : tuple of Blame
@@ -273,9 +275,9 @@ def verdict(
     require_time("the sample was judged")
     diagnosed = chain_diagnostics(prepared.weighted(weights))
     ess = min(diagnosed.min_ess, diagnosed.weight_ess) if laid_out.is_weighted else diagnosed.min_ess
-    n_effective = _effective_draws(moments, sliced, math.nan if laid_out.is_weighted else ess)
-    enough = n_effective >= FEW_EFFECTIVE
     standardised = replace(laid_out, points=units.points(laid_out.points), scores=units.scores(laid_out.scores))
+    n_effective = _effective_draws(moments, sliced, standardised)
+    enough = n_effective >= FEW_EFFECTIVE
     hiding = (
         *standard.cautions,
         *(_outlying(prepared.points, units) if enough else ()),
@@ -338,9 +340,10 @@ def _bonferroni(*p_values: float | None) -> float:
     return min(1.0, len(taken) * min(taken))
 
 
-def _effective_draws(moments: MomentSteinDiscrepancy, sliced: SlicedSteinTest, ess: float) -> float:
-    """The least of what the tests find, and the effective size of the coordinates where that is defined."""
-    return float(np.nanmin([moments.n_effective, sliced.n_effective, ess]))
+def _effective_draws(moments: MomentSteinDiscrepancy, sliced: SlicedSteinTest, draws: Draws) -> float:
+    """What the tests find; or, where that is less than so few, the draws over the time of the slowest coordinate."""
+    slowest = draws.crossings
+    return slowest if slowest < _FEW_CROSSINGS else min(moments.n_effective, sliced.n_effective)
 
 
 def _kernel_test(
@@ -387,7 +390,10 @@ def _without_burn_in(scored: Sample, draws: Draws, bounds: Floats | None, level:
     except InputError:
         return None
     p = _bonferroni(moments.p_value, sliced.p_value)
-    enough = _effective_draws(moments, sliced, chain_diagnostics(late).min_ess) >= FEW_EFFECTIVE
+    prepared = prepare(late, None, scores=None, weights=None, bounds=None)
+    kept = Draws.of(None, prepared)
+    kept = replace(kept, points=Units.of("own", prepared.points).points(kept.points))
+    enough = _effective_draws(moments, sliced, kept) >= FEW_EFFECTIVE
     return p if p > level and enough else None
 
 

@@ -61,8 +61,35 @@ def test_a_chain_that_seldom_crosses_between_modes_is_not_judged():
     found = [sk.verdict(walk.to_sample(), target) for walk in walks]
     assert sum(each.p <= each.level for each in found) > 1
     assert sum(min(each.moments.n_effective, each.sliced.n_effective) > 100.0 for each in found) > 1
-    assert not any(each.is_biased or each.enough_draws for each in found)
-    assert all(each.effective_draws == min(each.ess, each.moments.n_effective) for each in found)
+    assert not any(each.is_biased for each in found)
+    assert sum(each.effective_draws < 30.0 for each in found) > 4  # the others have not crossed at all
+
+
+@pytest.mark.parametrize(("n", "dim"), [(150, 10), (150, 50), (300, 50)])
+def test_a_hundred_independent_draws_are_enough_in_every_dimension(n, dim):
+    """The least of many estimates of effective size is far below each of them."""
+    x = normal(n + dim, (n, dim))
+    assert sk.verdict(x, scores=-x).enough_draws
+
+
+def test_a_short_chain_beside_long_ones_silences_nobody():
+    x = 0.5 + normal(9, (2010, 2))
+    found = sk.verdict(sk.Sample(x, scores=-x, chain=np.repeat([0, 1, 2], [1000, 1000, 10])))
+    assert found.is_biased
+
+
+def test_draws_without_weight_do_not_count():
+    x = normal(10, (1200, 2)) + 0.3
+    x[:200] += np.linspace(20.0, 0.0, 200)[:, None]
+    weights = np.repeat([0.0, 1.0], [200, 1000])
+    assert sk.verdict(x, scores=-x, weights=weights).is_biased
+
+
+def test_one_slow_coordinate_does_not_excuse_the_others():
+    x = normal(11, (2000, 5))
+    x[:, 0] = lfilter([math.sqrt(1.0 - 0.95**2)], [1.0, -0.95], x[:, 0])
+    x[:, 3] += 1.0
+    assert sk.verdict(x, scores=-x).is_biased
 
 
 def test_a_short_chain_accuses_nobody():

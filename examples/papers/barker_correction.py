@@ -150,8 +150,8 @@ def main() -> None:
         + ", ".join(f"{errors[4000, 1.1, penalty]['near']:.2g}" for penalty in PENALTIES)
         + "; the paper has "
         + ", ".join(PAPER[4000, 1.1])
-        + ". It may have looked no further there, though by the rows for other N and sigma it did: that is a guess, and "
-        "why these entries are off is not known."
+        + ". It may have looked no further there, though by the rows for other N and sigma it did: that is a guess, "
+        "and why these entries are off is not known."
     )
     experiment.numbers(
         by_order=by_order,

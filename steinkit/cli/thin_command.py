@@ -133,9 +133,9 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
 def _summary(document: dict[str, Any]) -> str:
     """The same in a few lines."""
     ksd, there = document["ksd"], document["sample"]["draws"]
-    again = " and again" if document["draws"] > there else ""
+    again = ", some more than once" if document["draws"] > there else ""
     return (
-        f"{document['draws']} draws chosen{again} of {there}, {document['distinct']} of them different\n"
+        f"{document['draws']} draws chosen of {there}{again}, {document['distinct']} of them different\n"
         f"kernel Stein discrepancy {ksd['before']:.4g} before, {ksd['after']:.4g} after ({ksd['kernel']})\n"
         f"written to {printable(document['file'] or 'standard output')}"
     )

@@ -190,7 +190,7 @@ def _sizes(n: Iterable[float] | None, samples: Sequence[Sample]) -> Floats:
         return np.unique(np.rint(np.geomspace(min(_FIRST, most), most, _POINTS)))
     sizes = np.unique(np.array(list(n), dtype=np.float64))
     if not sizes.size or (sizes != np.rint(sizes)).any() or sizes[0] < 1 or sizes[-1] > most:
-        received = ", ".join(f"{size:g}" for size in sizes) or "none"
+        received = ", ".join(f"{size:.15g}" for size in sizes) or "none"
         raise UsageError(f"n must be whole numbers from 1 to {most}, the draws there are; received {received}")
     return sizes
 

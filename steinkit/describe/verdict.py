@@ -5,6 +5,7 @@ Documents are those that ``steinkit score --json`` prints as "verdict".
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -88,9 +89,10 @@ def _head(document: Document) -> str:
         else f" But the first draws are off: leave out the first tenth of every chain ({probability(late)} then)."
     )
     if not document["enough_draws"]:
+        effective = math.floor(document["effective_draws"])
         return (
-            f"{UNDECIDED}: {document['effective_draws']:.0f} of {count(document['draws'], 'draw')}, where {_WANTED} "
-            f"are wanted. That they are right is not said, nor that they are wrong.{start}"
+            f"{UNDECIDED}: {effective} of {count(document['draws'], 'draw')}, where {_WANTED} are wanted. "
+            f"That they are right is not said, nor that they are wrong.{start}"
         )
     if not is_accused(document):
         hidden = " The warnings say what may hide one." if document.get("hiding") else ""

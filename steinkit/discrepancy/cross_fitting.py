@@ -124,7 +124,7 @@ class Draws:
         return integrated_autocorrelation_times(deviations, self.chains)
 
     @property
-    def crossings(self) -> float:
+    def slowest_coordinate(self) -> float:
         """Draws over the autocorrelation time of the slowest coordinate; infinite for weighted draws.
 
         Of points of which no square overflows; chains may be of any lengths.

@@ -50,7 +50,7 @@ from steinkit.target import Seed, Target
 
 _MOST_PAIRED = 4000  # draws that enter the kernel test's bootstrap, whose time grows with their square
 _MOST_SUMMED = 20_000  # draws that enter n_eff: a subset is no further off than as many independent draws
-_FEW_CROSSINGS = 30.0  # effective draws of the slowest coordinate, below which its tests may look quick and are not
+_FEW_OF_SLOWEST = 30.0  # effective draws of the slowest coordinate, below which its tests may look quick and are not
 _OUTLYING = 0.5  # of a coordinate's variance, above which one point alone makes its unit
 _UNTESTED = ("shares of modes that lie apart", "modes or regions that no draw has visited")
 
@@ -342,8 +342,8 @@ def _bonferroni(*p_values: float | None) -> float:
 
 def _effective_draws(moments: MomentSteinDiscrepancy, sliced: SlicedSteinTest, draws: Draws) -> float:
     """What the tests find; or, where that is less than so few, the draws over the time of the slowest coordinate."""
-    slowest = draws.crossings
-    return slowest if slowest < _FEW_CROSSINGS else min(moments.n_effective, sliced.n_effective)
+    slowest = draws.slowest_coordinate
+    return slowest if slowest < _FEW_OF_SLOWEST else min(moments.n_effective, sliced.n_effective)
 
 
 def _kernel_test(

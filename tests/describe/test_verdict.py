@@ -66,13 +66,13 @@ def test_too_few_effective_draws_accuse_nobody(p):
         **RIGHT,
         "p": p,
         "enough_draws": False,
-        "effective_draws": 45.2,
+        "effective_draws": 99.7,
         "draws": 900,
         "matters": 0.1,
         "p_matters": p,
     }
     assert verdict_sentence(few).startswith(
-        "There are too few effective draws to judge: 45 of 900 draws, where 100 are wanted."
+        "There are too few effective draws to judge: 99 of 900 draws, where 100 are wanted."
     )
     assert "not from the target" not in said(few)
     assert "off by more" not in said(few)

@@ -1,10 +1,10 @@
-"""Acceptance tests as the published code of Seita et al. has them, where it is not what their paper says.
+"""What the published code of Seita et al. does where it is not what their paper says: acceptance tests, and a program.
 
 The code, github.com/DanielTakeshi/New_MH_Test, differs from the paper in more than its tests: it leaves the prior of
 the mixture out, and starts the coefficients of logistic regression at independent uniform numbers in [0, 1]. Tests,
 prior and starts are taken from there where a row says "as in their code"; sizes, steps, temperatures and batch sizes
 are the paper's, whose covariances .15 I and .05 I are standard deviations in the code, and batches are drawn at random,
-where theirs are consecutive.
+where theirs are consecutive. The program is the one that makes the correction distribution.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit, ndtr
 
 from steinkit.samplers import ConcentrationTest, MinibatchBarkerTest
 
@@ -45,3 +46,18 @@ class PublishedConcentrationTest(ConcentrationTest):
         bound = np.sqrt(2.0 * look.variance * log / look.seen) + 6.0 * look.bound * log / look.seen
         decided = (np.abs(gap) >= bound) | (verdict.wanted >= look.size)
         return type(verdict)(decided, gap > 0.0, verdict.wanted, verdict.diagnostics)
+
+
+def correction_error(sigma: float, steps: int, penalty: float, end: float) -> float:
+    """The error that their program genNormToLog finds, by its steps: the inverse of the normal equations, then the cut.
+
+    What it iterates after that changes negative weights only, which are cut off.
+    """
+    atoms, x = np.arange(-steps, steps + 1) * end / steps, np.arange(-2 * steps, 2 * steps + 1) * end / steps
+    normal = ndtr(np.arange(-3 * steps, 3 * steps + 1) * end / steps / sigma)
+    matrix = np.lib.stride_tricks.sliding_window_view(normal, len(atoms)).copy()
+    logistic = expit(x)
+    normal_equations = matrix.T @ matrix
+    normal_equations[np.diag_indices_from(normal_equations)] += penalty
+    weights = np.linalg.inv(normal_equations) @ (logistic @ matrix)
+    return float(np.abs(matrix @ np.maximum(weights, 0.0) - logistic).max())

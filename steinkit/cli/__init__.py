@@ -22,7 +22,8 @@ import click
 from steinkit import __version__
 from steinkit.cli.command_group import CommandGroup
 from steinkit.cli.exit_codes import EXIT_CODES, INTERRUPTED
-from steinkit.cli.outputs import say_aside, warn
+from steinkit.cli.outputs import complain, say_aside, terminal_columns, warn
+from steinkit.describe.lines import on_screen
 from steinkit.errors import AbandonedWork, CrossedBracketError, SteinkitError, SteinkitWarning, leave_to_results
 
 _COMMANDS = {
@@ -65,17 +66,17 @@ def commands() -> None:
 def main() -> NoReturn:
     """Run the command line and exit with its code; no traceback for what the user can mend."""
     try:
-        with _second_interrupt_ends_all(), warnings.catch_warnings():
+        with _second_interrupt_ends_all(), warnings.catch_warnings(), on_screen(terminal_columns(sys.stdout)):
             leave_to_results()  # commands print what they warn of
             warnings.showwarning = _shown_as_ours(warnings.showwarning)
             code = commands.main(standalone_mode=False)
     except click.ClickException as error:
         shown = io.StringIO()
         error.show(shown)
-        say_aside(shown.getvalue().rstrip())
+        complain(shown.getvalue().rstrip())
         code = error.exit_code
     except SteinkitError as error:
-        say_aside(f"error: {error}")
+        complain(f"error: {error}")
         code = error.exit_code
     except (KeyboardInterrupt, click.Abort) as error:
         say_aside("interrupted")
@@ -84,7 +85,7 @@ def main() -> NoReturn:
             sys.stdout.flush()
             os._exit(code)  # at once: Python would wait for the thread
     except MemoryError:
-        say_aside("error: not enough memory for a sample of this size; take fewer draws")
+        complain("error: not enough memory for a sample of this size; take fewer draws")
         code = SteinkitError.exit_code
     except Exception:  # a defect of ours; Python's own code for it, 1, would read as --fail-above
         say_aside(traceback.format_exc().rstrip())

@@ -25,9 +25,9 @@ from steinkit.cli.shared_options import (
 )
 from steinkit.comparison import ComparedSample, Comparison
 from steinkit.comparison import compare as compare_samples
+from steinkit.describe.lines import one_line
 from steinkit.describe.numbers import count
 from steinkit.errors import SteinkitError
-from steinkit.printable import printable
 from steinkit.sample import Sample
 
 if TYPE_CHECKING:
@@ -81,10 +81,11 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
         )
         found = _with_unread(found, files, unread, (*task.doubts, *renamed))
     judged = any(each.verdict is not None for each in found.samples)
+    heading = f"{count(len(files), 'sample')} against {request.against(judged=judged)}"
     deliver(
         options,
         {**found.document, **asked(request)},
-        lambda: f"{count(len(files), 'sample')} against {printable(request.against(judged=judged))}\n\n{found.table()}",
+        lambda: f"{one_line(heading)}\n\n{found.table()}",
         lambda: _figure(found),
         found.warnings,
     )

@@ -25,8 +25,8 @@ from steinkit.cli.shared_options import (
 )
 from steinkit.curves import Curve
 from steinkit.curves import curve as curve_of
+from steinkit.describe.lines import one_line
 from steinkit.errors import SolverError, UsageError
-from steinkit.printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -103,7 +103,7 @@ def curve(files: tuple[str, ...], **options: Any) -> int:
     deliver(
         options,
         {**found.document, **asked(request)},
-        lambda: f"{printable(', '.join(files))} against {printable(request.against())}\n\n{found.summary()}",
+        lambda: f"{one_line(', '.join(files) + ' against ' + request.against())}\n\n{found.summary()}",
         lambda: _figure(found),
         (*task.doubts, *renamed, *found.warnings),
     )

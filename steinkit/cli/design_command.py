@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import textwrap
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, NamedTuple
@@ -17,6 +16,7 @@ from steinkit.cli.next_step import say_next, target_words
 from steinkit.cli.outputs import say
 from steinkit.cli.sample_options import as_flag, sampler_options
 from steinkit.cli.shared_options import json_option, pairs_option, target_option
+from steinkit.describe.lines import filled, one_line
 from steinkit.errors import UsageError
 from steinkit.posterior import Posterior
 from steinkit.samplers import (
@@ -29,7 +29,6 @@ from steinkit.samplers import (
     worst_case_design,
 )
 
-_WIDTH = 100
 # Data whose mean counts as normal.
 _SMALLEST_BATCH = 100
 
@@ -136,7 +135,7 @@ def _analysis(given: dict[str, Any]) -> tuple[dict[str, Any], str]:
         f"{numbers['error']:.3g}. It reads {numbers['data_use']:.3g} of the data on average, and all of them with "
         f"probability {numbers['undecided']:.3g}."
     )
-    return test | {"mean": mean} | numbers, textwrap.fill(text, _WIDTH)
+    return test | {"mean": mean} | numbers, filled(text)
 
 
 def _worst_case(given: dict[str, Any]) -> tuple[dict[str, Any], str]:
@@ -153,7 +152,7 @@ def _worst_case(given: dict[str, Any]) -> tuple[dict[str, Any], str]:
         "Most steps err and read much less; a design for the moves of a trial run (--target) makes use of that."
     )
     document = _document(found, options)
-    return document, "\n\n".join([textwrap.fill(text, _WIDTH), *_advice(options), *document["warnings"]])
+    return document, _paragraphs(text, options, document)
 
 
 def _average(given: dict[str, Any]) -> tuple[dict[str, Any], str]:
@@ -180,7 +179,7 @@ def _average(given: dict[str, Any]) -> tuple[dict[str, Any], str]:
         f"of the {trial.size} data. The trial run cost {trial.cost:.0f} evaluations."
     )
     document = _document(found, options) | {"size": trial.size, "trial": _trial_document(trial)}
-    return document, "\n\n".join([textwrap.fill(text, _WIDTH), *_advice(options), *document["warnings"]])
+    return document, _paragraphs(text, options, document)
 
 
 def _only(given: dict[str, Any], name: str, plural: str) -> dict[str, Any]:
@@ -208,6 +207,11 @@ def _described(first_fraction: float, epsilon: float, alpha: float) -> str:
         f"The test reads {first_fraction:.3g} of the data at each look, allows an error of {epsilon:.3g} at one look, "
         f"and has alpha {alpha:g}."
     )
+
+
+def _paragraphs(text: str, options: dict[str, Any] | None, document: dict[str, Any]) -> str:
+    """What was found, how to run the sampler with it, and warnings."""
+    return "\n\n".join([filled(text), *_advice(options), *map(one_line, document["warnings"])])
 
 
 def _advice(options: dict[str, Any] | None) -> list[str]:

@@ -6,13 +6,16 @@ import contextlib
 import os
 import sys
 from pathlib import Path
+from typing import TextIO
 
 import click
 
+from steinkit.describe.lines import filled, on_screen
 from steinkit.errors import OutputError, UsageError
 from steinkit.printable import printable
 
 _PICTURES = (".png", ".pdf", ".svg")
+_COLUMNS = 80  # of a terminal that does not say
 
 
 def require_places(source: str, json_file: str | None, picture_file: str | None) -> None:
@@ -57,7 +60,16 @@ def say(text: str) -> None:
 
 def warn(text: str) -> None:
     """Print a warning on standard error, if anyone reads it; the result does not depend on it."""
-    say_aside(f"warning: {printable(text)}")
+    complain(f"warning: {printable(text)}")
+
+
+def complain(text: str) -> None:
+    """Print a warning or an error on standard error: in lines that fit a terminal, or as they are without one."""
+    columns = terminal_columns(sys.stderr)
+    if columns is not None:
+        with on_screen(columns):
+            text = "\n".join(map(filled, text.split("\n")))
+    say_aside(text)
 
 
 def say_aside(text: str) -> None:
@@ -69,6 +81,18 @@ def say_aside(text: str) -> None:
 def on_terminal() -> bool:
     """Whether someone watches standard error."""
     return sys.stderr is not None and sys.stderr.isatty()
+
+
+def terminal_columns(stream: TextIO | None) -> int | None:
+    """Columns of the terminal behind a stream, or those that COLUMNS asks for; None where the stream leads to none."""
+    if stream is None or not stream.isatty():
+        return None
+    asked = os.environ.get("COLUMNS", "")
+    if asked.isdecimal() and int(asked) > 0:
+        return int(asked)
+    with contextlib.suppress(OSError):  # the terminal has no size, or the stream no number
+        return os.get_terminal_size(stream.fileno()).columns or _COLUMNS
+    return _COLUMNS
 
 
 def _echo(text: str) -> None:

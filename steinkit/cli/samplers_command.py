@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import textwrap
-
 from steinkit import __version__
 from steinkit.cli.documents import as_json
 from steinkit.cli.help_screens import OUTPUT, command, option
 from steinkit.cli.next_step import say_next
 from steinkit.cli.outputs import say
 from steinkit.cli.sample_options import as_flag, options_text
+from steinkit.describe.lines import filled, one_line
 from steinkit.samplers.registry import Sampler, acceptance_test_names, find_sampler, sampler_names
 
-_WIDTH = 100
 _TRIED = ["sample", "rwmh", "--target", "normal", "--proposal-scale", "2", "--draws", "500", "-o", "draws.csv"]
 
 
@@ -29,19 +27,13 @@ def _as_text(found: list[Sampler]) -> str:
     lines = []
     for sampler in found:
         options = options_text(sampler.options())
-        lines += [sampler.name, f"    {sampler.summary}", *_wrapped(options)]
+        lines += [sampler.name, one_line(sampler.summary, "    "), filled(options, "    ")]
     closing = (
         "Options in brackets are optional; chains need --draws, --budget, or both. 'steinkit sample --help' says what "
         f"each option means. --test is one of {', '.join(acceptance_test_names())}, whose options then take the place "
         "of --epsilon."
     )
-    return "\n".join([*lines, "", *textwrap.wrap(closing, _WIDTH)])
-
-
-def _wrapped(options: str) -> list[str]:
-    return textwrap.wrap(
-        options, _WIDTH, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False, break_long_words=False
-    )
+    return "\n".join([*lines, "", filled(closing)])
 
 
 def _as_json(found: list[Sampler]) -> str:

@@ -31,7 +31,6 @@ from steinkit.describe.score import score_text
 from steinkit.errors import InputError, UsageError
 from steinkit.measures import find_measure
 from steinkit.measures.scoring import score_sample
-from steinkit.printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -104,7 +103,7 @@ def score(files: tuple[str, ...], **options: Any) -> int:
     code, doubts = _judged(scores.verdict) if options["fail_if_biased"] is not None else (0, ())
     notes += doubts
     document = as_document(scores, sample, task.settings, notes, request)
-    heading = printable(f"{title} against {request.against(judged=scores.verdict is not None)}")
+    heading = f"{title} against {request.against(judged=scores.verdict is not None)}"
     deliver(
         options,
         document,

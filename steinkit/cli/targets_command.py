@@ -5,6 +5,7 @@ from __future__ import annotations
 from steinkit.cli.help_screens import command
 from steinkit.cli.next_step import say_next
 from steinkit.cli.outputs import say
+from steinkit.describe.lines import one_line
 from steinkit.targets import target_table
 
 _TRIED = ["sample", "iid", "--target", "normal", "-p", "mean=0,0", "--draws", "500", "-o", "draws.csv"]
@@ -13,10 +14,12 @@ _TRIED = ["sample", "iid", "--target", "normal", "-p", "mean=0,0", "--draws", "5
 @command()
 def targets() -> None:
     """List the built-in targets, with the options that -p sets."""
-    lines = [f"{name}\n    {summary}\n    -p {options}" for name, options, summary in target_table()]
-    options = (
+    lines = []
+    for name, options, summary in target_table():
+        lines += [name, one_line(summary, "    "), one_line(f"-p {options}", "    ")]
+    said = (
         "Options are written -p key=value: -p mean=0,0, -p 'covariance=[[2,1],[1,2]]'. Those in brackets are optional."
     )
     own = "Your own: --target path.py:attribute, a steinkit.Target, a function that returns one, or score(points)."
-    say("\n".join([*lines, "", options, own]))
+    say("\n".join([*lines, "", one_line(said), one_line(own)]))
     say_next(_TRIED, "draws of one")

@@ -10,8 +10,8 @@ from typing import Any
 
 from steinkit.describe.claims import UNVISITED, DescribedMeasure, FindMeasure, better, bracket_column, place, preference
 from steinkit.describe.description import right_samples
+from steinkit.describe.lines import filled
 from steinkit.describe.numbers import compact, count, listed, rounded_outwards, sentence
-from steinkit.describe.render import filled
 from steinkit.describe.statement import Statement
 from steinkit.describe.table import Table
 from steinkit.describe.units import units_sentence
@@ -43,7 +43,7 @@ def text(document: Document, find: FindMeasure, errors: Mapping[str, Mapping[str
         found = table(document, measure)
         lines = [f"{measure.title}: no sample could be measured"]
         if found.rows:
-            lines = [found.caption, *found.lines((*_LEFT, bracket_column(measure.claim)))]
+            lines = [found.caption, *found.lines((*_LEFT, bracket_column(measure.claim)), names="sample")]
         said = " ".join(each.text for each in statements(document, measure))
         lines += ["", filled(said)] if said else []
         for sample, reasons in errors.items():

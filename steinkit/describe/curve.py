@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from steinkit.describe.claims import UNVISITED, DescribedMeasure, bracket_column
+from steinkit.describe.lines import filled
 from steinkit.describe.numbers import compact, rounded_outwards, sentence
-from steinkit.describe.render import filled
 from steinkit.describe.statement import Statement
 from steinkit.describe.table import Table
 from steinkit.describe.units import units_sentence

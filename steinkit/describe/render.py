@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 
+from steinkit.describe.lines import filled, one_line
 from steinkit.describe.statement import Statement
-from steinkit.printable import printable
-
-_WIDTH = 100
-
-
-def filled(text: str) -> str:
-    """A paragraph of lines as wide as a terminal; a long word, such as a path, is not broken."""
-    return textwrap.fill(printable(text), _WIDTH, break_long_words=False)
 
 
 def running_text(statements: Sequence[Statement]) -> str:
-    """Paragraphs with a blank line between them; how a number was computed is a line of its own, not broken."""
+    """Paragraphs with a blank line between them; how a number was computed is a line of its own."""
     paragraphs: list[list[Statement]] = []
     for each in statements:
         if each.continues and paragraphs:
@@ -25,7 +17,7 @@ def running_text(statements: Sequence[Statement]) -> str:
         elif each.text:
             paragraphs.append([each])
     return "\n\n".join(
-        printable(paragraph[0].text)
+        one_line(paragraph[0].text)
         if paragraph[0].kind == "method"
         else filled(" ".join(each.text for each in paragraph))
         for paragraph in paragraphs

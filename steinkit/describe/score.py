@@ -10,8 +10,9 @@ from typing import TypeAlias
 
 from steinkit.describe.claims import CERTIFIED_BETWEEN, ESTIMATE
 from steinkit.describe.description import Description, Document, ScoredMeasure, rank_among, spread
+from steinkit.describe.lines import filled, one_line
 from steinkit.describe.numbers import compact, count, rounded_outwards, sentence
-from steinkit.describe.render import filled, running_text
+from steinkit.describe.render import running_text
 from steinkit.describe.statement import Statement
 from steinkit.describe.table import Table
 from steinkit.describe.units import units_sentence
@@ -41,7 +42,7 @@ def score_text(heading: str, document: Document, find: FindScored) -> str:
     find : callable
         The measure of a name.
     """
-    blocks = [heading]
+    blocks = [one_line(heading)]
     if document.get("verdict"):
         blocks.append(running_text(_judged(document["verdict"])))
     blocks += [filled(said)] if (said := units_sentence(document.get("units"))) else []

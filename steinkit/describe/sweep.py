@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from steinkit.describe.claims import UNVISITED, DescribedMeasure, FindMeasure, bracket_column, claimed
+from steinkit.describe.lines import one_line
 from steinkit.describe.numbers import bracket, compact, count, listed, sentence
 from steinkit.describe.settings import setting_key, setting_label
 from steinkit.describe.statement import Statement
@@ -38,24 +39,25 @@ def text(document: Document, find: FindMeasure, settings: int, seeds: int) -> st
     settings, seeds : int
         How many the sweep has of each.
     """
-    lines = [
+    run = (
         f"{settings} settings, {seeds} seeds: {document['cells']} cells, {document['reused']} of them from before, "
         f"{document['failed']} failed; {document['seconds']:.1f} s"
-    ]
+    )
+    lines = [one_line(run)]
     for name, choice in document["criteria"].items():
         lines += ["", *_choice_lines(choice, find(name))]
     for name, reason in document.get("refused", {}).items():
-        lines += ["", f"By {find(name).title} no setting is chosen: {reason}"]
+        lines += ["", one_line(f"By {find(name).title} no setting is chosen: {reason}")]
     blind = _blind(document, find, setting_key)
-    lines += ["", blind] if blind else []
+    lines += ["", one_line(blind)] if blind else []
     if document["racing"] is not None:
         race, *dropped = _race(document["racing"])
-        lines += ["", race, *(f"  {each}" for each in dropped)]
+        lines += ["", one_line(race), *(one_line(each, "  ") for each in dropped)]
     if units := units_sentence(document.get("units")):
-        lines += ["", units]
+        lines += ["", one_line(units)]
     if document["failed"]:
-        lines += ["", "Failed:", *(f"  {each}" for each in _failures(document["failures"], setting_key))]
-    return "\n".join(map(printable, lines))
+        lines += ["", "Failed:", *(one_line(each, "  ") for each in _failures(document["failures"], setting_key))]
+    return "\n".join(lines)
 
 
 def leading(document: Document, find: FindMeasure) -> str | None:
@@ -205,16 +207,16 @@ def _pick(choice: Choice, measure: DescribedMeasure, label: Label) -> str:
 
 def _choice_lines(choice: Choice, measure: DescribedMeasure) -> list[str]:
     """The best setting, its ties, and a line a setting."""
-    lines = [_pick(choice, measure, setting_key)]
+    lines = [one_line(_pick(choice, measure, setting_key))]
     if choice["ties"]:
-        lines.append(f"  cannot be told from it: {'; '.join(map(setting_key, choice['ties']))}")
+        lines.append(one_line(f"cannot be told from it: {'; '.join(map(setting_key, choice['ties']))}", "  "))
     width = max(len(setting_key(row["settings"])) for row in choice["table"])
     for row in choice["table"]:
         cells = row["scored"] + row["failed"]
         shown = f"{compact(median_of(row, measure)):<10}" if cells else "no cells"
         ends = " to ".join(map(compact, interval_of(row, measure) or ()))
         failed = f"  {row['failed']} failed" if row["failed"] else ""
-        lines.append(f"  {setting_key(row['settings']):<{width}}  {shown}  {ends}{failed}".rstrip())
+        lines.append(printable(f"  {setting_key(row['settings']):<{width}}  {shown}  {ends}{failed}".rstrip()))
     return lines
 
 

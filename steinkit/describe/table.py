@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
+from steinkit.describe.lines import screen_width
 from steinkit.printable import printable
+
+_BETWEEN = "  "
 
 
 @dataclass(frozen=True)
@@ -32,9 +35,37 @@ class Table:
         columns, *rows = ((row[at], *row[:at], *row[at + 1 :]) for row in (self.columns, *self.rows))
         return replace(self, columns=columns, rows=tuple(rows))
 
-    def lines(self, left: Collection[str] = ()) -> list[str]:
-        """The headings and rows, the columns named on the left and the others on the right."""
-        return aligned([self.columns, *self.rows], [column in left for column in self.columns])
+    def lines(self, left: Collection[str] = (), *, names: str | None = None) -> list[str]:
+        """The headings and rows; on a terminal that is too narrow for all columns, one part of them below another.
+
+        Parameters
+        ----------
+        left : collection of str
+            The columns that stand on the left; the others stand on the right.
+        names : str, optional
+            The column whose cells name the rows, which every part repeats. By default the first.
+        """
+        cells = [self.columns, *self.rows]
+        parts = self._parts(0 if names is None else self.columns.index(names))
+        shown = [
+            aligned([[row[k] for k in part] for row in cells], [self.columns[k] in left for k in part])
+            for part in parts
+        ]
+        return [line for k, part in enumerate(shown) for line in ([""] * (k > 0) + part)]
+
+    def _parts(self, names: int) -> list[list[int]]:
+        """The columns that stand side by side: all of them, or on a terminal as many as fit beside the names."""
+        most = screen_width()
+        if most is None:
+            return [[*range(len(self.columns))]]
+        widths = [max(len(printable(cell)) for cell in column) for column in zip(self.columns, *self.rows, strict=True)]
+        parts: list[list[int]] = [[]]
+        for k, width in enumerate(widths):
+            part = parts[-1]
+            if names in part and len(part) > 1 and sum(widths[j] + len(_BETWEEN) for j in part) + width > most:
+                parts.append([names])
+            parts[-1].append(k)
+        return parts
 
 
 def aligned(rows: Sequence[Sequence[str]], left: Sequence[bool]) -> list[str]:
@@ -42,7 +73,7 @@ def aligned(rows: Sequence[Sequence[str]], left: Sequence[bool]) -> list[str]:
     rows = [[*map(printable, row)] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
-        "  ".join(
+        _BETWEEN.join(
             cell.ljust(width) if on_left else cell.rjust(width)
             for cell, width, on_left in zip(row, widths, left, strict=True)
         ).rstrip()

@@ -11,7 +11,7 @@ from typing import Any
 from steinkit.describe.claims import UNVISITED, DescribedMeasure, FindMeasure, better, bracket_column, place, preference
 from steinkit.describe.description import right_samples
 from steinkit.describe.lines import filled
-from steinkit.describe.numbers import compact, count, listed, rounded_outwards, sentence
+from steinkit.describe.numbers import compact, count, listed, ratio, rounded_outwards, sentence
 from steinkit.describe.statement import Statement
 from steinkit.describe.table import Table
 from steinkit.describe.units import units_sentence
@@ -282,9 +282,9 @@ def _against(document: Document, measure: DescribedMeasure) -> str:
     best = measured(document, measure.name)[name]
     reference = reference_of(document, measure.name, name) or document["reference"][measure.name][0]
     lowest, highest, median = reference["lower"], reference["upper"], reference["median"]
-    ratio = f", at {best['value'] / median:.2f} times their median" if median else ""
+    times = f", at {ratio(best['value'] / median)} times their median" if median else ""
     return (
         f"By {measure.title}, {name} has {compact(best['value'], 6)}, "
         f"{place(best['lower'], best['upper'], lowest, highest)} the range {compact(lowest)} to {compact(highest)} of "
-        f"{right_samples(reference).rstrip(',')}{ratio}."
+        f"{right_samples(reference).rstrip(',')}{times}."
     )

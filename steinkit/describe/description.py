@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from steinkit.describe.claims import DescribedMeasure, claimed, place
-from steinkit.describe.numbers import compact, count, ordinal, sentence
+from steinkit.describe.numbers import compact, count, ordinal, ratio, sentence
 from steinkit.describe.statement import Statement
 from steinkit.describe.table import Table
 
@@ -125,7 +125,9 @@ def standing(entry: Document, reference: Document, caution: str = "") -> str:
     rank, of = rank_among(entry, reference), len(reference["samples"]) + 1
     chance = f"; one right sample in {of} is so by chance" if rank == _LARGEST else ""
     median = reference["median"]
-    times = f", at {entry['value'] / median:.2f} times their median" if median > 0.0 else ""  # U-statistics need not be
+    times = (
+        f", at {ratio(entry['value'] / median)} times their median" if median > 0.0 else ""
+    )  # U-statistics need not be
     return f"{rank} of the {of} together{times}{chance}{caution if rank == _SMALLEST else ''}"
 
 

@@ -21,7 +21,7 @@ from steinkit.describe.description import (
     standing,
     times_expected,
 )
-from steinkit.describe.numbers import count, midpoint, rounded_outwards, sentence
+from steinkit.describe.numbers import count, midpoint, ratio, rounded_outwards, sentence
 from steinkit.describe.statement import Statement
 from steinkit.describe.table import Table
 
@@ -118,7 +118,7 @@ def _coordinates(entry: Document, findings: Mapping[str, Any], reference: Docume
     if len(rows) > 1:
         each = [f"{rows[j]['name']} {rows[j]['value']:.4g}" for j in order]
         if expected is not None:
-            each = [f"{name} ({excess[j]:.2f} times)" for name, j in zip(each, order, strict=True)]
+            each = [f"{name} ({ratio(excess[j])} times)" for name, j in zip(each, order, strict=True)]
         more = len(rows) - _NAMED_COORDINATES
         named = ", ".join([*each[:_NAMED_COORDINATES], *([f"{more} more"] if more > 0 else [])])
         beside = _NO_SHARES if expected is None else "times the median of right samples"
@@ -171,7 +171,7 @@ def _table(entry: Document, reference: Document | None) -> Table:
     for k, each in enumerate((*entry["coordinates"], {**entry, "name": "total"})):
         lower, upper = each["lower"], each["upper"]
         shown = "see bracket" if _is_wide(entry) else midpoint(lower, upper)
-        ratio = [] if medians is None else [f"{times_expected([each], [medians[k]])[0]:.2f}"]
-        rows.append((each["name"], shown, *ratio, " and ".join(rounded_outwards(lower, upper))))
+        times = [] if medians is None else [ratio(times_expected([each], [medians[k]])[0])]
+        rows.append((each["name"], shown, *times, " and ".join(rounded_outwards(lower, upper))))
     columns = ("coordinate", "discrepancy", *(["times expected"] if medians else []), CERTIFIED_BETWEEN)
     return Table(f"{sentence(TITLE)} by coordinate", columns, tuple(rows))

@@ -11,6 +11,7 @@ from steinkit.printable import printable
 UNDEFINED = "undefined"
 _NAMED = 3  # of a list, in a sentence
 _BEYOND = 10_000.0  # standard errors, from which more say nothing more
+_LONG = 10_000.0  # a ratio from which two places are too many
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -25,6 +26,11 @@ def number(value: float | None, digits: int = 4) -> str:
 def compact(value: float | None, digits: int = 4) -> str:
     """A number to at most so many significant digits, for tables and the middle of a line."""
     return UNDEFINED if value is None or math.isnan(value) else f"{value:.{digits}g}"
+
+
+def ratio(value: float) -> str:
+    """How many times as large, to two places; a huge one to four digits."""
+    return f"{value:.2f}" if value < _LONG else compact(value)
 
 
 def rounded_outwards(lower: float, upper: float) -> tuple[str, str]:

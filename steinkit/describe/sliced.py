@@ -19,7 +19,7 @@ from steinkit.describe.description import (
     spent,
     times_expected,
 )
-from steinkit.describe.numbers import compact, count, listed, midpoint, rounded_outwards, sentence
+from steinkit.describe.numbers import compact, count, listed, midpoint, ratio, rounded_outwards, sentence
 from steinkit.describe.statement import Statement
 from steinkit.describe.table import Table
 
@@ -70,7 +70,7 @@ def _where(entry: Document, reference: Document | None) -> str:
     if len(rows) > 1:
         carried = [f"{rows[j]['name']} ({compact(rows[j]['value'])})" for j in heavy]
         if expected is not None:
-            carried = [f"{rows[j]['name']} ({compact(rows[j]['value'])}, {excess[j]:.2f} times)" for j in heavy]
+            carried = [f"{rows[j]['name']} ({compact(rows[j]['value'])}, {ratio(excess[j])} times)" for j in heavy]
         beside = "" if expected is None else " beside the median of right samples"
         said.append(f"Most is carried{beside} by {listed(carried)}, each meant given the other coordinates.")
     if regions is not None:
@@ -96,7 +96,7 @@ def _table(entry: Mapping[str, Any], reference: Document | None, title: str) -> 
     rows = []
     for k, each in enumerate((*entry["coordinates"], {**entry, "name": "total"})):
         ends = each["lower"], each["upper"]
-        ratio = [] if medians is None else [f"{times_expected([each], [medians[k]])[0]:.2f}"]
-        rows.append((each["name"], midpoint(*ends), *ratio, " and ".join(rounded_outwards(*ends))))
+        times = [] if medians is None else [ratio(times_expected([each], [medians[k]])[0])]
+        rows.append((each["name"], midpoint(*ends), *times, " and ".join(rounded_outwards(*ends))))
     columns = ("coordinate", "discrepancy", *(["times expected"] if medians else []), CERTIFIED_BETWEEN)
     return Table(f"{sentence(title)} by coordinate", columns, tuple(rows))

@@ -131,7 +131,10 @@ def _read_folder(folder: Path) -> Found:
 def _read_document(source: str) -> Found:
     data = read_bytes(source, binary=True)
     name = "standard input" if source == "-" else Path(source).name
-    document = parse_json(data, name)
+    try:
+        document = parse_json(data, name)
+    except InputError as error:
+        raise InputError(f"{error}; {_WANTED}") from None
     for kind, keys in _MARKS.items():
         if isinstance(document, dict) and all(key in document for key in keys):
             require_document(document, kind, name)

@@ -103,7 +103,9 @@ def load_attribute(reference: str, what: str, kind: type | None = None, folder: 
     path, attribute = _split(str(folder / reference), what)
     module = _run(path)
     if not hasattr(module, attribute):
-        public = [name for name in vars(module) if not name.startswith("_")]
+        public = [
+            name for name, value in vars(module).items() if not (name.startswith("_") or isinstance(value, ModuleType))
+        ]
         hint = did_you_mean(attribute, public) or f"; it defines {', '.join(public) or 'nothing'}"
         raise UsageError(f"{path} has no attribute {attribute!r}{hint}")
     found = getattr(module, attribute)

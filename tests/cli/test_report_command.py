@@ -46,7 +46,11 @@ def test_reads_standard_input(steinkit, scored):
         (("score.json", "-o", "score.json"), 2, "would overwrite"),
         (("score.json", "-o", "nowhere/report.html"), 3, "there is no folder nowhere"),
         (("scores.json", "-o", "report.html"), 3, "scores.json does not exist"),
-        (("draws.csv", "-o", "report.html"), 3, "is no JSON"),
+        (
+            ("draws.csv", "-o", "report.html"),
+            3,
+            "(char 0); give a sweep's folder, or what steinkit score",
+        ),
         ((".", "-o", "report.html"), 3, "error: . holds no finished sweep: there is no sweep.json in it"),
     ],
 )

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from steinkit.describe.numbers import compact, listed, midpoint, rounded_outwards, shortened
+from steinkit.describe.numbers import compact, listed, midpoint, ratio, rounded_outwards, shortened
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,7 @@ def test_long_lists_are_counted():
     assert listed(["a"]) == "a"
     assert listed(["a", "b", "c", "d"]) == "a, b, c and d"
     assert listed(["a", "b", "c", "d", "e"]) == "a, b, c and 2 others"
+
+
+def test_a_huge_ratio_is_written_short():
+    assert [ratio(value) for value in (0.0, 1.004, 9999.9, 1.72e15)] == ["0.00", "1.00", "9999.90", "1.72e+15"]

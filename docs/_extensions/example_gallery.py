@@ -14,6 +14,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from gallery_thumbnails import save_panel
 from matplotlib.figure import Figure
 from page_runs import code_identity
 from public_names import escaped
@@ -103,7 +104,7 @@ def arguments(gallery: dict[str, Any], script: dict[str, Any]) -> list[str]:
 
 
 def keep_for_both_papers() -> None:
-    """Keep what scripts save for the gallery, from now on, as SVG besides: for light paper and for dark."""
+    """Keep what scripts save for the gallery, from now on, as SVG for light and for dark paper besides, and a panel."""
     save = Figure.savefig
 
     @functools.wraps(save)
@@ -113,18 +114,20 @@ def keep_for_both_papers() -> None:
             both = drawing(figure)
             file.with_suffix(".light.svg").write_bytes(both.light)
             file.with_suffix(".dark.svg").write_bytes(both.dark)
+            save_panel(figure, file.stem, file.with_suffix(".panel.png"), save)
 
     Figure.savefig = save_and_keep  # type: ignore[method-assign]
 
 
 def saved_pictures(block: Any, variables: dict[str, Any], gallery: dict[str, Any]) -> str:
-    """Move the picture that a script has saved into the gallery, and show it: as SVG, the PNG is for the thumbnail."""
+    """Move the picture that a script has saved into the gallery, and show it, as SVG; its panel is the thumbnail."""
     source = Path(variables["src_file"])
     saved = source.parent / SAVED / f"{source.stem}.png"
     if not saved.exists():
         return ""
     path = Path(next(variables["image_path_iterator"]))
-    shutil.move(saved, path)
+    saved.unlink()
+    shutil.move(saved.with_suffix(".panel.png"), path)
     shown, question = [], variables["example_globals"]["__doc__"].splitlines()[0]
     for paper in ("light", "dark"):
         own = path.with_suffix(f".{paper}.svg")

@@ -146,10 +146,8 @@ def table(choice: Choice, measure: DescribedMeasure) -> Table:
         if not row["scored"] + row["failed"]:
             verdict = "not run"
         median, interval, ends = median_of(row, measure), interval_of(row, measure), bracket_of(row, measure)
-        cells = [setting_label(row["settings"]), verdict, "worst" if math.isinf(median) else compact(median)]
-        cells.append(
-            "" if interval is None else " to ".join("worst" if math.isinf(e) else compact(e) for e in interval)
-        )
+        cells = [setting_label(row["settings"]), verdict, _shown(median)]
+        cells.append("" if interval is None else " to ".join(map(_shown, interval)))
         cells += [bracket(*ends)] if proof else []
         cost = row["cost_per_draw"]
         rows.append((*cells, str(row["scored"]), str(row["failed"]), "" if cost is None else compact(cost)))
@@ -185,6 +183,11 @@ def bracket_of(row: Row, measure: DescribedMeasure) -> tuple[float, float]:
     return _number(row["lower"], measure), _number(row["upper"], measure)
 
 
+def _shown(value: float) -> str:
+    """A number as tables have it, in which an infinite one stands for cells that failed."""
+    return "worst" if math.isinf(value) else compact(value)
+
+
 def _number(value: float | None, measure: DescribedMeasure) -> float:
     """A number of a document; JSON has none for what is worst."""
     if value is None:
@@ -200,8 +203,8 @@ def _pick(choice: Choice, measure: DescribedMeasure, label: Label) -> str:
     """What a measure picks, and how well that is known."""
     best = row_of(choice, choice["best"])
     interval = interval_of(best, measure)
-    known = "" if interval is None else f" ({LEVEL:.0%} interval {' to '.join(map(compact, interval))})"
-    median = compact(median_of(best, measure))
+    known = "" if interval is None else f" ({LEVEL:.0%} interval {' to '.join(map(_shown, interval))})"
+    median = _shown(median_of(best, measure))
     return f"By {measure.title} ({_extreme(measure)} median): {label(choice['best'])}, median {median}{known}"
 
 
@@ -213,8 +216,8 @@ def _choice_lines(choice: Choice, measure: DescribedMeasure) -> list[str]:
     width = max(len(setting_key(row["settings"])) for row in choice["table"])
     for row in choice["table"]:
         cells = row["scored"] + row["failed"]
-        shown = f"{compact(median_of(row, measure)):<10}" if cells else "no cells"
-        ends = " to ".join(map(compact, interval_of(row, measure) or ()))
+        shown = f"{_shown(median_of(row, measure)):<10}" if cells else "no cells"
+        ends = " to ".join(map(_shown, interval_of(row, measure) or ()))
         failed = f"  {row['failed']} failed" if row["failed"] else ""
         lines.append(printable(f"  {setting_key(row['settings']):<{width}}  {shown}  {ends}{failed}".rstrip()))
     return lines

@@ -110,6 +110,16 @@ def test_a_pick_that_failed_is_said():
     assert "Half or more of its cells have no graph Stein discrepancy" in said
 
 
+def test_cells_that_failed_are_worst_in_the_terminal_as_on_a_page():
+    found = _criteria([None, [1.0, 1.0, None], 2.0])
+    rows = table(found["graph"], find_measure("graph")).rows
+    lines = [line.split() for line in _text(found).splitlines() if line.startswith("  step_size")]
+    assert [line[2] for line in lines] == [row[2] for row in rows]
+    assert [" ".join(line[3:6]) for line in lines] == [row[3] for row in rows]
+    assert rows[0][2:4] == ("worst", "worst to worst")
+    assert rows[1][3].endswith(" to worst")
+
+
 def test_failures_are_named_with_their_reasons():
     failures = [{"settings": {"step_size": 0.1 * k}, "seeds": [3, 5], "reason": "diverged"} for k in range(1, 6)]
     found = _criteria([4.0, 1.0, 2.0])

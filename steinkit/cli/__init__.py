@@ -22,7 +22,7 @@ import click
 from steinkit import __version__
 from steinkit.cli.command_group import CommandGroup
 from steinkit.cli.exit_codes import EXIT_CODES, INTERRUPTED
-from steinkit.cli.outputs import complain, say_aside, terminal_columns, warn
+from steinkit.cli.outputs import say_aside, tell, terminal_columns, warn
 from steinkit.describe.lines import on_screen
 from steinkit.errors import AbandonedWork, CrossedBracketError, SteinkitError, SteinkitWarning, leave_to_results
 
@@ -41,11 +41,11 @@ _COMMANDS = {
     "completion": "Print the script that makes a shell complete words.",
 }
 _BEGINNING = """\
-steinkit says whether draws are from the target that they claim to represent. To begin:
-  steinkit sample iid --target normal --draws 500 -o draws.csv    # or bring draws of your own
-  steinkit score draws.csv --target normal                        # judge them, and measure how far off they are
-  steinkit targets                                                # other targets, and how to name your own
-  steinkit --help                                                 # all commands, and the exit codes"""
+Are these draws from the target that they claim to represent? To begin:
+  steinkit sample iid --target normal --draws 500 -o x.csv  # or take your own
+  steinkit score x.csv --target normal                      # judge and measure
+  steinkit targets                                          # other targets
+  steinkit --help                                           # all commands"""
 
 
 @click.group(
@@ -73,10 +73,10 @@ def main() -> NoReturn:
     except click.ClickException as error:
         shown = io.StringIO()
         error.show(shown)
-        complain(shown.getvalue().rstrip())
+        tell(shown.getvalue().rstrip())
         code = error.exit_code
     except SteinkitError as error:
-        complain(f"error: {error}")
+        tell(f"error: {error}")
         code = error.exit_code
     except (KeyboardInterrupt, click.Abort) as error:
         say_aside("interrupted")
@@ -85,7 +85,7 @@ def main() -> NoReturn:
             sys.stdout.flush()
             os._exit(code)  # at once: Python would wait for the thread
     except MemoryError:
-        complain("error: not enough memory for a sample of this size; take fewer draws")
+        tell("error: not enough memory for a sample of this size; take fewer draws")
         code = SteinkitError.exit_code
     except Exception:  # a defect of ours; Python's own code for it, 1, would read as --fail-above
         say_aside(traceback.format_exc().rstrip())

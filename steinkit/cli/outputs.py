@@ -60,11 +60,11 @@ def say(text: str) -> None:
 
 def warn(text: str) -> None:
     """Print a warning on standard error, if anyone reads it; the result does not depend on it."""
-    complain(f"warning: {printable(text)}")
+    tell(f"warning: {printable(text)}")
 
 
-def complain(text: str) -> None:
-    """Print a warning or an error on standard error: in lines that fit a terminal, or as they are without one."""
+def tell(text: str) -> None:
+    """Print sentences on standard error: in lines that fit a terminal, or as they are without one."""
     columns = terminal_columns(sys.stderr)
     if columns is not None:
         with on_screen(columns):

@@ -18,7 +18,7 @@ from steinkit.cli.help_screens import OUTPUT, command, option
 from steinkit.cli.named_target import NamedTarget
 from steinkit.cli.next_step import say_next, target_words
 from steinkit.cli.options import key_values
-from steinkit.cli.outputs import say, say_aside
+from steinkit.cli.outputs import say, tell
 from steinkit.cli.sample_files import SAMPLE_FORMATS, deliver_sample, format_of, require_sample_place
 from steinkit.cli.sample_options import options_given, sampler_options
 from steinkit.cli.sample_report import run_document
@@ -84,7 +84,7 @@ def sample(sampler: str, target: str, **settings: Any) -> None:
         raise InputError("the run ended without a draw; give it a larger --budget, or a smaller --burn-in or --thin")
     document = run_document(sampler, target, key_values(settings["pairs"]), options, draws, seconds, file)
     deliver_sample(draws.to_sample(), file, file_format)
-    say_aside(text(document))
+    tell(text(document))
     if settings["json_output"]:
         say(as_json(document))
     elif file != "-":

@@ -11,7 +11,7 @@ import click
 from steinkit.cli.documents import as_json
 from steinkit.cli.help_screens import OUTPUT, SOLVER, command, option
 from steinkit.cli.next_step import say_next, target_words
-from steinkit.cli.outputs import on_terminal, say, say_aside, warn
+from steinkit.cli.outputs import on_terminal, say, tell, warn
 from steinkit.cli.shared_options import json_option, setting_option
 from steinkit.errors import UsageError
 from steinkit.sweeps.backends import backend_names
@@ -142,7 +142,7 @@ def sweep(
             )
         except KeyboardInterrupt as interrupt:
             for note in getattr(interrupt, "__notes__", ()):
-                say_aside(note)
+                tell(note)
             raise
     try:
         say(as_json(result.document) if json_output else result.summary())

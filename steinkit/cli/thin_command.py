@@ -14,7 +14,7 @@ from steinkit.cli.help_screens import MEASURE, OUTPUT, SOLVER, command, option
 from steinkit.cli.named_target import NamedTarget, title_of
 from steinkit.cli.next_step import say_next, target_words
 from steinkit.cli.options import bounds_for, units_for
-from steinkit.cli.outputs import say, say_aside, warn
+from steinkit.cli.outputs import say, tell, warn
 from steinkit.cli.request import named_as
 from steinkit.cli.sample_files import SAMPLE_FORMATS, deliver_sample, format_of, require_sample_place
 from steinkit.cli.shared_options import (
@@ -122,7 +122,7 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
     }
     for note in notes:
         warn(note)
-    say_aside(_summary(document))
+    tell(_summary(document))
     if settings["json_output"]:
         say(as_json(document))
     elif output != "-" and files != ("-",):

@@ -53,6 +53,7 @@ def test_every_error_has_an_exit_code_that_is_told():
 def test_without_a_command_five_lines_say_how_to_begin(steinkit):
     outcome = steinkit()
     assert (outcome.code, outcome.out, len(outcome.err.splitlines())) == (2, "", 5)
+    assert max(map(len, outcome.err.splitlines())) < 80
     begun = [line.partition("#")[0].split() for line in outcome.err.splitlines()[1:]]
     for program, *words in begun:
         assert program == "steinkit"

@@ -35,6 +35,7 @@ from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.curves.prefixes import first_draws, total_cost, within_budget
 from steinkit.curves.rates import FEWEST_POINTS, fit_rate, medians
 from steinkit.curves.result import Curve
+from steinkit.describe.numbers import count
 from steinkit.errors import InputError, SolverError, UsageError, cautious
 from steinkit.measures import default_measure, find_measure, take_measure
 from steinkit.measures.registry import require_taken
@@ -316,6 +317,5 @@ def _merged(notes: Sequence[tuple[str, int]]) -> Iterable[str]:
         note, size = alike[-1]
         others = sum(size > 0 for _, size in alike) - 1
         where = f"n = {size}: " if size else ""
-        yield type(note)(
-            f"{where}{note}" + (f" (and likewise at {others} other points of the curve)" if others > 0 else "")
-        )
+        likewise = f" (and likewise at {count(others, 'other point')} of the curve)" if others > 0 else ""
+        yield type(note)(f"{where}{note}{likewise}")

@@ -232,10 +232,11 @@ class TestReports:
 
     def test_what_is_said_at_every_size_is_said_once(self):
         points = np.repeat(np.random.default_rng(9).standard_normal(30), 2)
-        found = curve(points, LINE, n=[20, 40, 60], measure="ksd")
-        (said,) = [warning for warning in found.warnings if "repeat an earlier draw" in warning]
-        assert said.startswith("n = 60: 30 of 60 draws")
-        assert said.endswith("(and likewise at 2 other points of the curve)")
+        for sizes, others in (([20, 40, 60], "2 other points"), ([40, 60], "1 other point")):
+            found = curve(points, LINE, n=sizes, measure="ksd")
+            (said,) = [warning for warning in found.warnings if "repeat an earlier draw" in warning]
+            assert said.startswith("n = 60: 30 of 60 draws")
+            assert said.endswith(f"(and likewise at {others} of the curve)")
 
     def test_the_document_is_json(self, draws):
         document = json.loads(json.dumps(curve(draws, PLANE, measure="ksd").document, allow_nan=False))

@@ -14,10 +14,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 # The panel that answers an example's question, counted as the figure counts its axes; of the others it is the first.
-PANELS = {"bounded_target": 1, "good_and_biased": 2, "sgld_step_size": 4, "your_own_sampler": 1, "your_own_target": 1}
+PANELS = {
+    "bounded_target": 1,
+    "good_and_biased": 2,
+    "sgld_step_size": 4,
+    "variable_selection": 1,
+    "your_own_sampler": 1,
+    "your_own_target": 1,
+}
 WIDTH, HEIGHT = 3.0, 1.75  # inches, without title and labels
 MARGIN = 0.05
-LETTERS = 24  # of a label that stands on its side
+LETTERS_UP, LETTERS_ACROSS = 24, 46  # in a line of a label that stands on its side, and of a title
 DOTS = 300  # an inch
 
 
@@ -39,7 +46,8 @@ def save_panel(figure: Figure, script: str, path: Path, save: Callable[..., Any]
     for each in others(figure, panel):
         each.set_visible(False)
     page = panel.figure.bbox  # of a figure within the figure, it may be
-    panel.set_ylabel(textwrap.fill(panel.get_ylabel(), LETTERS))
+    panel.set_ylabel(textwrap.fill(panel.get_ylabel(), LETTERS_UP))
+    panel.title.set_text("\n".join(textwrap.fill(line, LETTERS_ACROSS) for line in panel.get_title().split("\n")))
     panel.set_position((0.0, 0.0, WIDTH * figure.dpi / page.width, HEIGHT * figure.dpi / page.height))
     figure.draw_without_rendering()
     shown = panel.get_tightbbox()

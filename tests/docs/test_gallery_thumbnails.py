@@ -35,13 +35,14 @@ def test_a_panel_alone_and_as_large_as_all(thumbnails, monkeypatch, tmp_path, wi
     for k, (half, colour) in enumerate(zip(halves, (RED, BLUE), strict=True)):
         ax = half.add_subplot() if within else half.add_subplot(2, 1, k + 1)
         ax.set_facecolor(colour)
+        ax.set_title("a title of more letters than there is room for above a panel of three inches")
         ax.set_ylabel("a label that is a good deal longer than its axis is high")
     figure.legend(handles=[], title="a key", facecolor=hidden)
     path = tmp_path / "panel.png"
     thumbnails.save_panel(figure, "example", path)
     picture = imread(path)
     height, width = (size / thumbnails.DOTS for size in picture.shape[:2])
-    assert thumbnails.WIDTH < width < thumbnails.WIDTH + 1.2
-    assert thumbnails.HEIGHT < height < thumbnails.HEIGHT + 0.6
-    assert share(picture, shown) > 0.5
+    assert thumbnails.WIDTH < width < thumbnails.WIDTH + 1.6
+    assert thumbnails.HEIGHT < height < thumbnails.HEIGHT + 1.0
+    assert share(picture, shown) > 0.4
     assert share(picture, hidden) == 0.0

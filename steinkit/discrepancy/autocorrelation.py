@@ -46,7 +46,7 @@ def integrated_autocorrelation_times(deviations: Floats, chains: Sequence[slice]
     sums, last = np.zeros(len(rows)), np.full(len(rows), np.inf)
     longest = max((chain.stop - chain.start for chain in chains), default=0)
     for k in range(min(_DIRECT_PAIRS, longest // 2)):
-        pair = (_lagged_products(values, chains, 2 * k) + _lagged_products(values, chains, 2 * k + 1)) / scale
+        pair = (lagged_products(values, chains, 2 * k) + lagged_products(values, chains, 2 * k + 1)) / scale
         last = np.minimum(last, pair)
         going = last > 0.0
         times[rows[~going]] = 2.0 * sums[~going] - 1.0
@@ -61,7 +61,7 @@ def integrated_autocorrelation_times(deviations: Floats, chains: Sequence[slice]
     return np.maximum(times, 1.0)
 
 
-def _lagged_products(values: Floats, chains: Sequence[slice], lag: int) -> Floats:
+def lagged_products(values: Floats, chains: Sequence[slice], lag: int) -> Floats:
     """Sums of products of values that lie a lag apart in their chains, shape (k,)."""
     sums = np.zeros(len(values))
     for chain in chains:

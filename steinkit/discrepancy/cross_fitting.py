@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.chains import split_chains
-from steinkit.discrepancy.autocorrelation import integrated_autocorrelation_times
 from steinkit.discrepancy.preparation import Prepared
+from steinkit.discrepancy.slow_changes import long_run_times, slowest_change
 from steinkit.errors import Caution, InputError
 from steinkit.sample import Floats, Integers
 
@@ -121,18 +121,19 @@ class Draws:
         """Of functions of the draws less their means, (k, n) -> (k,); 1 for weighted draws."""
         if self.is_weighted:
             return np.ones(len(deviations))
-        return integrated_autocorrelation_times(deviations, self.chains)
+        return long_run_times(deviations, self.chains)
 
     @property
-    def slowest_coordinate(self) -> float:
-        """Draws over the autocorrelation time of the slowest coordinate; infinite for weighted draws.
+    def of_slowest_change(self) -> float:
+        """Draws over the time of the slowest coordinate or change of region; infinite for weighted draws.
 
-        Of points of which no square overflows; chains may be of any lengths.
+        Of draws in standard units; chains may be of any lengths.
         """
         if self.is_weighted:
             return math.inf
         deviations = np.ascontiguousarray((self.points - self.points.mean(axis=0)).T)
-        return len(self.points) / float(self.autocorrelation_times(deviations).max())
+        slowest_coordinate = float(self.autocorrelation_times(deviations).max())
+        return len(self.points) / max(slowest_coordinate, slowest_change(self.points, self.scores, self.chains))
 
     def n_effective(self, times: Floats) -> float:
         """Draws over the median autocorrelation time of some functions; Kish's effective size of weighted draws."""

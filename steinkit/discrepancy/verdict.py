@@ -50,7 +50,7 @@ from steinkit.target import Seed, Target
 
 _MOST_PAIRED = 4000  # draws that enter the kernel test's bootstrap, whose time grows with their square
 _MOST_SUMMED = 20_000  # draws that enter n_eff: a subset is no further off than as many independent draws
-_FEW_OF_SLOWEST = 30.0  # effective draws of the slowest coordinate, below which its tests may look quick and are not
+_FEW_OF_SLOWEST = 30.0  # draws in times of the slowest change, below which the tests look quick and are not
 _OUTLYING = 0.5  # of a coordinate's variance, above which one point alone makes its unit
 _UNTESTED = ("shares of modes that lie apart", "modes or regions that no draw has visited")
 
@@ -73,9 +73,9 @@ class Verdict(Displayed):
         Effective sample size of the chains, the smallest of the coordinates', and of the weights; blind to bias. NaN
         where undefined.
     effective_draws : float
-        Draws over the autocorrelation time of what the tests look at; or over that of the slowest coordinate where
-        these are fewer than thirty: a chain that has seldom crossed between modes looks quick to the tests. Kish's
-        effective size of weighted draws.
+        Draws over the autocorrelation time of what the tests look at; or over that of the slowest change that is seen,
+        where these are fewer than thirty: a chain that has seldom crossed between modes or regions looks quick to the
+        tests. Kish's effective size of weighted draws.
     enough_draws : bool
         Whether there are a hundred of these, below which right samples are accused too often.
     blame : tuple of Blame
@@ -341,8 +341,8 @@ def _bonferroni(*p_values: float | None) -> float:
 
 
 def _effective_draws(moments: MomentSteinDiscrepancy, sliced: SlicedSteinTest, draws: Draws) -> float:
-    """What the tests find; or, where that is less than so few, the draws over the time of the slowest coordinate."""
-    slowest = draws.slowest_coordinate
+    """What the tests find; or, where that is less than so few, the draws over the time of the slowest change."""
+    slowest = draws.of_slowest_change
     return slowest if slowest < _FEW_OF_SLOWEST else min(moments.n_effective, sliced.n_effective)
 
 
@@ -392,7 +392,8 @@ def _without_burn_in(scored: Sample, draws: Draws, bounds: Floats | None, level:
     p = _bonferroni(moments.p_value, sliced.p_value)
     prepared = prepare(late, None, scores=None, weights=None, bounds=None)
     kept = Draws.of(None, prepared)
-    kept = replace(kept, points=Units.of("own", prepared.points).points(kept.points))
+    units = Units.of("own", prepared.points)
+    kept = replace(kept, points=units.points(kept.points), scores=units.scores(kept.scores))
     enough = _effective_draws(moments, sliced, kept) >= FEW_EFFECTIVE
     return p if p > level and enough else None
 

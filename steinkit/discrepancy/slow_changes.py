@@ -1,0 +1,144 @@
+r"""Changes so slow that they hide in the noise, and how long they last.
+
+A chain that seldom crosses between two regions, and is quick within each, has functions that differ little between the
+regions: with a share f of the variance between them, the autocorrelation is about f at all lags up to the time tau of
+the crossings, and the function's own time is 1 + f tau. Where f is below the noise of an autocorrelation, n^-1/2 for n
+draws, Geyer's sequence (`steinkit.discrepancy.autocorrelation`) ends at once with a time of 1. At f = .03, tau = 200
+and n = 1000 the standard error of the mean is then 2.6 times too small, and right chains are accused.
+
+The means of L neighbours in a chain show it: noise loses all but 1/L of its variance, and what changes slowly keeps it.
+So the time is taken again from batch means of 2, 4, 8, ... draws, down to sixteen of them, wherever neighbouring means
+are clearly alike (von Neumann's test):
+
+    tau = L var(batch means) / var(function) * tau(batch means).
+
+The time of a change itself, as long as its regions last, is L tau(batch means), without the ratio of variances: batch
+means shed the noise beside it. It is sought in functions that tell regions apart, whichever they are: coordinates z_j,
+sizes and dependences sgn(z_i z_j) |z_i z_j|^(1/2), and the logarithms of the norms of draw and score, all with tails so
+light that a few draws do not drown the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from steinkit.discrepancy.autocorrelation import integrated_autocorrelation_times, lagged_products
+from steinkit.runtime.deadlines import require_time
+from steinkit.sample import Floats
+
+_FEWEST_BATCHES = 16
+_CLEAR = 2.5  # standard errors from which batch means are alike: less takes noise for slowness
+_CHANCE = 3e-4  # of finding a change where there is none, at each length of batches
+_NEAR = 0.03  # norm over sqrt(d) below which draws are equally near the centre: their logarithms have no end
+_ROUNDING = 1e-12  # of a function's mean, below which its changes are rounding
+_FUNCTIONS = 64  # looked at together, at most
+_VALUES = 1 << 22  # numbers of these
+
+Chains = Sequence[slice]
+
+
+def long_run_times(deviations: Floats, chains: Chains) -> Floats:
+    """Integrated autocorrelation times of functions, small slow changes beside much noise included.
+
+    Parameters
+    ----------
+    deviations : ndarray, shape (k, n)
+        Values of k functions at n draws, less their means.
+    chains : sequence of slice
+        The draws of each chain, in order.
+
+    Returns
+    -------
+    ndarray, shape (k,)
+        No shorter than those of `integrated_autocorrelation_times`.
+    """
+    times = integrated_autocorrelation_times(deviations, chains)
+    variance = _mean_squares(deviations)
+    for length, means, places in _batch_means(deviations, chains):
+        rows = np.flatnonzero(_likeness(means, places) > _CLEAR) if length > 1 else ()
+        if len(rows):
+            clear = means[rows]
+            ratio = length * _mean_squares(clear) / variance[rows]
+            times[rows] = np.maximum(times[rows], ratio * integrated_autocorrelation_times(clear, places))
+    return times
+
+
+def slowest_change(points: Floats, scores: Floats, chains: Chains) -> float:
+    """The longest time for which something about the draws stays as it is, in draws.
+
+    Parameters
+    ----------
+    points, scores : ndarray, shape (n, d)
+        In standard units.
+    chains : sequence of slice
+        The draws of each chain, in order.
+
+    Returns
+    -------
+    float
+        The time of the slowest change seen; 1 where none is.
+    """
+    from scipy.special import ndtri
+
+    dim = points.shape[1]
+    clear = -float(ndtri(_CHANCE / (dim + 2 + dim * (dim + 1) // 2)))
+    times: defaultdict[int, list[float]] = defaultdict(list)
+    for values in _telling_functions(points, scores):
+        require_time("slow changes were sought")
+        centre = values.mean(axis=1, keepdims=True)
+        values -= centre
+        values[np.abs(values).max(axis=1) <= _ROUNDING * np.abs(centre[:, 0])] = 0.0
+        for length, means, places in _batch_means(values, chains):
+            rows = np.flatnonzero(_likeness(means, places) > clear)
+            if len(rows):
+                times[length] += integrated_autocorrelation_times(means[rows], places).tolist()
+    return max((length * float(np.median(found)) for length, found in times.items()), default=1.0)
+
+
+def _batch_means(values: Floats, chains: Chains) -> Iterator[tuple[int, Floats, Chains]]:
+    """Means of 1, 2, 4, ... neighbours within chains, their number and the places of the chains among them."""
+    length = 1
+    while values.shape[1] >= _FEWEST_BATCHES:
+        yield length, values, chains
+        pairs = [(chain.stop - chain.start) // 2 for chain in chains]
+        first = np.concatenate([chain.start + 2 * np.arange(k) for chain, k in zip(chains, pairs, strict=True)])
+        ends = np.cumsum(pairs).tolist()
+        chains = [slice(end - k, end) for end, k in zip(ends, pairs, strict=True) if k]
+        values = 0.5 * (values[:, first] + values[:, first + 1])
+        length *= 2
+
+
+def _likeness(means: Floats, chains: Chains) -> Floats:
+    """The first autocorrelation over its standard error for independent values, shape (k,)."""
+    squares, neighbours = np.einsum("kn,kn->k", means, means), means.shape[1] - len(chains)
+    if not neighbours:
+        return np.zeros(len(means))
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused with the statistics
+        correlation = lagged_products(means, chains, 1) / np.where(squares > 0.0, squares, 1.0)
+    return np.asarray(correlation * means.shape[1] / math.sqrt(neighbours))
+
+
+def _mean_squares(values: Floats) -> Floats:
+    return np.asarray(np.einsum("kn,kn->k", values, values) / values.shape[1])
+
+
+def _telling_functions(points: Floats, scores: Floats) -> Iterator[Floats]:
+    """Values at the draws of functions that tell regions apart, some at a time, shape (k, n)."""
+    z = points.T - points.mean(axis=0)[:, None]
+    roots = np.sign(z) * np.sqrt(np.abs(z))
+    yield np.stack([_log_norm(z), _log_norm(scores.T)])
+    yield z
+    first, second = np.triu_indices(len(z))
+    width = max(1, min(_FUNCTIONS, _VALUES // z.shape[1]))
+    for begin in range(0, len(first), width):
+        rows = slice(begin, begin + width)
+        yield roots[first[rows]] * roots[second[rows]]
+
+
+def _log_norm(values: Floats) -> Floats:
+    """Logarithm of the root mean square over the coordinates; scores may be too large for their squares."""
+    return np.asarray(np.log(np.hypot.reduce(values, axis=0) / math.sqrt(len(values)) + _NEAR))

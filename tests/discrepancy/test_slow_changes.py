@@ -1,0 +1,123 @@
+"""Slow changes beside noise: times against theory, and right chains that seldom change their region."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.signal import lfilter
+
+import steinkit as sk
+from steinkit.discrepancy import cross_fitting
+from steinkit.discrepancy.autocorrelation import integrated_autocorrelation_times
+from steinkit.discrepancy.slow_changes import _batch_means, long_run_times, slowest_change
+
+
+def switching(seed, n, flip, kind):
+    """Exact draws of one of two normal distributions about one centre, which change places now and then."""
+    rng = np.random.default_rng(seed)
+    region = (np.cumsum(rng.random(n) < flip) + seed) % 2
+    if kind == "correlations":
+        covariances = [np.array([[1.0, r], [r, 1.0]]) for r in (0.95, -0.95)]
+    else:
+        covariances = [np.eye(2), 25.0 * np.eye(2)]
+    roots = np.array([np.linalg.cholesky(each) for each in covariances])
+    x = np.einsum("nij,nj->ni", roots[region], rng.standard_normal((n, 2)))
+    inverses = [np.linalg.inv(each) for each in covariances]
+    logs = np.array(
+        [-0.5 * np.einsum("ni,ij,nj->n", x, each, x) + 0.5 * np.linalg.slogdet(each)[1] for each in inverses]
+    )
+    shares = np.exp(logs - np.logaddexp(*logs))
+    return x, -sum(share[:, None] * (x @ each) for share, each in zip(shares, inverses, strict=True))
+
+
+def deviations(values):
+    return values - values.mean(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("share", [0.02, 0.05])
+def test_a_slow_part_below_the_noise_is_in_the_time(share):
+    rng, n, flip = np.random.default_rng(0), 4000, 0.01
+    signs = 1.0 - 2.0 * ((np.cumsum(rng.random((200, n)) < flip, axis=1) + rng.integers(2, size=(200, 1))) % 2)
+    values = deviations(math.sqrt(share) * signs + math.sqrt(1.0 - share) * rng.standard_normal((200, n)))
+    theory = 1.0 + share * ((1.0 - flip) / flip - 1.0)
+    assert long_run_times(values, [slice(0, n)]).mean() == pytest.approx(theory, rel=0.15)
+    assert integrated_autocorrelation_times(values, [slice(0, n)]).mean() < 0.6 * theory
+
+
+def test_times_of_what_has_no_slow_part_stay_as_they_are():
+    rng = np.random.default_rng(1)
+    white = deviations(rng.standard_normal((300, 1000)))
+    quick = deviations(lfilter([1.0], [1.0, -0.8], rng.standard_normal((300, 1000)), axis=1))
+    for values, most in ((white, 1.02), (quick, 1.15)):  # the larger of noisy estimates is taken
+        before = integrated_autocorrelation_times(values, [slice(0, 1000)])
+        after = long_run_times(values, [slice(0, 1000)])
+        assert (after >= before).all()
+        assert after.mean() < most * before.mean()
+
+
+@pytest.mark.parametrize("kind", ["correlations", "scales"])
+def test_regions_that_no_coordinate_tells_apart_are_seen_to_last(kind):
+    n, flip = 10_000, 0.01
+    found = []
+    for seed in range(5):
+        x, scores = switching(seed, n, flip, kind)
+        z, t = (x - x.mean(axis=0)) / x.std(axis=0), scores * x.std(axis=0)
+        found.append(slowest_change(z, t, [slice(0, n)]))
+        assert integrated_autocorrelation_times(deviations(z.T), [slice(0, n)]).max() < 5.0
+    assert 1.0 / flip < np.mean(found) < 1.6 / flip  # the indicator's time is 99, and its batches add to it
+
+
+@pytest.mark.parametrize(("n", "dim"), [(120, 10), (150, 50), (1000, 3)])
+def test_independent_draws_change_at_once(n, dim):
+    found = [slowest_change(x, -x, [slice(0, n)]) for x in np.random.default_rng(n).standard_normal((10, n, dim))]
+    assert sorted(found)[-2] == 1.0  # but for chance
+
+
+def test_the_time_of_many_functions_is_no_extreme_of_their_noise():
+    """A chain that stays where it is, so that all 529 functions have the time 19."""
+    rng, n, dim, stay = np.random.default_rng(2), 2000, 31, 0.9
+    x = rng.standard_normal((n, dim))
+    x = x[np.maximum.accumulate(np.where(rng.random(n) < stay, 0, np.arange(n)))]
+    assert 15.0 < slowest_change(x, -x, [slice(0, n)]) < 45.0  # their largest is above 60
+
+
+def test_batches_stay_within_their_chains():
+    chains, values = [slice(0, 21), slice(21, 22), slice(22, 64)], np.arange(64.0)[None]
+    levels = list(_batch_means(values, chains))
+    assert [length for length, _, _ in levels] == [1, 2]  # the next has fewer than sixteen
+    assert levels[1][1][0].tolist() == [*np.arange(0.5, 20.0, 2.0), *np.arange(22.5, 64.0, 2.0)]
+    assert levels[1][2] == [slice(0, 10), slice(10, 31)]
+
+
+def test_chains_too_short_for_neighbours_show_no_change():
+    x = np.random.default_rng(3).standard_normal((300, 2))
+    singles = [slice(k, k + 1) for k in range(300)]
+    assert slowest_change(x, -x, singles) == 1.0
+    assert long_run_times(deviations(x.T), singles).tolist() == [1.0, 1.0]
+
+
+def test_what_is_constant_up_to_rounding_does_not_change():
+    x = np.random.default_rng(4).standard_normal((500, 3))
+    assert slowest_change(x, np.full((500, 3), 1.0 / 3.0), [slice(0, 500)]) == 1.0
+
+
+@pytest.mark.parametrize("kind", ["correlations", "scales"])
+def test_right_chains_that_seldom_change_their_region_are_not_accused(kind):
+    """Regions last for 200 of 1000 draws: what chance made of their shares looks like a bias."""
+    chains = [switching(seed, 1000, 0.005, kind) for seed in range(7)]
+    found = [sk.verdict(x, scores=scores) for x, scores in chains]
+    assert any(each.p <= each.level for each in found)
+    assert min(min(each.moments.n_effective, each.sliced.n_effective) for each in found) > 100.0
+    assert not any(each.is_biased for each in found)
+
+
+def test_moments_of_longer_ones_have_standard_errors_to_match(monkeypatch):
+    chains = [switching(seed, 5000, 0.005, "correlations") for seed in range(30)]
+
+    def accused():
+        samples = [sk.Sample(x, scores=scores) for x, scores in chains]
+        return sum(sk.moment_stein_discrepancy(each).p_value <= 0.01 for each in samples)
+
+    assert accused() <= 2
+    monkeypatch.setattr(cross_fitting, "long_run_times", integrated_autocorrelation_times)
+    assert accused() > 6

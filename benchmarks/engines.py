@@ -7,17 +7,19 @@ candidate. Our engines solve all d coordinates, the peers the first only; times 
 Gaps are relative widths of the brackets that the certificate proves from what each engine returned: a peer's gap above
 the tolerance means that its number is not as good as asked for, whatever its status. Run it with
 
-    python benchmarks/engines.py [--quick] [--only TEXT] [--repeats N] [--most-seconds S]
+    python benchmarks/engines.py [--quick] [--only TEXT] [--repeats N] [--record]
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from statistics import median
+from typing import Any
 
 from instances import (
     Instance,
@@ -31,6 +33,7 @@ from instances import (
     uniform,
     walk,
 )
+from records import add_option, keep
 
 from steinkit.discrepancy.bracket import relative_width
 from steinkit.discrepancy.graph.engines import Candidate, Settings, engine_named, highs
@@ -161,8 +164,8 @@ def measure(solve: Callable[[], list[Candidate]], repeats: int) -> Measured:
     )
 
 
-def row(case: Case, repeats: int) -> None:
-    """Print an instance's row of the table."""
+def row(case: Case, repeats: int) -> dict[str, Any]:
+    """Print an instance's row of the table, and return its figures."""
     program = stein_program(*case.make())
     mine = measure(partial(ours, case.engine, program, case.tolerance), repeats)
     beside = {name: measure(partial(peer, name, program, case.tolerance), repeats) for name in case.peers}
@@ -185,6 +188,13 @@ def row(case: Case, repeats: int) -> None:
         f"{mine.gap:6.0e} |{columns[0]} |{columns[1]} | {verdict}",
         flush=True,
     )
+    peers = {name: {**asdict(each), "gap": finite(each.gap)} for name, each in beside.items()}
+    return {"instance": case.name, "engine": case.engine, "tolerance": case.tolerance, **asdict(mine), "peers": peers}
+
+
+def finite(gap: float) -> float | None:
+    """None where nothing was proved."""
+    return gap if math.isfinite(gap) else None
 
 
 def near_coincident(repeats: int, spaced: dict[str, Make], near: dict[str, list[tuple[str, Make]]]) -> None:
@@ -223,6 +233,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="small instances, which have no targets")
     parser.add_argument("--only", default="", metavar="TEXT", help="instances whose name contains TEXT")
     parser.add_argument("--repeats", type=int, default=3, metavar="N", help="runs of each engine (default: 3)")
+    add_option(parser)
     settings = parser.parse_args(arguments)
     if settings.repeats < 1:
         parser.error(f"--repeats must be at least 1; received {settings.repeats}")
@@ -233,9 +244,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         f"{'instance':21}{'tol.':>6} {'engine':>11} {'s':>9}{'iter':>5} {'gap':>6} |"
         f"{'cvxpy, s':>9} {'ratio':>7} {'gap':>6} |{'highs, s':>9} {'ratio':>7} {'gap':>6} | target"
     )
-    for case in QUICK if settings.quick else CASES:
-        if settings.only in case.name:
-            row(case, settings.repeats)
+    cases = [case for case in (QUICK if settings.quick else CASES) if settings.only in case.name]
+    keep(settings.record, "engines", [row(case, settings.repeats) for case in cases])
     if settings.quick:
         near_coincident(1, {"normal 60x2": partial(normal, 60, 2)}, {"normal 60x2": [
             ("jitter 1e-06", partial(jitter, 60, 2, 1e-6)),

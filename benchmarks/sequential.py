@@ -6,7 +6,7 @@ dense Markov random field. For the exact test and for austerity tests of growing
 of all, processor time a step, and both as multiples of what the exact test takes. Below 1 the test pays; time can be
 above 1 where terms are not, since a look costs more than the data it reads. Run it with
 
-    python benchmarks/sequential.py [--quick]
+    python benchmarks/sequential.py [--quick] [--data N] [--runs N] [--record]
 
 `benchmarks/irls.py` does the same for optimisation.
 """
@@ -14,10 +14,13 @@ above 1 where terms are not, since a look costs more than the data it reads. Run
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
+from costs import cpu_seconds
+from records import add_option, keep
 from scipy.special import expit
 
 import steinkit as sk
@@ -44,30 +47,52 @@ Chain = Callable[[float], Draws]  # epsilon, 0 for the exact test -> draws
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="a tenth of the data, and few steps")
+    parser.add_argument("--quick", action="store_true", help="few data and steps, one run")
+    parser.add_argument("--data", type=int, nargs="+", default=[20_000, 2000], metavar="N", help="how many data")
+    parser.add_argument("--runs", type=int, default=3, metavar="N", help="of each chain, of which the best counts")
+    add_option(parser)
     settings = parser.parse_args()
-    size, steps, dim = (2000, 30, 30) if settings.quick else (20_000, 300, 100)
+    sizes, runs, steps, dim = ([2000], 1, 30, 30) if settings.quick else (settings.data, settings.runs, 300, 100)
 
-    header = ("test", "terms a step", "of all", "ms a step", "terms ratio", "time ratio")
-    print(f"{'chain':24}" + "".join(map(str.rjust, header, (14, 14, 8, 11, 13, 12))))
-    for name, chain, terms in (
-        regression(size, steps),
-        selection(size, steps),
-        components(size, steps),
-        field(dim, steps),
-    ):
-        exact = None
-        for epsilon in (0.0, *EPSILONS):
-            chain(epsilon)  # compiles, or loads what is compiled
-            began = time.process_time()
-            draws = chain(epsilon)
-            seconds = time.process_time() - began
+    rows: list[dict[str, Any]] = []
+    for size in sizes:
+        print(f"{size:,} data")
+        header = ("test", "terms a step", "of all", "ms a step", "terms ratio", "time ratio")
+        print(f"{'chain':24}" + "".join(map(str.rjust, header, (14, 14, 8, 11, 13, 12))))
+        chains = [regression(size, steps), selection(size, steps), components(size, steps)]
+        for name, chain, terms in (*chains, *([field(dim, steps)] if size == sizes[0] else [])):
+            rows += compared(name, chain, terms, size, runs)
+    keep(settings.record, "sequential", rows)
+
+
+def compared(name: str, chain: Chain, terms: int, size: int, runs: int) -> list[dict[str, Any]]:
+    """Print and return what the tests of a chain read and take, beside the exact test; best times of runs in turn."""
+    best = dict.fromkeys((0.0, *EPSILONS), float("inf"))
+    read: dict[float, float] = {}
+    for epsilon in best:
+        chain(epsilon)  # compiles, or loads what is compiled
+    for _ in range(runs):
+        for epsilon in best:
+            seconds, draws = cpu_seconds(partial(chain, epsilon))
             count = draws.present.sum()
-            read, spent = draws.cost.max(axis=1).sum() / count, seconds / count
-            exact = exact or (read, spent)
-            test = f"epsilon {epsilon:g}" if epsilon else "exact"
-            ratios = f"{read / exact[0]:13.2f}{spent / exact[1]:12.2f}"
-            print(f"{name:24}{test:>14}{read:14,.0f}{read / terms:8.0%}{1e3 * spent:11.3f}{ratios}", flush=True)
+            read[epsilon] = float(draws.cost.max(axis=1).sum() / count)
+            best[epsilon] = min(best[epsilon], seconds / count)
+    rows = []
+    for epsilon, seconds in best.items():
+        row = {
+            "chain": name,
+            "data": size,
+            "epsilon": epsilon,
+            "share": read[epsilon] / terms,
+            "ms": 1e3 * seconds,
+            "terms_ratio": read[epsilon] / read[0.0],
+            "time_ratio": seconds / best[0.0],
+        }
+        test = f"epsilon {epsilon:g}" if epsilon else "exact"
+        ratios = f"{row['terms_ratio']:13.2f}{row['time_ratio']:12.2f}"
+        print(f"{name:24}{test:>14}{read[epsilon]:14,.0f}{row['share']:8.0%}{row['ms']:11.3f}{ratios}", flush=True)
+        rows.append(row)
+    return rows
 
 
 def test_of(epsilon: float, batch: int) -> AusterityTest | MetropolisTest:

@@ -4,7 +4,7 @@ The peers are the dense algorithm, which keeps the lengths of all shortest paths
 like ours, and `networkx.spanner` (Baswana and Sen's randomised algorithm on the complete graph). Times are CPU times,
 medians of runs in turn. Run it with
 
-    python benchmarks/spanner.py [--quick]
+    python benchmarks/spanner.py [--quick] [--record]
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numba
 import numpy as np
 from costs import cpu_seconds
 from numpy.typing import NDArray
+from records import add_option, keep
 
 Floats = NDArray[np.float64]
 
@@ -98,13 +99,13 @@ def dense_spanner(points: Floats, t: float = DILATION) -> NDArray[np.int64]:
     return np.concatenate(edges).astype(np.int64)
 
 
-def compare_times(sizes: tuple[int, ...], runs: int) -> float:
-    """Print the table against the dense algorithm; return the ratio in the last row of d = 2."""
+def compare_times(sizes: tuple[int, ...], runs: int) -> list[dict[str, Any]]:
+    """Print the table against the dense algorithm; return its rows."""
     from steinkit.discrepancy.graph.spanner.greedy import greedy_spanner
 
     print(f"\nGreedy {DILATION:g}-spanner of N(0, I), l_1 norm; median of {runs} runs in turn, CPU seconds")
     print(f"{'d':>3} {'n':>6} {'edges':>7} {'ours':>9} {'dense':>9} {'dense/ours':>11}  same edges")
-    reference = np.nan
+    table = []
     for d in DIMENSIONS:
         for n in sizes:
             points = np.random.default_rng(0).standard_normal((n, d))
@@ -116,13 +117,12 @@ def compare_times(sizes: tuple[int, ...], runs: int) -> float:
             ours, dense, ratio = (median(column) for column in zip(*rows, strict=True))
             same = "yes" if np.array_equal(graph.edges, edges) else "NO"
             print(f"{d:3} {n:6} {len(graph):7} {ours:9.4f} {dense:9.4f} {ratio:11.2f}  {same}", flush=True)
-            if d == 2:
-                reference = ratio
-    return reference
+            table.append({"dim": d, "n": n, "edges": len(graph), "seconds": ours, "dense": dense, "ratio": ratio})
+    return table
 
 
-def compare_edges(sizes: tuple[int, ...]) -> float:
-    """Print the table against networkx at t = 3; return the smallest ratio of edges."""
+def compare_edges(sizes: tuple[int, ...]) -> list[dict[str, Any]]:
+    """Print the table against networkx at t = 3; return its rows."""
     import networkx
 
     from steinkit.discrepancy.graph.spanner.geometry import complete_graph
@@ -130,19 +130,20 @@ def compare_edges(sizes: tuple[int, ...]) -> float:
 
     print("\nEdges of 3-spanners of N(0, I), l_1 norm, and CPU seconds")
     print(f"{'d':>3} {'n':>6} {'ours':>7} {'networkx':>9} {'ratio':>7} {'ours, s':>9} {'networkx, s':>12}")
-    ratios: list[float] = []
+    table = []
     for d in DIMENSIONS:
         for n in sizes:
             points = np.random.default_rng(0).standard_normal((n, d))
             complete = complete_graph(points).to_networkx()
             ours, graph = cpu_seconds(partial(greedy_spanner, points, 3.0))
             theirs, peer = cpu_seconds(partial(networkx.spanner, complete, 3, weight="length", seed=0))
-            ratios.append(peer.number_of_edges() / len(graph))
+            ratio = peer.number_of_edges() / len(graph)
             print(
-                f"{d:3} {n:6} {len(graph):7} {peer.number_of_edges():9} {ratios[-1]:7.1f} {ours:9.4f} {theirs:12.4f}",
+                f"{d:3} {n:6} {len(graph):7} {peer.number_of_edges():9} {ratio:7.1f} {ours:9.4f} {theirs:12.4f}",
                 flush=True,
             )
-    return min(ratios)
+            table.append({"dim": d, "n": n, "edges": len(graph), "networkx": peer.number_of_edges(), "ratio": ratio})
+    return table
 
 
 def verdict(value: float, target: float) -> str:
@@ -152,7 +153,9 @@ def verdict(value: float, target: float) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small sizes, one run each")
-    quick = parser.parse_args().quick
+    add_option(parser)
+    settings = parser.parse_args()
+    quick = settings.quick
     sizes, peer_sizes, runs = ((100, 200), (50,), 1) if quick else ((300, 1000, 3000), (300, 1000), 3)
     with tempfile.TemporaryDirectory() as empty:
         if not quick:
@@ -164,10 +167,17 @@ def main() -> None:
         compiling, _ = cpu_seconds(partial(greedy_spanner, warm_up))
         print(f"First call{'' if quick else ', compiling'}: {compiling:.1f} CPU seconds")
         dense_spanner(warm_up)
-        speed = compare_times(sizes, runs)
+        times = compare_times(sizes, runs)
         edges = compare_edges(peer_sizes)
+    speed = next(row["ratio"] for row in times if (row["dim"], row["n"]) == (2, sizes[-1]))
+    fewer = min(row["ratio"] for row in edges)
     print(f"\nTimes faster than the dense algorithm, d = 2, n = {sizes[-1]}: {verdict(speed, TARGET_SPEED)}")
-    print(f"Times fewer edges than networkx, least of all rows: {verdict(edges, TARGET_EDGES)}")
+    print(f"Times fewer edges than networkx, least of all rows: {verdict(fewer, TARGET_EDGES)}")
+    keep(
+        settings.record,
+        "spanner",
+        [{"of": "times", **row} for row in times] + [{"of": "edges", **row} for row in edges],
+    )
 
 
 if __name__ == "__main__":

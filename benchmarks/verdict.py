@@ -4,10 +4,10 @@
     python benchmarks/verdict.py --quick
     python benchmarks/verdict.py --modes --repeats 60  # only chains that cross between two modes seldom, a minute
     python benchmarks/verdict.py --posteriors FOLDER   # samples of real posteriors as well
-    python benchmarks/verdict.py --posteriors FOLDER --table  # these only, one by one, as a table in Markdown
+    python benchmarks/verdict.py --posteriors FOLDER --table  # these only, one by one
 
-All shares with their Monte Carlo errors. Chains that cross between two modes seldom are counted twice: all of them, and
-those that are judged; of the others the verdict says that they have too few effective draws. Of the wrong samples with
+All shares with their Monte Carlo errors. Of each kind of sample it is also counted how many are judged, and accused at
+.01; of the others the verdict says that they have too few effective draws. Of the wrong samples with
 one coordinate shifted, too wide or too narrow it is also counted how often blame names that one first, and how often
 first or within 10 % of the first, which is a tie.
 
@@ -25,8 +25,10 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from records import add_option, keep
 
 import steinkit as sk
 
@@ -93,18 +95,23 @@ def wrong_samples(target: sk.Target, n: int, rng: np.random.Generator) -> Iterat
 
 
 class Count:
-    """Rejections at both levels."""
+    """Rejections at both levels, of all samples and of those judged."""
 
     def __init__(self) -> None:
-        self.tried, self.rejected = 0, [0, 0]
+        self.tried, self.judged = 0, 0
+        self.rejected, self.accused = [0, 0], [0, 0]
 
-    def add(self, p: float) -> None:
+    def add(self, p: float, enough_draws: bool) -> None:
         """Count a p-value."""
         self.tried += 1
-        self.rejected = [count + (p <= level) for count, level in zip(self.rejected, LEVELS, strict=True)]
+        self.judged += enough_draws
+        for k, level in enumerate(LEVELS):
+            self.rejected[k] += p <= level
+            self.accused[k] += enough_draws and p <= level
 
     def __str__(self) -> str:
-        return "   ".join(share_and_error(count, self.tried) for count in self.rejected)
+        shares = "   ".join(share_and_error(count, self.tried) for count in self.rejected)
+        return f"{self.tried:>5} samples   {shares}   {self.judged:>5} judged, {self.accused[-1]} accused"
 
 
 def share_and_error(count: int, tried: int) -> str:
@@ -131,7 +138,7 @@ class Table:
         parts = {"moments": found.p_moments, "sliced": found.p_sliced, "ksd": found.p_ksd, "verdict": found.p}
         for test, p in parts.items():
             if p is not None:
-                self.counts.setdefault((row, test), Count()).add(p)
+                self.counts.setdefault((row, test), Count()).add(p, found.enough_draws)
 
     def add_blame(self, row: str, found: sk.Verdict, kind: str, coordinate: str) -> None:
         """Count whether the worst moment named is the one that is off, of a sample that is accused."""
@@ -146,7 +153,7 @@ class Table:
         print(f"\n{self.title}: share rejected at .05 and .01, with its standard error\n")
         width = max((len(row) for row, _ in self.counts), default=0)
         for (row, test), count in self.counts.items():
-            print(f"{row:<{width}}  {test:<8} {count.tried:>5} samples   {count}")
+            print(f"{row:<{width}}  {test:<8} {count}")
         if self.blamed:
             print("\nBlame, of those accused at .01: share in which what is off comes first; or ties with the first\n")
             together = [first for row in self.blamed.values() for first in row]
@@ -154,6 +161,17 @@ class Table:
                 shares = "   ".join(share_and_error(sum(of), len(of)) for of in zip(*firsts, strict=True))
                 print(f"{row:<{width}}  {len(firsts):>14} samples   {shares}")
         print(f"\n({time.perf_counter() - self.began:.0f} s)", flush=True)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """What the verdict as a whole found, a row a kind of sample, and how often blame was right."""
+        found: list[dict[str, Any]] = []
+        for (row, test), count in self.counts.items():
+            if test == "verdict":
+                blamed = self.blamed.get(row, [])
+                first, tied = (sum(of) for of in zip(*blamed, strict=True)) if blamed else (0, 0)
+                blame = {"blamed": len(blamed), "first": first, "first_or_tied": tied}
+                found.append({"table": self.title, "sample": row, **vars(count), **(blame if blamed else {})})
+        return found
 
 
 def right_samples(targets: list[sk.Target], repeats: int, n: int) -> Table:
@@ -174,17 +192,14 @@ def chains_between_modes(repeats: int, n: int) -> Table:
     table = Table("Right chains of a posterior with two modes")
     starts = target.sample(repeats, np.random.default_rng(2))
     for name, sampler, options, draws in (
-        ("walk of .2", rwmh, {"proposal_scale": 0.2}, n),
-        ("Langevin of .02", mala, {"step_size": 0.02}, n),
-        ("walk of 1", rwmh, {"proposal_scale": 1.0}, 2 * n),
-        ("walk of 1, longer", rwmh, {"proposal_scale": 1.0}, 10 * n),
+        ("walk with steps of 0.2", rwmh, {"proposal_scale": 0.2}, n),
+        ("adjusted Langevin with steps of 0.02", mala, {"step_size": 0.02}, n),
+        ("walk with steps of 1", rwmh, {"proposal_scale": 1.0}, 2 * n),
+        ("walk with steps of 1", rwmh, {"proposal_scale": 1.0}, 10 * n),
     ):
         for k in range(repeats):
             chain = sampler(target, draws=draws, start=starts[k], seed=[k], **options).points[0]
-            found = judged((chain, target.score(chain)))
-            table.add(f"{name}, {draws} draws, all", found)
-            if found.enough_draws:
-                table.add(f"{name}, {draws} draws, judged", found)
+            table.add(f"{name}, {draws:,} draws", judged((chain, target.score(chain))))
     return table
 
 
@@ -225,10 +240,8 @@ def real_posteriors(folder: Path) -> Table:
 WRONG = {"shift25": "shifted", "ula": "Langevin", "meanfield": "mean-field"}
 
 
-def print_posteriors(folder: Path) -> None:
+def each_posterior(folder: Path) -> Iterator[dict[str, Any]]:
     """A row a posterior, of few coordinates first: the least p-value of three right blocks, and those of `WRONG`."""
-    print(f"| posterior | d | right | {' | '.join(WRONG.values())} | named first |")
-    print(f"| --- | {'--- | ' * (len(WRONG) + 3)}".rstrip())
     places = [path for path in folder.iterdir() if path.is_dir()]
     loaded = {place: np.load(place / "reference.npz") for place in places}
     for place in sorted(places, key=lambda each: (loaded[each]["points"].shape[1], each.name)):
@@ -236,20 +249,31 @@ def print_posteriors(folder: Path) -> None:
         names = tuple(map(str, right["names"]))
         blocks = [(right["points"][begin:][:1000], right["scores"][begin:][:1000]) for begin in (0, 1000)]
         blocks.append((wrong["good_points"], wrong["good_scores"]))
-        fine = f"{min(judged(block).p for block in blocks):.2g}"
+        fine = [judged(block) for block in blocks]
         found = {key: judged((wrong[f"{key}_points"], wrong[f"{key}_scores"])) for key in WRONG}
         blame = found["shift25"].blame
-        said = names[found["shift25"].names.index(blame[0].coordinates[0])] if blame else "-"
-        moved = json.loads((place / "facts.json").read_text())["shift_coordinate"]
-        said = "yes" if said == moved else f"`{said}`"
-        cells = [
-            place.name,
-            str(len(names)),
-            fine,
-            *(f"{each.p:.2g}" if each.p else "< 1e-300" for each in found.values()),
-            said,
-        ]
-        print(f"| {' | '.join(cells)} |", flush=True)
+        yield {
+            "posterior": place.name,
+            "dim": len(names),
+            "right": [each.p for each in fine],
+            "judged": sum(each.enough_draws for each in [*fine, *found.values()]),
+            **{key: each.p for key, each in found.items()},
+            "named": names[found["shift25"].names.index(blame[0].coordinates[0])] if blame else None,
+            "moved": json.loads((place / "facts.json").read_text())["shift_coordinate"],
+            "names": list(names),
+        }
+
+
+def print_posteriors(folder: Path) -> list[dict[str, Any]]:
+    """Print a line a posterior; return the rows."""
+    print(f"{'posterior':40}{'d':>3}{'right':>9}{''.join(f'{name:>12}' for name in WRONG.values())}  named first")
+    rows = []
+    for row in each_posterior(folder):
+        cells = "".join(f"{row[key]:12.2g}" for key in WRONG)
+        said = row["named"] + (", which was moved" if row["named"] == row["moved"] else "")
+        print(f"{row['posterior']:40}{row['dim']:3}{min(row['right']):9.2g}{cells}  {said}", flush=True)
+        rows.append(row)
+    return rows
 
 
 def real_correlations(folder: Path, repeats: int, n: int) -> Table:
@@ -269,22 +293,28 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=40, help="right samples of each family and kind")
     parser.add_argument("--posteriors", type=Path, metavar="FOLDER", help="samples of real posteriors")
     parser.add_argument("--modes", action="store_true", help="only chains that cross between two modes seldom")
-    parser.add_argument("--table", action="store_true", help="only the real posteriors, a row of Markdown each")
+    parser.add_argument("--table", action="store_true", help="only the real posteriors, a row each")
+    add_option(parser)
     arguments = parser.parse_args()
     if arguments.table:
         if not arguments.posteriors:
             parser.error("--table needs --posteriors FOLDER")
-        print_posteriors(arguments.posteriors)
+        keep(arguments.record, "posteriors", print_posteriors(arguments.posteriors), arguments.posteriors)
         return
     repeats, n = (1, 300) if arguments.quick else (arguments.repeats, 1000)
     if arguments.modes:
-        chains_between_modes(repeats, n).print()
+        between_modes = chains_between_modes(repeats, n)
+        between_modes.print()
+        keep(arguments.record, "modes", between_modes.rows())
         return
     spoilt = max(1, repeats // 4)
     targets = list(families().values())[:: 5 if arguments.quick else 1]
-    right_samples(targets, repeats, n).print()
+    tables = [right_samples(targets, repeats, n)]
+    tables[-1].print()
     chains_between_modes(repeats, n).print()
-    spoilt_samples(targets, spoilt, n).print()
+    tables.append(spoilt_samples(targets, spoilt, n))
+    tables[-1].print()
+    keep(arguments.record, "families", [row for table in tables for row in table.rows()])
     if arguments.posteriors:
         real_posteriors(arguments.posteriors).print()
         real_correlations(arguments.posteriors, spoilt, n).print()

@@ -41,6 +41,7 @@ from steinkit.discrepancy.kernel.stein_kernel import stein_kernel_at
 from steinkit.discrepancy.matters import p_value_beyond, require_size
 from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy, moment_stein_discrepancy
 from steinkit.discrepancy.preparation import Prepared, prepare
+from steinkit.discrepancy.score_sign import turned_score
 from steinkit.discrepancy.sliced.goodness_of_fit import SlicedSteinTest, sliced_stein_test
 from steinkit.discrepancy.units import Units
 from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
@@ -311,7 +312,11 @@ def verdict(
     if not found.is_biased:
         return found
     unbounded = standardised if prepared.bounds is None else None
-    return replace(found, blame=blamed(moments, _correlation(standardised), unbounded))
+    return replace(
+        found,
+        blame=blamed(moments, _correlation(standardised), unbounded),
+        warnings=(*found.warnings, *turned_score(scored, standardised, prepared.bounds, level)),
+    )
 
 
 def require_sensible(level: float, matters: float | None) -> None:

@@ -149,7 +149,8 @@ def main() -> None:
     if program:
         experiment.remark(
             "Three entries at N = 4000 and sigma = 1.1 are not what the authors' published program, genNormToLog, "
-            "computes: its steps, with its inverse of the normal equations and on its grid, give what is found here. "
+            "computes: its steps, with its inverse of the normal equations and on its grid, give what is found here; "
+            "so do a Cholesky factor and other grids, so that it is not rounding. "
             "The drafts of the paper have the same entries, typed in. From lambda = 10 on a smaller penalty "
             "multiplies the error by 1.7 to 1.9, in the paper by 1.7, 1.2 and 2.9. How these came to be printed "
             "cannot be told from what is published."

@@ -5,7 +5,7 @@ tolerance, in a process of its own, so that its peak memory can be told. Reporte
 for a coordinate's program, the engines that took part, iterations, the bracket and the peak of resident memory. A
 series in n ends before the cell that is expected, from the last two, to take longer than `--seconds`. Run it with
 
-    python benchmarks/scaling.py [--quick] [--seconds S] [--plot FILE] [--record]
+    python benchmarks/scaling.py [--quick] [--seconds S] [--plot FILE]
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from costs import in_a_process_of_its_own, peak_megabytes
 from instances import normal, stein_program
-from records import add_option, keep
 
 from steinkit.discrepancy.bracket import relative_width
 from steinkit.discrepancy.graph.engines import Settings, engine_named
@@ -121,14 +120,12 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="two dimensions, two sizes")
     parser.add_argument("--seconds", type=float, default=60.0, help="longest cell to start (default: 60)")
     parser.add_argument("--plot", metavar="FILE", help="draw the costs, too")
-    add_option(parser)
     settings = parser.parse_args()
     print(
         f"{'d':>3}{'n':>9}{'edges':>9}{'spanner s':>10}{'coordinate s':>13}{'iter':>7}{'bracket':>9}{'MB':>7}  engine"
     )
     dimensions, sizes = ((1, 2), SIZES[:2]) if settings.quick else (DIMENSIONS, SIZES)
     table = {dim: series(dim, sizes, settings.seconds) for dim in dimensions}
-    keep(settings.record, "scaling", [asdict(cell) for cells in table.values() for cell in cells])
     if settings.plot:
         plot(table, settings.plot)
 

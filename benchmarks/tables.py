@@ -75,7 +75,7 @@ def ratio(row: Row, peer: Row | None) -> str:
     """Our time over a peer's, and what the peer's answer proves where that is less than was asked for."""
     if peer is None:
         return ""
-    if peer["gap"] is None:
+    if peer["gap"] is None or peer["gap"] > 0.99:  # of the width that a lower bound of zero leaves
         proves = " (proves nothing)"
     else:
         proves = "" if peer["gap"] <= row["tolerance"] else f" (its bracket: {power(peer['gap'])})"
@@ -184,7 +184,7 @@ def posteriors(records: Path = RECORDS) -> str:
         f"{'all samples are judged' if all_judged else 'some samples have too few effective draws to be judged'}. "
         "*Named first* says whether the verdict blames the shift first of all on the coordinate that was moved, or on "
         "which other.\n\n"
-        f"Of {len(right)} right blocks {sum(p <= 0.05 for p in right) or 'none'} is accused at .05, and "
+        f"Accused of the {len(right)} right blocks: {sum(p <= 0.05 for p in right) or 'none'} at .05, "
         f"{sum(p <= 0.01 for p in right) or 'none'} at .01. At .01 the shift is found in {len(shifts)} of {len(rows)}, "
         f"and laid to the coordinate that was moved in {blamed} of {len(movable)}"
         + (": of the other posteriors no single coordinate was moved" if len(movable) < len(shifts) else "")

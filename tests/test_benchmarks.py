@@ -5,6 +5,7 @@ one: `.ci/run` does both.
 """
 
 import importlib.util
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,13 @@ from support.scripts import output_of
 from steinkit.samplers import correction_distribution
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+RECORDED = {  # benchmark: what it records
+    "engines": "engines.json",
+    "measure_costs": "measure_costs.json",
+    "sequential": "sequential.json",
+    "spanner": "spanner.json",
+    "verdict": "families.json",
+}
 STARTERS = ("measures.py", "scaling.py", "large_samples.py", "predictions.py")
 
 
@@ -29,6 +37,7 @@ STARTERS = ("measures.py", "scaling.py", "large_samples.py", "predictions.py")
         ("samplers.py", "papers"),
         ("sweeps.py", "winner kept"),
         ("sequential.py", "time ratio"),
+        ("measure_costs.py", "10 s"),
         ("irls.py", "passes"),
         ("sliced.py", "chosen:"),
         ("large_samples.py", "processor"),
@@ -40,15 +49,58 @@ STARTERS = ("measures.py", "scaling.py", "large_samples.py", "predictions.py")
 )
 def test_runs_and_prints_a_table(name, columns, tmp_path):
     """In this process, but for those that start others to measure their memory."""
+    kept = ["--record", str(tmp_path)] if name.removesuffix(".py") in RECORDED else []
     if name in STARTERS:
-        command = [sys.executable, BENCHMARKS / name, "--quick"]
+        command = [sys.executable, BENCHMARKS / name, "--quick", *kept]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr
         printed = done.stdout
     else:
-        printed = output_of(BENCHMARKS / name, "--quick", folder=tmp_path, warned="ignore")
+        printed = output_of(BENCHMARKS / name, "--quick", *kept, folder=tmp_path, warned="ignore")
     assert columns in printed
     assert sum(any(letter.isdigit() for letter in line) for line in printed.splitlines()) >= 3
+    if kept:  # what the documentation's tables are made of has the form that this code writes
+        record = RECORDED[name.removesuffix(".py")]
+        small, full = (json.loads((folder / record).read_text()) for folder in (tmp_path, BENCHMARKS / "records"))
+        assert small.keys() == full.keys()
+        assert {*map(frozenset, small["rows"])} <= {*map(frozenset, full["rows"])}
+
+
+@pytest.fixture
+def tables():
+    """The module that makes the documentation's tables."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(BENCHMARKS)
+        import tables
+
+        yield tables
+        for name in ("tables", "records"):
+            sys.modules.pop(name)
+
+
+def test_tables_of_the_documentation_say_what_was_recorded(tables):
+    for name, written in tables.WRITTEN.items():
+        assert (BENCHMARKS / "tables" / f"{name}.md").read_text() == f"{written()}\n", "run benchmarks/tables.py"
+    assert {path.stem for path in (BENCHMARKS / "tables").glob("*.md")} == set(tables.WRITTEN)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"), [(0.00523, "0.0052"), (1.06, "1.1"), (12.34, "12"), (1234.0, "1,200"), (0, "0")]
+)
+def test_numbers_are_rounded_to_two_digits_without_an_exponent(tables, value, said):
+    assert tables.rounded(value) == said
+
+
+def test_a_record_names_its_command_without_what_is_the_machines_own(tables, tmp_path, monkeypatch):
+    import records
+
+    monkeypatch.setattr(sys, "argv", ["/some/where/verdict.py", "--posteriors", str(tmp_path), "--record", "out"])
+    records.keep(tmp_path, "numbers", [{"p": 0.5}], posteriors=tmp_path)
+    record = records.kept("numbers", tmp_path)
+    assert record["command"] == "python benchmarks/verdict.py --posteriors FOLDER"
+    assert record["rows"] == [{"p": 0.5}]
+    records.keep(None, "nothing", [])
+    assert not (tmp_path / "nothing.json").exists()
 
 
 @pytest.fixture(scope="module")

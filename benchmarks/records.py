@@ -10,6 +10,7 @@ import argparse
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ def add_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def keep(folder: Path | None, name: str, rows: list[dict[str, Any]], posteriors: Path | None = None) -> None:
+def keep(folder: Path | None, name: str, rows: list[dict[str, Any]], options: Sequence[str] = ()) -> None:
     """Write what a benchmark found to ``NAME.json`` of a folder; without a folder, do nothing.
 
     Parameters
@@ -40,17 +41,13 @@ def keep(folder: Path | None, name: str, rows: list[dict[str, Any]], posteriors:
         Of the file.
     rows : list of dict
         What was found; numbers and text only.
-    posteriors : pathlib.Path, optional
-        A folder named in the command, which is written there as FOLDER.
+    options : sequence of str
+        Of the command, as readers are to give them; that of ``--record`` is no one else's.
     """
     if folder is None:
         return
-    words = [f"benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]]
-    words = ["FOLDER" if posteriors is not None and word == str(posteriors) else word for word in words]
-    at = words.index("--record") if "--record" in words else len(words)
-    words[at : at + (1 if folder == RECORDS else 2)] = []
     record = {
-        "command": " ".join(["python", *words]),
+        "command": " ".join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *options]),
         "day": datetime.now(UTC).date().isoformat(),
         "commit": commit(),
         "rows": rows,

@@ -47,15 +47,21 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def rounded(value: float, digits: int = 2) -> str:
     """A number with so many significant digits, without an exponent."""
-    if value == 0.0:
-        return "0"
-    places = digits - 1 - math.floor(math.log10(abs(value)))
-    return f"{round(value, places):,.{max(places, 0)}f}"
+    shown = float(f"{value:.{digits - 1}e}")
+    places = digits - 1 - (math.floor(math.log10(abs(shown))) if shown else digits - 1)
+    return f"{shown:,.{max(places, 0)}f}"
 
 
 def share(count: int, of: int) -> str:
-    """A share with three decimals, or "all" or "none"."""
-    return "all" if count == of else "none" if count == 0 else f"{count / of:.3f}".lstrip("0")
+    """A share in percent, or "all" or "none"; "-" of nothing."""
+    if not of:
+        return "-"
+    return "all" if count == of else "none" if count == 0 else f"{rounded(100.0 * count / of)}%"
+
+
+def number(count: int) -> str:
+    """A count, "none" where it is zero."""
+    return str(count or "none")
 
 
 def engines(records: Path = RECORDS) -> str:
@@ -91,11 +97,11 @@ def spanner(records: Path = RECORDS) -> str:
     """What the spanner takes, beside others."""
     record = kept("spanner", records)
     times = next(row for row in record["rows"] if (row["of"], row["dim"], row["n"]) == ("times", 2, 3000))
-    fewest = min(row["ratio"] for row in record["rows"] if row["of"] == "edges")
+    fewest = math.floor(min(row["ratio"] for row in record["rows"] if row["of"] == "edges"))
     return (
         f"The spanner of 3000 draws in two dimensions takes {rounded(times['seconds'])} CPU seconds, an algorithm that "
         f"keeps all pairwise path lengths {rounded(times['ratio'])} times as long. At a dilation of 3 the spanner of "
-        f"networkx has {rounded(fewest)} times its edges or more. {taken(record)}"
+        f"networkx has {fewest} times its edges or more. {taken(record)}"
     )
 
 
@@ -103,24 +109,21 @@ def families(records: Path = RECORDS) -> str:
     """How often right samples are accused, and wrong ones found, of families that can be drawn from."""
     record = kept("families", records)
     right = [row for row in record["rows"] if row["table"].startswith("Right")]
-    many = [row for row in right if not row["sample"].endswith("ESS 30")]
     one = [row for row in record["rows"] if "of one coordinate" in row["sample"]]
     every = [row for row in record["rows"] if row["sample"].startswith("all sds")]
     rows = [
-        ["*right*: independent, or a chain with an effective size of 100", *accused(many)],
+        *([f"*right*: {row['sample'].removeprefix('right ')}", *accused([row])] for row in right),
         [
             "one coordinate shifted by a quarter of its standard deviation, or wider or narrower by a fifth",
             *accused(one),
         ],
         ["every coordinate wider or narrower by a tenth, in 2 to 20 dimensions", *accused(every)],
     ]
-    named = sum(row["first"] for row in one) / sum(row["blamed"] for row in one)
-    few = [row for row in right if row not in many]
+    named, blamed = (sum(row.get(key, 0) for row in one) for key in ("first", "blamed"))
     return (
-        f"{table(('sample', 'samples', 'judged', 'accused at .05', 'at .01'), rows)}\n\n{taken(record)}\n\n"
-        "Of the right samples that are judged the share that is accused ought to be at most the level. Chains with an "
-        f"effective size of 30 are judged in {sum(row['judged'] for row in few)} of {sum(row['tried'] for row in few)} "
-        f"cases. Of the wrong samples with one coordinate off, that coordinate was named first in {named:.0%}."
+        f"{table(('sample', 'samples', 'judged', 'accused of these at .05', 'at .01'), rows)}\n\n{taken(record)} Of "
+        "the right samples that are judged no larger a share ought to be accused than the level, but for chance; of "
+        f"the wrong ones with one coordinate off, that coordinate was named first in {named} of {blamed}."
     )
 
 
@@ -144,60 +147,66 @@ def modes(records: Path = RECORDS) -> str:
 def modes_in_words(records: Path = RECORDS) -> str:
     """The same, as the guide to the verdict says it."""
     rows = kept("modes", records)["rows"]
-    short, long = rows[:-1], rows[-1]
+    long = max(rows, key=lambda row: int(row["sample"].split(", ")[-1].removesuffix(" draws").replace(",", "")))
+    short = [row for row in rows if row is not long]
     tried, judged = (sum(row[key] for row in short) for key in ("tried", "judged"))
     below, wrongly = (sum(row[key][1] for row in short) for key in ("rejected", "accused"))
     return (
-        f"Of {tried} short chains of exact samplers between two modes, all begun at exact draws, {below} have a "
-        f"p-value below .01; {judged} are judged, and {wrongly or 'none'} of them accused. Of {long['tried']} long "
-        f"ones {long['judged']} are judged and {long['accused'][1] or 'none'} accused."
+        f"Short chains of exact samplers between two modes, all begun at exact draws: of {tried}, p-values below .01: "
+        f"{number(below)}; judged: {number(judged)}; accused of these: {number(wrongly)}. Of {long['tried']} long ones "
+        f"judged: {number(long['judged'])}; accused: {number(long['accused'][1])}."
     )
 
 
 def posteriors(records: Path = RECORDS) -> str:
     """P-values of right and wrong samples of real posteriors, a row each, and what they come to."""
     record = kept("posteriors", records)
-    rows = record["rows"]
     cells = [
         [
             row["posterior"],
             str(row["dim"]),
             f"{min(row['right']):.2g}",
-            *(f"{row[key]:.2g}" if row[key] else "< 1e-300" for key in ("shift25", "ula", "meanfield")),
-            "yes" if row["named"] == row["moved"] else f"`{row['named']}`",
+            *(p_value(row[key]) for key in ("shift25", "ula", "meanfield")),
+            "yes" if row["named"] == row["moved"] else f"`{row['named']}`" if row["named"] else "nothing",
         ]
-        for row in rows
+        for row in record["rows"]
     ]
+    header = ("posterior", "d", "right", "shifted", "Langevin", "mean-field", "named first")
+    return (
+        f"{table(header, cells)}\n\n{taken(record)} These are p-values, of the right draws the least of three. *Named "
+        "first* says whether the verdict blames the shift first of all on the coordinate that was moved, or on which "
+        f"other.\n\n{posteriors_in_words(record['rows'])}"
+    )
+
+
+def posteriors_in_words(rows: list[Row]) -> str:
+    """How many samples of real posteriors are accused."""
     right = [p for row in rows for p in row["right"]]
-    shifts = [row for row in rows if row["shift25"] <= 0.01]
-    movable = [row for row in shifts if row["moved"] in row["names"]]
+    unjudged = sum(len(row["not_judged"]) for row in rows)
+    movable = [row for row in rows if row["moved"] in row["names"]]
     blamed = sum(row["named"] == row["moved"] for row in movable)
     biased, blown_up = (
         [row for row in rows if (row["posterior"].split("-")[-1] in BLOWN_UP) == blown] for blown in (False, True)
     )
-    unset = f"{found(blown_up, 'ula')} of the {len(blown_up)} where it could not be"
-    lost = [row for row in rows if row["meanfield"] > 0.01]
-    header = ("posterior", "d", "right", "shifted", "Langevin", "mean-field", "named first")
-    all_judged = sum(row["judged"] for row in rows) == 6 * len(rows)
     return (
-        f"{table(header, cells)}\n\n{taken(record)} These are p-values, of the right draws the least of three; "
-        f"{'all samples are judged' if all_judged else 'some samples have too few effective draws to be judged'}. "
-        "*Named first* says whether the verdict blames the shift first of all on the coordinate that was moved, or on "
-        "which other.\n\n"
-        f"Accused of the {len(right)} right blocks: {sum(p <= 0.05 for p in right) or 'none'} at .05, "
-        f"{sum(p <= 0.01 for p in right) or 'none'} at .01. At .01 the shift is found in {len(shifts)} of {len(rows)}, "
-        f"and laid to the coordinate that was moved in {blamed} of {len(movable)}"
-        + (": of the other posteriors no single coordinate was moved" if len(movable) < len(shifts) else "")
-        + f". The Langevin samples are found in {found(biased, 'ula')} of the {len(biased)} where the bias was set, "
-        f"and in {unset}; the lost dependence in {found(rows, 'meanfield')}, and not in "
-        + " and ".join(f"`{row['posterior'].split('-')[-1]}`" for row in lost)
-        + "."
+        f"Samples with too few effective draws to be judged: {number(unjudged)} of {6 * len(rows)}. Right blocks with "
+        f"a p-value of at most .05: {number(sum(p <= 0.05 for p in right))} of {len(right)}; at most .01: "
+        f"{number(sum(p <= 0.01 for p in right))}. Found at .01 of the others: the shift in {found(rows, 'shift25')} "
+        f"of {len(rows)}; of the {len(movable)} where what was moved is a coordinate it was named first in {blamed}; "
+        f"Langevin in {found(biased, 'ula')} of the {len(biased)} where its bias was set, and in "
+        f"{found(blown_up, 'ula')} of the {len(blown_up)} where it could not be; mean-field in "
+        f"{found(rows, 'meanfield')} of {len(rows)}."
     )
 
 
+def p_value(p: float) -> str:
+    """Two digits."""
+    return f"{p:.2g}" if p else "< 1e-300"
+
+
 def found(rows: list[Row], key: str) -> int:
-    """In how many rows a wrong sample is found at .01."""
-    return sum(row[key] <= 0.01 for row in rows)
+    """In how many rows a wrong sample is accused at .01."""
+    return sum(row[key] <= 0.01 and key not in row["not_judged"] for row in rows)
 
 
 def sequential(records: Path = RECORDS) -> str:
@@ -211,7 +220,7 @@ def sequential(records: Path = RECORDS) -> str:
     for (chain, data), of in rows.items():
         name = chain if chain.startswith("Gibbs") else f"{chain}, {data:,} data"
         shares, times = (sorted(row[key] for row in of) for key in ("share", "time_ratio"))
-        cells.append([name, f"{shares[0]:.0%} to {shares[-1]:.0%}", f"{times[0]:.1f} to {times[-1]:.1f}"])
+        cells.append([name, f"{shares[0]:.0%} to {shares[-1]:.0%}", f"{rounded(times[0])} to {rounded(times[-1])}"])
     return f"{table(('chain', 'data read', 'time'), cells)}\n\n{taken(record)}"
 
 

@@ -256,8 +256,10 @@ def each_posterior(folder: Path) -> Iterator[dict[str, Any]]:
             "posterior": place.name,
             "dim": len(names),
             "right": [each.p for each in fine],
-            "judged": sum(each.enough_draws for each in [*fine, *found.values()]),
             **{key: each.p for key, each in found.items()},
+            "not_judged": [
+                key for key, each in [*(("right", each) for each in fine), *found.items()] if not each.enough_draws
+            ],
             "named": names[found["shift25"].names.index(blame[0].coordinates[0])] if blame else None,
             "moved": json.loads((place / "facts.json").read_text())["shift_coordinate"],
             "names": list(names),
@@ -270,7 +272,7 @@ def print_posteriors(folder: Path) -> list[dict[str, Any]]:
     rows = []
     for row in each_posterior(folder):
         cells = "".join(f"{row[key]:12.2g}" for key in WRONG)
-        said = row["named"] + (", which was moved" if row["named"] == row["moved"] else "")
+        said = (row["named"] or "nothing") + (", which was moved" if row["named"] == row["moved"] else "")
         print(f"{row['posterior']:40}{row['dim']:3}{min(row['right']):9.2g}{cells}  {said}", flush=True)
         rows.append(row)
     return rows
@@ -299,13 +301,14 @@ def main() -> None:
     if arguments.table:
         if not arguments.posteriors:
             parser.error("--table needs --posteriors FOLDER")
-        keep(arguments.record, "posteriors", print_posteriors(arguments.posteriors), arguments.posteriors)
+        rows = print_posteriors(arguments.posteriors)
+        keep(arguments.record, "posteriors", rows, ["--posteriors", "FOLDER", "--table"])
         return
     repeats, n = (1, 300) if arguments.quick else (arguments.repeats, 1000)
     if arguments.modes:
         between_modes = chains_between_modes(repeats, n)
         between_modes.print()
-        keep(arguments.record, "modes", between_modes.rows())
+        keep(arguments.record, "modes", between_modes.rows(), ["--modes", f"--repeats {repeats}"])
         return
     spoilt = max(1, repeats // 4)
     targets = list(families().values())[:: 5 if arguments.quick else 1]
@@ -314,7 +317,7 @@ def main() -> None:
     chains_between_modes(repeats, n).print()
     tables.append(spoilt_samples(targets, spoilt, n))
     tables[-1].print()
-    keep(arguments.record, "families", [row for table in tables for row in table.rows()])
+    keep(arguments.record, "families", [row for table in tables for row in table.rows()], [f"--repeats {repeats}"])
     if arguments.posteriors:
         real_posteriors(arguments.posteriors).print()
         real_correlations(arguments.posteriors, spoilt, n).print()

@@ -85,7 +85,8 @@ def test_tables_of_the_documentation_say_what_was_recorded(tables):
 
 
 @pytest.mark.parametrize(
-    ("value", "said"), [(0.00523, "0.0052"), (1.06, "1.1"), (12.34, "12"), (1234.0, "1,200"), (0, "0")]
+    ("value", "said"),
+    [(0.00523, "0.0052"), (1.06, "1.1"), (12.34, "12"), (1234.0, "1,200"), (0.0996, "0.10"), (9.96, "10"), (0, "0")],
 )
 def test_numbers_are_rounded_to_two_digits_without_an_exponent(tables, value, said):
     assert tables.rounded(value) == said
@@ -95,7 +96,7 @@ def test_a_record_names_its_command_without_what_is_the_machines_own(tables, tmp
     import records
 
     monkeypatch.setattr(sys, "argv", ["/some/where/verdict.py", "--posteriors", str(tmp_path), "--record", "out"])
-    records.keep(tmp_path, "numbers", [{"p": 0.5}], posteriors=tmp_path)
+    records.keep(tmp_path, "numbers", [{"p": 0.5}], ["--posteriors", "FOLDER"])
     record = records.kept("numbers", tmp_path)
     assert record["command"] == "python benchmarks/verdict.py --posteriors FOLDER"
     assert record["rows"] == [{"p": 0.5}]

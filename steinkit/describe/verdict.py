@@ -22,6 +22,7 @@ _TIED = 0.9  # of the worst fault's |z|, from which another is as bad
 _WEIGHS_LESS = 0.5  # of ESS: 1/n_eff = 1/ESS + bias, so that above it the bias is at most what chance makes
 _NAMED = 3  # coordinates of one fault
 _WANTED = 100
+_WANTED_OF_SLOWEST = 30
 _GIVEN = "Each is meant given the other coordinates:"
 _TESTS = {"p_moments": "moments", "p_sliced": "slices", "p_ksd": "kernel"}
 _SEEN_BY = {"p_moments": "the moments together show", "p_sliced": "the slices show", "p_ksd": "the kernel test shows"}
@@ -91,7 +92,8 @@ def _head(document: Document) -> str:
     if not document["enough_draws"]:
         effective = math.floor(document["effective_draws"])
         return (
-            f"{UNDECIDED}: {effective} of {count(document['draws'], 'draw')}, where {_WANTED} are wanted. "
+            f"{UNDECIDED}: {effective} of {count(document['draws'], 'draw')}, where {_WANTED} are wanted"
+            f"{f', and {_WANTED_OF_SLOWEST} of what changes slowest' if effective < _WANTED_OF_SLOWEST else ''}. "
             f"That they are right is not said, nor that they are wrong.{start}"
         )
     if not is_accused(document):

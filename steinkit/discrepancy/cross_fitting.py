@@ -147,7 +147,7 @@ class Draws:
         if self.is_weighted:
             found += (Caution("the draws are weighted: their autocorrelation is not corrected for"),)
         if n_effective < FEW_EFFECTIVE:
-            few = f"too few effective draws ({n_effective:.0f}) to judge by this test; 100 or more are wanted"
+            few = f"too few effective draws ({math.floor(n_effective)}) to judge by this test; 100 or more are wanted"
             found += (Caution(few),)
         return found
 

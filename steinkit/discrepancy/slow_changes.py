@@ -12,10 +12,11 @@ are clearly alike (von Neumann's test):
 
     tau = L var(batch means) / var(function) * tau(batch means).
 
-The time of a change itself, as long as its regions last, is L tau(batch means), without the ratio of variances: batch
-means shed the noise beside it. It is sought in functions that tell regions apart, whichever they are: coordinates z_j,
-sizes and dependences sgn(z_i z_j) |z_i z_j|^(1/2), and the logarithms of the norms of draw and score, all with tails so
-light that a few draws do not drown the rest.
+Means are taken about those of their chains: chains that disagree, of which one may be wrong, are no slow change. The
+time of a change itself, as long as its regions last, is L tau(batch means), without the ratio of variances: batch means
+shed the noise beside it. It is long rather than short, by up to L. It is sought in functions that tell regions apart,
+whichever they are: coordinates z_j, sizes and dependences sgn(z_i z_j) |z_i z_j|^(1/2), and the logarithms of the norms
+of draw and score, all with tails so light that a few draws do not drown the rest.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _FEWEST_BATCHES = 16
 _CLEAR = 2.5  # standard errors from which batch means are alike: less takes noise for slowness
 _CHANCE = 3e-4  # of finding a change where there is none, at each length of batches
 _NEAR = 0.03  # norm over sqrt(d) below which draws are equally near the centre: their logarithms have no end
-_ROUNDING = 1e-12  # of a function's mean, below which its changes are rounding
+_ROUNDING = 1e-12  # of a function's size, below which its changes are rounding
 _FUNCTIONS = 64  # looked at together, at most
 _VALUES = 1 << 22  # numbers of these
 
@@ -58,7 +59,7 @@ def long_run_times(deviations: Floats, chains: Chains) -> Floats:
     """
     times = integrated_autocorrelation_times(deviations, chains)
     variance = _mean_squares(deviations)
-    for length, means, places in _batch_means(deviations, chains):
+    for length, means, places in _batch_means(_about_chains(deviations, chains), chains):
         rows = np.flatnonzero(_likeness(means, places) > _CLEAR) if length > 1 else ()
         if len(rows):
             clear = means[rows]
@@ -89,14 +90,19 @@ def slowest_change(points: Floats, scores: Floats, chains: Chains) -> float:
     times: defaultdict[int, list[float]] = defaultdict(list)
     for values in _telling_functions(points, scores):
         require_time("slow changes were sought")
-        centre = values.mean(axis=1, keepdims=True)
-        values -= centre
-        values[np.abs(values).max(axis=1) <= _ROUNDING * np.abs(centre[:, 0])] = 0.0
+        size = np.abs(values).max(axis=1)
+        values = _about_chains(values, chains)
+        values[np.abs(values).max(axis=1) <= _ROUNDING * size] = 0.0
         for length, means, places in _batch_means(values, chains):
             rows = np.flatnonzero(_likeness(means, places) > clear)
             if len(rows):
                 times[length] += integrated_autocorrelation_times(means[rows], places).tolist()
     return max((length * float(np.median(found)) for length, found in times.items()), default=1.0)
+
+
+def _about_chains(values: Floats, chains: Chains) -> Floats:
+    """Values less the mean of their chain."""
+    return np.concatenate([values[:, chain] - values[:, chain].mean(axis=1, keepdims=True) for chain in chains], axis=1)
 
 
 def _batch_means(values: Floats, chains: Chains) -> Iterator[tuple[int, Floats, Chains]]:

@@ -121,3 +121,19 @@ def test_moments_of_longer_ones_have_standard_errors_to_match(monkeypatch):
     assert accused() <= 2
     monkeypatch.setattr(cross_fitting, "long_run_times", integrated_autocorrelation_times)
     assert accused() > 6
+
+
+def test_chains_that_disagree_are_judged():
+    """One chain that is wider than the others is no slow change of all: nothing hides that all are off."""
+    x = np.random.default_rng(0).standard_normal((4, 500, 2))
+    x[0] *= 1.5
+    x += 3.0
+    found = sk.verdict(x, scores=-x)
+    assert found.is_biased
+    assert found.effective_draws > 1000.0
+
+
+def test_one_wrong_chain_of_several_is_found():
+    x = np.random.default_rng(0).standard_normal((8, 1000, 5))
+    x[0, :, :2] *= 1.5
+    assert sk.verdict(x, scores=-x).is_biased

@@ -47,8 +47,8 @@ PAPER = {  # by N and sigma, for these penalties
 ODD = tuple((4000, 1.1, penalty) for penalty in (10.0, 0.1, 0.01))
 ROUNDED, ORDERS = ((4000, 0.8, 0.01), (4000, 0.8, 0.03)), 4  # orders of the sums
 ORDER = (
-    f"on the paper's own grid, with the sums in {ORDERS} orders, and where 95 % of others lie: of the weights that ought "
-    "to be nothing rounding errors above it stay, those below are cut off, and together they count"
+    f"on the paper's own grid, with the sums in {ORDERS} orders, and where 95 % of others lie: of the weights that "
+    "ought to be nothing rounding errors above it stay, those below are cut off, and together they count"
 )
 FIRST_VERSION = {(0.8, 0.03): "5.0e-6"}  # by sigma and penalty, N = 4000; its other entry is in table 3, too
 GRID_ERROR = 0.005  # of an error, relative, by another grid: see the remark

@@ -37,7 +37,7 @@ STARTERS = ("measures.py", "scaling.py", "large_samples.py", "predictions.py")
         ("samplers.py", "papers"),
         ("sweeps.py", "winner kept"),
         ("sequential.py", "time ratio"),
-        ("measure_costs.py", "10 s"),
+        ("measure_costs.py", "wasserstein"),
         ("irls.py", "passes"),
         ("sliced.py", "chosen:"),
         ("large_samples.py", "processor"),

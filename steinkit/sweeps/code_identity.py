@@ -30,6 +30,7 @@ from steinkit.sample import Sample
 from steinkit.sweeps.identity import array_digest, digest, sample_digest, target_fingerprint
 from steinkit.target import Target
 
+_CONTAINERS = (list, tuple, set, frozenset, dict, MappingProxyType)
 _PLAIN = (bool, int, float, complex, str, bytes, range, slice, np.generic, np.dtype, type(None), type(Ellipsis))
 _ARRAYS_OF = ("jax", "jaxlib", "torch")  # whose arrays NumPy takes for what they are
 _COMPILED = ("py_func", "__wrapped__")  # where Numba and JAX, and functools, keep the function of Python's
@@ -74,6 +75,7 @@ class _Reader:
         self.untold: list[str] = []
         self._seen: dict[int, int] = {}
         self._alive: list[Any] = []  # so that no other object gets the number of one that was seen
+        self._open: set[int] = set()  # containers whose entries are being told
 
     def function(self, function: Any) -> list[Any]:
         """Source, held values, and what is taken by name."""
@@ -101,12 +103,8 @@ class _Reader:
         kind = type(value)
         if kind in _PLAIN or isinstance(value, np.generic | np.dtype):
             return [kind.__name__, repr(value)]
-        if kind in (list, tuple):
-            return [kind.__name__, [self.value(each) for each in value]]
-        if kind in (set, frozenset):
-            return [kind.__name__, sorted(digest(self.value(each)) for each in value)]
-        if kind in (dict, MappingProxyType):
-            return [kind.__name__, [[self.value(key), self.value(each)] for key, each in value.items()]]
+        if kind in _CONTAINERS:
+            return self._container(kind, value)
         if kind in (np.ndarray, np.memmap) and value.dtype != object:
             return array_digest(value)
         if isinstance(value, Target):
@@ -120,6 +118,20 @@ class _Reader:
         if inspect.ismodule(value):
             return self._module(value, names)
         return self._object(value)
+
+    def _container(self, kind: type, value: Any) -> list[Any]:
+        """What a container holds; one that holds itself cannot be told."""
+        if id(value) in self._open:
+            raise _Untold
+        self._open.add(id(value))
+        try:
+            if kind in (list, tuple):
+                return [kind.__name__, [self.value(each) for each in value]]
+            if kind in (set, frozenset):
+                return [kind.__name__, sorted(digest(self.value(each)) for each in value)]
+            return [kind.__name__, [[self.value(key), self.value(each)] for key, each in value.items()]]
+        finally:
+            self._open.discard(id(value))
 
     def _object(self, value: Any) -> Any:
         """Functions, classes, and objects that are made of values."""
@@ -163,7 +175,7 @@ class _Reader:
     def _method(self, name: str, function: Any) -> Any:
         """A function of a class; a special one may have no source, made by a decorator, which the class names."""
         try:
-            return self.function(function)
+            return _installed(function) or self.function(function)
         except _Untold:
             if not name.startswith("__"):
                 raise
@@ -246,6 +258,8 @@ def _held(function: Any) -> list[tuple[str, Any]]:
 
 
 def _source(thing: Any) -> str:
+    if isinstance(thing, CodeType) and thing.co_filename == "<string>":
+        raise _Untold  # from exec: a Python that runs a command, -c, would take the lines of that for its own
     try:
         return textwrap.dedent(inspect.getsource(thing))
     except (OSError, TypeError, IndentationError):

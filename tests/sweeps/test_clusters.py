@@ -23,7 +23,7 @@ TARGET = sk.targets.Normal([0.0])
 CLUSTER = """
 import distributed
 if __name__ == "__main__":
-    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
         print(cluster.scheduler_address, flush=True)
         input()
 """

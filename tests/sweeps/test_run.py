@@ -204,7 +204,7 @@ def test_jobs_do_not_change_the_result():
 @pytest.mark.slow
 def test_a_dask_cluster_gives_the_same_result():
     distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
         spread = small(backend="dask", scheduler=cluster.scheduler_address)
         with distributed.Client(cluster, set_as_default=False) as client:
             busy = [log for log in client.run(_has_scored).values() if log]

@@ -511,6 +511,14 @@ class TestProcesses:
         assert b"Traceback" not in done.stderr
         assert json.loads(done.stdout)["results"][0]["value"] == pytest.approx(_expected(draws).value, rel=1e-9)
 
+    @pytest.mark.parametrize("engine", ["highs", "cvxpy"])
+    def test_what_solvers_write_is_not_in_it(self, sample_file, draws, engine):
+        """From version 1.16 on HiGHS writes a header to the process's own standard output when a solver is made."""
+        done = self._run("score", sample_file, *_NORMAL, "--measure", "graph", "--engine", engine, "--json")
+        assert done.returncode == 0
+        (entry,) = json.loads(done.stdout)["results"]
+        assert entry["value"] == pytest.approx(_expected(draws).value, rel=1e-6)
+
     def test_a_reader_who_leaves_early_costs_neither_the_file_nor_the_code(self, folder, sample_file):
         read, write = os.pipe()
         os.close(read)

@@ -19,6 +19,7 @@ import highspy
 import numpy as np
 from scipy import sparse
 
+from steinkit.discrepancy.graph.engines import highs_header
 from steinkit.discrepancy.graph.engines.base import (
     Candidate,
     Settings,
@@ -131,6 +132,7 @@ def _linear_program(
 
 def _run(lp: highspy.HighsLp, options: dict[str, Any], settings: Settings) -> Point:
     """Column values and row multipliers of the point where HiGHS stopped, whatever its status; zeros if it has none."""
+    highs_header.spend()
     highs = highspy.Highs()
     highs.silent()
     for name, value in options.items():

@@ -37,6 +37,7 @@ def as_document(
     return {
         "sample": sample_document(scores.sample),
         "verdict": None if scores.verdict is None else scores.verdict.document,
+        "unjudged": scores.unjudged,
         "units": scores.units,
         "results": [measurement.document for measurement in scores.measurements],
         "reference": next(iter(documents.values()), None),

@@ -242,9 +242,9 @@ def _judged(
             judged.append(each)
             continue
         with shares.one():
-            verdict, notes = judging.judge(each.sample, target, settings, rng=rng)
-        judged.append(replace(each, verdict=verdict))
-        doubts += [about(each.name, note) for note in notes]
+            judgement = judging.judge(each.sample, target, settings, rng=rng)
+        judged.append(replace(each, verdict=judgement.verdict))
+        doubts += [about(each.name, note) for note in judgement.notes]
     return tuple(judged), doubts
 
 

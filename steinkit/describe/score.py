@@ -16,7 +16,7 @@ from steinkit.describe.render import running_text
 from steinkit.describe.statement import Statement
 from steinkit.describe.table import Table
 from steinkit.describe.units import units_sentence
-from steinkit.describe.verdict import is_accused, verdict_headline, verdict_statements
+from steinkit.describe.verdict import is_accused, unjudged_statement, verdict_headline, verdict_statements
 
 FindScored: TypeAlias = Callable[[str], ScoredMeasure]
 
@@ -43,9 +43,9 @@ def score_text(heading: str, document: Document, find: FindScored) -> str:
         The measure of a name.
     """
     blocks = [one_line(heading)]
-    if document.get("verdict"):
-        blocks.append(running_text(_judged(document["verdict"])))
-    blocks += [filled(said)] if (said := units_sentence(document.get("units"))) else []
+    if said := _judged(document.get("verdict"), document.get("unjudged")):
+        blocks.append(running_text(said))
+    blocks += [filled(units)] if (units := units_sentence(document.get("units"))) else []
     described = descriptions(document, find)
     if len(described) > 1:
         blocks.append(_lines(measures_table(document, described, find)))
@@ -63,17 +63,21 @@ def descriptions(document: Document, find: FindScored) -> list[Description]:
     return [each.describe(each, entry, references.get(each.name), sample) for each, entry in measures]
 
 
-def page_statements(described: list[Description], verdict: Document | None = None) -> list[Statement]:
+def page_statements(
+    described: list[Description], verdict: Document | None = None, unjudged: str | None = None
+) -> list[Statement]:
     """What a page says: the verdict and every measure; with nothing to compare with and no verdict a caution."""
-    said = _judged(verdict) if verdict else []
+    said = _judged(verdict, unjudged)
     said += [each for description in described for each in description.statements]
     if not verdict and not any(each.kind == "comparison" for each in said):
         said.append(Statement("comparison", "Is that good?", _BARE))
     return said
 
 
-def _judged(verdict: Document) -> list[Statement]:
-    """The verdict, and where draws are not accused what that makes of all that is said after it."""
+def _judged(verdict: Document | None, unjudged: str | None) -> list[Statement]:
+    """The verdict, and what all that is said after it is worth where draws are not accused; or why there is none."""
+    if verdict is None:
+        return [unjudged_statement(unjudged)] if unjudged else []
     said = verdict_statements(verdict)
     if is_accused(verdict):
         return said

@@ -43,6 +43,11 @@ def verdict_statements(document: Document) -> list[Statement]:
     return found
 
 
+def unjudged_statement(why: str) -> Statement:
+    """Why there is no verdict."""
+    return Statement("number", _MAY_BE_USED, f"There is no verdict: {why}.")
+
+
 def chosen_statements(document: Document, seed: int) -> list[Statement]:
     """What is said of one seed's draws of the setting that a sweep chose: the best of those tried may be wrong."""
     asked = "May draws of the best setting be used?"

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from steinkit.chains import split_chains
 from steinkit.discrepancy.preparation import Prepared
 from steinkit.discrepancy.slow_changes import long_run_times, slowest_change
+from steinkit.discrepancy.units import Units
 from steinkit.errors import Caution, InputError
 from steinkit.sample import Floats, Integers
 
@@ -91,6 +92,10 @@ class Draws:
             labels=labels,
             disorder=tuple(disorder),
         )
+
+    def in_units(self, units: Units) -> Draws:
+        """The same draws, measured in these."""
+        return replace(self, points=units.points(self.points), scores=units.scores(self.scores))
 
     def by_chain(self) -> Iterator[tuple[int, Draws]]:
         """Of several chains each that can be judged by itself, with its label."""

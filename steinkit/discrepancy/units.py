@@ -10,7 +10,7 @@ the scores are multiplied by it as well. Several samples are compared in the uni
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from steinkit.arguments import checked
 from steinkit.containers.reading import as_sample
 from steinkit.describe.display import Brief
+from steinkit.describe.numbers import listed
 from steinkit.errors import InputError, UsageError, did_you_mean
 from steinkit.masks import require_unmasked
 from steinkit.sample import DistinctSample, Floats, default_names
@@ -172,8 +173,8 @@ class Units(Brief):
         still = np.flatnonzero(~(scale > 0.0))
         if len(still):
             raise InputError(
-                f"{sample.names[still[0]]} is the same in all draws, so it has no unit of its own: leave it out, give "
-                "units, or take raw ones"
+                f"{without_units([sample.names[j] for j in still])}: leave out what does not vary, give units, or take "
+                "raw ones"
             )
         return cls("own", centre, scale, sample.names)
 
@@ -315,6 +316,13 @@ def common_units(units: UnitsLike | None, pilot: DistinctSample, target: Target 
 def is_open(units: UnitsLike | None) -> bool:
     """Whether every sample would have a scale of its own, so that the one of several is still to be fixed."""
     return units is None or (isinstance(units, str) and units == "own")
+
+
+def without_units(names: Sequence[str]) -> str:
+    """What is said of coordinates that do not vary."""
+    if len(names) == 1:
+        return f"{names[0]} is the same in all draws, so it has no unit of its own"
+    return f"{listed(names)} are the same in all draws, so they have no units of their own"
 
 
 def _finite(values: Floats) -> Floats:

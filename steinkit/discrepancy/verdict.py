@@ -34,25 +34,20 @@ from steinkit.describe.verdict import is_accused, verdict_sentence, verdict_stat
 from steinkit.discrepancy.blame import Blame, blamed
 from steinkit.discrepancy.burn_in import burn_in_p_value, early_rows
 from steinkit.discrepancy.cross_fitting import FEW_EFFECTIVE, Draws
-from steinkit.discrepancy.kernel.base_kernels import IMQ
-from steinkit.discrepancy.kernel.goodness_of_fit import kernel_stein_test
-from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy
-from steinkit.discrepancy.kernel.stein_kernel import stein_kernel_at
+from steinkit.discrepancy.hidden_bias import outlying, too_few_to_span
+from steinkit.discrepancy.kernel_part import kernel_part, what_was_left_out
 from steinkit.discrepancy.matters import p_value_beyond, require_size
 from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy, moment_stein_discrepancy
 from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.discrepancy.score_sign import turned_score
 from steinkit.discrepancy.sliced.goodness_of_fit import SlicedSteinTest, sliced_stein_test
 from steinkit.discrepancy.units import Units
-from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
+from steinkit.errors import InputError, UsageError, cautious, reservations
 from steinkit.runtime.deadlines import require_time, within_time
-from steinkit.sample import DistinctSample, Floats, Integers, Sample
+from steinkit.sample import Floats, Sample
 from steinkit.target import Seed, Target
 
-_MOST_PAIRED = 4000  # draws that enter the kernel test's bootstrap, whose time grows with their square
-_MOST_SUMMED = 20_000  # draws that enter n_eff: a subset is no further off than as many independent draws
 _FEW_OF_SLOWEST = 30.0  # draws in times of the slowest change, below which the tests look quick and are not
-_OUTLYING = 0.5  # of a coordinate's variance, above which one point alone makes its unit
 _UNTESTED = ("shares of modes that lie apart", "modes or regions that no draw has visited")
 
 
@@ -271,18 +266,18 @@ def verdict(
     sliced = sliced_stein_test(scored, bounds=prepared.bounds)
     units = Units.of("own", prepared.points)
     standard = prepared.in_units(units)
-    p_ksd, n_eff, untested = _kernel_test(scored, laid_out, standard, rng)
+    p_ksd, n_eff, untested = kernel_part(scored, laid_out, standard, rng)
     p = _bonferroni(moments.p_value, sliced.p_value, p_ksd)
     require_time("the sample was judged")
     diagnosed = chain_diagnostics(prepared.weighted(weights))
     ess = min(diagnosed.min_ess, diagnosed.weight_ess) if laid_out.is_weighted else diagnosed.min_ess
-    standardised = replace(laid_out, points=units.points(laid_out.points), scores=units.scores(laid_out.scores))
+    standardised = laid_out.in_units(units)
     n_effective = _effective_draws(moments, sliced, standardised)
     enough = n_effective >= FEW_EFFECTIVE
     hiding = (
         *standard.cautions,
-        *(_outlying(prepared.points, units) if enough else ()),
-        *_spanned(prepared.points),
+        *(outlying(prepared.points, units) if enough else ()),
+        *too_few_to_span(prepared.points),
     )
     found = Verdict(
         p=p,
@@ -305,7 +300,7 @@ def verdict(
         hiding=hiding,
         warnings=tuple(
             dict.fromkeys(
-                (*standard.notes, *laid_out.warnings(n_effective), *hiding, *_thinned(len(scored)), *untested)
+                (*standard.notes, *laid_out.warnings(n_effective), *hiding, *what_was_left_out(len(scored)), *untested)
             )
         ),
     )
@@ -351,36 +346,6 @@ def _effective_draws(moments: MomentSteinDiscrepancy, sliced: SlicedSteinTest, d
     return slowest if slowest < _FEW_OF_SLOWEST else min(moments.n_effective, sliced.n_effective)
 
 
-def _kernel_test(
-    scored: Sample, draws: Draws, standard: Prepared, rng: Seed
-) -> tuple[float | None, float, tuple[str, ...]]:
-    """The p-value of the kernel test in standard units, independent draws that are as far off, and why it has none."""
-    rows = standard.points.inverse[standard.points.inverse >= 0]
-    standardised = replace(scored, points=standard.points.points[rows], scores=standard.scores[rows])
-    n_eff = _independent_draws_as_far_off(standardised[_spread(draws.rows, _MOST_SUMMED)], standard.bounds)
-    if draws.is_weighted:
-        return None, n_eff, ()
-    paired = replace(standardised, weights=None)[_spread(draws.rows, _MOST_PAIRED)]
-    try:
-        return kernel_stein_test(paired, bounds=standard.bounds, kernel=IMQ(), rng=rng).p_value, n_eff, ()
-    except InputError as error:  # as where draws evenly spread over a chain that stands still are one point
-        return None, n_eff, (f"the kernel test was left out: {error}",)
-
-
-def _spread(rows: Integers, most: int) -> Integers:
-    """At most so many rows, evenly spread along the chains."""
-    if len(rows) <= most:
-        return np.sort(rows)
-    return np.sort(rows[np.linspace(0, len(rows) - 1, most).round().astype(np.int64)])
-
-
-def _independent_draws_as_far_off(standard: Sample, bounds: Floats | None) -> float:
-    found = kernel_stein_discrepancy(standard, bounds=bounds, kernel=IMQ(), squared=True)
-    points = found.sample
-    stein = stein_kernel_at(IMQ(), points.points, found.scores, bounds, None, names=points.names)
-    return float(points.weights @ stein.diagonal()) / found.value if found.value > 0.0 else math.inf
-
-
 def _without_burn_in(scored: Sample, draws: Draws, bounds: Floats | None, level: float) -> float | None:
     """The p-value of moments and slices without the first tenth of every chain, where only that tenth is to blame.
 
@@ -396,43 +361,6 @@ def _without_burn_in(scored: Sample, draws: Draws, bounds: Floats | None, level:
         return None
     p = _bonferroni(moments.p_value, sliced.p_value)
     prepared = prepare(late, None, scores=None, weights=None, bounds=None)
-    kept = Draws.of(None, prepared)
-    units = Units.of("own", prepared.points)
-    kept = replace(kept, points=units.points(kept.points), scores=units.scores(kept.scores))
+    kept = Draws.of(None, prepared).in_units(Units.of("own", prepared.points))
     enough = _effective_draws(moments, sliced, kept) >= FEW_EFFECTIVE
     return p if p > level and enough else None
-
-
-def _outlying(points: DistinctSample, units: Units) -> tuple[str, ...]:
-    """Coordinates in whose unit all draws but one are the same."""
-    shares = points.weights[:, None] * units.points(points.points) ** 2
-    worst = shares.argmax(axis=0)
-    return tuple(
-        Caution(
-            f"draw {points.first[row] + 1} makes up {share:.0%} of the variance of {name}: in units of that, the tests "
-            "see little of the other draws, and one draw proves nothing; judge them without it"
-        )
-        for name, row, share in zip(points.names, worst, shares.max(axis=0), strict=True)
-        if share > _OUTLYING
-    )
-
-
-def _spanned(points: DistinctSample) -> tuple[str, ...]:
-    different, dim = points.points.shape
-    if different > dim:
-        return ()
-    return (
-        Caution(
-            f"{different} different draws of {dim} coordinates do not span their space: what is wrong along the "
-            "directions that they leave out may not be seen; take more draws than coordinates"
-        ),
-    )
-
-
-def _thinned(draws: int) -> tuple[str, ...]:
-    found: tuple[str, ...] = ()
-    if draws > _MOST_PAIRED:
-        found += (f"the kernel test took {_MOST_PAIRED} of the {draws} draws, evenly spread",)
-    if draws > _MOST_SUMMED:
-        found += (f"n_eff is that of {_MOST_SUMMED} of the {draws} draws, and no larger than they allow",)
-    return found

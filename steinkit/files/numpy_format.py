@@ -151,7 +151,7 @@ def _members(archive: zipfile.ZipFile, source: str) -> dict[str, zipfile.ZipInfo
         # An array of another name is left alone, unless it looks like a slip: "weight" for "weights".
         hint = "" if name in _ENTRIES else did_you_mean(name, set(_ENTRIES) - set(members), cutoff=0.8)
         if hint:
-            raise InputError(f'{source} holds an array "{name}" that nothing reads: rename or drop it{hint}')
+            raise InputError(f'{source} holds an array "{name}" that nothing reads{hint}: rename or drop it')
     return members
 
 

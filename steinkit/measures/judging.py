@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steinkit.errors import Caution, SteinkitError, SteinkitWarning
 from steinkit.sample import Sample
@@ -16,6 +16,23 @@ if TYPE_CHECKING:
 
 LEVEL = 0.01
 """The p-value from which draws are said not to come from the target, where nobody names another."""
+
+
+class Judgement(NamedTuple):
+    """What came of judging a sample.
+
+    Attributes
+    ----------
+    verdict : Verdict or None
+    unjudged : str or None
+        Why there is none, where one was asked for.
+    notes : tuple of str
+        What a reader should know of either.
+    """
+
+    verdict: Verdict | None
+    unjudged: str | None
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -38,10 +55,8 @@ class Judging:
 
         require_sensible(self.level, self.matters)
 
-    def judge(
-        self, sample: Sample, target: Target | None, settings: Mapping[str, Any], *, rng: Seed
-    ) -> tuple[Verdict | None, tuple[str, ...]]:
-        """The verdict on a sample and what its reader should know, or None and why there is none.
+    def judge(self, sample: Sample, target: Target | None, settings: Mapping[str, Any], *, rng: Seed) -> Judgement:
+        """The verdict on a sample and what its reader should know, or why there is none.
 
         Parameters
         ----------
@@ -55,7 +70,7 @@ class Judging:
         from steinkit.discrepancy.verdict import verdict
 
         if target is None and sample.scores is None:
-            return None, ()
+            return Judgement(None, None, ())
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", SteinkitWarning)  # what they say is in the verdict's warnings too
@@ -63,5 +78,5 @@ class Judging:
                     sample, target, bounds=settings.get("bounds"), level=self.level, matters=self.matters, rng=rng
                 )
         except SteinkitError as error:
-            return None, (Caution(f"there is no verdict: {error}"),)
-        return found, found.warnings if found.enough_draws else ()
+            return Judgement(None, str(error), (Caution(f"there is no verdict: {error}"),))
+        return Judgement(found, None, found.warnings if found.enough_draws else ())

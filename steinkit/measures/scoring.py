@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from steinkit.errors import SolverError, UsageError, leave_to_results
 from steinkit.measures.base import Measure, Measurement
-from steinkit.measures.judging import Judging
+from steinkit.measures.judging import Judgement, Judging
 from steinkit.measures.registry import all_options, take_measure
 from steinkit.runtime.deadlines import Shares, time_limit
 from steinkit.sample import Sample
@@ -35,7 +35,9 @@ class Scores:
     references : mapping of str to Reference
         By the measures that independent samples were scored by.
     verdict : Verdict or None
-        None where none was asked for, or could be had: a warning says why.
+        None where none was asked for, or could be had.
+    unjudged : str or None
+        Why none could be had, which a warning says, too.
     warnings : tuple of str
     """
 
@@ -43,6 +45,7 @@ class Scores:
     measurements: tuple[Measurement, ...]
     references: Mapping[str, Reference]
     verdict: Verdict | None
+    unjudged: str | None
     warnings: tuple[str, ...]
 
     @property
@@ -125,10 +128,19 @@ def score_sample(
                     )
             except SolverError as error:  # the sample's own answer stands
                 notes.append(f"the reference samples were not scored: {error}")
-        verdict, doubts = (None, ()) if judging is None else judging.judge(sample, target, settings, rng=rng)
+        judgement = Judgement(None, None, ())
+        if judging is not None:
+            judgement = judging.judge(sample, target, settings, rng=rng)
     named = (each.result.sample for each in taken if hasattr(each.result, "sample"))
     names = next((points.names for points in named if points is not None), sample.names)
-    return Scores(replace(sample, names=names), taken, references, verdict, (*notes, *doubts))
+    return Scores(
+        replace(sample, names=names),
+        taken,
+        references,
+        judgement.verdict,
+        judgement.unjudged,
+        (*notes, *judgement.notes),
+    )
 
 
 def measured_reference(

@@ -123,5 +123,7 @@ def _still(sample: Sample) -> Any:
 
 
 def _why_raw(sample: Sample) -> str:
-    still = sample.names[int(np.flatnonzero(_still(sample))[0])]
-    return Caution(f"{still} is the same in all draws, so it has no unit of its own: raw units were taken")
+    from steinkit.discrepancy.units import without_units
+
+    still = [sample.names[j] for j in np.flatnonzero(_still(sample))]
+    return Caution(f"{without_units(still)}: raw units were taken")

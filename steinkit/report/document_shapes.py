@@ -118,7 +118,13 @@ _SCORE = record(
         "references": by_name(_reference, _measure),
         **_warned,
     },
-    {"verdict": _verdict, "reading": _reading, "settings": by_name(anything), **_beside},
+    {
+        "verdict": _verdict,
+        "unjudged": or_null(text),
+        "reading": _reading,
+        "settings": by_name(anything),
+        **_beside,
+    },
 )
 
 _compared = record(

@@ -91,10 +91,10 @@ def judged_draws(
     if record is None:
         return None
     sample = read_draws(found.folder, record)
-    verdict, notes = judge_again(_sweep_target(found.configuration, target, sample.dim), sample, measure, record)
-    if verdict is None:
-        raise InputError("; ".join(notes))
-    return verdict.document, record["seed"]
+    judgement = judge_again(_sweep_target(found.configuration, target, sample.dim), sample, measure, record)
+    if judgement.verdict is None:
+        raise InputError(f"there is no verdict: {judgement.unjudged}")
+    return judgement.verdict.document, record["seed"]
 
 
 def mode_missed(found: Found, best: Setting, target: Target | str | None) -> str:

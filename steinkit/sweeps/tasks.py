@@ -11,21 +11,18 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import joblib
 
 from steinkit.errors import SteinkitError, leave_to_results, listening_to_forecasts
 from steinkit.measures import Measurement, take_measure
-from steinkit.measures.judging import Judging
+from steinkit.measures.judging import Judgement, Judging
 from steinkit.measures.registry import restored_settings
 from steinkit.runtime.threads import one_thread_in_libraries
 from steinkit.sample import Sample
 from steinkit.sweeps.swept_sampler import SweptSampler
 from steinkit.target import Target
-
-if TYPE_CHECKING:
-    from steinkit.discrepancy.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -118,10 +115,8 @@ def score_again(target: Target, sample: Sample, measure: str, record: Mapping[st
         return take_measure(measure, sample, target, restored_settings(record["measure_settings"], measure))
 
 
-def judge_again(
-    target: Target, sample: Sample, measure: str, record: Mapping[str, Any]
-) -> tuple[Verdict | None, tuple[str, ...]]:
-    """Judge a cell's draws, on the support that the cell's own record holds; what to know of it, or why it is missing.
+def judge_again(target: Target, sample: Sample, measure: str, record: Mapping[str, Any]) -> Judgement:
+    """Judge a cell's draws, on the support that the cell's own record holds.
 
     Raises
     ------

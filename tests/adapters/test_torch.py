@@ -223,7 +223,7 @@ def test_draws_that_are_not_finite_or_outside(torch):
             {"S": torch.eye(2).repeat(3, 1, 1)},
             constraints={"S": constraints.positive_definite},
         )
-    with pytest.raises(sk.UsageError, match=r"no draws of 'tua'; did you mean \"?'?tau"):
+    with pytest.raises(sk.UsageError, match=r"no draws of 'tua' [(]did you mean \"?'?tau"):
         sk.from_torch(lambda draw: -draw["tau"], {"tau": torch.ones(3)}, constraints={"tua": constraints.positive})
 
 

@@ -255,7 +255,7 @@ class TestDegenerateSamples:
 class TestTargets:
     def test_unknown_with_near_matches(self, refused, folder):
         error = refused("score", _lines(folder, *_GOOD), "--target", "nromal", code=2)
-        assert """unknown target 'nromal'; did you mean "normal"?""" in error
+        assert """unknown target 'nromal' (did you mean "normal"?""" in error
         assert "student-t" in error
 
     def test_of_another_dimension(self, refused, folder):
@@ -445,7 +445,7 @@ class TestSettings:
             (("--dilation", "1"), "dilation must be a finite number above 1; received 1"),
             (("--dilation", "0.5"), "dilation must be a finite number above 1; received 0.5"),
             (("--dilation", "nan"), "dilation must be a finite number above 1; received nan"),
-            (("--engine", "hihgs"), """unknown engine 'hihgs'; did you mean "highs"?"""),
+            (("--engine", "hihgs"), """unknown engine 'hihgs' (did you mean "highs"?"""),
             (("--engine", "cvxpy:NOSUCH"), "no LP solver 'NOSUCH' installed here; it has"),
             (("--tolerance", "2"), "tolerance must lie between 0 and 1; received 2"),
             (("--tolerance", "nan"), "tolerance must lie between 0 and 1; received nan"),

@@ -71,6 +71,6 @@ def test_a_group_by_name(steinkit, chains, tmp_path):
     assert document(steinkit(*SCORE, str(path)))["sample"]["draws"] == 120
     assert document(steinkit(*SCORE, str(path), "--group", "prior"))["sample"]["draws"] == 21
     wrong = steinkit(*SCORE, str(path), "--group", "pior")
-    assert (wrong.code, 'no group "pior"; did you mean "prior"' in wrong.err) == (3, True)
+    assert (wrong.code, 'no group "pior" (did you mean "prior"' in wrong.err) == (3, True)
     none = steinkit(*SCORE, str(tmp_path / "fit-1.csv"), "--group", "prior")
     assert (none.code, "csv has no groups; leave out group= (--group)" in none.err) == (2, True)

@@ -48,7 +48,7 @@ class TestJson:
         outcome = steinkit("score", sample_file, *_NORMAL, "--json")
         document = outcome.document
         assert outcome.code == 0
-        keys = ["sample", "verdict", "units", "results", "reference", "references", "warnings", "version"]
+        keys = ["sample", "verdict", "unjudged", "units", "results", "reference", "references", "warnings", "version"]
         keys += ["files", "target", "command", "reading", "settings"]
         assert list(document) == keys
         assert document["sample"] == {"draws": 200, "distinct": 200, "dim": 2, "names": ["a", "b"]}

@@ -87,6 +87,9 @@ class TestNone:
         assert outcome.document["results"][0]["value"] > 0.0
         (note,) = [note for note in outcome.document["warnings"] if "there is no verdict" in note]
         assert why in note
+        assert why in outcome.document["unjudged"]
+        said = steinkit("score", drawn(change, n), "--target", "normal", "--measure", "graph").out.split("\n\n")[1]
+        assert " ".join(said.split()) == f"There is no verdict: {outcome.document['unjudged']}."
 
     def test_where_no_target_is_known_none_is_missed(self, steinkit, drawn):
         outcome = steinkit("score", drawn(), "--measure", "ess", "--json")

@@ -234,7 +234,7 @@ def test_units_are_written_and_read():
 @pytest.mark.parametrize(
     ("units", "error", "said"),
     [
-        ("onw", sk.UsageError, "received 'onw'; did you mean \"own\""),
+        ("onw", sk.UsageError, "received 'onw' (did you mean \"own\""),
         ([1.0], sk.UsageError, "2 positive numbers"),
         ([1.0, -1.0], sk.UsageError, "2 positive numbers"),
         (["a", "b"], sk.UsageError, "2 positive numbers"),
@@ -262,6 +262,9 @@ def test_a_coordinate_that_never_changes_has_no_unit_of_its_own():
     with pytest.raises(sk.InputError, match="x2 is the same in all draws"):
         sk.kernel_stein_discrepancy(x, scores=-x, units="own")
     assert sk.kernel_stein_discrepancy(x, scores=-x, units=[1.0, 1.0]).value > 0.0
+    still = np.column_stack([x, np.full(20, 3.0)])
+    with pytest.raises(sk.InputError, match="x2 and x3 are the same in all draws, so they have no units of their own"):
+        sk.kernel_stein_discrepancy(still, scores=-still, units="own")
 
 
 def test_scores_that_overflow_in_units_are_refused():

@@ -167,7 +167,7 @@ def test_a_log_density_column_may_be_asked_for() -> None:
 
 
 def test_unknown_columns() -> None:
-    with pytest.raises(InputError, match=r'draws\.csv has no coordinate named "theta3"; did you mean "theta'):
+    with pytest.raises(InputError, match=r'draws\.csv has no coordinate named "theta3" [(]did you mean "theta'):
         read("theta1,theta2\n1,2\n", ["theta3"])
     with pytest.raises(InputError, match=r'no coordinate named "weight"; it has "a", "b"'):
         read("a,b,weight\n1,2,3\n", ["weight"])

@@ -67,7 +67,7 @@ def test_columns_pass_through(tmp_path: Path) -> None:
 
 def test_missing_files(tmp_path: Path) -> None:
     (tmp_path / "draws1.csv").write_text(TEXT)
-    with pytest.raises(InputError, match=r'draws\.csv does not exist; did you mean "draws1\.csv"\?'):
+    with pytest.raises(InputError, match=r'draws\.csv does not exist [(]did you mean "draws1\.csv"\?'):
         read_sample(tmp_path / "draws.csv")
     with pytest.raises(InputError, match=r"zzz\.npz does not exist; check the path"):
         read_sample(tmp_path / "zzz.npz")

@@ -72,7 +72,7 @@ def test_the_mean_of_variational_inference_is_no_draw() -> None:
 
 def test_columns() -> None:
     assert read(stan_csv(), ["theta[2]", "mu"]).points[1].tolist() == [1.2, 1]
-    with pytest.raises(InputError, match=r'fit\.csv has no coordinate named "theta\.1"; did you mean "theta\[1\]"'):
+    with pytest.raises(InputError, match=r'fit\.csv has no coordinate named "theta\.1" [(]did you mean "theta\[1\]"'):
         read(stan_csv(), ["theta.1"])
 
 

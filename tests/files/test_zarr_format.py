@@ -48,7 +48,7 @@ def test_the_posterior_or_another_group(folder):
         np.testing.assert_array_equal(sample.points[:, 1:], THETA.reshape(8, 3))
         np.testing.assert_array_equal(sample.chain, np.repeat([3, 5], 4))
     np.testing.assert_array_equal(sk.read_sample(folder, group="prior", columns=["mu"]).points[0], [1.0])
-    with pytest.raises(sk.InputError, match=r'fit\.zarr has no group "pior"; did you mean "prior"'):
+    with pytest.raises(sk.InputError, match=r'fit\.zarr has no group "pior" [(]did you mean "prior"'):
         sk.read_sample(folder, group="pior")
 
 

@@ -93,7 +93,7 @@ def test_from_csv_reads_named_columns(tmp_path):
         ("", sk.InputError, "is empty"),
         ("x,r\n1,0\n2,2\n3,1\n", sk.InputError, r"column 'r': responses must take two values.*received 0, 1, 2"),
         ("x,r\n1,1\n2,1\n", sk.InputError, "two values"),
-        ("x,rr\n1,1\n2,0\n", sk.UsageError, r"""no column 'r'; did you mean "rr"\?"""),
+        ("x,rr\n1,1\n2,0\n", sk.UsageError, r"""no column 'r' [(]did you mean "rr"\?"""),
         ("r\n1\n0\n", sk.InputError, "response 'r' only"),
     ],
 )

@@ -111,12 +111,12 @@ def test_values_are_json_or_comma_lists_or_text(text, value):
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("norml", {}, '''unknown target 'norml'; did you mean "normal"'''),
+        ("norml", {}, r'''unknown target 'norml' [(]did you mean "normal"'''),
         ("zzz", {}, "built-in targets are normal, gaussian-mixture"),
         (
             "normal",
             {"men": "1"},
-            r"""no option 'men'; did you mean "mean"\?; its options are \[mean\] \[covariance\]""",
+            r"""no option 'men' [(]did you mean "mean"\?[)]; its options are \[mean\] \[covariance\]""",
         ),
         ("normal", {"mean": "one"}, "mean must be a number"),
         ("normal", {"mean": "true"}, "mean must be a number"),

@@ -85,7 +85,7 @@ def test_two_files_do_not_share_a_module(tmp_path):
 @pytest.mark.parametrize(
     ("attribute", "error", "message"),
     [
-        ("targt", sk.UsageError, '''no attribute 'targt'; did you mean "target"'''),
+        ("targt", sk.UsageError, '''no attribute 'targt' [(]did you mean "target"'''),
         ("zzz", sk.UsageError, "no attribute 'zzz'; it defines (?!.*(np|sk)\\b).*make"),
         ("number", sk.UsageError, "it is int"),
         ("two", sk.UsageError, "it is a function of 2 parameters"),

@@ -396,7 +396,7 @@ def kernel_of(kernel: str | BaseKernel) -> BaseKernel:
         *others, last = (family.__name__ for family in _FAMILIES.values())
         raise UsageError(f"kernel must be one of {known}, or an {', '.join(others)} or {last}; received {kernel!r}")
     if kernel not in _FAMILIES:
-        raise UsageError(f"no kernel named {kernel!r}; known are {known}{did_you_mean(kernel, _FAMILIES)}")
+        raise UsageError(f"no kernel named {kernel!r}{did_you_mean(kernel, _FAMILIES)}; known are {known}")
     return _FAMILIES[kernel]()
 
 

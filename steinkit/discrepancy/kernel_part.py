@@ -1,0 +1,76 @@
+"""What kernels add to a verdict: a test that sees all of a shape, and how far off the draws are, as a number of them.
+
+Both take time that grows with the square of the draws, and take a part of many.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from steinkit.discrepancy.cross_fitting import Draws
+from steinkit.discrepancy.kernel.base_kernels import IMQ
+from steinkit.discrepancy.kernel.goodness_of_fit import kernel_stein_test
+from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy
+from steinkit.discrepancy.kernel.stein_kernel import stein_kernel_at
+from steinkit.discrepancy.preparation import Prepared
+from steinkit.errors import InputError
+from steinkit.sample import Floats, Integers, Sample
+from steinkit.target import Seed
+
+_MOST_PAIRED = 4000  # draws that enter the kernel test's bootstrap, whose time grows with their square
+_MOST_SUMMED = 20_000  # draws that enter n_eff: a subset is no further off than as many independent draws
+
+
+def kernel_part(
+    scored: Sample, draws: Draws, standard: Prepared, rng: Seed
+) -> tuple[float | None, float, tuple[str, ...]]:
+    """The p-value of the kernel test, independent draws that are as far off, and why the test was left out.
+
+    Parameters
+    ----------
+    scored : Sample
+        The draws that carry weight, with their scores.
+    draws : Draws
+        The same, chain after chain.
+    standard : Prepared
+        The same in standard units.
+    rng : int, numpy.random.Generator or None
+        Seed of the test's bootstrap.
+    """
+    rows = standard.points.inverse[standard.points.inverse >= 0]
+    standardised = replace(scored, points=standard.points.points[rows], scores=standard.scores[rows])
+    n_eff = _independent_draws_as_far_off(standardised[_spread(draws.rows, _MOST_SUMMED)], standard.bounds)
+    if draws.is_weighted:
+        return None, n_eff, ()
+    paired = replace(standardised, weights=None)[_spread(draws.rows, _MOST_PAIRED)]
+    try:
+        return kernel_stein_test(paired, bounds=standard.bounds, kernel=IMQ(), rng=rng).p_value, n_eff, ()
+    except InputError as error:  # as where draws evenly spread over a chain that stands still are one point
+        return None, n_eff, (f"the kernel test was left out: {error}",)
+
+
+def _spread(rows: Integers, most: int) -> Integers:
+    """At most so many rows, evenly spread along the chains."""
+    if len(rows) <= most:
+        return np.sort(rows)
+    return np.sort(rows[np.linspace(0, len(rows) - 1, most).round().astype(np.int64)])
+
+
+def _independent_draws_as_far_off(standard: Sample, bounds: Floats | None) -> float:
+    found = kernel_stein_discrepancy(standard, bounds=bounds, kernel=IMQ(), squared=True)
+    points = found.sample
+    stein = stein_kernel_at(IMQ(), points.points, found.scores, bounds, None, names=points.names)
+    return float(points.weights @ stein.diagonal()) / found.value if found.value > 0.0 else math.inf
+
+
+def what_was_left_out(draws: int) -> tuple[str, ...]:
+    """Of how many draws the kernel's part took fewer."""
+    found: tuple[str, ...] = ()
+    if draws > _MOST_PAIRED:
+        found += (f"the kernel test took {_MOST_PAIRED} of the {draws} draws, evenly spread",)
+    if draws > _MOST_SUMMED:
+        found += (f"n_eff is that of {_MOST_SUMMED} of the {draws} draws, and no larger than they allow",)
+    return found

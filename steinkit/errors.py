@@ -290,7 +290,10 @@ def _levels_to_user() -> int:
 def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     """``' (did you mean "theta1"?)'``, or nothing where no known word comes near."""
     near = difflib.get_close_matches(word, list(known), n=3, cutoff=cutoff)
-    return " (did you mean {}?)".format(" or ".join(f'"{name}"' for name in near)) if near else ""
+    if not near:
+        return ""
+    *others, last = (f'"{name}"' for name in near)
+    return f" (did you mean {', '.join(others)} or {last}?)" if others else f" (did you mean {last}?)"
 
 
 class AbandonedWork(KeyboardInterrupt):

@@ -243,7 +243,7 @@ def _judged(
             continue
         with shares.one():
             judgement = judging.judge(each.sample, target, settings, rng=rng)
-        judged.append(replace(each, verdict=judgement.verdict))
+        judged.append(replace(each, verdict=judgement.verdict, unjudged=judgement.unjudged))
         doubts += [about(each.name, note) for note in judgement.notes]
     return tuple(judged), doubts
 

@@ -34,6 +34,8 @@ class ComparedSample:
         Why the others could not.
     verdict : Verdict or None
         None where none was asked for, or could be had.
+    unjudged : str or None
+        Why none could be had.
     effective : int or None
         Independent draws that right samples to compare with have; None where none were wanted.
     """
@@ -43,6 +45,7 @@ class ComparedSample:
     measurements: Mapping[str, Measurement]
     errors: Mapping[str, SteinkitError]
     verdict: Verdict | None = None
+    unjudged: str | None = None
     effective: int | None = None
 
 
@@ -149,6 +152,7 @@ class Comparison(Displayed):
             "distinct": None if sample is None else len(sample.distinct()),
             "dim": None if sample is None else sample.dim,
             "verdict": None if each.verdict is None else each.verdict.document,
+            "unjudged": each.unjudged,
             "results": [measurement.document for measurement in each.measurements.values()],
             "rank": {measure: rank for measure, rank in ranks.items() if rank is not None},
             "error": "; ".join(reasons) or None,

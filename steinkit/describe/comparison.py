@@ -15,7 +15,7 @@ from steinkit.describe.numbers import compact, count, listed, ratio, rounded_out
 from steinkit.describe.statement import Statement
 from steinkit.describe.table import Table
 from steinkit.describe.units import units_sentence
-from steinkit.describe.verdict import fault, is_accused, verdict_label, verdict_sentence
+from steinkit.describe.verdict import fault, is_accused, unjudged_sentence, verdict_label, verdict_sentence
 
 Document = Mapping[str, Any]
 
@@ -38,6 +38,7 @@ def text(document: Document, find: FindMeasure, errors: Mapping[str, Mapping[str
     blocks = []
     if (judged := verdicts_table(document)) is not None:
         blocks.append("\n".join([judged.caption, *judged.lines(_LEFT), "", filled(_untested(document))]))
+    blocks += [filled(said) for said in _unjudged(document)]
     for name in document["ranking"]:
         measure = find(name)
         found = table(document, measure)
@@ -162,7 +163,9 @@ def grounds(document: Document, find: FindMeasure) -> list[Statement]:
         for each in document["samples"]
         if each.get("verdict")
     ]
-    untested = [Statement("limits", "What was not tested?", _untested(document))] if judged else []
+    judged += [Statement("number", "May they be used?", said) for said in _unjudged(document)]
+    any_judged = any(each.get("verdict") for each in document["samples"])
+    untested = [Statement("limits", "What was not tested?", _untested(document))] if any_judged else []
     return [
         *judged,
         *untested,
@@ -188,6 +191,13 @@ def _of_the_best(document: Document, measure: DescribedMeasure) -> str:
     if best and all(name in judged and judged[name]["enough_draws"] for name in best):
         return "; no bias is seen in it" if len(best) == 1 else "; no bias is seen in them"
     return ""
+
+
+def _unjudged(document: Document) -> list[str]:
+    """The samples without a verdict, and why they have none."""
+    return [
+        f"{each['file']}: {unjudged_sentence(each['unjudged'])}" for each in document["samples"] if each.get("unjudged")
+    ]
 
 
 def _untested(document: Document) -> str:

@@ -89,7 +89,8 @@ def headline(document: Document, find: FindScored) -> str:
     if document.get("verdict"):
         return verdict_headline(document["verdict"])
     entry = document["results"][0]
-    head = f"{sentence(find(entry['measure']).title)} {compact(entry['value'], 6)}"
+    head = "No verdict; " if document.get("unjudged") else ""
+    head += f"{sentence(find(entry['measure']).title)} {compact(entry['value'], 6)}"
     reference = document["references"].get(entry["measure"])
     if reference is None:
         return head

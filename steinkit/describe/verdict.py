@@ -45,7 +45,12 @@ def verdict_statements(document: Document) -> list[Statement]:
 
 def unjudged_statement(why: str) -> Statement:
     """Why there is no verdict."""
-    return Statement("number", _MAY_BE_USED, f"There is no verdict: {why}.")
+    return Statement("number", _MAY_BE_USED, unjudged_sentence(why))
+
+
+def unjudged_sentence(why: str) -> str:
+    """The same, as a sentence."""
+    return f"There is no verdict: {why}."
 
 
 def chosen_statements(document: Document, seed: int) -> list[Statement]:

@@ -41,10 +41,10 @@ from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy, mom
 from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.discrepancy.score_sign import turned_score
 from steinkit.discrepancy.sliced.goodness_of_fit import SlicedSteinTest, sliced_stein_test
-from steinkit.discrepancy.units import Units
+from steinkit.discrepancy.units import Units, without_units
 from steinkit.errors import InputError, UsageError, cautious, reservations
 from steinkit.runtime.deadlines import require_time, within_time
-from steinkit.sample import Floats, Sample
+from steinkit.sample import DistinctSample, Floats, Sample
 from steinkit.target import Seed, Target
 
 _FEW_OF_SLOWEST = 30.0  # draws in times of the slowest change, below which the tests look quick and are not
@@ -262,6 +262,7 @@ def verdict(
     prepared = prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
     scored = _scored(weights, prepared)
     laid_out = Draws.of(weights, prepared)
+    _require_variation(prepared.points)
     moments = moment_stein_discrepancy(scored, bounds=prepared.bounds)
     sliced = sliced_stein_test(scored, bounds=prepared.bounds)
     units = Units.of("own", prepared.points)
@@ -320,6 +321,13 @@ def require_sensible(level: float, matters: float | None) -> None:
         raise UsageError(f"level must lie between 0 and 1; received {level}")
     if matters is not None:
         require_size(matters)
+
+
+def _require_variation(points: DistinctSample) -> None:
+    """Refuse coordinates that never change: the tests have no unit for them, and take none."""
+    still = np.flatnonzero((points.points == points.points[0]).all(axis=0))
+    if len(still):
+        raise InputError(f"{without_units([points.names[j] for j in still])}: leave out what does not vary")
 
 
 def _scored(weights: ArrayLike | None, prepared: Prepared) -> Sample:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from steinkit.errors import Caution, SteinkitError, SteinkitWarning
+from steinkit.errors import Caution, SolverError, SteinkitError, SteinkitWarning
+from steinkit.runtime.deadlines import seconds_left
 from steinkit.sample import Sample
 from steinkit.target import Seed, Target
 
@@ -78,5 +80,8 @@ class Judging:
                     sample, target, bounds=settings.get("bounds"), level=self.level, matters=self.matters, rng=rng
                 )
         except SteinkitError as error:
-            return Judgement(None, str(error), (Caution(f"there is no verdict: {error}"),))
+            why = str(error)
+            if isinstance(error, SolverError) and math.isfinite(seconds_left()):
+                why = "time ran out before the draws were judged: allow more (max_seconds, --max-seconds), or thin them"
+            return Judgement(None, why, (Caution(f"there is no verdict: {why}"),))
         return Judgement(found, None, found.warnings if found.enough_draws else ())

@@ -129,7 +129,13 @@ _SCORE = record(
 
 _compared = record(
     {"file": text, "draws": or_null(whole), "results": some(_scored), "error": or_null(text)},
-    {"verdict": _verdict, "effective_draws": _known_number, "distinct": or_null(whole), "dim": or_null(whole)},
+    {
+        "verdict": _verdict,
+        "unjudged": or_null(text),
+        "effective_draws": _known_number,
+        "distinct": or_null(whole),
+        "dim": or_null(whole),
+    },
 )
 _spread = record(
     {"draws": whole, "median": number, "lower": number, "upper": number, "values": some(number, least=1)},

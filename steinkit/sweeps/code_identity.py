@@ -16,6 +16,7 @@ import enum
 import functools
 import inspect
 import logging
+import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Set
@@ -91,6 +92,17 @@ class _Reader:
             [self._imported(name, frozenset(names)) for name in sorted(_taken_by(code, "IMPORT_NAME"))],
         ]
 
+    def _any_function(self, function: Any) -> list[Any]:
+        """One of the user's own whole; what a package made around one, as its decorators do, by what it holds."""
+        if not _is_installed(function.__module__ or "builtins"):
+            return self.function(function)
+        if _is_found_by_name(function):
+            return _named(function, function.__qualname__)
+        if (place := self._place(function)) is not None:
+            return ["again", place]
+        held = [_held(function), function.__defaults__, sorted((function.__kwdefaults__ or {}).items())]
+        return [*_named(function, function.__code__.co_qualname), self.value(held)]
+
     def value(self, value: Any, names: frozenset[str] = frozenset()) -> Any:
         """A value as JSON keeps it.
 
@@ -136,12 +148,12 @@ class _Reader:
     def _object(self, value: Any) -> Any:
         """Functions, classes, and objects that are made of values."""
         if inspect.isfunction(value):
-            return _installed(value) or self.function(value)
+            return self._any_function(value)
         if isinstance(value, functools.partial):
             return ["partial", self.value([value.func, list(value.args), value.keywords])]
         for name in _COMPILED:
             if inspect.isfunction(inner := getattr(value, name, None)):
-                return [type(value).__name__, _installed(inner) or self.function(inner)]
+                return [type(value).__name__, self._any_function(inner)]
         if inspect.isclass(value):
             return _installed(value) or self._class(value)
         if isinstance(value, np.ufunc):
@@ -175,11 +187,11 @@ class _Reader:
     def _method(self, name: str, function: Any) -> Any:
         """A function of a class; a special one may have no source, made by a decorator, which the class names."""
         try:
-            return _installed(function) or self.function(function)
+            return self._any_function(function)
         except _Untold:
             if not name.startswith("__"):
                 raise
-            return "made"
+            return ["made", self._inside(function.__code__)]
 
     def _module(self, module: ModuleType, names: frozenset[str]) -> list[Any]:
         """A package by its version, a module of the user's own by those of its attributes that are taken."""
@@ -261,9 +273,12 @@ def _source(thing: Any) -> str:
     if isinstance(thing, CodeType) and thing.co_filename == "<string>":
         raise _Untold  # from exec: a Python that runs a command, -c, would take the lines of that for its own
     try:
-        return textwrap.dedent(inspect.getsource(thing))
+        source = textwrap.dedent(inspect.getsource(thing))
     except (OSError, TypeError, IndentationError):
         raise _Untold from None
+    if inspect.isclass(thing) and not re.search(rf"^class {thing.__name__}\b", source, re.MULTILINE):
+        raise _Untold  # from exec, too: lines of the same numbers in its module's file
+    return source
 
 
 def _is_made_of_its_attributes(value: Any) -> bool:
@@ -276,7 +291,20 @@ def _is_made_of_its_attributes(value: Any) -> bool:
 def _installed(thing: Any) -> list[Any] | None:
     """A function or class of an installed package by its name and the package's version; None for the user's own."""
     module = getattr(thing, "__module__", None) or "builtins"
-    return [module, thing.__qualname__, _version(module)] if _is_installed(module) else None
+    return _named(thing, thing.__qualname__) if _is_installed(module) else None
+
+
+def _named(thing: Any, name: str) -> list[Any]:
+    module = getattr(thing, "__module__", None) or "builtins"
+    return [module, name, _version(module)]
+
+
+def _is_found_by_name(function: Any) -> bool:
+    """Whether its module has it under its name, so that these tell it whole."""
+    found: Any = sys.modules.get(function.__module__)
+    for name in function.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is function
 
 
 def _is_installed(name: str) -> bool:

@@ -196,6 +196,7 @@ class TestCompare:
             "distinct",
             "dim",
             "verdict",
+            "unjudged",
             "results",
             "rank",
             "error",
@@ -297,6 +298,9 @@ class TestVerdicts:
         assert found.samples[0].verdict is None
         assert [each.measurements["graph"].value > 0.0 for each in found.samples] == [True, True]
         assert any(note.startswith("few: there is no verdict: the test needs at least 8") for note in found.warnings)
+        assert [bool(each["unjudged"]) for each in found.document["samples"]] == [True, False]
+        assert "\n\nfew: There is no verdict: the test needs at least 8 draws" in found.table()
+        assert "few: There is no verdict" in compare({"few": points[:5]}, NORMAL, measures="graph").table()
 
     def test_none_is_made_where_none_is_wanted_or_possible(self, points):
         assert compare({"a": points}, NORMAL, measures="ksd", verdict=False).samples[0].verdict is None

@@ -125,3 +125,13 @@ def test_an_accusation_needs_no_caution_for_noise(p, cautioned):
     said = page_statements(described, verdict)
     assert any("sampling noise" in each.text for each in said) == cautioned
     assert not any("A bare number" in each.text for each in said)
+
+
+def test_why_there_is_no_verdict_stands_in_its_place():
+    unjudged = {**document("new"), "verdict": None, "unjudged": "the test needs at least 8 draws"}
+    text = score_text("a.csv", unjudged, MEASURES.__getitem__)
+    assert text.split("\n\n")[1] == "There is no verdict: the test needs at least 8 draws."
+    head = headline(document("new"), MEASURES.__getitem__)
+    assert headline(unjudged, MEASURES.__getitem__) == f"No verdict; {head}"
+    said = page_statements(descriptions(unjudged, MEASURES.__getitem__), None, unjudged["unjudged"])
+    assert (said[0].question, said[0].text) == ("May these draws be used?", text.split("\n\n")[1])

@@ -157,6 +157,68 @@ def test_what_a_sampler_takes_is_part_of_what_it_does(identity, sampler, old, ne
     assert before != after
 
 
+@pytest.mark.parametrize("sampler", ["by_function", "by_method", "by_default"])
+def test_what_a_package_wraps_without_a_word_is_part_of_it(module, tmp_path, monkeypatch, sampler):
+    """A decorator that does not say what it wraps: the function is the package's, what it holds is the user's."""
+    (tmp_path / "site-packages").mkdir()
+    (tmp_path / "site-packages" / "own_package.py").write_text(
+        "def plain(function):\n    def wrapper(*args, **kwargs):\n        return function(*args, **kwargs)\n"
+        "    return wrapper\n\n"
+        "def by_default(function):\n    def wrapper(*args, function=function, **kwargs):\n"
+        "        return function(*args, **kwargs)\n    return wrapper\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path / "site-packages")
+    wrapped = """import own_package
+STEP = 1.0
+def stepped(x):
+    return x * STEP
+
+@own_package.plain
+def go(x):
+    return stepped(x)
+
+@own_package.by_default
+def gone(x):
+    return stepped(x)
+
+class Going:
+    @own_package.plain
+    def go(self, x):
+        return stepped(x)
+
+GOING = Going()
+
+def by_function(target, *, seed, scale):
+    return go(scale)
+
+def by_method(target, *, seed, scale):
+    return GOING.go(scale)
+
+def by_default(target, *, seed, scale):
+    return gone(scale)
+
+def draw("""
+    found = []
+    for step in ("1.0", "0.5", "1.0"):
+        found.append(
+            code_identity(getattr(module("def draw(", wrapped.replace("STEP = 1.0", f"STEP = {step}")), sampler))
+        )
+    sys.modules.pop("own_package")
+    assert [each.untold for each in found] == [(), (), ()]
+    assert found[0] == found[2] != found[1]
+
+
+def test_classes_made_by_exec_are_not_taken_for_each_other():
+    def sampler(added):
+        there = {"__name__": __name__}
+        exec(f"class Adding:\n    def __call__(self, x):\n        return x + {added}\n", there)
+        adding = there["Adding"]()
+        return lambda target, seed: adding(1.0)
+
+    first, second = (code_identity(sampler(added)) for added in (1, 2))
+    assert first.code is None or first != second
+
+
 @pytest.mark.parametrize("tools", [("SHIFT = 0.0", "SHIFT = 1.0"), ("DEEP = 1.0", "DEEP = 2.0")])
 def test_modules_of_the_users_own_are_followed(identity, tools):
     assert identity("draw") != identity("draw", tools=tools)

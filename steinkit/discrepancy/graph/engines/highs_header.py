@@ -1,7 +1,8 @@
 """Standard output is for results: the header that HiGHS writes there, once a process, is logged to nowhere instead.
 
 From highspy 1.16 on a solver's constructor writes it, before any option can be set, also where CVXPY only asks for
-HiGHS's infinity. HiGHS writes it once: a first solver whose log is the null device spends it, for all that follow.
+HiGHS's infinity. HiGHS writes it once: a first solver that logs, but not to the console, spends it for all that follow;
+one without any output does not. The null device is the log in case logging nowhere comes to mean no output.
 """
 
 from __future__ import annotations

@@ -19,9 +19,11 @@ from threadpoolctl import threadpool_limits
 
 from steinkit.cli import main
 
-# No time is asserted: beside other work an example may take long.
-settings.register_profile("no times", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("no times")
+# No time is asserted: beside other work an example may take long. The same commit draws the same examples, so that what
+# fails fails again; --hypothesis-profile=search draws others at every run.
+settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.register_profile("the same again", settings.get_profile("search"), derandomize=True, database=None)
+settings.load_profile("the same again")
 
 
 def pytest_configure() -> None:

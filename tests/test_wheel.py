@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
-def source_copy(folder, link, besides=("tests", "examples")):
+def source_copy(folder, link):
     """A copy of the repository, so that it stays as it is, with steinkit/samplers as a checkout may hold it.
 
     Git makes a symbolic link where the system has them, and otherwise a file that holds the link's text; an archive may
@@ -22,7 +22,8 @@ def source_copy(folder, link, besides=("tests", "examples")):
     """
     source = folder / "source"
     source.mkdir()
-    for name in ("pyproject.toml", "MANIFEST.in", "README.md", "LICENSE", "steinkit", "samplers", *besides):
+    parts = ("pyproject.toml", "MANIFEST.in", "README.md", "LICENSE", "steinkit", "samplers", "tests", "examples")
+    for name in parts:
         subprocess.run(["cp", "-r", str(ROOT / name), str(source / name)], check=True)
     place = source / "steinkit" / "samplers"
     place.unlink(missing_ok=True)
@@ -88,7 +89,7 @@ def test_samplers_are_seen_inside_the_package():
 @pytest.mark.slow
 @pytest.mark.parametrize("link", ["text", "missing"])
 def test_the_wheel_is_the_same_without_symbolic_links(wheel, tmp_path, link):
-    assert packaged(built_wheel(source_copy(tmp_path, link, besides=()))) == packaged(wheel)
+    assert packaged(built_wheel(source_copy(tmp_path, link))) == packaged(wheel)
 
 
 @pytest.mark.slow

@@ -66,7 +66,7 @@ def _independent_draws_as_far_off(standard: Sample, bounds: Floats | None) -> fl
     return float(points.weights @ stein.diagonal()) / found.value if found.value > 0.0 else math.inf
 
 
-def what_was_left_out(draws: int) -> tuple[str, ...]:
+def thinning_notes(draws: int) -> tuple[str, ...]:
     """Of how many draws the kernel's part took fewer."""
     found: tuple[str, ...] = ()
     if draws > _MOST_PAIRED:

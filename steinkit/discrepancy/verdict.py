@@ -35,7 +35,7 @@ from steinkit.discrepancy.blame import Blame, blamed
 from steinkit.discrepancy.burn_in import burn_in_p_value, early_rows
 from steinkit.discrepancy.cross_fitting import FEW_EFFECTIVE, Draws
 from steinkit.discrepancy.hidden_bias import outlying, too_few_to_span
-from steinkit.discrepancy.kernel_part import kernel_part, what_was_left_out
+from steinkit.discrepancy.kernel_part import kernel_part, thinning_notes
 from steinkit.discrepancy.matters import p_value_beyond, require_size
 from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy, moment_stein_discrepancy
 from steinkit.discrepancy.preparation import Prepared, prepare
@@ -301,7 +301,7 @@ def verdict(
         hiding=hiding,
         warnings=tuple(
             dict.fromkeys(
-                (*standard.notes, *laid_out.warnings(n_effective), *hiding, *what_was_left_out(len(scored)), *untested)
+                (*standard.notes, *laid_out.warnings(n_effective), *hiding, *thinning_notes(len(scored)), *untested)
             )
         ),
     )

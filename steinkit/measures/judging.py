@@ -32,9 +32,9 @@ class Judgement(NamedTuple):
         What a reader should know of either.
     """
 
-    verdict: Verdict | None
-    unjudged: str | None
-    notes: tuple[str, ...]
+    verdict: Verdict | None = None
+    unjudged: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Judging:
         from steinkit.discrepancy.verdict import verdict
 
         if target is None and sample.scores is None:
-            return Judgement(None, None, ())
+            return Judgement()
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", SteinkitWarning)  # what they say is in the verdict's warnings too

@@ -128,9 +128,7 @@ def score_sample(
                     )
             except SolverError as error:  # the sample's own answer stands
                 notes.append(f"the reference samples were not scored: {error}")
-        judgement = Judgement(None, None, ())
-        if judging is not None:
-            judgement = judging.judge(sample, target, settings, rng=rng)
+        judgement = Judgement() if judging is None else judging.judge(sample, target, settings, rng=rng)
     named = (each.result.sample for each in taken if hasattr(each.result, "sample"))
     names = next((points.names for points in named if points is not None), sample.names)
     return Scores(

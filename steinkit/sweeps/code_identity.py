@@ -87,21 +87,20 @@ class _Reader:
         return [
             _source(code),  # as the file has it now
             self._inside(code),  # as it is run
-            self.value([_held(function), function.__defaults__, sorted((function.__kwdefaults__ or {}).items())]),
+            self.value(_held(function)),
             self._taken(function.__globals__, _taken_by(code, "LOAD_GLOBAL", "LOAD_NAME"), names),
             [self._imported(name, frozenset(names)) for name in sorted(_taken_by(code, "IMPORT_NAME"))],
         ]
 
     def _any_function(self, function: Any) -> list[Any]:
         """One of the user's own whole; what a package made around one, as its decorators do, by what it holds."""
-        if not _is_installed(function.__module__ or "builtins"):
+        if (known := _installed(function)) is None:
             return self.function(function)
         if _is_found_by_name(function):
-            return _named(function, function.__qualname__)
+            return known
         if (place := self._place(function)) is not None:
             return ["again", place]
-        held = [_held(function), function.__defaults__, sorted((function.__kwdefaults__ or {}).items())]
-        return [*_named(function, function.__code__.co_qualname), self.value(held)]
+        return [*known, self.value(_held(function))]
 
     def value(self, value: Any, names: frozenset[str] = frozenset()) -> Any:
         """A value as JSON keeps it.
@@ -258,15 +257,16 @@ def _taken_by(code: CodeType, *operations: str) -> set[str]:
     return found.union(*(_taken_by(each, *operations) for each in inner))
 
 
-def _held(function: Any) -> list[tuple[str, Any]]:
-    """What a function takes from the one around it."""
+def _held(function: Any) -> list[Any]:
+    """What a function takes from the one around it, and its defaults."""
     try:
-        return [
+        closed = [
             (name, cell.cell_contents)
             for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
         ]
     except ValueError:  # not set yet
         raise _Untold from None
+    return [closed, function.__defaults__, sorted((function.__kwdefaults__ or {}).items())]
 
 
 def _source(thing: Any) -> str:
@@ -291,12 +291,7 @@ def _is_made_of_its_attributes(value: Any) -> bool:
 def _installed(thing: Any) -> list[Any] | None:
     """A function or class of an installed package by its name and the package's version; None for the user's own."""
     module = getattr(thing, "__module__", None) or "builtins"
-    return _named(thing, thing.__qualname__) if _is_installed(module) else None
-
-
-def _named(thing: Any, name: str) -> list[Any]:
-    module = getattr(thing, "__module__", None) or "builtins"
-    return [module, name, _version(module)]
+    return [module, thing.__qualname__, _version(module)] if _is_installed(module) else None
 
 
 def _is_found_by_name(function: Any) -> bool:

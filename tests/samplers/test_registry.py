@@ -67,7 +67,7 @@ def test_run_calls_the_function():
 
 
 def test_unknown_names():
-    with pytest.raises(sk.UsageError, match=r"unknown sampler 'sgdl' [(]did you mean"):
+    with pytest.raises(sk.UsageError, match=r'''unknown sampler 'sgdl' [(]did you mean "sgld"'''):
         registry.find_sampler("sgdl")
-    with pytest.raises(sk.UsageError, match=r"unknown test 'austreity' [(]did you mean"):
+    with pytest.raises(sk.UsageError, match=r'''unknown test 'austreity' [(]did you mean "austerity"'''):
         registry.find_sampler("corrected-sgld").options("austreity")

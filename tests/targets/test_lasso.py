@@ -92,7 +92,7 @@ def test_from_csv(tmp_path):
     target = LassoRegression.from_csv(path, "y", intercept=True, prior_rate=2.0)
     assert target.names == ("intercept", "dose", "age")
     np.testing.assert_array_equal(target.data[1], [1.0, 0.5, -1.0])
-    with pytest.raises(sk.UsageError, match=r"no column 'yy' [(]did you mean"):
+    with pytest.raises(sk.UsageError, match=r'''no column 'yy' [(]did you mean "y"'''):
         LassoRegression.from_csv(path, "yy")
 
 

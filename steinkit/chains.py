@@ -38,6 +38,7 @@ Statistic: TypeAlias = Callable[[Any, Floats], Any]
 
 _FEWEST = 4  # draws of a chain below which arviz-stats gives no number
 _TAILS = (0.05, 0.95)
+_COMPARED = 64  # draws of each chain that put chains in order
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,6 +225,11 @@ def split_chains(sample: Sample) -> tuple[list[Integers], list[str]]:
         else:
             ordered.append(rows[np.argsort(numbers)])
     return ordered, notes
+
+
+def in_order_of_content(chains: list[Integers], points: Floats) -> list[Integers]:
+    """The rows of each chain, the chains in an order that their first draws decide, whatever their labels are."""
+    return sorted(chains, key=lambda rows: points[rows[:_COMPARED]].tolist())
 
 
 def _moments(points: Floats, p: Floats) -> tuple[Floats, Floats]:

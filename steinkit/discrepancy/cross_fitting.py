@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.chains import split_chains
+from steinkit.chains import in_order_of_content, split_chains
 from steinkit.discrepancy.preparation import Prepared
 from steinkit.discrepancy.slow_changes import long_run_times, slowest_change
 from steinkit.discrepancy.units import Units
@@ -26,7 +26,7 @@ FEW_EFFECTIVE = 100.0  # effective draws below which right samples are accused t
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """The draws of a sample that carry weight, chain after chain.
+    """The draws of a sample that carry weight, chain after chain; how the chains are labelled changes nothing.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Draws:
         """
         given = prepared.weighted(weights)
         in_chains, disorder = split_chains(given)
-        in_order = [rows[given.probabilities[rows] > 0.0] for rows in in_chains]
+        in_order = [rows[given.probabilities[rows] > 0.0] for rows in in_order_of_content(in_chains, given.points)]
         order = np.concatenate(in_order)
         ends = np.cumsum([len(rows) for rows in in_order]).tolist()
         chains = tuple(slice(end - len(rows), end) for rows, end in zip(in_order, ends, strict=True) if len(rows))

@@ -20,10 +20,19 @@ The factor d^(-1/2) is there because n V adds up about one slow feature a coordi
 relative to its mean falls so. For autocorrelations rho^t, with rho = (tau - 1) / (tau + 1), the sum with the window is
 (1 + rho r) / (1 - rho r). It equals (1 - delta) tau for the r used here; for independent draws r = 0, a = 1/2.
 
-tau is estimated from rows of the matrix k0(x_i, x_j), at most 200 evenly spaced i: each row is a time series in j. The
-autocovariances of the centred rows are added up, and their sum is cut off where Geyer's initial monotone sequence ends
-[2]_. A row's autocovariance weighs the features by the squares of their variances, so that those that dominate V
-dominate tau. The constant 0.4 is from simulation, `benchmarks/measures.py --test-size`.
+tau is the largest of two estimates. The first is from rows of the matrix k0(x_i, x_j), at most 200 evenly spaced i: each
+row is a time series in j. The autocovariances of the centred rows are added up, and their sum is cut off where Geyer's
+initial monotone sequence ends [2]_. It weighs features by the squares of their variances, and the largest are odd.
+
+**Antithetic chains.** Draws of NUTS and of Hamiltonian Monte Carlo alternate about the mean, so that odd functions are
+*negatively* correlated, while even ones, such as the energy, are positively. The odd features then say tau = 1, the many
+even ones inflate n V all the same, and signs that flip at every draw accuse nearly every right chain in fifty
+dimensions. So the second estimate is the longest time of |z|^2, and of those z_j^2, for standardised draws z, that are
+clearly autocorrelated at lag one; the others would only add the noise of the largest of many. The z_j themselves need no
+estimate of their own: the rows follow them, and a longer time for them costs power and no level needs it.
+
+The constant 0.4 is from simulation, `benchmarks/measures.py --test-size`; the level for chains of NUTS and Hamiltonian
+Monte Carlo is counted by `benchmarks/verdict.py`.
 
 References
 ----------
@@ -42,8 +51,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from steinkit.arguments import checked
-from steinkit.chains import split_chains
+from steinkit.chains import in_order_of_content, split_chains
 from steinkit.containers.reading import DrawsLike
+from steinkit.discrepancy.autocorrelation import integrated_autocorrelation_times, lagged_products
 from steinkit.discrepancy.kernel.base_kernels import BaseKernel, kernel_of
 from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, run_pieces, stein_kernel_for
 from steinkit.discrepancy.operators import RiemannianLangevin
@@ -60,6 +70,8 @@ _SHARE = 0.4  # of delta above
 _LARGEST_SHARE = 0.5
 _SERIES = 200  # rows of the kernel matrix that tau is estimated from
 _SERIES_AT_ONCE = 20
+_COORDINATES_AT_ONCE = 32
+_CHANCE = 0.01  # of taking some coordinate for autocorrelated where none is
 _FEWEST = 20  # draws in units of tau, below which the level is not kept
 _ROWS = 256
 _REPLICATES = 128
@@ -80,7 +92,7 @@ class KernelSteinTest:
     flip_probability : float
         Of the signs, at each draw.
     autocorrelation_time : float
-        tau, in draws; NaN if the flip probability was given.
+        tau above, in draws; NaN if the flip probability was given.
     kernel : IMQ, GaussianKernel or MaternKernel
         The base kernel with its parameters, the scale filled in.
     operator : RiemannianLangevin, or None
@@ -204,12 +216,12 @@ def kernel_stein_test(
     base, notes = kernel_of(kernel).fitted(points.points)
     stein = stein_kernel_for(base, prepared, operator)
     chains, disorder = split_chains(prepared.given)
-    series = [points.inverse[rows] for rows in chains]
+    series = [points.inverse[rows] for rows in in_order_of_content(chains, prepared.given.points)]
     seen = time.perf_counter()
     size = _size(stein, points)
     tau = math.nan
     if flip_probability is None:
-        tau = _autocorrelation_time(stein, series)
+        tau = max(_autocorrelation_time(stein, series), _slowest_even_time(points, series))
         flip_probability = _flip_probability(tau, len(points.inverse), points.dim)
         notes += _doubts(tau, len(points.inverse))
     correlated = time.perf_counter()
@@ -277,7 +289,7 @@ def _doubts(tau: float, draws: int) -> tuple[str, ...]:
 
 
 def _autocorrelation_time(stein: SteinKernel, series: list[Integers]) -> float:
-    """Integrated autocorrelation time tau of the features, at least 1; `series` holds the point of each draw."""
+    """Integrated autocorrelation time of the kernel's features, at least 1; `series` holds the point of each draw."""
     whole = np.concatenate(series)
     picked = whole[np.unique(np.linspace(0, len(whole) - 1, _SERIES).astype(np.int64))]
     ends = np.cumsum([len(chain) for chain in series])[:-1]
@@ -305,6 +317,32 @@ def _autocorrelation_time(stein: SteinKernel, series: list[Integers]) -> float:
     initial = pairs[: negative[0]] if negative.size else pairs
     total = 2.0 * float(np.minimum.accumulate(initial).sum()) - covariance[0]
     return float(max(total / covariance[0], 1.0))
+
+
+def _slowest_even_time(points: DistinctSample, series: list[Integers]) -> float:
+    """The longest integrated autocorrelation time of |z|^2 and of the z_j^2 that have one, at least 1."""
+    from scipy.special import ndtri
+
+    whole = np.concatenate(series)
+    ends = np.cumsum([len(chain) for chain in series]).tolist()
+    chains = [slice(end - len(chain), end) for end, chain in zip(ends, series, strict=True)]
+    clear = -float(ndtri(_CHANCE / (2 * points.dim))) / math.sqrt(len(whole))
+    radius, slowest = np.zeros(len(whole)), 1.0
+    for begin in range(0, points.dim, _COORDINATES_AT_ONCE):
+        z = points.points[whole, begin : begin + _COORDINATES_AT_ONCE].T
+        z = z - z.mean(axis=1, keepdims=True)
+        size = np.abs(z).max(axis=1, keepdims=True)
+        squares = (z / np.where(size > 0.0, size, 1.0)) ** 2  # which neither overflow nor vanish
+        variance = squares.mean(axis=1, keepdims=True)
+        squares /= np.where(variance > 0.0, variance, 1.0)
+        radius += squares.sum(axis=0)
+        squares -= squares.mean(axis=1, keepdims=True)
+        total = np.einsum("kn,kn->k", squares, squares)
+        first = lagged_products(squares, chains, 1) / np.where(total > 0.0, total, 1.0)
+        times = integrated_autocorrelation_times(squares[np.abs(first) > clear], chains)
+        slowest = max(slowest, times.max(initial=1.0))
+    radius -= radius.mean()
+    return float(max(slowest, integrated_autocorrelation_times(radius[None], chains)[0]))
 
 
 def _autocovariance(values: Floats) -> Floats:

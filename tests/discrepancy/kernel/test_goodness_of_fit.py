@@ -107,6 +107,52 @@ def test_autocorrelation_time_is_that_of_the_rows(make):
     assert 1.5 < test.autocorrelation_time < 12.0
 
 
+def antithetic(chains, n, dim, rng, phi=-0.9):
+    """Right chains of N(0, I) whose odd functions alternate and whose even ones are slow."""
+    noise = rng.standard_normal((chains, n, dim))
+    noise[:, 1:] *= math.sqrt(1.0 - phi**2)
+    return lfilter([1.0], [1.0, -phi], noise, axis=1)
+
+
+def test_autocorrelation_time_of_antithetic_draws_is_that_of_their_squares():
+    """rho^t of the draws is (-.9)^t, of their squares .81^t: a time of 1.81 / .19 = 9.5, and the draws' own is .05."""
+    times = [
+        sk.kernel_stein_test(
+            antithetic(1, 4000, dim, np.random.default_rng(dim))[0], sk.targets.Normal(0.0, dim=dim), n_bootstrap=1
+        ).autocorrelation_time
+        for dim in (1, 3, 10)
+    ]
+    assert all(6.0 < time < 16.0 for time in times)
+
+
+def test_one_coordinate_with_slow_squares_sets_the_time():
+    x = np.random.default_rng(0).standard_normal((4000, 10))
+    x[:, 4] = antithetic(1, 4000, 1, np.random.default_rng(1))[0, :, 0]
+    test = sk.kernel_stein_test(x, sk.targets.Normal(0.0, dim=10), n_bootstrap=1)
+    assert 6.0 < test.autocorrelation_time < 16.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("chains", "n"), [(1, 1000), (4, 300)])
+def test_level_of_antithetic_chains(chains, n):
+    """Two of 40 are expected; signs that flip as for independent draws reject nearly all."""
+    right, quick = 0, 0
+    for k in range(40):
+        draws = antithetic(chains, n, 10, np.random.default_rng([5, k]))
+        target = sk.targets.Normal(0.0, dim=10)
+        right += sk.kernel_stein_test(draws, target, n_bootstrap=199, rng=k).p_value <= 0.05
+        quick += sk.kernel_stein_test(draws, target, n_bootstrap=199, rng=k, flip_probability=0.5).p_value <= 0.05
+    assert right <= 6
+    assert quick > 30
+
+
+def test_the_order_of_chains_changes_nothing():
+    chains = antithetic(4, 100, 3, np.random.default_rng(0), phi=0.7)
+    target = sk.targets.Normal(0.0, dim=3)
+    found = {sk.kernel_stein_test(chains[list(order)], target).p_value for order in itertools.permutations(range(4))}
+    assert len(found) == 1
+
+
 def test_autocorrelation_time_grows_with_the_chains():
     times = [
         sk.kernel_stein_test(autoregressive(3000, phi, np.random.default_rng(0)), NORMAL, n_bootstrap=1)

@@ -1,0 +1,236 @@
+r"""Bounded functions of degree three and more: a coordinate's own shape, and dependence that no correlation shows.
+
+With c = z - m', m' the median of *the other half* of the draws, and the bump g = exp(-c^2 / 2), fields that the Langevin
+operator T f = <f, s> + div f (`steinkit.discrepancy.moments.features`) takes to functions of mean zero are
+
+    shape     g_j t_j - c_j g_j                    f = g_j e_j             what is near the median beside what is far
+              c_j g_j t_j + (1 - c_j^2) g_j        f = c_j g_j e_j         how narrow the middle is beside the tails
+    location  (g_i - mean g_i) t_j                 f = (g_i - mean) e_j    location of x_j given |x_i|, i != j
+    spread    (g_i - mean g_i) (1 + c_j t_j)       f = (g_i - mean) c_j e_j    spread of x_j given |x_i|.
+
+The bump is bounded and even, so that heavy tails do not drown the rest, and what correlations show is left to them.
+With boundary factors t becomes b, and 1 becomes a_j, wherever f is differentiated in x_j.
+
+There are 2 d of the first two and 2 d (d - 1) of the others. Their means and variances are products of matrices; the
+autocorrelation time, which takes longer, is found only for those that may be the largest |z|: all others are below it
+with a time as short as their kind's median. All pairs are tested in every dimension: to choose some of them on one half
+of the draws and test them on the other costs a factor sqrt(2) of every z, more than Bonferroni's over all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from steinkit.discrepancy.cross_fitting import Draws, tail_probability
+from steinkit.runtime.deadlines import require_time
+from steinkit.sample import Floats, Integers
+
+BoundedKind = Literal["asymmetry", "peak", "location given", "spread given"]
+
+_OWN: tuple[BoundedKind, ...] = ("asymmetry", "peak")
+_PAIRS: tuple[BoundedKind, ...] = ("location given", "spread given")
+_FOR_MEDIAN = 64  # features of a kind whose times give its median
+_AT_ONCE = 32  # features whose times are found together
+_KEPT = 3.0  # standard errors from which a feature is kept
+_MOST_KEPT = 16
+_TOGETHER = 1 << 13  # draws combined at a time
+
+
+@dataclass(frozen=True)
+class BoundedFeature:
+    """A bounded feature that stands out.
+
+    Attributes
+    ----------
+    kind : {"asymmetry", "peak", "location given", "spread given"}
+    coordinates : tuple of int
+        The coordinate j; or i and j, where x_j is looked at given |x_i|.
+    mean, z : float
+    p_value : float
+        Of this feature, Bonferroni over all of its kinds.
+    """
+
+    kind: BoundedKind
+    coordinates: tuple[int, ...]
+    mean: float
+    z: float
+    p_value: float
+
+
+@dataclass(frozen=True)
+class BoundedMoments:
+    """What the bounded features show.
+
+    Attributes
+    ----------
+    p_value : float
+        Bonferroni over both groups, and within each.
+    group_p_values : dict
+        Of "shapes" and, from two dimensions on, "even pairs".
+    largest : tuple of BoundedFeature
+        Those three standard errors off or more, the least p-values first.
+    n_effective : float
+        Draws over the median autocorrelation time of the slowest kind.
+    """
+
+    p_value: float
+    group_p_values: dict[str, float]
+    largest: tuple[BoundedFeature, ...]
+    n_effective: float
+
+
+def bounded_moments(points: Floats, drift: Floats, spread: Floats | None, draws: Draws) -> BoundedMoments:
+    """Test the bounded features of some draws.
+
+    Parameters
+    ----------
+    points, drift : ndarray, shape (d, n)
+        Draws and scores in standard units; b in the place of the scores on a bounded support. The points are centred in
+        place.
+    spread : ndarray, shape (d, n), optional
+        a, on a bounded support.
+    draws : Draws
+        What they come from.
+
+    Raises
+    ------
+    TimeLimitError
+        If the time that the caller has set runs out.
+    """
+    _centre(points, draws)
+    fields = _Fields(points, drift, spread, draws.shares)
+    groups = {"shapes": _OWN, **({"even pairs": _PAIRS} if len(points) > 1 else {})}
+    p_values, kept, slowest = {}, [], 1.0
+    for group, kinds in groups.items():
+        found, time = _largest(kinds, fields, draws)
+        slowest = max(slowest, time)
+        kept += found
+        p_values[group] = min((each.p_value for each in found), default=1.0)
+    kept.sort(key=lambda each: (each.p_value, -abs(each.z)))
+    return BoundedMoments(
+        p_value=min(1.0, len(p_values) * min(p_values.values())),
+        group_p_values=p_values,
+        largest=tuple(each for each in kept if abs(each.z) >= _KEPT)[:_MOST_KEPT],
+        n_effective=draws.n_effective(np.array([slowest])),
+    )
+
+
+def _centre(points: Floats, draws: Draws) -> None:
+    """Take the medians of the other half from the draws of each."""
+    medians = [_medians(points[:, half], draws.shares[half]) for half in draws.halves]
+    for half, centre in zip(draws.halves, medians[::-1], strict=True):
+        points[:, half] -= centre[:, None]
+
+
+def _medians(points: Floats, shares: Floats) -> Floats:
+    order = np.argsort(points, axis=1, kind="stable")
+    reached = np.cumsum(shares[order], axis=1)
+    middle = np.argmax(reached >= 0.5 * reached[:, -1:], axis=1)
+    rows = np.arange(len(points))
+    return np.asarray(points[rows, order[rows, middle]])
+
+
+@dataclass(frozen=True, eq=False)
+class _Fields:
+    """What the features are made of, coordinates first."""
+
+    centred: Floats
+    drift: Floats
+    spread: Floats | None
+    shares: Floats
+
+    def of(self, kind: BoundedKind, i: Integers, j: Integers) -> Floats:
+        """Values of features, shape (k, n), for k pairs of coordinates; both are the same for a shape."""
+        if kind in _OWN:
+            return self._own(kind, j, slice(None))
+        even = _bump(self.centred[i])
+        even -= (even @ self.shares)[:, None]
+        return np.asarray(even * self._odd(kind, j, slice(None)))
+
+    def _own(self, kind: BoundedKind, j: Integers | slice, draws: slice) -> Floats:
+        c, b = self.centred[j, draws], self.drift[j, draws]
+        a = 1.0 if self.spread is None else self.spread[j, draws]
+        if kind == "asymmetry":
+            return np.asarray(_bump(c) * (b - a * c))
+        return np.asarray(_bump(c) * (c * b + a * (1.0 - c * c)))
+
+    def _odd(self, kind: BoundedKind, j: Integers | slice, draws: slice) -> Floats:
+        b = self.drift[j, draws]
+        if kind == "location given":
+            return b
+        return np.asarray(self.centred[j, draws] * b + (1.0 if self.spread is None else self.spread[j, draws]))
+
+    def means(self, kind: BoundedKind) -> tuple[Floats, Floats, Integers, Integers]:
+        """Mean of each feature of a kind, its variance for independent draws, and its coordinates i and j."""
+        dim, n = self.centred.shape
+        total, square = (np.zeros(dim if kind in _OWN else (dim, dim)) for _ in range(2))
+        mean_bump = sum(_bump(self.centred[:, some]) @ self.shares[some] for some in _slices(n))
+        for some in _slices(n):
+            require_time("bounded moments were taken")
+            share = self.shares[some]
+            if kind in _OWN:
+                values = self._own(kind, slice(None), some)
+                total += values @ share
+                square += values**2 @ share**2
+            else:
+                even, odd = _bump(self.centred[:, some]) - mean_bump[:, None], self._odd(kind, slice(None), some)
+                total += (even * share) @ odd.T
+                square += (even * share) ** 2 @ (odd**2).T
+        i, j = (np.arange(dim),) * 2 if kind in _OWN else np.nonzero(~np.eye(dim, dtype=bool))
+        rows = j if kind in _OWN else (i, j)
+        return total[rows], square[rows] - total[rows] ** 2 * (self.shares @ self.shares), i, j
+
+
+def _bump(centred: Floats) -> Floats:
+    return np.asarray(np.exp(-0.5 * centred * centred))
+
+
+def _slices(n: int) -> Iterator[slice]:
+    return (slice(begin, min(begin + _TOGETHER, n)) for begin in range(0, n, _TOGETHER))
+
+
+def _largest(kinds: tuple[BoundedKind, ...], fields: _Fields, draws: Draws) -> tuple[list[BoundedFeature], float]:
+    """Features of a group that may be the largest |z|, with their p-values, and the slowest kind's median time."""
+    found: list[BoundedFeature] = []
+    slowest = 1.0
+    tried = 0
+    for kind in kinds:
+        mean, variance, i, j = fields.means(kind)
+        tried += len(mean)
+        some = np.unique(np.linspace(0, len(mean) - 1, _FOR_MEDIAN).round().astype(np.int64))
+        median = float(np.median(_times(fields.of(kind, i[some], j[some]), draws)))
+        slowest = max(slowest, median)
+        at_most = np.abs(mean) / np.sqrt(np.where(variance > 0.0, variance, np.inf) * median)
+        order, largest = np.argsort(-at_most, kind="stable"), 0.0
+        for begin in range(0, len(order), _AT_ONCE):
+            rows = order[begin : begin + _AT_ONCE]
+            rows = rows[at_most[rows] >= max(largest, _KEPT)] if begin else rows
+            if not len(rows):
+                break
+            require_time("bounded moments were taken")
+            times = np.maximum(_times(fields.of(kind, i[rows], j[rows]), draws), median)
+            z = at_most[rows] * np.sqrt(median / times)
+            largest = max(largest, float(z.max()))
+            found += [
+                BoundedFeature(kind, (int(j[k]),) if kind in _OWN else (int(i[k]), int(j[k])), float(mean[k]), x, 1.0)
+                for k, x in zip(rows, (np.sign(mean[rows]) * z).tolist(), strict=True)
+            ]
+    n_effective = draws.n_effective(np.array([slowest]))
+    return [
+        BoundedFeature(
+            each.kind,
+            each.coordinates,
+            each.mean,
+            each.z,
+            min(1.0, 2.0 * tried * tail_probability(abs(each.z), n_effective)),
+        )
+        for each in found
+    ], slowest
+
+
+def _times(values: Floats, draws: Draws) -> Floats:
+    return draws.autocorrelation_times(values - (values @ draws.shares)[:, None])

@@ -73,6 +73,7 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
             measures=[measure.name for measure in request.measures],
             verdict=judging is not None,
             matters=options["matters"],
+            looks=options["looks"] or 1,
             reference=task.repeats,
             reference_draws=task.run,
             rng=options["seed"],

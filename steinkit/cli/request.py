@@ -111,7 +111,7 @@ class Request:
     @property
     def needs_scores(self) -> bool:
         """Whether a measure looks at more than the draws, or a verdict is asked for and not merely welcome."""
-        asked = any(self.options.get(name) is not None for name in ("fail_if_biased", "matters"))
+        asked = any(self.options.get(name) is not None for name in ("fail_if_biased", "matters", "looks"))
         return asked or not self.measures or any(measure.needs != "draws" for measure in self.measures)
 
     def against(self, *, judged: bool = False) -> str:
@@ -134,10 +134,10 @@ class Request:
     @property
     def judging(self) -> Judging | None:
         """How samples are to be judged; None if they are not."""
-        alpha, matters = self.options.get("fail_if_biased"), self.options["matters"]
+        alpha, matters, looks = self.options.get("fail_if_biased"), self.options["matters"], self.options["looks"]
         if self.options["verdict"]:
-            return Judging(LEVEL if alpha is None else alpha, matters)
-        for flag, value in (("--fail-if-biased", alpha), ("--matters", matters)):
+            return Judging(LEVEL if alpha is None else alpha, matters, looks or 1)
+        for flag, value in (("--fail-if-biased", alpha), ("--matters", matters), ("--looks", looks)):
             if value is not None:
                 raise UsageError(f"{flag} asks for the verdict, and --no-verdict for none; drop one of the two")
         return None

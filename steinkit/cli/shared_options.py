@@ -200,7 +200,7 @@ def seed_option(said: str) -> Callable[[Command], Command]:
 
 
 def verdict_options(command: Command) -> Command:
-    """``--verdict`` and ``--matters``."""
+    """``--verdict``, ``--matters`` and ``--looks``."""
     return _all(
         command,
         option(
@@ -221,6 +221,15 @@ def verdict_options(command: Command) -> Command:
             help="Say whether a moment is off by more than DELTA. A location, spread or correlation, in standard "
             "units: for normal coordinates that are independent, standard deviations, relative error of the standard "
             "deviation, error of the correlation.",
+        ),
+        option(
+            MEASURE,
+            "--looks",
+            everyday=False,
+            type=click.IntRange(min=1),
+            metavar="K",
+            help="Allow for K looks at a growing run that you would stop at an accusation: p-values of the verdict are "
+            "multiplied by K. Default: 1.",
         ),
     )
 

@@ -37,6 +37,7 @@ def compare(
     measures: str | Sequence[str] | None = None,
     verdict: bool = True,
     matters: float | None = None,
+    looks: int = 1,
     reference: int = 0,
     reference_draws: DrawsLike | LongRun | None = None,
     rng: Seed = 0,
@@ -63,6 +64,8 @@ def compare(
         Judge every sample that was measured, as `steinkit.verdict` does: a sample that is better than others may still
         be wrong. One that cannot be judged is reported and costs nothing else.
     matters : float, optional
+        As `steinkit.verdict` has it.
+    looks : int
         As `steinkit.verdict` has it.
     reference : int
         How many independent samples from the target to measure as well, for each effective size that samples have.
@@ -102,7 +105,7 @@ def compare(
     measures = _measures(measures, samples, shared)
     _require_sensible(samples, measures)
     require_taken(changes, measures)
-    judging = Judging(matters=matters) if verdict else None
+    judging = Judging(matters=matters, looks=looks) if verdict else None
     run = _long_run(reference_draws)
     _require_reference(reference, run, target, shared)
     steps = len(samples) * len(measures)

@@ -8,7 +8,6 @@ _MEANINGS = {
     "verdict": "Whether any bias was found at the level of the test (1 % unless asked otherwise).",
     "p": "How probable evidence as strong as this is if the draws are from the target.",
     "p matters": "The same for draws of which no moment is off by more than was said to matter.",
-    "n_eff": "As many independent draws are off as far as this sample.",
     "ESS": "Effective sample size, that of the worst coordinate: as many independent draws are as precise. It is blind "
     "to bias.",
     "what is wrong": "The fault with the strongest evidence.",

@@ -60,15 +60,15 @@ def verdicts_table(document: Document) -> Table | None:
     if not any(verdict for _, verdict in judged):
         return None
     asked = any(verdict and verdict["matters"] is not None for _, verdict in judged)
-    columns = ("sample", "verdict", "p", *(["p matters"] if asked else []), "n_eff", "ESS", "what is wrong")
+    columns = ("sample", "verdict", "p", *(["p matters"] if asked else []), "ESS", "what is wrong")
     rows = []
     for name, verdict in judged:
         known = verdict or {}
         keys = ("p", *(["p_matters"] if asked else []))
         numbers = ["-" if known.get(key) is None else f"{known[key]:.2g}" for key in keys]
-        sizes = ["-" if known.get(key) is None else f"{known[key]:.0f}" for key in ("n_eff", "ess")]
+        ess = "-" if known.get("ess") is None else f"{known['ess']:.0f}"
         wrong = fault(known["blame"][0]) if known.get("blame") else ""
-        rows.append((name, verdict_label(verdict), *numbers, *sizes, wrong))
+        rows.append((name, verdict_label(verdict), *numbers, ess, wrong))
     return Table("May they be used?", columns, tuple(rows))
 
 
@@ -201,12 +201,9 @@ def _unjudged(document: Document) -> list[str]:
 
 
 def _untested(document: Document) -> str:
-    """What the columns of the verdicts mean, and what none of them saw."""
+    """What ESS means beside the verdicts, and what none of them saw."""
     verdict = next(each["verdict"] for each in document["samples"] if each.get("verdict"))
-    return (
-        "A sample is as far off as n_eff independent draws; ESS counts those that its mixing is worth, and is blind to "
-        f"bias. Not tested: {listed(verdict['not_tested'])}."
-    )
+    return f"ESS says how well the chains mix, and is blind to bias. Not tested: {listed(verdict['not_tested'])}."
 
 
 def _first(document: Document, measure: DescribedMeasure) -> str:

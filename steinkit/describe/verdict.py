@@ -19,7 +19,6 @@ Fault = Mapping[str, Any]
 NOTHING_STANDS_OUT = "no location, spread or correlation stands out"
 _MAY_BE_USED = "May these draws be used?"
 _TIED = 0.9  # of the worst fault's |z|, from which another is as bad
-_WEIGHS_LESS = 0.5  # of ESS: 1/n_eff = 1/ESS + bias, so that above it the bias is at most what chance makes
 _NAMED = 3  # coordinates of one fault
 _WANTED = 100
 _WANTED_OF_SLOWEST = 30
@@ -29,8 +28,8 @@ _SEEN_BY = {"p_moments": "the moments together show", "p_sliced": "the slices sh
 
 
 def verdict_sentence(document: Document) -> str:
-    """The verdict, its size beside slow mixing, and whether it matters where that was asked."""
-    return " ".join(filter(None, (_head(document), _size(document), _matters(document))))
+    """The verdict, that slow mixing does not explain an accusation, and whether it matters where that was asked."""
+    return " ".join(filter(None, (_head(document), _mixing(document), _matters(document))))
 
 
 def verdict_statements(document: Document) -> list[Statement]:
@@ -92,6 +91,12 @@ def fault(each: Fault) -> str:
     return f"{named} is {direction}" if len(names) == 1 else f"{named} together are {direction}"
 
 
+def ess_of(document: Document) -> str:
+    """The ESS of the draws; empty where it is undefined, or above their number, as of antithetic chains."""
+    ess = document["ess"]
+    return "" if ess is None or ess > document["draws"] else f"{ess:.0f}"
+
+
 def _head(document: Document) -> str:
     p, late = probability(document["p"]), document["burn_in"]
     start = (
@@ -108,8 +113,9 @@ def _head(document: Document) -> str:
         )
     if not is_accused(document):
         hidden = " The warnings say what may hide one." if document.get("hiding") else ""
-        ess = f" with ESS {document['ess']:.0f}" if document["ess"] is not None else ""
-        return f"{UNSUSPECTED} that {count(document['draws'], 'draw')}{ess} could show ({p}).{hidden}{start}"
+        ess = ess_of(document)
+        draws = f"{count(document['draws'], 'draw')}{f' with ESS {ess}' if ess else ''}"
+        return f"{UNSUSPECTED} that {draws} could show ({p}).{hidden}{start}"
     if late is not None:
         return (
             f"{ACCUSED} ({p}), but only the first draws are to blame: without the first tenth of every chain no bias "
@@ -165,18 +171,12 @@ def _ties(faults: Sequence[Fault]) -> list[list[Fault]]:
     return groups
 
 
-def _size(document: Document) -> str:
-    """How far off accused draws are, beside how well their chains mixed."""
-    if not is_accused(document) or document["n_eff"] is None:
+def _mixing(document: Document) -> str:
+    """The ESS of accused draws. The tests allow for slow mixing but of weighted draws, which have no kernel test."""
+    ess = ess_of(document)
+    if not ess or not is_accused(document) or document["burn_in"] is not None:
         return ""
-    n_eff, ess = document["n_eff"], document["ess"]
-    said = f"They are as far off as about {_draws(n_eff)} independent draws"
-    if ess is None:
-        return f"{said}."
-    if n_eff < _WEIGHS_LESS * ess:
-        return f"{said}; their ESS is {ess:.0f}, so this is bias, not slow mixing."
-    more = "; in what is named here it weighs more" if document["blame"] else ""
-    return f"{said}; their ESS is {ess:.0f}, so over everything together the bias weighs no more than chance{more}."
+    return f"Their ESS is {ess}{'' if document['p_ksd'] is None else ': slow mixing does not explain it'}."
 
 
 def _matters(document: Document) -> str:
@@ -190,8 +190,6 @@ def _matters(document: Document) -> str:
 
 def _tests(document: Document) -> str:
     tests = [f"{name} {probability(document[key])}" for key, name in _TESTS.items() if document[key] is not None]
-    return f"Tests: {', '.join(tests)}; together {probability(document['p'])}."
-
-
-def _draws(n_eff: float) -> str:
-    return f"{n_eff:.0f}" if n_eff >= 10.0 else f"{n_eff:.2g}"
+    looks = document.get("looks", 1)
+    together = f"together, times {looks} looks," if looks > 1 else "together"
+    return f"Tests: {', '.join(tests)}; {together} {probability(document['p'])}."

@@ -1,4 +1,4 @@
-"""What kernels add to a verdict: a test that sees all of a shape, and how far off the draws are, as a number of them.
+"""What kernels add to a verdict: a test that sees all of a shape, and as many independent draws of the same KSD.
 
 Both take time that grows with the square of the draws, and take a part of many.
 """
@@ -21,13 +21,13 @@ from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Seed
 
 _MOST_PAIRED = 4000  # draws that enter the kernel test's bootstrap, whose time grows with their square
-_MOST_SUMMED = 20_000  # draws that enter n_eff: a subset is no further off than as many independent draws
+_MOST_SUMMED = 20_000  # draws that enter the number of equivalent ones, which is no larger
 
 
 def kernel_part(
     scored: Sample, draws: Draws, standard: Prepared, rng: Seed
 ) -> tuple[float | None, float, tuple[str, ...]]:
-    """The p-value of the kernel test, independent draws that are as far off, and why the test was left out.
+    """The p-value of the kernel test, `Verdict.ksd_equivalent_draws`, and why the test was left out.
 
     Parameters
     ----------
@@ -42,14 +42,14 @@ def kernel_part(
     """
     rows = standard.points.inverse[standard.points.inverse >= 0]
     standardised = replace(scored, points=standard.points.points[rows], scores=standard.scores[rows])
-    n_eff = _independent_draws_as_far_off(standardised[_spread(draws.rows, _MOST_SUMMED)], standard.bounds)
+    equivalent = _equivalent_draws(standardised[_spread(draws.rows, _MOST_SUMMED)], standard.bounds)
     if draws.is_weighted:
-        return None, n_eff, ()
+        return None, equivalent, ()
     paired = replace(standardised, weights=None)[_spread(draws.rows, _MOST_PAIRED)]
     try:
-        return kernel_stein_test(paired, bounds=standard.bounds, kernel=IMQ(), rng=rng).p_value, n_eff, ()
+        return kernel_stein_test(paired, bounds=standard.bounds, kernel=IMQ(), rng=rng).p_value, equivalent, ()
     except InputError as error:  # as where draws evenly spread over a chain that stands still are one point
-        return None, n_eff, (f"the kernel test was left out: {error}",)
+        return None, equivalent, (f"the kernel test was left out: {error}",)
 
 
 def _spread(rows: Integers, most: int) -> Integers:
@@ -59,7 +59,7 @@ def _spread(rows: Integers, most: int) -> Integers:
     return np.sort(rows[np.linspace(0, len(rows) - 1, most).round().astype(np.int64)])
 
 
-def _independent_draws_as_far_off(standard: Sample, bounds: Floats | None) -> float:
+def _equivalent_draws(standard: Sample, bounds: Floats | None) -> float:
     found = kernel_stein_discrepancy(standard, bounds=bounds, kernel=IMQ(), squared=True)
     points = found.sample
     stein = stein_kernel_at(IMQ(), points.points, found.scores, bounds, None, names=points.names)
@@ -67,10 +67,7 @@ def _independent_draws_as_far_off(standard: Sample, bounds: Floats | None) -> fl
 
 
 def thinning_notes(draws: int) -> tuple[str, ...]:
-    """Of how many draws the kernel's part took fewer."""
-    found: tuple[str, ...] = ()
-    if draws > _MOST_PAIRED:
-        found += (f"the kernel test took {_MOST_PAIRED} of the {draws} draws, evenly spread",)
-    if draws > _MOST_SUMMED:
-        found += (f"n_eff is that of {_MOST_SUMMED} of the {draws} draws, and no larger than they allow",)
-    return found
+    """Of how many draws the kernel test took fewer."""
+    if draws <= _MOST_PAIRED:
+        return ()
+    return (f"the kernel test took {_MOST_PAIRED} of the {draws} draws, evenly spread",)

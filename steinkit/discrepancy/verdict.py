@@ -6,12 +6,8 @@ the shape along coordinates and principal axes; the kernel Stein test at all of 
 verdict's p-value is Bonferroni's over those taken. What is wrong is read from the moments, which name the right
 coordinate where shares of a discrepancy blame the stiff one.
 
-Size stands beside the test, since any bias is significant in the end. The sample is as far off as
-
-    n_eff = mean k0(x, x) / KSD^2
-
-independent draws would be, for the Stein kernel k0. Beside the effective sample size of its chains, which is blind to
-bias, that tells bias (n_eff far below it) from slow mixing (both small).
+A run that is looked at as it grows, and stopped at an accusation, is accused too often: the p-value is multiplied by
+the number of looks.
 """
 
 from __future__ import annotations
@@ -58,13 +54,15 @@ class Verdict(Displayed):
     Attributes
     ----------
     p : float
-        Probability that the tests find as much in a right sample.
+        Probability that the tests find as much in a right sample, times `looks`, at most 1.
     p_moments, p_sliced : float
         The p-values of moments and of slices, from which `p` follows with `p_ksd`.
     p_ksd : float or None
         The p-value of the kernel test. None for weighted draws, which it does not take, or where a warning says so.
-    n_eff : float
-        Independent draws that would be as far off; of more than 20,000 draws, as 20,000 of them evenly spread are.
+    ksd_equivalent_draws : float
+        Independent draws of which the expected squared kernel discrepancy is that of these, mean k0(x, x) / KSD^2 for
+        the Stein kernel k0; of more than 20,000 draws, of 20,000 evenly spread. It is large where this kernel hardly
+        sees the fault, and no verdict rests on it.
     ess : float
         Effective sample size of the chains, the smallest of the coordinates', and of the weights; blind to bias. NaN
         where undefined.
@@ -82,9 +80,11 @@ class Verdict(Displayed):
     matters : float or None
         The size asked for, in standard units, from which a moment that is off matters.
     p_matters : float or None
-        Probability that moments which are off by at most that much show as much.
+        Probability that moments which are off by at most that much show as much, times `looks`, at most 1.
     level : float
         The p-value from which draws are said not to come from the target.
+    looks : int
+        How often a growing run is looked at.
     moments : MomentSteinDiscrepancy
         What the test of moments found.
     sliced : SlicedSteinTest
@@ -103,7 +103,7 @@ class Verdict(Displayed):
     p_moments: float
     p_sliced: float
     p_ksd: float | None
-    n_eff: float
+    ksd_equivalent_draws: float
     ess: float
     effective_draws: float
     enough_draws: bool
@@ -112,6 +112,7 @@ class Verdict(Displayed):
     matters: float | None
     p_matters: float | None
     level: float
+    looks: int
     moments: MomentSteinDiscrepancy
     sliced: SlicedSteinTest
     names: tuple[str, ...]
@@ -162,7 +163,8 @@ class Verdict(Displayed):
             "p_sliced": self.p_sliced,
             "p_ksd": self.p_ksd,
             "level": self.level,
-            "n_eff": self.n_eff if math.isfinite(self.n_eff) else None,
+            "looks": self.looks,
+            "ksd_equivalent_draws": self.ksd_equivalent_draws if math.isfinite(self.ksd_equivalent_draws) else None,
             "ess": self.ess if math.isfinite(self.ess) else None,
             "draws": self.draws,
             "effective_draws": self.effective_draws,
@@ -187,8 +189,8 @@ class Verdict(Displayed):
     def __repr__(self) -> str:
         found = "biased" if self.is_biased else "no bias found" if self.enough_draws else "too few effective draws"
         return (
-            f"<Verdict on {self.draws} draws: {found}, {probability(self.p)}, n_eff {self.n_eff:.3g}, "
-            f"ESS {self.ess:.3g}{reservations(self.warnings)}>"
+            f"<Verdict on {self.draws} draws: {found}, {probability(self.p)}, ESS {self.ess:.3g}"
+            f"{reservations(self.warnings)}>"
         )
 
 
@@ -204,6 +206,7 @@ def verdict(
     bounds: ArrayLike | None = None,
     level: float = 0.01,
     matters: float | None = None,
+    looks: int = 1,
     rng: Seed = 0,
     max_seconds: float | None = None,
 ) -> Verdict:
@@ -228,6 +231,9 @@ def verdict(
     matters : float, optional
         Ask as well whether some location, spread or dependence is off by more than this size, in standard units: see
         `Blame.size` for what a size is, and is not.
+    looks : int
+        How many times you look at a growing run in all, if you would stop at the first accusation: the p-values are
+        multiplied by it (Bonferroni). Without it, six looks at the level .05 raise false alarms in .15 of all runs.
     rng : int, numpy.random.Generator or None
         Seed of the kernel test's bootstrap.
     max_seconds : float, optional
@@ -236,12 +242,13 @@ def verdict(
     Returns
     -------
     Verdict
-        Whether the draws may be used, how far off they are, and in what.
+        Whether the draws may be used, and what is wrong with them if not.
 
     Raises
     ------
     UsageError, InputError, SolverError
-        As `moment_stein_discrepancy` and `sliced_stein_test` do; or if `level` or `matters` is out of range.
+        As `moment_stein_discrepancy` and `sliced_stein_test` do; or if `level`, `matters` or `looks` is out of
+        range.
     TimeLimitError
         If `max_seconds` pass first.
 
@@ -258,7 +265,7 @@ def verdict(
     >>> found.p < 0.01, found.blame[0].coordinates, found.blame[0].direction
     (True, ('x3',), 'too wide')
     """
-    require_sensible(level, matters)
+    require_sensible(level, matters, looks)
     prepared = prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
     scored = _scored(weights, prepared)
     laid_out = Draws.of(weights, prepared)
@@ -267,8 +274,8 @@ def verdict(
     sliced = sliced_stein_test(scored, bounds=prepared.bounds)
     units = Units.of("own", prepared.points)
     standard = prepared.in_units(units)
-    p_ksd, n_eff, untested = kernel_part(scored, laid_out, standard, rng)
-    p = _bonferroni(moments.p_value, sliced.p_value, p_ksd)
+    p_ksd, equivalent, untested = kernel_part(scored, laid_out, standard, rng)
+    p = min(1.0, looks * _bonferroni(moments.p_value, sliced.p_value, p_ksd))
     require_time("the sample was judged")
     diagnosed = chain_diagnostics(prepared.weighted(weights))
     ess = min(diagnosed.min_ess, diagnosed.weight_ess) if laid_out.is_weighted else diagnosed.min_ess
@@ -285,15 +292,16 @@ def verdict(
         p_moments=moments.p_value,
         p_sliced=sliced.p_value,
         p_ksd=p_ksd,
-        n_eff=n_eff,
+        ksd_equivalent_draws=equivalent,
         ess=ess,
         effective_draws=n_effective,
         enough_draws=enough,
         blame=(),
-        burn_in=_without_burn_in(scored, standardised, prepared.bounds, level),
+        burn_in=_without_burn_in(scored, standardised, prepared.bounds, level, looks),
         matters=matters,
-        p_matters=None if matters is None else p_value_beyond(moments, matters),
+        p_matters=None if matters is None else min(1.0, looks * p_value_beyond(moments, matters)),
         level=level,
+        looks=int(looks),
         moments=moments,
         sliced=sliced,
         names=prepared.points.names,
@@ -315,10 +323,12 @@ def verdict(
     )
 
 
-def require_sensible(level: float, matters: float | None) -> None:
-    """Refuse what is no level and what is no size; UsageError."""
+def require_sensible(level: float, matters: float | None, looks: int) -> None:
+    """Refuse what is no level, no size and no number of looks; UsageError."""
     if not 0.0 < level < 1.0:
         raise UsageError(f"level must lie between 0 and 1; received {level}")
+    if looks < 1:
+        raise UsageError(f"looks must be 1 or larger; received {looks}")
     if matters is not None:
         require_size(matters)
 
@@ -354,12 +364,13 @@ def _effective_draws(moments: MomentSteinDiscrepancy, sliced: SlicedSteinTest, d
     return slowest if slowest < _FEW_OF_SLOWEST else min(moments.n_effective, sliced.n_effective)
 
 
-def _without_burn_in(scored: Sample, draws: Draws, bounds: Floats | None, level: float) -> float | None:
+def _without_burn_in(scored: Sample, draws: Draws, bounds: Floats | None, level: float, looks: int) -> float | None:
     """The p-value of moments and slices without the first tenth of every chain, where only that tenth is to blame.
 
-    None as well if the rest are too few to judge: a start far off takes effective draws from all the others.
+    None as well if the rest are too few to judge: a start far off takes effective draws from all the others. Looks
+    multiply the p-value that accuses the start, not that of the rest: it excuses, and more looks excuse nothing.
     """
-    if bounds is not None or draws.is_weighted or burn_in_p_value(draws) > level:
+    if bounds is not None or draws.is_weighted or looks * burn_in_p_value(draws) > level:
         return None
     rest = draws.rows[early_rows(draws)[1]]
     try:

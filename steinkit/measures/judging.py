@@ -47,15 +47,18 @@ class Judging:
         The p-value from which draws are said not to come from the target.
     matters : float, optional
         Size in standard units of moments that matter, if that is asked.
+    looks : int
+        How often a growing run is looked at.
     """
 
     level: float = LEVEL
     matters: float | None = None
+    looks: int = 1
 
     def __post_init__(self) -> None:
         from steinkit.discrepancy.verdict import require_sensible
 
-        require_sensible(self.level, self.matters)
+        require_sensible(self.level, self.matters, self.looks)
 
     def judge(self, sample: Sample, target: Target | None, settings: Mapping[str, Any], *, rng: Seed) -> Judgement:
         """The verdict on a sample and what its reader should know, or why there is none.
@@ -77,7 +80,13 @@ class Judging:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", SteinkitWarning)  # what they say is in the verdict's warnings too
                 found = verdict(
-                    sample, target, bounds=settings.get("bounds"), level=self.level, matters=self.matters, rng=rng
+                    sample,
+                    target,
+                    bounds=settings.get("bounds"),
+                    level=self.level,
+                    matters=self.matters,
+                    looks=self.looks,
+                    rng=rng,
                 )
         except SteinkitError as error:
             why = str(error)

@@ -132,9 +132,9 @@ def draws(
         Where to draw; Axes of a new figure of pyplot if not given.
     reference : Reference or Verdict, optional
         What tells R: the largest value of independent samples of the same size (`steinkit.reference_discrepancy`), or
-        D sqrt(n_eff / ESS) of a verdict that finds a bias, and D of one that finds none. Without either R is taken for
-        D / 2: coloured are the fewest draws that carry half of the discrepancy, in right samples, too, as the title
-        then says.
+        D sqrt(`ksd_equivalent_draws` / ESS) of a verdict that finds a bias, and D of one that finds none. Without
+        either R is taken for D / 2: coloured are the fewest draws that carry half of the discrepancy, in right
+        samples, too, as the title then says.
     limit : float, optional
         Value of h at the ends of the colour scale, the same for panels to compare; by default 98 % of the draws
         lie within.

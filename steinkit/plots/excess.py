@@ -10,9 +10,10 @@ of independent draws, not 0. If right samples of this size have the discrepancy 
 All others are grey: they do no more than draws of a right sample do. Where D is at most R, every draw is grey.
 
 R is the largest value of the independent samples given as a `Reference`. Of a `Verdict` it is D itself where the tests
-find no bias; where they do, right draws that mix as well are worth ESS independent ones and these n_eff, so that R is
-D sqrt(n_eff / ESS), a discrepancy's fall being n^-1/2. With neither, R is taken for half of D, which marks the fewest
-draws that carry half of the discrepancy: of right samples, too.
+find no bias; where they do, R is D sqrt(m / ESS), a discrepancy's fall being n^-1/2: right draws that mix as well are
+worth ESS independent ones, and m, the verdict's `ksd_equivalent_draws`, have the kernel discrepancy of these. With
+neither, R is taken for half of D, which marks the fewest draws that carry half of the discrepancy: of right samples,
+too.
 """
 
 from __future__ import annotations
@@ -38,17 +39,17 @@ class Judged:
     """What pictures need of a verdict, where only its document is at hand."""
 
     is_biased: bool
-    n_eff: float
+    ksd_equivalent_draws: float
     ess: float
     draws: int
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Judged:
         """From what ``steinkit score --json`` prints as "verdict"."""
-        n_eff, ess = document["n_eff"], document["ess"]
+        equivalent, ess = document["ksd_equivalent_draws"], document["ess"]
         return cls(
             is_accused(document),
-            math.inf if n_eff is None else n_eff,
+            math.inf if equivalent is None else equivalent,
             math.nan if ess is None else ess,
             document["draws"],
         )
@@ -80,7 +81,7 @@ def right_share(value: float, standard: Standard, coordinate: int | None = None)
         if not standard.is_biased:
             return 1.0
         mixing = standard.ess if math.isfinite(standard.ess) else float(standard.draws)
-        return math.sqrt(min(standard.n_eff / min(mixing, standard.draws), 1.0))
+        return math.sqrt(min(standard.ksd_equivalent_draws / min(mixing, standard.draws), 1.0))
     if coordinate is not None and standard.coordinates is not None:
         right = float(standard.coordinates[:, coordinate].max())
     else:

@@ -1,4 +1,4 @@
-"""The picture of a verdict: what is wrong, how many standard errors, and how far off the draws are."""
+"""The picture of a verdict: what is wrong, and by how many standard errors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from steinkit.describe.numbers import probability, shortened
-from steinkit.describe.verdict import NOTHING_STANDS_OUT, fault, is_accused, verdict_label
+from steinkit.describe.verdict import NOTHING_STANDS_OUT, ess_of, fault, verdict_label
 from steinkit.discrepancy.verdict import Verdict
 from steinkit.plots.axes import axes_or_new, document_of
 
@@ -22,8 +22,8 @@ _WIDTH = 25  # letters of a line
 def verdict(found: Verdict | Mapping[str, Any], ax: Axes | None = None) -> Axes:
     """Plot the faults of a sample, worst on top, in standard errors with their 95 % intervals.
 
-    The title holds the verdict, and beside the effective sample size the number of independent draws that are as far
-    off. The grey band is what chance makes of a moment that is right. Where nothing is blamed the Axes say so.
+    The title holds the verdict and the effective sample size. The grey band is what chance makes of a moment that is
+    right. Where nothing is blamed the Axes say so.
 
     Parameters
     ----------
@@ -50,19 +50,12 @@ def verdict(found: Verdict | Mapping[str, Any], ax: Axes | None = None) -> Axes:
     ax.set_ylim(len(blame) - 0.5 if blame else 0.5, -0.5)
     ax.set_xlim(left=0.0)
     ax.set_xlabel("standard errors from what the target asks for")
-    ax.set_title("\n".join(filter(None, (_head(document), _size(document)))), fontsize=10, parse_math=False)
+    ax.set_title(_head(document), fontsize=10, parse_math=False)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     return ax
 
 
 def _head(document: Mapping[str, Any]) -> str:
-    return f"{verdict_label(document)} ({probability(document['p'])})"
-
-
-def _size(document: Mapping[str, Any]) -> str:
-    """How far off accused draws are beside their mixing."""
-    if not is_accused(document) or document["n_eff"] is None:
-        return ""
-    ess = "" if document["ess"] is None else f"; ESS {document['ess']:.0f}"
-    return f"as far off as {document['n_eff']:.0f} independent draws{ess}"
+    ess = ess_of(document)
+    return f"{verdict_label(document)} ({probability(document['p'])}{f', ESS {ess}' if ess else ''})"

@@ -44,7 +44,7 @@ _verdict = or_null(
         {
             "p": number,
             "level": number,
-            "n_eff": _known_number,
+            "ksd_equivalent_draws": _known_number,
             "ess": _known_number,
             "draws": whole,
             "enough_draws": flag,
@@ -61,6 +61,7 @@ _verdict = or_null(
             "p_ksd": _known_number,
             "effective_draws": number,
             "hiding": some(text),
+            "looks": whole,
         },
     )
 )

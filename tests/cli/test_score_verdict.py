@@ -44,6 +44,17 @@ class TestHead:
         assert outcome.document["verdict"] == json.loads(json.dumps(alone.document))
         assert alone.document["blame"][0]["coordinates"] == ["a"]
 
+    @pytest.mark.parametrize("command", ["score", "compare"])
+    def test_looks_multiply_its_p_value(self, steinkit, drawn, command):
+        file = drawn(lambda x: x + 0.12)
+        line = (command, file, "--target", "normal", "--reference", "0", "--measure", "ksd", "--json")
+        once, often = (steinkit(*line, *more).document for more in ((), ("--looks", "6")))
+        once, often = (
+            each["verdict"] if command == "score" else each["samples"][0]["verdict"] for each in (once, often)
+        )
+        assert (once["looks"], often["looks"]) == (1, 6)
+        assert often["p"] == min(1.0, 6 * once["p"]) > once["p"]
+
     def test_without_one_all_else_is_as_before(self, steinkit, drawn):
         outcome = steinkit("score", drawn(shifted), *_NORMAL, "--no-verdict", "--json")
         assert outcome.document["verdict"] is None
@@ -148,6 +159,9 @@ class TestFailIfBiased:
             (("--matters", "-1"), "--matters"),
             (("--matters", "nan"), "matters"),
             (("--matters", "0.1", "--no-verdict"), "--no-verdict"),
+            (("--looks", "0"), "--looks"),
+            (("--looks", "1.5"), "--looks"),
+            (("--looks", "2", "--no-verdict"), "--looks asks for the verdict"),
         ],
     )
     def test_wrong_usage(self, steinkit, drawn, options, message):

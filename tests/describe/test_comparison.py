@@ -112,7 +112,7 @@ def test_a_page_says_that_no_sample_is_ranked_and_why():
 
 def _judged(p, blame=(), **more):
     return {
-        **{"p": p, "p_moments": p, "p_sliced": 1.0, "p_ksd": None, "level": 0.01, "n_eff": 40.4, "ess": None},
+        **{"p": p, "p_moments": p, "p_sliced": 1.0, "p_ksd": None, "level": 0.01, "ess": 40.4},
         **{"draws": 50, "effective_draws": 120.0, "enough_draws": True, "burn_in": None, "matters": None},
         **{
             "p_matters": None,
@@ -133,10 +133,10 @@ def test_verdicts_stand_at_the_head():
     lines = text(document, find_measure, {}).splitlines()
     assert lines[0] == "May they be used?"
     assert [" ".join(line.split()) for line in lines[1:5]] == [
-        "sample verdict p n_eff ESS what is wrong",
-        "a biased 1e-09 40 - mu is too high",
-        "b none - - -",
-        "c no bias seen 0.4 40 -",
+        "sample verdict p ESS what is wrong",
+        "a biased 1e-09 40 mu is too high",
+        "b none - -",
+        "c no bias seen 0.4 40",
     ]
     assert "Not tested: modes or regions that no draw has visited." in " ".join(lines)
     assert headline(document, find_measure("graph")).endswith("by graph Stein discrepancy, but a is biased")
@@ -154,4 +154,4 @@ def test_verdicts_stand_at_the_head():
 def test_what_matters_has_a_column_where_it_was_asked():
     document = _document({"a": (1.0, 1.1)})
     document["samples"][0]["verdict"] = _judged(0.4, matters=0.1, p_matters=0.9)
-    assert " ".join(text(document, find_measure, {}).splitlines()[2].split()) == "a no bias seen 0.4 0.9 40 -"
+    assert " ".join(text(document, find_measure, {}).splitlines()[2].split()) == "a no bias seen 0.4 0.9 40"

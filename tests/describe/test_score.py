@@ -99,7 +99,7 @@ def test_a_page_asks_no_question_twice():
 @pytest.mark.parametrize(("p", "cautioned"), [(0.3, True), (1e-5, False)])
 def test_what_measures_find_in_draws_that_are_not_accused_may_be_chance(p, cautioned):
     verdict = {
-        **{"p": p, "p_moments": p, "p_sliced": p, "p_ksd": p, "level": 0.01, "n_eff": 40.0, "ess": 90.0, "draws": 100},
+        **{"p": p, "p_moments": p, "p_sliced": p, "p_ksd": p, "level": 0.01, "ess": 90.0, "draws": 100},
         **{"effective_draws": 100.0, "enough_draws": True, "burn_in": None, "matters": None, "p_matters": None},
         **{"blame": [], "not_tested": ["modes or regions that no draw has visited"]},
     }
@@ -114,7 +114,7 @@ def test_what_measures_find_in_draws_that_are_not_accused_may_be_chance(p, cauti
 def test_an_accusation_needs_no_caution_for_noise(p, cautioned):
     """Beside a verdict a page asks for nothing to compare with; a verdict that accuses rules chance out."""
     verdict = {
-        **{"p": p, "p_moments": p, "p_sliced": p, "p_ksd": p, "level": 0.01, "n_eff": 5.0, "ess": 9.0, "draws": 10},
+        **{"p": p, "p_moments": p, "p_sliced": p, "p_ksd": p, "level": 0.01, "ess": 9.0, "draws": 10},
         **{"effective_draws": 200.0, "enough_draws": True, "blame": [], "burn_in": None, "matters": None},
         **{"p_matters": None, "not_tested": ["modes"], "sentence": "Said."},
     }

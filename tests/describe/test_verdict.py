@@ -14,7 +14,7 @@ RIGHT = {
     "p_sliced": 0.5,
     "p_ksd": 0.13,
     "level": 0.01,
-    "n_eff": 930.0,
+    "looks": 1,
     "ess": 100.4,
     "draws": 1000,
     "effective_draws": 120.0,
@@ -25,17 +25,17 @@ RIGHT = {
     "blame": [],
     "not_tested": ["shares of modes that lie apart", "modes or regions that no draw has visited"],
 }
-WRONG = {**RIGHT, "p": 2.34e-9, "n_eff": 40.2, "ess": 850.3, "blame": [LOCATION]}
+WRONG = {**RIGHT, "p": 2.34e-9, "ess": 850.3, "blame": [LOCATION]}
 
 
 def said(document):
     return " ".join(running_text(verdict_statements(document)).split())
 
 
-def test_wrong_draws_are_accused_with_the_worst_fault_and_their_size_beside_slow_mixing():
+def test_wrong_draws_are_accused_with_the_worst_fault_and_their_ess():
     assert verdict_sentence(WRONG) == (
         "These draws are not from the target (p = 2.3e-09): mu is too high (its mean score is 9.0 standard errors from "
-        "0). They are as far off as about 40 independent draws; their ESS is 850, so this is bias, not slow mixing."
+        "0). Their ESS is 850: slow mixing does not explain it."
     )
     assert verdict_label(WRONG) == "biased"
 
@@ -79,13 +79,16 @@ def test_too_few_effective_draws_accuse_nobody(p):
     assert verdict_label(few) == "too few draws"
 
 
-def test_a_bias_that_is_small_beside_chance_is_said_to_be():
-    assert verdict_sentence({**WRONG, "n_eff": 800.0}).endswith(
-        "as about 800 independent draws; their ESS is 850, so over everything together the bias weighs no more than "
-        "chance; in what is named here it weighs more."
-    )
-    assert verdict_sentence({**WRONG, "n_eff": 800.0, "blame": []}).endswith("the bias weighs no more than chance.")
-    assert "independent draws" not in verdict_sentence({**WRONG, "n_eff": None})
+@pytest.mark.parametrize("document", [RIGHT, WRONG])
+@pytest.mark.parametrize("ess", [None, 1000.6, 2000.0])
+def test_an_ess_that_is_undefined_or_above_the_number_of_draws_is_not_said(document, ess):
+    assert "ESS" not in verdict_sentence({**document, "ess": ess})
+    assert "ESS" in verdict_sentence({**document, "ess": 1000.0})
+
+
+def test_slow_mixing_is_no_matter_of_weighted_draws_nor_of_first_draws():
+    assert verdict_sentence({**WRONG, "p_ksd": None}).endswith("from 0). Their ESS is 850.")
+    assert "ESS" not in verdict_sentence({**WRONG, "burn_in": 0.3})
 
 
 def test_ties_are_said_as_ties():
@@ -147,6 +150,12 @@ def test_what_was_not_tested_is_always_said(document):
 def test_a_kernel_test_that_was_not_taken_is_not_said():
     assert "Tests: moments p = 0.2, slices p = 0.5; together p = 0.4." in said({**RIGHT, "p_ksd": None})
     assert "p < 1e-300" in said({**WRONG, "p": 0.0})
+
+
+def test_several_looks_are_said_where_the_tests_are():
+    assert "kernel p = 0.13; together, times 6 looks, p = 0.4." in said({**RIGHT, "looks": 6})
+    assert "looks" not in said(RIGHT)
+    assert "looks" not in said({key: value for key, value in RIGHT.items() if key != "looks"})  # as of older documents
 
 
 def test_no_verdict_at_all():

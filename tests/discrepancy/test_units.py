@@ -60,7 +60,15 @@ def judged(measure, x, scores, bounds=None, shape=None):
     found = sk.verdict(given, **settings)
     blame = [(each.kind, each.coordinates, each.direction) for each in found.blame]
     assert blame
-    return [found.p, found.p_moments, found.p_sliced, found.p_ksd, found.n_eff, found.ess, hash(tuple(blame))]
+    return [
+        found.p,
+        found.p_moments,
+        found.p_sliced,
+        found.p_ksd,
+        found.ksd_equivalent_draws,
+        found.ess,
+        hash(tuple(blame)),
+    ]
 
 
 MEASURES = ["graph", "ksd", "ksd test", "wasserstein", "sliced", "sliced test", "moments", "thin", "verdict"]

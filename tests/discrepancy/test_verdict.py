@@ -23,7 +23,7 @@ def test_right_samples_pass_and_are_as_far_off_as_they_are_many(dim):
     found = sk.verdict(normal(dim, (1000, dim)), sk.targets.Normal(0.0, dim=dim))
     assert not found.is_biased
     assert found.blame == ()
-    assert 300.0 < found.n_eff < 3000.0  # .34 to 2.25 times n were measured at d = 2, less spread above
+    assert 300.0 < found.ksd_equivalent_draws < 3000.0  # .34 to 2.25 times n were measured at d = 2, less spread above
     assert found.p == min(1.0, 3.0 * min(found.p_moments, found.p_sliced, found.p_ksd))
 
 
@@ -35,7 +35,7 @@ def test_a_narrow_sample_is_found_narrow_whatever_its_units(dim, unit):
     found = sk.verdict(x, scores=-x / unit**2)
     assert found.is_biased
     assert {(each.kind, each.direction) for each in found.blame} == {("spread", "too narrow")}
-    assert found.n_eff < 200.0 < found.ess
+    assert found.ksd_equivalent_draws < 200.0 < found.ess
 
 
 def test_a_slow_chain_is_not_taken_for_a_biased_one():
@@ -132,7 +132,7 @@ def test_units_of_the_coordinates_do_not_matter():
     x, scale = 1.05 * normal(3, (800, 3)), np.array([1e-3, 1.0, 400.0])
     one, other = sk.verdict(x, scores=-x), sk.verdict(x * scale, scores=-x / scale)
     assert other.p == pytest.approx(one.p, rel=1e-6)
-    assert other.n_eff == pytest.approx(one.n_eff, rel=1e-8)
+    assert other.ksd_equivalent_draws == pytest.approx(one.ksd_equivalent_draws, rel=1e-8)
     assert [each.coordinates for each in other.blame] == [each.coordinates for each in one.blame]
 
 
@@ -182,10 +182,48 @@ def test_the_document_is_json_and_keeps_the_contracts_keys():
     document = sk.verdict(1.3 * normal(7, (500, 2)), sk.targets.Normal([0.0, 0.0])).document
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert list(document) == [
-        "p", "p_moments", "p_sliced", "p_ksd", "level", "n_eff", "ess", "draws", "effective_draws", "enough_draws",
-        "burn_in", "matters", "p_matters", "blame", "not_tested", "hiding", "sentence",
+        "p", "p_moments", "p_sliced", "p_ksd", "level", "looks", "ksd_equivalent_draws", "ess", "draws",
+        "effective_draws", "enough_draws", "burn_in", "matters", "p_matters", "blame", "not_tested", "hiding",
+        "sentence",
     ]  # fmt: skip
     assert list(document["blame"][0]) == ["kind", "coordinates", "z", "size", "direction"]
+
+
+@pytest.mark.parametrize(("scale", "looks"), [(1.1, 6), (1.1, np.int64(3)), (1.0, 50)])
+def test_looks_multiply_the_verdicts_own_p_values_alone(scale, looks):
+    x = scale * normal(7, (500, 2))
+    once, often = (sk.verdict(x, scores=-x, matters=0.05, looks=each) for each in (1, looks))
+    assert 1e-6 < once.p < 1.0
+    assert often.p == min(1.0, looks * once.p)
+    assert often.p_matters == min(1.0, looks * once.p_matters)
+    assert (often.p_moments, often.p_sliced, often.p_ksd) == (once.p_moments, once.p_sliced, once.p_ksd)
+    assert json.loads(json.dumps(often.document))["looks"] == looks
+    assert f"times {looks} looks" in often.summary()
+
+
+def test_looks_may_turn_an_accusation():
+    x = 1.1 * normal(7, (500, 2))
+    once = sk.verdict(x, scores=-x)
+    assert sk.verdict(x, scores=-x, level=2.0 * once.p).is_biased
+    assert not sk.verdict(x, scores=-x, level=2.0 * once.p, looks=3).is_biased
+
+
+def test_looks_do_not_excuse_the_first_draws():
+    x = normal(4, (4, 1000, 2))
+    x[:, :40] += 4.0
+    assert sk.verdict(x, scores=-x, looks=6).burn_in == sk.verdict(x, scores=-x).burn_in
+
+
+@pytest.mark.parametrize("looks", [0, -2, True, 2.0, 1.5, "6", None])
+def test_what_is_no_number_of_looks_is_refused(looks):
+    x = normal(0, (50, 1))
+    with pytest.raises(sk.UsageError, match="looks must be"):
+        sk.verdict(x, scores=-x, looks=looks)
+
+
+def test_the_number_that_misled_is_neither_said_nor_shown():
+    found = sk.verdict(0.5 * normal(0, (1000, 2)), sk.targets.Normal([0.0, 0.0]))
+    assert f"{found.ksd_equivalent_draws:.0f}" not in repr(found) + found.summary()
 
 
 def test_a_level_that_is_none():
@@ -205,7 +243,7 @@ def test_the_worse_a_sample_the_surer_the_verdict(shift):
 def test_many_right_draws_are_as_far_off_as_they_are_many():
     x = normal(8, (6000, 2))
     found = sk.verdict(x, scores=-x)
-    assert found.n_eff > 4500.0  # more than enter the kernel test
+    assert found.ksd_equivalent_draws > 4500.0  # more than enter the kernel test
     assert "4000 of the 6000 draws" in " ".join(found.warnings)
 
 
@@ -216,7 +254,7 @@ def test_chains_whose_rows_alternate_are_all_in_the_kernel_test():
     rows = np.arange(8200).reshape(2, 4100).T.ravel()
     one = sk.verdict(sk.Sample(apart, scores=-apart, chain=chain))
     other = sk.verdict(sk.Sample(apart[rows], scores=-apart[rows], chain=chain[rows]))
-    assert other.n_eff == pytest.approx(one.n_eff, rel=1e-9)
+    assert other.ksd_equivalent_draws == pytest.approx(one.ksd_equivalent_draws, rel=1e-9)
     assert other.p == pytest.approx(one.p, rel=1e-9)
 
 
@@ -287,7 +325,7 @@ def test_draws_that_only_their_units_make_equal_are_no_contradiction():
     found = sk.verdict(x, scores=-x, bounds=[0.0, np.inf])
     assert found.p_ksd is not None
     near = sk.targets.Gamma(0.02).sample(500, np.random.default_rng(0))
-    assert sk.verdict(near, sk.targets.Gamma(0.02)).n_eff > 100.0
+    assert sk.verdict(near, sk.targets.Gamma(0.02)).ksd_equivalent_draws > 100.0
 
 
 def test_draws_that_crowd_at_a_bound_keep_their_distances_from_it():

@@ -21,7 +21,7 @@ def test_right_draws_are_accused_of_nothing(name):
         assert found.enough_draws
         assert found.p > 0.05  # in seven of ten choices of data none of seven blocks is below it
         assert found.blame == ()
-        assert 300.0 < found.n_eff < 3000.0
+        assert 300.0 < found.ksd_equivalent_draws < 3000.0
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -37,7 +37,7 @@ def test_a_mean_field_approximation_has_lost_its_dependence(name):
     found = sk.verdict(posterior(name).mean_field)
     assert found.is_biased
     assert "dependence" in {each.kind for each in found.blame}
-    assert found.n_eff < 0.3 * found.ess  # bias, not slow mixing
+    assert found.ksd_equivalent_draws < 0.3 * found.ess  # bias, not slow mixing
     if name in MOST_CORRELATED:
         assert (found.blame[0].kind, found.blame[0].coordinates) == ("dependence", MOST_CORRELATED[name])
         assert found.blame[0].direction == "correlation too weak"

@@ -50,7 +50,7 @@ def test_a_verdict_tells_by_its_sizes():
     assert not right.is_biased
     assert wrong.is_biased
     assert right_share(1.0, right) == 1.0
-    assert right_share(1.0, wrong) == pytest.approx(math.sqrt(wrong.n_eff / min(wrong.ess, 600)))
+    assert right_share(1.0, wrong) == pytest.approx(math.sqrt(wrong.ksd_equivalent_draws / min(wrong.ess, 600)))
     assert "no draw stands out" in said_of(right, math.inf)
 
 

@@ -141,7 +141,7 @@ def test_pictures_judge_by_the_document_as_by_the_verdict():
         x = rng.standard_normal((400, 1)) + shift
         found = sk.verdict(x, scores=-x)
         assert right_share(1.0, Judged.of(found.document)) == right_share(1.0, found)
-    assert right_share(1.0, Judged.of({**found.document, "n_eff": None, "ess": None})) == 1.0
+    assert right_share(1.0, Judged.of({**found.document, "ksd_equivalent_draws": None, "ess": None})) == 1.0
 
 
 def test_a_pipe_in_the_place_of_the_draws_is_not_waited_for(folder):

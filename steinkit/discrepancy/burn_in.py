@@ -1,9 +1,10 @@
 """Whether the first draws of the chains are off where the later ones are not.
 
 The first tenth of every chain is set beside the rest: location and spread features of each coordinate, which have mean
-zero under the target, with the centre and the autocorrelation time of the rest, and the larger of both variances: where
-features have heavy tails, as in the neck of a funnel, one early draw may be further out than all later ones. A start
-that is far off hides from tests of all draws, since its long return is autocorrelation, too.
+zero under the target, with the centre and the autocorrelation times of the rest, no less than the median of the
+locations' or of the spreads', and the larger of both variances: where features have heavy tails, as in the neck of a
+funnel, one early draw may be further out than all later ones. A start that is far off hides from tests of all draws,
+since its long return is autocorrelation, too.
 """
 
 from __future__ import annotations
@@ -44,10 +45,11 @@ def burn_in_p_value(draws: Draws) -> float:
     features: Floats = np.concatenate([t.T, 1.0 + (c * t).T])
     rest = features[:, late] - features[:, late].mean(axis=1, keepdims=True)
     times = integrated_autocorrelation_times(rest, _renumbered(draws, late))
+    usual = np.repeat([np.median(times[: len(times) // 2]), np.median(times[len(times) // 2 :])], len(times) // 2)
     variance = np.maximum(rest.var(axis=1), features[:, early].var(axis=1))
-    error = np.sqrt(variance * np.maximum(times, np.median(times)) / len(early))
+    error = np.sqrt(variance * np.maximum(times, usual) / len(early))
     z = np.abs(features[:, early].mean(axis=1)) / np.where(error > 0.0, error, np.inf)
-    return min(1.0, 2.0 * len(z) * tail_probability(float(z.max()), len(early) / float(np.median(times))))
+    return min(1.0, 2.0 * len(z) * tail_probability(float(z.max()), len(early) / float(usual.max())))
 
 
 def _renumbered(draws: Draws, rows: Integers) -> list[slice]:

@@ -67,7 +67,8 @@ class MomentSteinDiscrepancy(Displayed):
     group_p_values : dict
         Of the groups "whole", "own" and "pairs", each for itself.
     n_effective : float
-        Draws over the median autocorrelation time; for weighted draws Kish's effective size.
+        Draws over the median autocorrelation time of the slowest kind of features; for weighted draws Kish's effective
+        size.
     axes : ndarray, shape (2, d, d)
         Principal axes learnt on each half: entry [h, j, k] is the part of coordinate j in axis k.
     units : Units
@@ -275,18 +276,33 @@ class _Judged:
 
     @classmethod
     def of(cls, draws: Draws, units: Units, bounds: Floats | None) -> _Judged:
-        moments = standardised(draws, units, bounds)
+        with np.errstate(over="ignore", invalid="ignore"):
+            moments = Moments.of(*standardised(draws, units, bounds), draws)
         mean, error, skewness, times = _statistics(moments, draws)
-        n_effective = draws.n_effective(times)
-        inflation = np.sqrt(np.maximum(times, np.median(times)))
+        features = features_of(len(units.scale))
+        usual = usual_times(features, times)
+        n_effective = draws.n_effective(np.array([usual.max()]))
+        inflation = np.sqrt(np.maximum(times, usual))
         with np.errstate(divide="ignore", invalid="ignore"):
             z = mean / (error * inflation)
         z = np.where(mean == 0.0, 0.0, z)
-        features = features_of(len(units.scale))
         whole = np.array([feature.group == "whole" for feature in features])
         z[whole] = _without_skewness(z, skewness * inflation)[whole]
-        p_value, groups = _p_values(features, z, n_effective)
+        p_value, groups = _p_values(features, z, usual, draws)
         return cls(features, mean, z, times, p_value, groups, n_effective, moments.loadings)
+
+
+def usual_times(features: Sequence[Feature], times: Floats) -> Floats:
+    """For each feature the median time of its kind, shape (k,); a time much below it is taken for chance.
+
+    Kinds stay apart: of antithetic chains locations are quick, and spreads, which are even functions, slow.
+    """
+    alike = np.array(["spread" if feature.kind == "axis spread" else feature.kind for feature in features])
+    alike[np.isin(alike, ("total spread", "tails"))] = "whole"
+    found = np.empty(len(times))
+    for kind in np.unique(alike):
+        found[alike == kind] = np.median(times[alike == kind])
+    return found
 
 
 def _of_chain(label: int, found: _Judged) -> ChainMoments:
@@ -297,8 +313,8 @@ def _largest_named(features: Sequence[Feature], mean: Floats) -> float:
     return float(max(abs(each) for feature, each in zip(features, mean, strict=True) if feature.kind in _NAMED))
 
 
-def standardised(draws: Draws, units: Units, bounds: Floats | None) -> Moments:
-    """Draws in units, ready for their features."""
+def standardised(draws: Draws, units: Units, bounds: Floats | None) -> tuple[Floats, Floats, Floats | None]:
+    """Draws in units, coordinates first: points, the operator's drift b and, on a bounded support, its diffusion a."""
     n, dim = draws.points.shape
     points, drift = np.empty((dim, n)), np.empty((dim, n))
     spread = None if bounds is None else np.empty((dim, n))
@@ -313,7 +329,7 @@ def standardised(draws: Draws, units: Units, bounds: Floats | None) -> Moments:
                 factor, slope, _ = boundary_factor(anchored.points(draws.points[rows]), limits, 1.0)
                 drift[:, rows] = factor.T * drift[:, rows] + slope.T
                 spread[:, rows] = factor.T
-        return Moments.of(points, drift, spread, draws)
+    return points, drift, spread
 
 
 def _without_skewness(z: Floats, skewness: Floats) -> Floats:
@@ -364,11 +380,15 @@ def _skewness(deviations: Floats, draws: Draws, variance: Floats) -> Floats:
     return np.asarray((scaled**3).sum(axis=1))
 
 
-def _p_values(features: Sequence[Feature], z: Floats, n_effective: float) -> tuple[float, dict[str, float]]:
+def _p_values(
+    features: Sequence[Feature], z: Floats, usual: Floats, draws: Draws
+) -> tuple[float, dict[str, float]]:
     """Bonferroni within the groups, and over those that there are."""
     found = {}
     for group in GROUPS:
-        own = np.array([abs(z[k]) for k, feature in enumerate(features) if feature.group == group])
-        if len(own):
-            found[str(group)] = min(1.0, 2.0 * len(own) * tail_probability(float(own.max()), n_effective))
+        rows = [k for k, feature in enumerate(features) if feature.group == group]
+        if rows:
+            n_effective = draws.n_effective(np.array([usual[rows].max()]))
+            largest = float(np.abs(z[rows]).max())
+            found[str(group)] = min(1.0, 2.0 * len(rows) * tail_probability(largest, n_effective))
     return min(1.0, len(found) * min(found.values())), found

@@ -227,7 +227,8 @@ def test_features_have_mean_zero_on_a_box():
     both, share = np.vstack([learn, x]), np.concatenate([np.full(len(x), 1.0 / len(x)), density / density.sum()])
     prepared = prepare(both, None, scores=-both[:, ::-1] - 1.0, weights=share, bounds=box)
     laid_out = Draws.of(share, prepared)
-    moments = standardised(laid_out, Units.of("own", prepared.points), prepared.bounds)
+    parts = standardised(laid_out, Units.of("own", prepared.points), prepared.bounds)
+    moments = features.Moments.of(*parts, laid_out)
     use = laid_out.halves[1]
     for values in moments.feature_values():
         values = values[:, use]

@@ -110,9 +110,10 @@ def laplace_of(target: sk.Target) -> tuple[Array, Array]:
 
 def exact(target: sk.Target, n: int, rng: np.random.Generator) -> Array:
     """Independent draws; those of a posterior that has none of its own end walks from its Laplace approximation."""
-    if target.has_sampler:
+    try:
         return target.sample(n, rng)
-    mode, covariance = laplace_of(target)
+    except sk.UsageError:
+        mode, covariance = laplace_of(target)
     starts = mode + rng.standard_normal((n, len(mode))) @ np.linalg.cholesky(covariance).T
     return walked(target.log_density, starts, np.sqrt(np.diag(covariance)), 200, rng)
 

@@ -166,7 +166,7 @@ def two_modes_in_batches(rng: Rng) -> Fault:
 
 
 def no_hastings(rng: Rng, shape: float = 30.0) -> Fault:
-    """Multiply one gamma coordinate by a random factor, and accept as if that were symmetric; walk rightly in the other."""
+    """Multiply one gamma coordinate by a random factor, and accept as if that were symmetric; the other is right."""
     at = np.array([shape, shape])
     kept = np.empty((1000, 2))
     for k in range(len(kept)):

@@ -1,0 +1,129 @@
+"""What a fault of a sample is, and targets and chains of which catalogues of faults make theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from scipy.optimize import minimize
+
+import steinkit as sk
+
+Array = np.ndarray
+SHAPE = frozenset({"spread", "tails", "shape"})  # what a wrong form of one coordinate may be called
+LINK = frozenset({"dependence"})
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Draws with a fault, their target, and what a right accusation names first.
+
+    Attributes
+    ----------
+    draws : ndarray, shape (n, d) or (chains, n, d)
+    target : sk.Target
+        With its exact score.
+    culprits : frozenset of int, or None
+        Every coordinate that a right first culprit may name. None where all are wrong, or none in particular.
+    kinds : frozenset of str, or None
+        What a right first culprit may be. None where several words are as good.
+    """
+
+    draws: Array
+    target: sk.Target
+    culprits: frozenset[int] | None = None
+    kinds: frozenset[str] | None = None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A fault of a catalogue: what it is, in a line, and a function that makes a sample with it."""
+
+    description: str
+    make: Callable[[np.random.Generator], Fault]
+
+
+def only(*coordinates: int) -> frozenset[int]:
+    return frozenset(coordinates)
+
+
+def kinds(*names: str) -> frozenset[str]:
+    return frozenset(names)
+
+
+def normal(dim: int) -> sk.Target:
+    """The standard normal distribution."""
+    return sk.targets.Normal(0.0, dim=dim)
+
+
+def decaying(rho: float, dim: int) -> Array:
+    """The correlation matrix rho^|i - j|."""
+    return rho ** np.abs(np.subtract.outer(np.arange(dim), np.arange(dim)))
+
+
+def centred(covariance: Array) -> sk.Target:
+    """The normal distribution about zero with that covariance."""
+    return sk.targets.Normal(np.zeros(len(covariance)), covariance=covariance)
+
+
+def scaled(dim: int, factors: dict[int, float]) -> Array:
+    """Ones, but for the coordinates given."""
+    found = np.ones(dim)
+    found[list(factors)] = list(factors.values())
+    return found
+
+
+def slow(noise: Array, phi: float = 0.5) -> Array:
+    """Make an autoregressive chain, started in equilibrium, of independent standard normal rows; axis -2 is time."""
+    chain = noise.copy()
+    for k in range(1, noise.shape[-2]):
+        chain[..., k, :] = phi * chain[..., k - 1, :] + np.sqrt(1.0 - phi**2) * noise[..., k, :]
+    return chain
+
+
+def walked(
+    log_density: Callable[[Array], Array], starts: Array, sds: Array, steps: int, rng: np.random.Generator
+) -> Array:
+    """Where independent Metropolis walks end, one from each start."""
+    at, height = starts, log_density(starts)
+    for _ in range(steps):
+        proposed = at + 2.4 / np.sqrt(at.shape[1]) * sds * rng.standard_normal(at.shape)
+        proposed_height = log_density(proposed)
+        moves = np.log(rng.random(len(at))) < proposed_height - height
+        at = np.where(moves[:, None], proposed, at)
+        height = np.where(moves, proposed_height, height)
+    return at
+
+
+@cache
+def laplace_of(target: sk.Target) -> tuple[Array, Array]:
+    """Mode, and inverse of the curvature there."""
+    found = minimize(
+        lambda x: -target.log_density(x[None])[0], np.zeros(target.dim), jac=lambda x: -target.score(x[None])[0]
+    )
+    steps = 1e-4 * np.eye(target.dim)
+    curvature = (target.score(found.x - steps) - target.score(found.x + steps)) / 2e-4
+    return found.x, np.linalg.inv(0.5 * (curvature + curvature.T))
+
+
+def exact(target: sk.Target, n: int, rng: np.random.Generator) -> Array:
+    """Independent draws; those of a posterior that has none of its own end walks from its Laplace approximation."""
+    try:
+        return target.sample(n, rng)
+    except sk.UsageError:
+        mode, covariance = laplace_of(target)
+    starts = mode + rng.standard_normal((n, len(mode))) @ np.linalg.cholesky(covariance).T
+    return walked(target.log_density, starts, np.sqrt(np.diag(covariance)), 200, rng)
+
+
+def pick(rng: np.random.Generator, dim: int, count: int = 1) -> list[int]:
+    """Coordinates by chance."""
+    return [int(j) for j in rng.permutation(dim)[:count]]
+
+
+def names_of(coordinates: Iterable[str], names: Iterable[str]) -> set[int]:
+    """Numbers of coordinates, by their names."""
+    every = list(names)
+    return {every.index(name) for name in coordinates}

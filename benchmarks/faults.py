@@ -1,0 +1,149 @@
+"""How often `steinkit.verdict` finds faults of samples, by which of its tests, and how often its blame is right.
+
+    python benchmarks/faults.py                # the faults on which its tests were chosen
+    python benchmarks/faults.py --fresh        # others, on which nothing was chosen
+    python benchmarks/faults.py --right        # independent draws of the same targets: how many it accuses
+    python benchmarks/faults.py --only NAME    # those with this in their name
+    python benchmarks/faults.py --list
+
+Of every fault: the share of samples with p-values up to .05 and up to .01, of the verdict and of each test, and the
+share with enough draws. Of those accused: the share whose blame is empty, whose first culprit names no coordinate but
+right ones, and whose first culprit is of a right kind, too; "-" where a fault has no culprit or kind of its own.
+
+A fault's k-th sample is always the same, whatever else runs: figures of two versions compare sample by sample.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import time
+import warnings
+import zlib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from fault import Entry, Fault, exact, names_of
+from fresh_faults import FRESH
+from known_faults import KNOWN
+
+import steinkit as sk
+
+LEVELS = (0.05, 0.01)
+Row = dict[str, Any]
+
+
+def parts(found: sk.Verdict) -> dict[str, float]:
+    """The p-values of the verdict and of each of its tests."""
+    names = [name for name in sorted(dir(found)) if name.startswith("p_") and name != "p_matters"]
+    values = {"verdict": found.p, **{name.removeprefix("p_"): getattr(found, name) for name in names}}
+    return {name: float(p) for name, p in values.items() if p is not None}
+
+
+def judged(fault: Fault) -> sk.Verdict:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return sk.verdict(fault.draws, fault.target)
+
+
+def blame_of(found: sk.Verdict, fault: Fault) -> Row:
+    """What blame names first, and whether its coordinates and kind are right; None where there is no telling."""
+    if not found.is_biased:
+        return {}
+    first = found.blame[0] if found.blame else None
+    named = None if first is None else names_of(first.coordinates, found.names)
+    right = None if fault.culprits is None else named is not None and named <= fault.culprits
+    kind = None if fault.kinds is None else first is not None and first.kind in fault.kinds and right is not False
+    said = {} if first is None else {"kind": first.kind, "coordinates": " ".join(first.coordinates)}
+    return {"empty": first is None, "right": right, "kind_right": kind, **said}
+
+
+def samples(name: str, entry: Entry, repeats: int, right: bool) -> Iterator[Row]:
+    """What the verdict says of each sample of a fault, or of right draws of its targets."""
+    for k in range(repeats):
+        rng = np.random.default_rng([zlib.crc32(name.encode()), k])
+        fault = entry.make(rng)
+        if right:
+            draws = exact(fault.target, fault.draws[..., 0].size, rng)
+            fault = replace(fault, draws=draws, culprits=None, kinds=None)
+        began = time.perf_counter()
+        found = judged(fault)
+        seconds = time.perf_counter() - began
+        p_values = {f"p {part}": p for part, p in parts(found).items()}
+        row = {"fault": name, "repeat": k, **p_values, "enough": bool(found.enough_draws), "accused": found.is_biased}
+        yield {**row, "seconds": round(seconds, 3), **blame_of(found, fault)}
+
+
+def share(values: list[Any]) -> str:
+    """The share of true ones among those that are known."""
+    known = [bool(value) for value in values if value is not None]
+    return f"{sum(known) / len(known):.2f}" if known else "-"
+
+
+def line(rows: list[Row], tests: list[str]) -> list[str]:
+    """Cells of a fault: its p-values, then its blame."""
+    cells = []
+    for test in tests:
+        p_values = [row[test] for row in rows if test in row]
+        cells.append(" / ".join(share([p <= level for p in p_values]) for level in LEVELS) if p_values else "-")
+    accused = [row for row in rows if row["accused"]]
+    blame = [share([row[key] for row in accused]) for key in ("empty", "right", "kind_right")]
+    return [*cells, share([row["enough"] for row in rows]), str(len(accused)), *blame]
+
+
+def printed(rows: list[Row], catalogue: dict[str, Entry]) -> None:
+    """A line a fault, the mean over all, and what the faults are."""
+    tests = list(dict.fromkeys(key for row in rows for key in row if key.startswith("p ")))
+    names = list(dict.fromkeys(row["fault"] for row in rows))
+    header = [*(test.removeprefix("p ") for test in tests), "judged", "accused", "empty", "right", "and kind"]
+    lines = {name: line([row for row in rows if row["fault"] == name], tests) for name in names}
+    lines["together"] = line(rows, tests)
+    widths = [max(map(len, column)) for column in zip(header, *lines.values(), strict=True)]
+    first = max(map(len, lines))
+    for name, cells in [("", header), *lines.items()]:
+        print(f"{name:<{first}}  {'  '.join(f'{cell:>{width}}' for cell, width in zip(cells, widths, strict=True))}")
+    print()
+    for name in names:
+        print(f"{name:<{first}}  {catalogue[name].description}")
+
+
+def write(path: Path, rows: list[Row]) -> None:
+    """Write a line a sample."""
+    fields = list(dict.fromkeys(key for row in rows for key in row))
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, fields)
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--fresh", action="store_true", help="faults on which nothing was chosen")
+    parser.add_argument("--right", action="store_true", help="judge independent draws of the targets instead")
+    parser.add_argument("--repeats", type=int, default=20, help="samples of each fault")
+    parser.add_argument("--quick", action="store_true", help="two samples of each")
+    parser.add_argument("--only", default="", metavar="NAME", help="faults with this in their name")
+    parser.add_argument("--list", action="store_true", help="name the faults, and judge nothing")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write a line a sample")
+    arguments = parser.parse_args()
+    catalogue = {name: entry for name, entry in (FRESH if arguments.fresh else KNOWN).items() if arguments.only in name}
+    if arguments.list or not catalogue:
+        print("\n".join(f"{name:<28}{entry.description}" for name, entry in catalogue.items()) or "no such fault")
+        return
+    began, rows = time.perf_counter(), []
+    repeats = 2 if arguments.quick else arguments.repeats
+    for name, entry in catalogue.items():
+        rows += samples(name, entry, repeats, arguments.right)
+    which = "Right draws of the targets of" if arguments.right else "Fresh" if arguments.fresh else "Known"
+    print(f"{which} faults, {repeats} samples each: share with p <= .05 / p <= .01\n")
+    printed(rows, catalogue)
+    print(f"\n({time.perf_counter() - began:.0f} s, of which {sum(row['seconds'] for row in rows):.0f} s in verdicts)")
+    if arguments.csv:
+        write(arguments.csv, rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -10,21 +10,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from steinkit.describe.claims import ACCUSED, UNDECIDED, UNSUSPECTED
-from steinkit.describe.numbers import count, listed, probability, standard_errors
+from steinkit.describe.numbers import count, listed, probability, ratio, standard_errors
 from steinkit.describe.statement import Statement
 
 Document = Mapping[str, Any]
 Fault = Mapping[str, Any]
 
-NOTHING_STANDS_OUT = "no location, spread or correlation stands out"
+NOTHING_STANDS_OUT = "no single coordinate or pair stands out"
 _MAY_BE_USED = "May these draws be used?"
 _TIED = 0.9  # of the worst fault's |z|, from which another is as bad
 _NAMED = 3  # coordinates of one fault
 _WANTED = 100
 _WANTED_OF_SLOWEST = 30
 _GIVEN = "Each is meant given the other coordinates:"
-_TESTS = {"p_moments": "moments", "p_sliced": "slices", "p_ksd": "kernel"}
-_SEEN_BY = {"p_moments": "the moments together show", "p_sliced": "the slices show", "p_ksd": "the kernel test shows"}
+_TESTS = {"p_moments": "moments", "p_bounded": "bounded moments", "p_sliced": "slices", "p_ksd": "kernel"}
 
 
 def verdict_sentence(document: Document) -> str:
@@ -82,11 +81,17 @@ def is_accused(document: Document) -> bool:
 
 def fault(each: Fault) -> str:
     """What is wrong, as a clause: "mu is too high"."""
-    names, direction = each["coordinates"], each["direction"]
+    names, direction, kind = each["coordinates"], each["direction"], each["kind"]
     named = listed(names, most=_NAMED)
-    if each["kind"] == "dependence":
+    if kind == "shape":
+        where = "" if len(names) > 1 else f": {direction}"
+        return f"the shape of {named}{' together' * (len(names) > 1)} is wrong{where}"
+    if kind in ("location given", "spread given"):
+        own, other = names
+        return f"the {kind.removesuffix(' given')} of {own} given |{other}| is wrong: {direction}"
+    if kind == "dependence":
         return f"the correlation of {named} is {direction.removeprefix('correlation ')}"
-    if each["kind"] == "tails":
+    if kind == "tails":
         return f"the tails{f' of {named}' if len(names) == 1 else ''} are {direction}"
     return f"{named} is {direction}" if len(names) == 1 else f"{named} together are {direction}"
 
@@ -128,8 +133,11 @@ def _worst(document: Document) -> str:
     """The worst fault, and those that are as bad."""
     faults = document["blame"]
     if not faults:
-        seen = min((key for key in _TESTS if document[key] is not None), key=lambda key: document[key])
-        return f"{NOTHING_STANDS_OUT}; it is the shape that is off, as {_SEEN_BY[seen]}"
+        share = document.get("ksd_share")
+        said = f"{NOTHING_STANDS_OUT}; only the kernel test, which looks at all of them together, accuses"
+        if share is None:
+            return said
+        return f"{said} (the largest share is that of {share['coordinate']}, {ratio(share['multiple'])} times its due)"
     worst = _ties(faults)[0]
     if len(worst) == 1:
         return _measured(worst[0])
@@ -189,7 +197,7 @@ def _matters(document: Document) -> str:
 
 
 def _tests(document: Document) -> str:
-    tests = [f"{name} {probability(document[key])}" for key, name in _TESTS.items() if document[key] is not None]
+    tests = [f"{name} {probability(document[key])}" for key, name in _TESTS.items() if document.get(key) is not None]
     looks = document.get("looks", 1)
     together = f"together, times {looks} looks," if looks > 1 else "together"
     return f"Tests: {', '.join(tests)}; {together} {probability(document['p'])}."

@@ -1,4 +1,9 @@
-"""What is wrong with a sample, read from its moments: which coordinates or pairs are off, and which way.
+"""What is wrong with a sample: which coordinates or pairs are off, and which way.
+
+Every test that can tell coordinates apart bears blame: moments, bounded moments and slices
+(`steinkit.discrepancy.shape_faults`). What is named has a p-value of .05 or less among the features of its own group, so
+that no chance find is named beside what is wrong. Moments come before shapes where both are about the same coordinate
+and as clear: a shift changes the shape as well.
 
 Moments name the right coordinate where shares of a discrepancy blame the stiff one. They are about a coordinate given
 the others, for a score is the slope of a conditional density: where x_1 alone has moved, those that it is correlated
@@ -9,7 +14,7 @@ only the correlation of two is too weak, each is too wide given the other as wel
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -17,29 +22,20 @@ import numpy as np
 
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.echoes import moved
-from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy
+from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy, usual_times
 from steinkit.discrepancy.moments.features import Feature
 from steinkit.sample import Floats
 
-Kind = Literal["location", "spread", "dependence", "tails"]
-Direction = Literal[
-    "too high",
-    "too low",
-    "too wide",
-    "too narrow",
-    "correlation too weak",
-    "correlation too strong",
-    "correlation of wrong sign",
-    "too heavy",
-    "too light",
-]
+Kind = Literal["location", "spread", "dependence", "tails", "shape", "location given", "spread given"]
 
 Moment: TypeAlias = tuple[Feature, float, float]  # with its mean and z-score
 
 _MOST = 5
 _MOST_EXPLAINED = 50  # moments among which causes and their echoes are told apart
-_LEAST = 3.0  # standard errors below which a moment is not named
+_LEAST = 3.0  # standard errors below which a location is an echo
+_AS_CLEAR = 0.5  # of a shape's standard errors, from which a moment of the same coordinate explains it
 _LEAST_SHARE = 0.2  # of the largest, in standard errors, below which a moment is not named beside it
+_NAMED = 0.05  # p-value among the features of its group, above which nothing is named
 _UNEXPLAINED = 0.01  # p-value of the worst coordinate or pair, above which what concerns several is named
 _ALIKE = 2.0  # times the largest |z| of a coordinate or pair, from which the spread of all together is named first
 _MOST_LOADINGS = 4
@@ -53,7 +49,9 @@ class Blame:
 
     Attributes
     ----------
-    kind : {"location", "spread", "dependence", "tails"}
+    kind : {"location", "spread", "dependence", "tails", "shape", "location given", "spread given"}
+        Of a location or a spread "given", that of the first coordinate given the distance of the second from its
+        median.
     coordinates : tuple of str
         One; the pair of a dependence; those that a principal axis loads on most; or all.
     z : float
@@ -63,16 +61,19 @@ class Blame:
         relative error of a standard deviation, or the error of a correlation. Under correlation it is larger where one
         coordinate alone is off: d / (1 - R^2) for a shift d of x_j, of whose variance the others explain R^2; and
         smaller where others are shifted along. For other targets it is a mean that ought to be zero, and nothing else.
+        Of a shape it is about the share of the draws that lie where they ought not.
     direction : str
         What the draws are, given the other coordinates: "too high", "too low"; "too wide", "too narrow"; "correlation
-        too weak", "correlation too strong", "correlation of wrong sign"; of tails "too heavy", "too light".
+        too weak", "correlation too strong", "correlation of wrong sign"; of tails "too heavy", "too light"; of a shape
+        where there are too many draws or too few, as "too many draws below -1"; of a location or spread given another
+        coordinate what it is near that one's median, as "too narrow where x2 is near its median".
     """
 
     kind: Kind
     coordinates: tuple[str, ...]
     z: float
     size: float
-    direction: Direction
+    direction: str
 
 
 def size_of(feature: Feature, mean: float) -> float:
@@ -96,10 +97,32 @@ def mean_of(feature: Feature, mean: float, size: float) -> float:
     return 1.0 - (1.0 - size) ** 2 if size < 1.0 else math.inf
 
 
-def blamed(
+def blamed(of_moments: Sequence[Blame], of_shapes: Sequence[Blame]) -> tuple[Blame, ...]:
+    """The worst faults first, without shapes that a moment of the same coordinate explains, or along axes any moment.
+
+    Parameters
+    ----------
+    of_moments, of_shapes : sequence of Blame
+        From `moment_faults` and `steinkit.discrepancy.shape_faults.shape_faults`.
+    """
+    left = [
+        shape
+        for shape in of_shapes
+        if not any(
+            set(shape.coordinates) & set(moment.coordinates)
+            and (abs(moment.z) >= _AS_CLEAR * abs(shape.z) or (shape.kind == "shape" and len(shape.coordinates) > 1))
+            for moment in of_moments
+        )
+    ]
+    of_several = [each for each in of_moments[:1] if len(each.coordinates) > 2]
+    rest = sorted([*of_moments[len(of_several) :], *left], key=lambda each: -abs(each.z))
+    return tuple([*of_several, *rest][:_MOST])
+
+
+def moment_faults(
     moments: MomentSteinDiscrepancy, correlation: Floats, standardised: Draws | None = None
-) -> tuple[Blame, ...]:
-    """Moments that are off, worst first.
+) -> list[Blame]:
+    """Moments that are off, worst first; those of all coordinates or of an axis before those of one or two.
 
     Parameters
     ----------
@@ -109,14 +132,16 @@ def blamed(
     standardised : Draws, optional
         The draws in standard units: locations that are off only because others are then bear no blame. Without bounds.
     """
-    found = list(moments.largest(_MOST if standardised is None else _MOST_EXPLAINED))
-    least = max(_LEAST, _LEAST_SHARE * abs(found[0][2]))
-    found = [each for each in found if abs(each[2]) >= least]
+    usual = usual_times(moments.features, moments.autocorrelation_time)
+    p_values = _p_values(moments, usual)
+    found = [each for each in moments.largest(_MOST_EXPLAINED) if p_values[each[0]] <= _NAMED]
+    least = max(_LEAST, _LEAST_SHARE * abs(found[0][2])) if found else _LEAST
+    found = [each for each in found if abs(each[2]) >= min(least, abs(found[0][2]))]
     if standardised is not None and found:
-        found = _without_echoes(found, moments, standardised, least)
-    found = [*_of_several(moments), *found][:_MOST]
+        found = _without_echoes(found, moments, usual, standardised, least)
+    found = [*_of_several(moments, p_values, found), *found][:_MOST]
     none = _NO_CORRELATION / math.sqrt(moments.n_effective)
-    return tuple(
+    return [
         Blame(
             kind=_kind(feature),
             coordinates=_coordinates(feature, moments),
@@ -125,31 +150,42 @@ def blamed(
             direction=_direction(feature, mean, correlation, none),
         )
         for feature, mean, z in found
-    )
+    ]
+
+
+def _p_values(moments: MomentSteinDiscrepancy, usual: Floats) -> dict[Feature, float]:
+    """Of every feature, Bonferroni over its group."""
+    groups = np.array([feature.group for feature in moments.features])
+    draws = moments.n_effective * float(usual.max())  # or Kish's size of their weights
+    found = np.empty(len(groups))
+    for group in np.unique(groups):
+        rows = groups == group
+        n_effective = draws / float(usual[rows].max())
+        found[rows] = 2.0 * rows.sum() * tail_probability(np.abs(moments.z[rows]), n_effective)
+    return dict(zip(moments.features, found.tolist(), strict=True))
 
 
 def _without_echoes(
-    found: Sequence[Moment], moments: MomentSteinDiscrepancy, standardised: Draws, least: float
+    found: Sequence[Moment], moments: MomentSteinDiscrepancy, usual: Floats, standardised: Draws, least: float
 ) -> list[Moment]:
     """The moments but for the locations of coordinates that have not moved themselves."""
     coordinates = [feature.coordinates[0] for feature, _, _ in found if feature.kind == "location"]
     rows = [moments.features.index(Feature("location", (j,))) for j in coordinates]
-    times = moments.autocorrelation_time
-    inflation = np.sqrt(np.maximum(times, np.median(times)))[rows]
+    inflation = np.sqrt(np.maximum(moments.autocorrelation_time, usual))[rows]
     causes = moved(coordinates, standardised, inflation, least)
     return [each for each in found if each[0].kind != "location" or each[0].coordinates[0] in causes]
 
 
-def _of_several(moments: MomentSteinDiscrepancy) -> list[Moment]:
+def _of_several(
+    moments: MomentSteinDiscrepancy, p_values: Mapping[Feature, float], found: Sequence[Moment]
+) -> list[Moment]:
     """The moment of an axis or of all, where no coordinate or pair proves anything by itself, or all are off alike."""
-    named = moments.largest(len(moments.features))
-    largest = abs(named[0][2])
     kinds = ["axis spread", "total spread", "tails"] if len(moments.names) > 1 else ["tails"]
-    least = max(_LEAST, largest)
-    if len(named) * 2.0 * tail_probability(largest, moments.n_effective) < _UNEXPLAINED:
+    least = 0.0
+    if found and min(p_values[each[0]] for each in found) < _UNEXPLAINED:
         kinds = ["total spread"] if len(moments.names) > 1 else []
-        least = _ALIKE * largest
-    rows = [k for k, feature in enumerate(moments.features) if feature.kind in kinds]
+        least = _ALIKE * abs(found[0][2])
+    rows = [k for k, feature in enumerate(moments.features) if feature.kind in kinds and p_values[feature] <= _NAMED]
     worst = max(rows, key=lambda k: abs(moments.z[k]), default=None)
     if worst is None or abs(moments.z[worst]) < least:
         return []
@@ -162,18 +198,18 @@ def _kind(feature: Feature) -> Kind:
 
 def _coordinates(feature: Feature, moments: MomentSteinDiscrepancy) -> tuple[str, ...]:
     if feature.kind == "axis spread":
-        return tuple(moments.names[j] for j in _loaded(moments.axes[:, :, feature.coordinates[0]]))
+        return tuple(moments.names[j] for j in loaded(moments.axes[:, :, feature.coordinates[0]]))
     return tuple(moments.names[j] for j in feature.coordinates) or moments.names
 
 
-def _loaded(loadings: Floats) -> Sequence[int]:
+def loaded(loadings: Floats) -> Sequence[int]:
     """The coordinates that an axis, shape (halves, d), loads on most, in the sample's order."""
     shares = np.square(loadings).mean(axis=0)
     order = np.argsort(-shares, kind="stable")[:_MOST_LOADINGS]
     return sorted(int(j) for j in order if shares[j] >= _LEAST_LOADING * shares[order[0]])
 
 
-def _direction(feature: Feature, mean: float, correlation: Floats, none: float) -> Direction:
+def _direction(feature: Feature, mean: float, correlation: Floats, none: float) -> str:
     """What a mean above or below zero says of the draws.
 
     Under a normal target with covariance S, and draws of mean m and covariance C about it, the mean of t is -S^-1 m,
@@ -188,7 +224,7 @@ def _direction(feature: Feature, mean: float, correlation: Floats, none: float) 
     return "too narrow" if mean > 0.0 else "too wide"
 
 
-def _strength(mean: float, correlation: float, none: float) -> Direction:
+def _strength(mean: float, correlation: float, none: float) -> str:
     """What a dependence is, by the draws' own correlation, which is none up to what chance makes of it.
 
     For two coordinates under a normal target the mean is 2 (rho - r) / (1 - rho^2), with the target's correlation rho

@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.chains import in_order_of_content, split_chains
+from steinkit.chains import split_chains
 from steinkit.discrepancy.preparation import Prepared
 from steinkit.discrepancy.slow_changes import long_run_times, slowest_change
 from steinkit.discrepancy.units import Units
@@ -26,7 +27,7 @@ FEW_EFFECTIVE = 100.0  # effective draws below which right samples are accused t
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """The draws of a sample that carry weight, chain after chain; how the chains are labelled changes nothing.
+    """The draws of a sample that carry weight, chain after chain.
 
     Attributes
     ----------
@@ -68,7 +69,7 @@ class Draws:
         """
         given = prepared.weighted(weights)
         in_chains, disorder = split_chains(given)
-        in_order = [rows[given.probabilities[rows] > 0.0] for rows in in_order_of_content(in_chains, given.points)]
+        in_order = [rows[given.probabilities[rows] > 0.0] for rows in in_chains]
         order = np.concatenate(in_order)
         ends = np.cumsum([len(rows) for rows in in_order]).tolist()
         chains = tuple(slice(end - len(rows), end) for rows, end in zip(in_order, ends, strict=True) if len(rows))
@@ -157,11 +158,16 @@ class Draws:
         return found
 
 
-def tail_probability(z: float, n_effective: float) -> float:
+@overload
+def tail_probability(z: float, n_effective: float) -> float: ...
+@overload
+def tail_probability(z: Floats, n_effective: float) -> Floats: ...
+def tail_probability(z: float | Floats, n_effective: float) -> float | Floats:
     """Probability that a right sample's z-score exceeds this one: the tail of Student's t, set on slow chains."""
     from scipy.special import stdtr
 
-    return float(stdtr(n_effective / _EFFECTIVE_PER_FREEDOM, -z))
+    tails = stdtr(n_effective / _EFFECTIVE_PER_FREEDOM, np.negative(z))
+    return tails if isinstance(z, np.ndarray) else float(tails)
 
 
 def _halves(chains: Sequence[slice]) -> tuple[Integers, Integers]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from steinkit.chains import in_order_of_content
 from steinkit.discrepancy.cross_fitting import Draws
 from steinkit.discrepancy.kernel.base_kernels import IMQ
 from steinkit.discrepancy.kernel.goodness_of_fit import kernel_stein_test
@@ -17,10 +18,12 @@ from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy
 from steinkit.discrepancy.kernel.stein_kernel import stein_kernel_at
 from steinkit.discrepancy.preparation import Prepared
 from steinkit.errors import InputError
+from steinkit.runtime.deadlines import require_time
 from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Seed
 
 _MOST_PAIRED = 4000  # draws that enter the kernel test's bootstrap, whose time grows with their square
+_MOST_SHARED = 1000  # draws that tell the coordinates' shares
 _MOST_SUMMED = 20_000  # draws that enter the number of equivalent ones, which is no larger
 
 
@@ -40,16 +43,52 @@ def kernel_part(
     rng : int, numpy.random.Generator or None
         Seed of the test's bootstrap.
     """
+    chains = in_order_of_content([draws.rows[chain] for chain in draws.chains], scored.points)
+    in_chains = np.concatenate(chains)
     rows = standard.points.inverse[standard.points.inverse >= 0]
     standardised = replace(scored, points=standard.points.points[rows], scores=standard.scores[rows])
-    equivalent = _equivalent_draws(standardised[_spread(draws.rows, _MOST_SUMMED)], standard.bounds)
+    equivalent = _equivalent_draws(standardised[_spread(in_chains, _MOST_SUMMED)], standard.bounds)
     if draws.is_weighted:
         return None, equivalent, ()
-    paired = replace(standardised, weights=None)[_spread(draws.rows, _MOST_PAIRED)]
+    paired = replace(standardised, weights=None)[_spread(in_chains, _MOST_PAIRED)]
     try:
         return kernel_stein_test(paired, bounds=standard.bounds, kernel=IMQ(), rng=rng).p_value, equivalent, ()
     except InputError as error:  # as where draws evenly spread over a chain that stands still are one point
         return None, equivalent, (f"the kernel test was left out: {error}",)
+
+
+def largest_share(standardised: Draws) -> tuple[int, float]:
+    """The coordinate whose part of the squared KSD is the largest multiple of what independent draws make it.
+
+    The Stein kernel is a sum over coordinates, and so is n^-2 sum_ij k0(x_i, x_j); for independent draws of the target
+    each part has the mean n^-2 sum_i k0(x_i, x_i) of that coordinate.
+
+    Parameters
+    ----------
+    standardised : Draws
+        In standard units, without weights.
+
+    Returns
+    -------
+    int, float
+        The coordinate, and the multiple.
+    """
+    rows = _spread(np.arange(len(standardised.points)), _MOST_SHARED)
+    x, s = standardised.points[rows], standardised.scores[rows]
+    base = np.zeros((len(x), len(x)))
+    for column in x.T:
+        require_time("shares of the kernel test were found")
+        base += (column[:, None] - column) ** 2
+    base = 1.0 / np.sqrt(1.0 + base)
+    cubed, fifth = base**3, 3.0 * base**5
+    multiples = []
+    for column, pull in zip(x.T, s.T, strict=True):
+        require_time("shares of the kernel test were found")
+        apart = column[:, None] - column
+        total = pull @ base @ pull + 2.0 * pull @ (cubed * apart).sum(axis=1) + (cubed - fifth * apart**2).sum()
+        multiples.append(total / (pull @ pull + len(x)))
+    largest = int(np.argmax(multiples))
+    return largest, float(multiples[largest])
 
 
 def _spread(rows: Integers, most: int) -> Integers:

@@ -1,10 +1,11 @@
 """The verdict on a sample: may these draws be used, and if not, what is wrong with them.
 
-Three tests that need no other draws to compare with, each calibrated for slow chains, look at what they see best:
-moments (`steinkit.discrepancy.moments`) at location, spread and dependence; slices (`steinkit.discrepancy.sliced`) at
-the shape along coordinates and principal axes; the kernel Stein test at all of it, with little power for each. The
-verdict's p-value is Bonferroni's over those taken. What is wrong is read from the moments, which name the right
-coordinate where shares of a discrepancy blame the stiff one.
+Four tests that need no other draws to compare with, each calibrated for slow chains and for antithetic ones, look at
+what they see best: moments (`steinkit.discrepancy.moments`) at location, spread and correlation; bounded moments at
+shapes and at dependence of degree three; slices (`steinkit.discrepancy.sliced`) at the shape along coordinates and
+principal axes; the kernel Stein test at all of it, with little power for each. The verdict's p-value is Bonferroni's
+over those taken, with shares of the level that known faults have chosen. What is wrong is read from the first three,
+which name the right coordinate where shares of a discrepancy blame the stiff one.
 
 A run that is looked at as it grows, and stopped at an accusation, is accused too often: the p-value is multiplied by
 the number of looks.
@@ -27,15 +28,17 @@ from steinkit.describe.numbers import probability
 from steinkit.describe.render import running_text
 from steinkit.describe.statement import cautioned
 from steinkit.describe.verdict import is_accused, verdict_sentence, verdict_statements
-from steinkit.discrepancy.blame import Blame, blamed
+from steinkit.discrepancy.blame import Blame, blamed, moment_faults
 from steinkit.discrepancy.burn_in import burn_in_p_value, early_rows
 from steinkit.discrepancy.cross_fitting import FEW_EFFECTIVE, Draws
 from steinkit.discrepancy.hidden_bias import outlying, too_few_to_span
-from steinkit.discrepancy.kernel_part import kernel_part, thinning_notes
+from steinkit.discrepancy.kernel_part import kernel_part, largest_share, thinning_notes
 from steinkit.discrepancy.matters import p_value_beyond, require_size
+from steinkit.discrepancy.moments.bounded import BoundedMoments, bounded_moments
 from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy, moment_stein_discrepancy
 from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.discrepancy.score_sign import turned_score
+from steinkit.discrepancy.shape_faults import shape_faults
 from steinkit.discrepancy.sliced.goodness_of_fit import SlicedSteinTest, sliced_stein_test
 from steinkit.discrepancy.units import Units, without_units
 from steinkit.errors import InputError, UsageError, cautious, reservations
@@ -44,7 +47,12 @@ from steinkit.sample import DistinctSample, Floats, Sample
 from steinkit.target import Seed, Target
 
 _FEW_OF_SLOWEST = 30.0  # draws in times of the slowest change, below which the tests look quick and are not
-_UNTESTED = ("shares of modes that lie apart", "modes or regions that no draw has visited")
+_SHARES = {"moments": 0.3, "bounded": 0.25, "sliced": 0.25, "ksd": 0.2}  # of the level, by measured power
+_UNTESTED = (
+    "dependence that no pair of coordinates shows",
+    "shares of modes that lie apart",
+    "modes or regions that no draw has visited",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +63,8 @@ class Verdict(Displayed):
     ----------
     p : float
         Probability that the tests find as much in a right sample, times `looks`, at most 1.
-    p_moments, p_sliced : float
-        The p-values of moments and of slices, from which `p` follows with `p_ksd`.
+    p_moments, p_bounded, p_sliced : float
+        The p-values of moments, of bounded moments and of slices, from which `p` follows with `p_ksd`.
     p_ksd : float or None
         The p-value of the kernel test. None for weighted draws, which it does not take, or where a warning says so.
     ksd_equivalent_draws : float
@@ -73,9 +81,12 @@ class Verdict(Displayed):
     enough_draws : bool
         Whether there are a hundred of these, below which right samples are accused too often.
     blame : tuple of Blame
-        Moments that are off, worst first; none where `p` is above `level`.
+        What is wrong, worst first; none where `p` is above `level`, or where only the kernel test accuses.
+    ksd_share : tuple of str and float, or None
+        Where only the kernel test accuses, the coordinate whose part of it is the largest multiple of what independent
+        draws would have, and that multiple.
     burn_in : float or None
-        The p-value of moments and slices without the first tenth of every chain, where only that tenth is off; None
+        The p-value of all but the kernel test without the first tenth of every chain, where only that tenth is off; None
         where it is not, or for weighted draws and bounded supports.
     matters : float or None
         The size asked for, in standard units, from which a moment that is off matters.
@@ -87,6 +98,8 @@ class Verdict(Displayed):
         How often a growing run is looked at.
     moments : MomentSteinDiscrepancy
         What the test of moments found.
+    bounded : BoundedMoments
+        What the test of bounded moments found.
     sliced : SlicedSteinTest
         What the test of slices found.
     names : tuple of str
@@ -101,6 +114,7 @@ class Verdict(Displayed):
 
     p: float
     p_moments: float
+    p_bounded: float
     p_sliced: float
     p_ksd: float | None
     ksd_equivalent_draws: float
@@ -108,12 +122,14 @@ class Verdict(Displayed):
     effective_draws: float
     enough_draws: bool
     blame: tuple[Blame, ...]
+    ksd_share: tuple[str, float] | None
     burn_in: float | None
     matters: float | None
     p_matters: float | None
     level: float
     looks: int
     moments: MomentSteinDiscrepancy
+    bounded: BoundedMoments
     sliced: SlicedSteinTest
     names: tuple[str, ...]
     draws: int
@@ -160,6 +176,7 @@ class Verdict(Displayed):
         return {
             "p": self.p,
             "p_moments": self.p_moments,
+            "p_bounded": self.p_bounded,
             "p_sliced": self.p_sliced,
             "p_ksd": self.p_ksd,
             "level": self.level,
@@ -177,14 +194,22 @@ class Verdict(Displayed):
                     "kind": each.kind,
                     "coordinates": list(each.coordinates),
                     "z": each.z,
-                    "size": each.size,
+                    "size": each.size if math.isfinite(each.size) else None,
                     "direction": each.direction,
                 }
                 for each in self.blame
             ],
+            "ksd_share": self._share,
             "not_tested": list(_UNTESTED),
             "hiding": list(self.hiding),
         }
+
+    @property
+    def _share(self) -> dict[str, Any] | None:
+        if self.ksd_share is None:
+            return None
+        coordinate, multiple = self.ksd_share
+        return {"coordinate": coordinate, "multiple": multiple}
 
     def __repr__(self) -> str:
         found = "biased" if self.is_biased else "no bias found" if self.enough_draws else "too few effective draws"
@@ -275,12 +300,13 @@ def verdict(
     units = Units.of("own", prepared.points)
     standard = prepared.in_units(units)
     p_ksd, equivalent, untested = kernel_part(scored, laid_out, standard, rng)
-    p = min(1.0, looks * _bonferroni(moments.p_value, sliced.p_value, p_ksd))
+    bounded = bounded_moments(laid_out, units, prepared.bounds)
+    p = min(1.0, looks * _together(moments.p_value, bounded.p_value, sliced.p_value, p_ksd))
     require_time("the sample was judged")
     diagnosed = chain_diagnostics(prepared.weighted(weights))
     ess = min(diagnosed.min_ess, diagnosed.weight_ess) if laid_out.is_weighted else diagnosed.min_ess
     standardised = laid_out.in_units(units)
-    n_effective = _effective_draws(moments, sliced, standardised)
+    n_effective = _effective_draws(moments, bounded, sliced, standardised)
     enough = n_effective >= FEW_EFFECTIVE
     hiding = (
         *standard.cautions,
@@ -290,6 +316,7 @@ def verdict(
     found = Verdict(
         p=p,
         p_moments=moments.p_value,
+        p_bounded=bounded.p_value,
         p_sliced=sliced.p_value,
         p_ksd=p_ksd,
         ksd_equivalent_draws=equivalent,
@@ -297,12 +324,14 @@ def verdict(
         effective_draws=n_effective,
         enough_draws=enough,
         blame=(),
+        ksd_share=None,
         burn_in=_without_burn_in(scored, standardised, prepared.bounds, level, looks),
         matters=matters,
         p_matters=None if matters is None else min(1.0, looks * p_value_beyond(moments, matters)),
         level=level,
         looks=int(looks),
         moments=moments,
+        bounded=bounded,
         sliced=sliced,
         names=prepared.points.names,
         draws=len(prepared.given),
@@ -316,11 +345,21 @@ def verdict(
     if not found.is_biased:
         return found
     unbounded = standardised if prepared.bounds is None else None
+    blame = blamed(
+        moment_faults(moments, _correlation(standardised), unbounded),
+        shape_faults(bounded, sliced, standardised, units, prepared.bounds),
+    )
     return replace(
         found,
-        blame=blamed(moments, _correlation(standardised), unbounded),
+        blame=blame,
+        ksd_share=None if blame or p_ksd is None else _share(standardised, found.names),
         warnings=(*found.warnings, *turned_score(scored, standardised, prepared.bounds, level)),
     )
+
+
+def _share(standardised: Draws, names: tuple[str, ...]) -> tuple[str, float]:
+    coordinate, multiple = largest_share(standardised)
+    return names[coordinate], multiple
 
 
 def require_sensible(level: float, matters: float | None, looks: int) -> None:
@@ -353,19 +392,24 @@ def _correlation(standardised: Draws) -> Floats:
     return np.asarray((points * standardised.shares[:, None]).T @ points)
 
 
-def _bonferroni(*p_values: float | None) -> float:
-    taken = [p for p in p_values if p is not None]
-    return min(1.0, len(taken) * min(taken))
+def _together(moments: float, bounded: float, sliced: float, ksd: float | None = None) -> float:
+    """Bonferroni over the tests taken, each with its share of the level."""
+    p_values = {"moments": moments, "bounded": bounded, "sliced": sliced, "ksd": ksd}
+    taken = {test: p for test, p in p_values.items() if p is not None}
+    whole = sum(_SHARES[test] for test in taken)
+    return min(1.0, whole * min(p / _SHARES[test] for test, p in taken.items()))
 
 
-def _effective_draws(moments: MomentSteinDiscrepancy, sliced: SlicedSteinTest, draws: Draws) -> float:
+def _effective_draws(
+    moments: MomentSteinDiscrepancy, bounded: BoundedMoments, sliced: SlicedSteinTest, draws: Draws
+) -> float:
     """What the tests find; or, where that is less than so few, the draws over the time of the slowest change."""
     slowest = draws.of_slowest_change
-    return slowest if slowest < _FEW_OF_SLOWEST else min(moments.n_effective, sliced.n_effective)
+    return slowest if slowest < _FEW_OF_SLOWEST else min(moments.n_effective, bounded.n_effective, sliced.n_effective)
 
 
 def _without_burn_in(scored: Sample, draws: Draws, bounds: Floats | None, level: float, looks: int) -> float | None:
-    """The p-value of moments and slices without the first tenth of every chain, where only that tenth is to blame.
+    """The p-value of all but the kernel test without the first tenth of every chain, where only that tenth is to blame.
 
     None as well if the rest are too few to judge: a start far off takes effective draws from all the others. Looks
     multiply the p-value that accuses the start, not that of the rest: it excuses, and more looks excuse nothing.
@@ -378,8 +422,9 @@ def _without_burn_in(scored: Sample, draws: Draws, bounds: Floats | None, level:
         moments, sliced = moment_stein_discrepancy(late), sliced_stein_test(late)
     except InputError:
         return None
-    p = _bonferroni(moments.p_value, sliced.p_value)
     prepared = prepare(late, None, scores=None, weights=None, bounds=None)
-    kept = Draws.of(None, prepared).in_units(Units.of("own", prepared.points))
-    enough = _effective_draws(moments, sliced, kept) >= FEW_EFFECTIVE
+    kept, units = Draws.of(None, prepared), Units.of("own", prepared.points)
+    bounded = bounded_moments(kept, units, None)
+    p = _together(moments.p_value, bounded.p_value, sliced.p_value)
+    enough = _effective_draws(moments, bounded, sliced, kept.in_units(units)) >= FEW_EFFECTIVE
     return p if p > level and enough else None

@@ -28,7 +28,7 @@ from steinkit.report.shapes import (
     whole,
 )
 
-_KINDS = ("location", "spread", "dependence", "tails")
+_KINDS = ("location", "spread", "dependence", "tails", "shape", "location given", "spread given")
 _known_number = or_null(number)
 _measure = one_of(*measure_names())
 _cell = matching("[0-9a-f]{8,128}", "a cell's fingerprint")  # which names a file
@@ -57,11 +57,13 @@ _verdict = or_null(
         },
         {
             "p_moments": _known_number,
+            "p_bounded": _known_number,
             "p_sliced": _known_number,
             "p_ksd": _known_number,
             "effective_draws": number,
             "hiding": some(text),
             "looks": whole,
+            "ksd_share": or_null(record({"coordinate": text, "multiple": number})),
         },
     )
 )

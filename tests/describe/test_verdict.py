@@ -11,6 +11,7 @@ PAIR = {"kind": "dependence", "coordinates": ["mu", "tau"], "z": 4.0, "size": 0.
 RIGHT = {
     "p": 0.4,
     "p_moments": 0.2,
+    "p_bounded": 0.6,
     "p_sliced": 0.5,
     "p_ksd": 0.13,
     "level": 0.01,
@@ -129,6 +130,14 @@ def test_whether_it_matters(p, sentence):
         ("dependence", ["a", "b"], "correlation too strong", "the correlation of a and b is too strong"),
         ("dependence", ["a", "b"], "correlation of wrong sign", "the correlation of a and b is of wrong sign"),
         ("tails", ["a"], "too heavy", "the tails of a are too heavy"),
+        ("shape", ["a"], "too many draws below -1", "the shape of a is wrong: too many draws below -1"),
+        ("shape", ["a", "b"], "wrong", "the shape of a and b together is wrong"),
+        (
+            "spread given",
+            ["a", "b"],
+            "too narrow where b is near its median",
+            "the spread of a given |b| is wrong: too narrow where b is near its median",
+        ),
         ("tails", ["a", "b"], "too light", "the tails are too light"),
     ],
 )
@@ -136,10 +145,10 @@ def test_faults_are_clauses(kind, coordinates, direction, clause):
     assert fault({"kind": kind, "coordinates": coordinates, "z": 5.0, "size": 1.0, "direction": direction}) == clause
 
 
-def test_a_shape_that_no_moment_explains_names_the_test_that_sees_it():
-    unexplained = {**WRONG, "blame": [], "p_sliced": 1e-9}
-    assert "it is the shape that is off, as the slices show." in verdict_sentence(unexplained)
-    assert "as the kernel test shows." in verdict_sentence({**unexplained, "p_ksd": 1e-12})
+def test_the_kernel_test_alone_names_its_largest_share():
+    alone = {**WRONG, "blame": [], "p_ksd": 1e-3, "ksd_share": {"coordinate": "b", "multiple": 2.5}}
+    assert "no single coordinate or pair stands out; only the kernel test" in verdict_sentence(alone)
+    assert "the largest share is that of b, 2.50 times its due" in verdict_sentence(alone)
 
 
 @pytest.mark.parametrize("document", [RIGHT, WRONG, {**RIGHT, "enough_draws": False}])
@@ -148,7 +157,9 @@ def test_what_was_not_tested_is_always_said(document):
 
 
 def test_a_kernel_test_that_was_not_taken_is_not_said():
-    assert "Tests: moments p = 0.2, slices p = 0.5; together p = 0.4." in said({**RIGHT, "p_ksd": None})
+    assert "Tests: moments p = 0.2, bounded moments p = 0.6, slices p = 0.5; together p = 0.4." in said(
+        {**RIGHT, "p_ksd": None}
+    )
     assert "p < 1e-300" in said({**WRONG, "p": 0.0})
 
 

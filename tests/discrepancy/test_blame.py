@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.blame import blamed, mean_of, size_of
+from steinkit.discrepancy.blame import Blame, blamed, mean_of, moment_faults, size_of
 from steinkit.discrepancy.moments.features import Feature, features_of
 
 N = 100_000  # a mean of draws is known to 1/300 of their standard deviation
@@ -73,6 +73,7 @@ def moments(z, dim=2, axes=None):
         z=found,
         names=tuple("abcdef"[:dim]),
         axes=np.broadcast_to(np.eye(dim), (2, dim, dim)) if axes is None else axes,
+        autocorrelation_time=np.ones(len(features)),
         n_effective=900.0,
         largest=lambda count: tuple(
             (features[k], 0.1 * found[k], found[k]) for k in sorted(rows, key=lambda k: -abs(found[k]))[:count]
@@ -81,7 +82,9 @@ def moments(z, dim=2, axes=None):
 
 
 def test_faint_moments_are_not_named_beside_a_large_one():
-    found = blamed(moments({("location", (0,)): -30.0, ("location", (1,)): 5.9, ("spread", (1,)): 6.1}), np.eye(2))
+    found = moment_faults(
+        moments({("location", (0,)): -30.0, ("location", (1,)): 5.9, ("spread", (1,)): 6.1}), np.eye(2)
+    )
     assert [(each.kind, each.coordinates, each.direction) for each in found] == [
         ("location", ("a",), "too high"),
         ("spread", ("b",), "too narrow"),
@@ -90,7 +93,7 @@ def test_faint_moments_are_not_named_beside_a_large_one():
 
 def test_at_most_five_are_named():
     z = {("location", (j,)): 10.0 + j for j in range(6)}
-    found = blamed(moments(z, 6), np.eye(6))
+    found = moment_faults(moments(z, 6), np.eye(6))
     assert [each.coordinates for each in found] == [(name,) for name in "fedcb"]
 
 
@@ -98,25 +101,46 @@ def test_an_axis_is_named_by_its_largest_loadings_where_no_coordinate_proves_any
     axes = np.zeros((2, 3, 3))
     axes[:, :, 0] = [-0.2, 0.7, -0.6856]
     z = {("axis spread", (0,)): -12.0, ("spread", (1,)): -3.2}
-    found = blamed(moments(z, 3, axes), np.eye(3))
+    found = moment_faults(moments(z, 3, axes), np.eye(3))
     assert [(each.kind, each.coordinates, each.direction) for each in found] == [
         ("spread", ("b", "c"), "too wide"),
         ("spread", ("b",), "too wide"),
     ]
-    assert [each.coordinates for each in blamed(moments({**z, ("spread", (1,)): -5.0}, 3, axes), np.eye(3))] == [("b",)]
+    assert [each.coordinates for each in moment_faults(moments({**z, ("spread", (1,)): -5.0}, 3, axes), np.eye(3))] == [
+        ("b",)
+    ]
 
 
 def test_all_coordinates_together_and_their_tails():
-    found = blamed(moments({("total spread", ()): 20.0, ("spread", (0,)): 3.2}, 3), np.eye(3))
+    found = moment_faults(moments({("total spread", ()): 20.0, ("spread", (0,)): 3.2}, 3), np.eye(3))
     assert [(each.kind, each.coordinates, each.direction) for each in found] == [
         ("spread", ("a", "b", "c"), "too narrow"),
         ("spread", ("a",), "too narrow"),
     ]
     alike = {("total spread", ()): -13.0} | {("spread", (j,)): -6.0 for j in range(3)}
-    assert [len(each.coordinates) for each in blamed(moments(alike, 3), np.eye(3))] == [3, 1, 1, 1]
-    assert len(blamed(moments(alike | {("spread", (0,)): -7.0}, 3), np.eye(3))) == 3
-    (tails,) = blamed(moments({("tails", ()): -8.0}), np.eye(2))
+    assert [len(each.coordinates) for each in moment_faults(moments(alike, 3), np.eye(3))] == [3, 1, 1, 1]
+    assert len(moment_faults(moments(alike | {("spread", (0,)): -7.0}, 3), np.eye(3))) == 3
+    (tails,) = moment_faults(moments({("tails", ()): -8.0}), np.eye(2))
     assert (tails.kind, tails.coordinates, tails.direction) == ("tails", ("a", "b"), "too heavy")
+
+
+def test_what_chance_finds_in_its_group_is_not_named():
+    """Of 190 pairs the largest |z| of right draws is about three; of two coordinates it proves something."""
+    assert moment_faults(moments({("dependence", (0, 1)): 3.3}, 20), np.eye(20)) == []
+    assert len(moment_faults(moments({("dependence", (0, 1)): 3.3}), np.eye(2))) == 1
+
+
+def shape(z, *coordinates):
+    return Blame("shape", coordinates, z, 0.1, "too many draws above 1")
+
+
+def test_a_shape_is_named_where_no_moment_of_its_coordinate_is_about_as_clear():
+    shift = Blame("location", ("a",), 6.0, 0.2, "too low")
+    assert blamed([shift], [shape(8.0, "a")]) == (shift,)
+    assert blamed([shift], [shape(13.0, "a")]) == (shape(13.0, "a"), shift)
+    assert blamed([shift], [shape(5.0, "b")]) == (shift, shape(5.0, "b"))
+    assert blamed([shift], [shape(20.0, "a", "b")]) == (shift,)
+    assert blamed([], [shape(4.0, "a", "b")]) == (shape(4.0, "a", "b"),)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +158,7 @@ def test_all_coordinates_together_and_their_tails():
     ],
 )
 def test_dependence_is_named_by_the_draws_own_correlation(r, z, direction):
-    (found,) = blamed(moments({("dependence", (0, 1)): z}), np.array([[1.0, r], [r, 1.0]]))
+    (found,) = moment_faults(moments({("dependence", (0, 1)): z}), np.array([[1.0, r], [r, 1.0]]))
     assert found.direction == direction
 
 

@@ -10,7 +10,6 @@ from steinkit.sample import Sample
 
 def laid_out(lengths):
     x = np.random.default_rng(0).standard_normal((sum(lengths), 2))
-    x[:, 0].sort()  # the order of chains is that of their first draws
     sample = Sample(x, scores=-x, chain=np.repeat(np.arange(len(lengths)), lengths))
     return Draws.of(None, prepare(sample, None, scores=None, weights=None, bounds=None))
 

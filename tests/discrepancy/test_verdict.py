@@ -24,7 +24,8 @@ def test_right_samples_pass_and_are_as_far_off_as_they_are_many(dim):
     assert not found.is_biased
     assert found.blame == ()
     assert 300.0 < found.ksd_equivalent_draws < 3000.0  # .34 to 2.25 times n were measured at d = 2, less spread above
-    assert found.p == min(1.0, 3.0 * min(found.p_moments, found.p_sliced, found.p_ksd))
+    parts = (found.p_moments / 0.3, found.p_bounded / 0.25, found.p_sliced / 0.25, found.p_ksd / 0.2)
+    assert found.p == pytest.approx(min(1.0, *parts), rel=1e-12)
 
 
 @pytest.mark.parametrize("dim", [2, 3, 10])
@@ -59,8 +60,8 @@ def test_a_chain_that_seldom_crosses_between_modes_is_not_judged():
         for k, start in enumerate(target.sample(8, np.random.default_rng(2)))
     )
     found = [sk.verdict(walk.to_sample(), target) for walk in walks]
-    assert sum(each.p <= each.level for each in found) > 1
-    assert sum(min(each.moments.n_effective, each.sliced.n_effective) > 100.0 for each in found) > 1
+    assert any(each.p <= each.level for each in found)
+    assert any(min(each.moments.n_effective, each.sliced.n_effective) > 100.0 for each in found)
     assert not any(each.is_biased for each in found)
     assert sum(each.effective_draws < 30.0 for each in found) > 4  # the others have not crossed at all
 
@@ -182,9 +183,9 @@ def test_the_document_is_json_and_keeps_the_contracts_keys():
     document = sk.verdict(1.3 * normal(7, (500, 2)), sk.targets.Normal([0.0, 0.0])).document
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert list(document) == [
-        "p", "p_moments", "p_sliced", "p_ksd", "level", "looks", "ksd_equivalent_draws", "ess", "draws",
-        "effective_draws", "enough_draws", "burn_in", "matters", "p_matters", "blame", "not_tested", "hiding",
-        "sentence",
+        "p", "p_moments", "p_bounded", "p_sliced", "p_ksd", "level", "looks", "ksd_equivalent_draws", "ess", "draws",
+        "effective_draws", "enough_draws", "burn_in", "matters", "p_matters", "blame", "ksd_share", "not_tested",
+        "hiding", "sentence",
     ]  # fmt: skip
     assert list(document["blame"][0]) == ["kind", "coordinates", "z", "size", "direction"]
 

@@ -46,5 +46,5 @@ def test_right_draws_have_no_faults_to_show():
     ax = drawn(sk.verdict(x, scores=-x))
     assert len(ax.lines[0].get_xdata()) == 0
     assert ax.get_title().startswith("no bias seen")
-    assert [text.get_text() for text in ax.texts] == ["no location, spread or correlation stands out"]
+    assert [text.get_text() for text in ax.texts] == ["no single coordinate or pair stands out"]
     ax.figure.canvas.draw()

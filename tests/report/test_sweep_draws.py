@@ -76,7 +76,7 @@ def test_a_page_says_first_whether_draws_of_the_best_may_be_used(sweep_folder):
     question, answer = part.answers[0]
     assert question == "May draws of the best setting be used?"
     assert answer.startswith("Seed 0: There are too few effective draws to judge")
-    assert "Not tested: shares of modes" in answer
+    assert "Not tested: dependence that no pair of coordinates shows, shares of modes" in answer
 
 
 def test_another_target_is_refused(sweep_folder):

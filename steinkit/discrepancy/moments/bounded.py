@@ -1,14 +1,15 @@
 r"""Bounded functions of degree three and more: a coordinate's own shape, and dependence that no correlation shows.
 
-With c = z - m', m' the median of *the other half* of the draws, and the bump g = exp(-c^2 / 2), fields that the Langevin
+With c = z - m', m' the median of *the other half* of the draws, and the bump g = exp(-c^2), fields that the Langevin
 operator T f = <f, s> + div f (`steinkit.discrepancy.moments.features`) takes to functions of mean zero are
 
-    shape     g_j t_j - c_j g_j                    f = g_j e_j             what is near the median beside what is far
-              c_j g_j t_j + (1 - c_j^2) g_j        f = c_j g_j e_j         how narrow the middle is beside the tails
-    location  (g_i - mean g_i) t_j                 f = (g_i - mean) e_j    location of x_j given |x_i|, i != j
-    spread    (g_i - mean g_i) (1 + c_j t_j)       f = (g_i - mean) c_j e_j    spread of x_j given |x_i|.
+    shape     g_j (t_j - 2 c_j)                    f = g_j e_j                  where the middle of x_j lies
+              g_j (c_j t_j + 1 - 2 c_j^2)          f = c_j g_j e_j              how peaked it is
+    location  (g_i - mean g_i) t_j                 f = (g_i - mean) e_j         location of x_j given |x_i|, i != j
+    spread    (g_i - mean g_i) (1 + c_j t_j)       f = (g_i - mean) c_j e_j     spread of x_j given |x_i|.
 
-The bump is bounded and even, so that heavy tails do not drown the rest, and what correlations show is left to them.
+The bump is bounded and even, so that heavy tails do not drown the rest, and what correlations show is left to them. Of
+bumps twice and half as wide, narrow ones see shapes better, and dependence as well.
 With boundary factors t becomes b, and 1 becomes a_j, wherever f is differentiated in x_j.
 
 There are 2 d of the first two and 2 d (d - 1) of the others. Their means and variances are products of matrices; the
@@ -26,13 +27,17 @@ from typing import Literal
 import numpy as np
 
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
+from steinkit.discrepancy.moments.discrepancy import standardised
+from steinkit.discrepancy.units import Units
 from steinkit.runtime.deadlines import require_time
+from steinkit.runtime.threads import one_thread_in_libraries
 from steinkit.sample import Floats, Integers
 
 BoundedKind = Literal["asymmetry", "peak", "location given", "spread given"]
 
 _OWN: tuple[BoundedKind, ...] = ("asymmetry", "peak")
 _PAIRS: tuple[BoundedKind, ...] = ("location given", "spread given")
+_SHARES = {"shapes": 0.32, "even pairs": 0.68}  # of the level, by the power that faults of both kinds leave
 _FOR_MEDIAN = 64  # features of a kind whose times give its median
 _AT_ONCE = 32  # features whose times are found together
 _KEPT = 3.0  # standard errors from which a feature is kept
@@ -68,7 +73,7 @@ class BoundedMoments:
     Attributes
     ----------
     p_value : float
-        Bonferroni over both groups, and within each.
+        Bonferroni over both groups, with unequal shares of the level, and within each.
     group_p_values : dict
         Of "shapes" and, from two dimensions on, "even pairs".
     largest : tuple of BoundedFeature
@@ -83,39 +88,36 @@ class BoundedMoments:
     n_effective: float
 
 
-def bounded_moments(points: Floats, drift: Floats, spread: Floats | None, draws: Draws) -> BoundedMoments:
+def bounded_moments(draws: Draws, units: Units, bounds: Floats | None) -> BoundedMoments:
     """Test the bounded features of some draws.
 
     Parameters
     ----------
-    points, drift : ndarray, shape (d, n)
-        Draws and scores in standard units; b in the place of the scores on a bounded support. The points are centred in
-        place.
-    spread : ndarray, shape (d, n), optional
-        a, on a bounded support.
     draws : Draws
-        What they come from.
+        In raw units.
+    units : Units
+        The draws' own standard deviations.
+    bounds : ndarray, shape (d, 2), optional
+        Bounds of the support, in raw units.
 
     Raises
     ------
     TimeLimitError
         If the time that the caller has set runs out.
     """
-    _centre(points, draws)
-    fields = _Fields(points, drift, spread, draws.shares)
-    groups = {"shapes": _OWN, **({"even pairs": _PAIRS} if len(points) > 1 else {})}
-    p_values, kept, slowest = {}, [], 1.0
-    for group, kinds in groups.items():
-        found, time = _largest(kinds, fields, draws)
-        slowest = max(slowest, time)
-        kept += found
-        p_values[group] = min((each.p_value for each in found), default=1.0)
-    kept.sort(key=lambda each: (each.p_value, -abs(each.z)))
+    with one_thread_in_libraries():
+        points, drift, spread = standardised(draws, units, bounds)
+        _centre(points, draws)
+        fields = _Fields(points, drift, spread, draws.shares)
+        groups = {"shapes": _OWN, **({"even pairs": _PAIRS} if len(points) > 1 else {})}
+        found = {group: _largest(kinds, fields, draws) for group, kinds in groups.items()}
+    p_values = {group: min(each.p_value for each in features) for group, (features, _) in found.items()}
+    kept = [each for features, _ in found.values() for each in features if abs(each.z) >= _KEPT]
     return BoundedMoments(
-        p_value=min(1.0, len(p_values) * min(p_values.values())),
+        p_value=min(1.0, min(p / (_SHARES[group] if len(p_values) > 1 else 1.0) for group, p in p_values.items())),
         group_p_values=p_values,
-        largest=tuple(each for each in kept if abs(each.z) >= _KEPT)[:_MOST_KEPT],
-        n_effective=draws.n_effective(np.array([slowest])),
+        largest=tuple(sorted(kept, key=lambda each: (each.p_value, -abs(each.z)))[:_MOST_KEPT]),
+        n_effective=draws.n_effective(np.array([slowest for _, slowest in found.values()]).max(keepdims=True)),
     )
 
 
@@ -155,8 +157,8 @@ class _Fields:
         c, b = self.centred[j, draws], self.drift[j, draws]
         a = 1.0 if self.spread is None else self.spread[j, draws]
         if kind == "asymmetry":
-            return np.asarray(_bump(c) * (b - a * c))
-        return np.asarray(_bump(c) * (c * b + a * (1.0 - c * c)))
+            return np.asarray(_bump(c) * (b - 2.0 * a * c))
+        return np.asarray(_bump(c) * (c * b + a * (1.0 - 2.0 * c * c)))
 
     def _odd(self, kind: BoundedKind, j: Integers | slice, draws: slice) -> Floats:
         b = self.drift[j, draws]
@@ -186,7 +188,7 @@ class _Fields:
 
 
 def _bump(centred: Floats) -> Floats:
-    return np.asarray(np.exp(-0.5 * centred * centred))
+    return np.asarray(np.exp(-centred * centred))
 
 
 def _slices(n: int) -> Iterator[slice]:

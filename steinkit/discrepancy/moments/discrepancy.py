@@ -380,9 +380,7 @@ def _skewness(deviations: Floats, draws: Draws, variance: Floats) -> Floats:
     return np.asarray((scaled**3).sum(axis=1))
 
 
-def _p_values(
-    features: Sequence[Feature], z: Floats, usual: Floats, draws: Draws
-) -> tuple[float, dict[str, float]]:
+def _p_values(features: Sequence[Feature], z: Floats, usual: Floats, draws: Draws) -> tuple[float, dict[str, float]]:
     """Bonferroni within the groups, and over those that there are."""
     found = {}
     for group in GROUPS:

@@ -1,9 +1,9 @@
 """What is wrong with a sample: which coordinates or pairs are off, and which way.
 
 Every test that can tell coordinates apart bears blame: moments, bounded moments and slices
-(`steinkit.discrepancy.shape_faults`). What is named has a p-value of .05 or less among the features of its own group, so
-that no chance find is named beside what is wrong. Moments come before shapes where both are about the same coordinate
-and as clear: a shift changes the shape as well.
+(`steinkit.discrepancy.shape_faults`). What is named has a p-value of .05 or less among the features of its own group,
+so that no chance find stands beside what is wrong. A shift changes the shape as well: a moment of the same coordinate
+that is about as clear as a shape replaces it.
 
 Moments name the right coordinate where shares of a discrepancy blame the stiff one. They are about a coordinate given
 the others, for a score is the slope of a conditional density: where x_1 alone has moved, those that it is correlated

@@ -86,8 +86,8 @@ class Verdict(Displayed):
         Where only the kernel test accuses, the coordinate whose part of it is the largest multiple of what independent
         draws would have, and that multiple.
     burn_in : float or None
-        The p-value of all but the kernel test without the first tenth of every chain, where only that tenth is off; None
-        where it is not, or for weighted draws and bounded supports.
+        The p-value of all but the kernel test without the first tenth of every chain, where only that tenth is off;
+        None where it is not, or for weighted draws and bounded supports.
     matters : float or None
         The size asked for, in standard units, from which a moment that is off matters.
     p_matters : float or None

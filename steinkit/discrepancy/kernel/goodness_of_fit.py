@@ -20,16 +20,16 @@ The factor d^(-1/2) is there because n V adds up about one slow feature a coordi
 relative to its mean falls so. For autocorrelations rho^t, with rho = (tau - 1) / (tau + 1), the sum with the window is
 (1 + rho r) / (1 - rho r). It equals (1 - delta) tau for the r used here; for independent draws r = 0, a = 1/2.
 
-tau is the largest of two estimates. The first is from rows of the matrix k0(x_i, x_j), at most 200 evenly spaced i: each
+tau is the larger of two estimates. The first is from rows of the matrix k0(x_i, x_j), at most 200 evenly spaced i: each
 row is a time series in j. The autocovariances of the centred rows are added up, and their sum is cut off where Geyer's
-initial monotone sequence ends [2]_. It weighs features by the squares of their variances, and the largest are odd.
+initial monotone sequence ends [2]_. It weighs features by the squares of their variances; the largest are odd.
 
 **Antithetic chains.** Draws of NUTS and of Hamiltonian Monte Carlo alternate about the mean, so that odd functions are
-*negatively* correlated, while even ones, such as the energy, are positively. The odd features then say tau = 1, the many
-even ones inflate n V all the same, and signs that flip at every draw accuse nearly every right chain in fifty
+*negatively* correlated, while even ones, such as the energy, are positively. The odd features then say tau = 1, the
+many even ones inflate n V all the same, and signs that flip at every draw accuse nearly every right chain in fifty
 dimensions. So the second estimate is the longest time of |z|^2, and of those z_j^2, for standardised draws z, that are
-clearly autocorrelated at lag one; the others would only add the noise of the largest of many. The z_j themselves need no
-estimate of their own: the rows follow them, and a longer time for them costs power and no level needs it.
+clearly autocorrelated at lag one; the others would only add the noise of the largest of many. The z_j need no estimate
+of their own: the rows follow them, and a longer time costs power where no level needs it.
 
 The constant 0.4 is from simulation, `benchmarks/measures.py --test-size`; the level for chains of NUTS and Hamiltonian
 Monte Carlo is counted by `benchmarks/verdict.py`.

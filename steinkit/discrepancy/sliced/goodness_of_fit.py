@@ -37,13 +37,6 @@ _TOLERANCE = 1e-2  # any phi gives a valid test; a looser one a hardly weaker on
 
 
 @dataclass(frozen=True, eq=False)
-class SliceProfile:
-    direction: Floats
-    name: str
-    z: float
-
-
-@dataclass(frozen=True, eq=False)
 class SlicedSteinTest:
     """What the sliced test found.
 
@@ -72,7 +65,6 @@ class SlicedSteinTest:
     n_effective: float
     seconds: dict[str, float]
     warnings: tuple[str, ...]
-    profiles: tuple[SliceProfile, ...] = ()
 
     def __repr__(self) -> str:
         return (
@@ -156,9 +148,7 @@ def sliced_stein_test(
             h[k, use] = found.test_function(points[use], scaled[use])
     z, times = _scores_of(h, laid_out)
     n_effective = laid_out.n_effective(times)
-    names = (*prepared.points.names, *(f"principal axis {k + 1}" for k in range(len(z) - points.shape[1])))
     return SlicedSteinTest(
-        profiles=tuple(SliceProfile(directions[k], names[k], float(z[k])) for k in np.argsort(-z, kind="stable")[:5]),
         p_value=min(1.0, len(z) * tail_probability(float(z.max()), n_effective)),
         z=z,
         direction_names=(

@@ -28,7 +28,7 @@ import steinkit as sk
 
 LAYOUTS = {1: 1000, 4: 500}  # chains: draws of each
 LEVELS = (0.05, 0.01)
-GRID = 2.0**10  # what is written for the tests is rounded to multiples of 1/GRID
+UNIT = 2.0**-10  # of the whole numbers that are written for the tests
 WRITTEN = {  # model: how many samples of one chain, and of four
     "normal_2": (3, 2),
     "normal_5": (3, 2),
@@ -111,6 +111,14 @@ def parts(found: sk.Verdict) -> dict[str, float]:
     return {name: value for name, value in values.items() if isinstance(value, float)}
 
 
+def rounded(points: np.ndarray) -> np.ndarray:
+    """Points in whole numbers of `UNIT`, which take half the room of floats."""
+    whole = np.round(points / UNIT)
+    if np.abs(whole).max() > np.iinfo(np.int16).max:
+        raise ValueError("draws are too large for 16 bits")
+    return whole.astype(np.int16)
+
+
 def write(folder: Path, package: str) -> None:
     """Write a package's small samples for the tests: ``PACKAGE.npz`` with ``MODEL_one`` and ``MODEL_four``."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -118,7 +126,7 @@ def write(folder: Path, package: str) -> None:
     for name, seeds in WRITTEN.items():
         for (word, chains), count in zip((("one", 1), ("four", 4)), seeds, strict=True):
             points = fitted(MODELS[name], package, chains, count).points
-            arrays[f"{name}_{word}"] = np.round(points * GRID) / np.float32(GRID)
+            arrays[f"{name}_{word}"] = rounded(points)
     np.savez_compressed(folder / f"{package}.npz", software=software(package), **arrays)
     print(f"{package}: {(folder / f'{package}.npz').stat().st_size / 1e6:.2f} MB, {software(package)}", flush=True)
 

@@ -1,0 +1,171 @@
+"""How often `steinkit.verdict` accuses right chains as PyMC, nutpie, NumPyro and BlackJAX make them.
+
+    python benchmarks/nuts_chains.py --judge --seeds 20 --keep FOLDER  # sample, keep the draws and judge them
+    python benchmarks/nuts_chains.py --judge --kept FOLDER             # judge again what was kept, without sampling
+    python benchmarks/nuts_chains.py --write tests/data/nuts           # the small samples that the tests judge
+
+NUTS with the packages' own defaults, nothing thinned: one chain of 1000 draws, and four of 500. Such draws are
+negatively autocorrelated, while their squares are positively so. The models are those of `nuts_models.py`; ``--models``
+and ``--packages`` choose some of them. Sampling needs ``pip install 'steinkit[ecosystems]'``, judging what was kept
+does not. As chains of one run are independent, those of all seeds are sampled in one, compiled once.
+
+FOLDER holds ``MODEL--PACKAGE--CHAINS.npz``: points and scores, of shape (seeds, chains, draws, d), and the software.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from nuts_models import MODELS, PACKAGES, Model, sampled, software
+
+import steinkit as sk
+
+LAYOUTS = {1: 1000, 4: 500}  # chains: draws of each
+LEVELS = (0.05, 0.01)
+UNIT = 2.0**-10  # of the whole numbers that are written for the tests
+WRITTEN = {  # model: how many samples of one chain, and of four
+    "normal_2": (3, 2),
+    "normal_5": (3, 2),
+    "normal_20": (2, 1),
+    "normal_50": (1, 1),
+    "schools": (2, 1),
+}
+
+
+@dataclass(frozen=True)
+class Fits:
+    """Samples of one model by one package.
+
+    Attributes
+    ----------
+    model : Model
+    package : str
+    points : ndarray of float32, shape (seeds, chains, draws, d)
+    """
+
+    model: Model
+    package: str
+    points: np.ndarray
+
+    def __str__(self) -> str:
+        chains = self.points.shape[1]
+        return f"{self.model.name}, {self.package}, {chains} chain{'s' if chains > 1 else ''}"
+
+    def each(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Draws, (chains, draws, d), and their scores, (chains * draws, d), of every seed."""
+        for points in self.points.astype(np.float64):
+            yield points, self.model.score(points.reshape(-1, self.model.dim))
+
+    def keep(self, folder: Path) -> None:
+        """Write the samples with their scores."""
+        folder.mkdir(parents=True, exist_ok=True)
+        scores = np.array([scores for _, scores in self.each()], dtype=np.float32).reshape(self.points.shape)
+        place = folder / f"{self.model.name}--{self.package}--{self.points.shape[1]}.npz"
+        np.savez_compressed(place, points=self.points, scores=scores, software=software(self.package))
+
+
+def fitted(model: Model, package: str, chains: int, seeds: int) -> Fits:
+    """Sample a model so many times."""
+    points = sampled(model, package, seeds * chains, LAYOUTS[chains], seed=chains)
+    return Fits(model, package, points.reshape(seeds, chains, LAYOUTS[chains], model.dim))
+
+
+def kept(folder: Path, model: Model, package: str, chains: int, seeds: int) -> Fits | None:
+    """Samples that `Fits.keep` wrote, if it did."""
+    place = folder / f"{model.name}--{package}--{chains}.npz"
+    if not place.exists():
+        return None
+    with np.load(place) as file:
+        return Fits(model, package, file["points"][:seeds])
+
+
+def judged(fits: Fits, *, verbose: bool = False) -> None:
+    """Print how many samples are accused, by the verdict and by each of its tests."""
+    began = time.perf_counter()
+    found = []
+    for draws, scores in fits.each():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found.append(sk.verdict(draws, scores=scores))
+        if verbose:
+            print(f"    {found[-1]!r}  {parts(found[-1])}", flush=True)
+    enough = np.array([each.enough_draws for each in found])
+    print(f"{fits}: {len(found)} samples, {(~enough).sum()} with too few effective draws", end="")
+    print(f"  ({time.perf_counter() - began:.0f} s)")
+    names = ["p", *dict.fromkeys(name for each in found for name in parts(each))]
+    for name in names:
+        p = np.array([np.nan if (value := getattr(each, name)) is None else value for each in found], dtype=float)
+        counts = "   ".join(f"{(p <= level).sum():3} at {level} ({(enough & (p <= level)).sum()})" for level in LEVELS)
+        print(f"    {name:12} {counts}   least {np.nanmin(p):.2g}, median {np.nanmedian(p):.2g}", flush=True)
+
+
+def parts(found: sk.Verdict) -> dict[str, float]:
+    """The p-values of a verdict's tests, by the names of its attributes, of those that were taken."""
+    values = {name: getattr(found, name) for name in dir(found) if name.startswith("p_")}
+    return {name: value for name, value in values.items() if isinstance(value, float)}
+
+
+def rounded(points: np.ndarray) -> np.ndarray:
+    """Points in whole numbers of `UNIT`, which take half the room of floats."""
+    whole = np.round(points / UNIT)
+    if np.abs(whole).max() > np.iinfo(np.int16).max:
+        raise ValueError("draws are too large for 16 bits")
+    return whole.astype(np.int16)
+
+
+def write(folder: Path, package: str) -> None:
+    """Write a package's small samples for the tests: ``PACKAGE.npz`` with ``MODEL_one`` and ``MODEL_four``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    arrays: dict[str, np.ndarray] = {}
+    for name, seeds in WRITTEN.items():
+        for (word, chains), count in zip((("one", 1), ("four", 4)), seeds, strict=True):
+            points = fitted(MODELS[name], package, chains, count).points
+            arrays[f"{name}_{word}"] = rounded(points)
+    np.savez_compressed(folder / f"{package}.npz", software=software(package), **arrays)
+    print(f"{package}: {(folder / f'{package}.npz').stat().st_size / 1e6:.2f} MB, {software(package)}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--judge", action="store_true", help="count accusations")
+    parser.add_argument("--seeds", type=int, default=20, help="samples of each model by each package")
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS), metavar="MODEL")
+    parser.add_argument("--packages", nargs="+", choices=PACKAGES, default=list(PACKAGES), metavar="PACKAGE")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep what is sampled")
+    parser.add_argument("--kept", type=Path, metavar="FOLDER", help="take what was kept, and sample nothing")
+    parser.add_argument("--each", action="store_true", help="print every verdict, too")
+    parser.add_argument("--write", type=Path, metavar="FOLDER", help="write the samples that the tests judge")
+    arguments = parser.parse_args()
+    if not (arguments.judge or arguments.keep or arguments.write):
+        parser.error("say --judge, --keep FOLDER or --write FOLDER")
+    warnings.filterwarnings("ignore", module="(nutpie|pymc|pytensor|arviz|numpyro|jax)")
+    if arguments.write:
+        for package in arguments.packages:
+            write(arguments.write, package)
+    if not (arguments.judge or arguments.keep):
+        return
+    if arguments.judge:
+        print("Accusations at each level, in parentheses those with enough effective draws to be judged")
+    for model in (MODELS[name] for name in arguments.models):
+        for package in arguments.packages:
+            for chains in LAYOUTS:
+                if arguments.kept:
+                    fits = kept(arguments.kept, model, package, chains, arguments.seeds)
+                else:
+                    began = time.perf_counter()
+                    fits = fitted(model, package, chains, arguments.seeds)
+                    print(f"{fits}: sampled in {time.perf_counter() - began:.0f} s", flush=True)
+                if fits is not None and arguments.keep:
+                    fits.keep(arguments.keep)
+                if fits is not None and arguments.judge:
+                    judged(fits, verbose=arguments.each)
+
+
+if __name__ == "__main__":
+    main()

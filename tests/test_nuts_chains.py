@@ -1,0 +1,99 @@
+"""The samples of tests/data/nuts are what their README says: right draws, with the scores of their targets."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.monte_carlo import LIMIT
+from support.nuts_chains import FOLDER, NORMALS, PACKAGES, nuts_samples, schools_score
+
+import steinkit as sk
+
+ROOT = Path(__file__).parents[1]
+CASES = [(model, "one") for model in (*(f"normal_{dim}" for dim in NORMALS), "schools")]
+CASES += [(model, "four") for model, _ in CASES]
+DIMS = {"normal_2": 2, "normal_5": 5, "normal_20": 20, "normal_50": 50, "schools": 10}
+SHAPES = {"one": (1, 1000), "four": (4, 500)}
+
+
+def of(package, model, chains):
+    return [each for each in nuts_samples(package) if each.name.split(", ")[1:3] == [model, chains]]
+
+
+def autocorrelation(values):
+    """At lag one, of chains of numbers with known mean zero, (chains, draws)."""
+    return (values[:, 1:] * values[:, :-1]).mean() / (values**2).mean()
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize(("model", "chains"), CASES)
+def test_shapes_are_those_of_the_readme(package, model, chains):
+    samples = of(package, model, chains)
+    assert samples
+    for sample in samples:
+        assert sample.draws.shape == (*SHAPES[chains], DIMS[model])
+        assert sample.draws.dtype == np.float64
+        assert np.isfinite(sample.draws).all()
+        assert sample.scores.shape == (sample.draws.size // DIMS[model], DIMS[model])
+        assert np.isfinite(sample.scores).all()
+    assert len({each.draws.tobytes() for each in samples}) == len(samples)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_there_is_nothing_else_and_the_readme_names_the_software(package):
+    assert {tuple(each.name.split(", ")[1:3]) for each in nuts_samples(package)} == set(CASES)
+    with np.load(FOLDER / f"{package}.npz") as file:
+        assert str(file["software"]) in " ".join((FOLDER / "README.md").read_text(encoding="utf-8").split())
+
+
+def test_scores_of_eight_schools_are_those_of_the_examples(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "examples" / "ecosystems")
+    import cases
+
+    x = of("pymc", "schools", "one")[0].draws[0]
+    by_hand = cases.non_centred_score(x[:, 0], x[:, 1], x[:, 2:])
+    np.testing.assert_allclose(
+        schools_score(x), np.column_stack([by_hand[name] for name in ("mu", "log_tau", "z")]), rtol=1e-12, atol=1e-12
+    )
+    sys.modules.pop("cases")
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize("chains", ["one", "four"])
+@pytest.mark.parametrize("dim", NORMALS)
+def test_normal_draws_have_mean_zero_and_variance_one(package, dim, chains):
+    """Within the Monte Carlo error that batches of 50 draws of all coordinates tell; these are exchangeable."""
+    for sample in of(package, f"normal_{dim}", chains):
+        for values in (sample.draws, sample.draws**2 - 1.0):
+            batches = values.reshape(-1, 50, dim).mean(axis=1)
+            z = batches.mean(axis=0) / np.sqrt((batches**2).mean() / len(batches))
+            assert np.abs(z).max() < LIMIT
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize("chains", ["one", "four"])
+def test_draws_of_eight_schools_satisfy_steins_identities(package, chains):
+    """E s_j = 0 and E x_j s_j = -1, for whatever the score is wrong the second is off."""
+    for sample in of(package, "schools", chains):
+        points = sample.draws.reshape(sample.scores.shape)
+        for values in (sample.scores, points * sample.scores + 1.0):
+            batches = values.reshape(-1, 50, values.shape[1]).mean(axis=1)
+            z = batches.mean(axis=0) / (batches.std(axis=0, ddof=1) / np.sqrt(len(batches)))
+            assert np.abs(z).max() < LIMIT
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_draws_are_antithetic_and_their_squares_are_not(package):
+    """What these samples are kept for; all four packages take long paths in twenty dimensions."""
+    for sample in of(package, "normal_20", "four"):
+        assert autocorrelation(sample.draws) < -0.05
+        squares = (sample.draws**2).sum(axis=2) - 20.0
+        assert autocorrelation(squares) > 0.05
+
+
+def test_a_sample_goes_to_the_verdict_as_it_is():
+    sample = of("nutpie", "normal_5", "four")[0]
+    found = sk.verdict(sample.draws, scores=sample.scores)
+    assert found.draws == 2000
+    assert found.p == sk.verdict(sample.draws, sk.targets.Normal(0.0, dim=5)).p

@@ -1,0 +1,108 @@
+"""The chains that false alarms are counted with are right: they satisfy Stein's identities from their first draw on."""
+
+import importlib.util
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+SAMPLES, DRAWS = 200, 8
+LIMIT = 4.5  # standard errors
+NAMES = (
+    "AR(-0.9), d = 5, 1 chain",
+    "AR(0.6), d = 20, 1 chain, thinned",
+    "HMC of length 1, normal, d = 20, 1 chain",
+    "HMC of length 2, normal, d = 50, 1 chain, thinned",
+    "HMC of length 3, normal, d = 2, 1 chain",
+    "HMC of length 2, logistic regression, d = 10, 1 chain",
+)
+
+
+@pytest.fixture(scope="module")
+def right_chains():
+    specification = importlib.util.spec_from_file_location("right_chains", BENCHMARKS / "right_chains.py")
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[specification.name] = module  # where its dataclasses look
+    specification.loader.exec_module(module)
+    yield module
+    del sys.modules[specification.name]
+
+
+def identities(samples):
+    """Errors of E s_j = 0, E x_j s_j = -1 and E x's = -d in standard errors, by the means over independent chains."""
+    for function in (lambda x, s: s, lambda x, s: x * s + 1.0, lambda x, s: (x * s + 1.0).sum(axis=1, keepdims=True)):
+        means = np.array([function(draws.reshape(scores.shape), scores).mean(axis=0) for draws, scores in samples])
+        yield means.mean(axis=0) / (means.std(axis=0, ddof=1) / np.sqrt(len(means)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_short_chains_satisfy_steins_identities(right_chains, name):
+    family = replace(right_chains.families()[name], draws=DRAWS)
+    samples = list(family.samples(np.random.default_rng(4), SAMPLES))
+    for errors in identities(samples):
+        assert np.abs(errors).max() < LIMIT
+
+
+def test_a_chain_without_its_correction_does_not(right_chains, monkeypatch):
+    """The identities see leapfrog's own stationary law, which is too wide."""
+    move = right_chains.Chains.move
+
+    def accept_all(self, length, steps, rng):
+        class Uniform:
+            standard_normal = rng.standard_normal
+
+            @staticmethod
+            def random(size):
+                return np.zeros(size)
+
+        return move(self, length, steps, Uniform())
+
+    monkeypatch.setattr(right_chains.Chains, "move", accept_all)
+    family = replace(right_chains.families()["HMC of length 1, normal, d = 50, 1 chain"], draws=50)
+    samples = list(family.samples(np.random.default_rng(4), SAMPLES))
+    assert max(np.abs(errors).max() for errors in identities(samples)) > LIMIT
+
+
+def test_scores_are_the_gradients_of_the_log_density(right_chains):
+    density = right_chains.logistic(10)
+    x = density.start(3, np.random.default_rng(5))
+    score = density.at(x)[1]
+    for j, step in enumerate(1e-5 * np.eye(10)):
+        by_differences = (density.at(x + step)[0] - density.at(x - step)[0]) / 2e-5
+        np.testing.assert_allclose(score[:, j], by_differences, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("AR(-0.3), d = 2, 1 chain", (1000, 2)),
+        ("AR(-0.3), d = 2, 4 chains, thinned", (4, 500, 2)),
+        ("HMC of length 2, normal, d = 5, 4 chains", (4, 500, 5)),
+    ],
+)
+def test_a_sample_goes_to_the_verdict_as_it_is(right_chains, name, shape):
+    family = right_chains.families()[name]
+    draws, scores = family.make(np.random.default_rng(6))
+    assert draws.shape == shape
+    assert scores.shape == (draws.size // family.dim, family.dim)
+    np.testing.assert_array_equal(draws.reshape(scores.shape), -scores)
+    assert sk.verdict(draws, scores=scores).draws == len(scores)
+
+
+def test_draws_of_hamiltonian_chains_are_antithetic_and_their_squares_are_not(right_chains):
+    draws, _ = right_chains.families()["HMC of length 2, normal, d = 20, 1 chain"].make(np.random.default_rng(7))
+    squares = (draws**2).sum(axis=1) - 20.0
+    for values, sign in ((draws, -1.0), (squares, 1.0)):
+        assert 0.15 < sign * (values[1:] * values[:-1]).mean() / (values**2).mean() < 0.5
+
+
+def test_samples_are_independent_and_made_in_batches(right_chains):
+    family = replace(right_chains.families()["AR(0), d = 2, 4 chains"], draws=3)
+    samples = [draws for draws, _ in family.samples(np.random.default_rng(8), right_chains.AT_ONCE + 1)]
+    assert len(samples) == right_chains.AT_ONCE + 1
+    assert len({draws.tobytes() for draws in samples}) == len(samples)

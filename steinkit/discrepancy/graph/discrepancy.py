@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +20,13 @@ from steinkit.discrepancy.graph.engines.forecast import announced, of_writing
 from steinkit.discrepancy.graph.programs.certificate import Certificate
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
-from steinkit.discrepancy.graph.spanner.geometry import Graph, checked_dilation, join_all_pairs, join_neighbours
+from steinkit.discrepancy.graph.spanner.geometry import (
+    Graph,
+    checked_dilation,
+    join_all_pairs,
+    join_neighbours,
+    unjoined,
+)
 from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
 from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.discrepancy.tolerance import accepted
@@ -28,7 +34,7 @@ from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import Caution, TimeLimitError, UsageError, cautious
 from steinkit.runtime.deadlines import deadline, require_time, stop_signal, within_time
 from steinkit.runtime.memory import as_bytes, machine_memory
-from steinkit.sample import DistinctSample, Floats
+from steinkit.sample import Floats
 from steinkit.target import Target
 
 _NEARLY_COINCIDENT = 1e-5
@@ -168,7 +174,14 @@ def graph_stein_discrepancy(
 
     scaled = None if coefficients is None else coefficients.in_units(data.units)
     program = SteinProgram(
-        sample.points, data.scores, sample.weights, _no_edges(sample), factors, data.bounds, scaled, sample.weights_low
+        sample.points,
+        data.scores,
+        sample.weights,
+        unjoined(len(sample)),
+        factors,
+        data.bounds,
+        scaled,
+        sample.weights_low,
     )
     with announced_compilation(), stop_signal() as stop:
         settings = replace(settings, interrupted=stop)
@@ -179,7 +192,7 @@ def graph_stein_discrepancy(
             too_large = announced(of_writing(program), most_memory, shown=progress)
             settings = _with_time_to_prove(settings, program)
             clock.lap("program")
-            with instance_kept(**_instance(program)):
+            with instance_kept(**program.arrays):
                 case = Case(program, settings)
                 forecast = interruptible(partial(solver.forecast, case), stop)
                 if not too_large:
@@ -220,10 +233,6 @@ def graph_stein_discrepancy(
     return _accept(result, data.raw.bounds, timed_out=settings.seconds_left == 0.0)
 
 
-def _no_edges(sample: DistinctSample) -> Graph:
-    return Graph(len(sample), np.empty((0, 2), dtype=np.int64), np.empty(0))
-
-
 def _with_time_to_prove(settings: Settings, program: SteinProgram) -> Settings:
     """Settings by which engines stop early enough for their answers to be certified in time."""
     if program.dim == 1:
@@ -258,22 +267,6 @@ def _graph_on(points: Floats, kind: str, dilation: float, settings: Settings) ->
     from steinkit.discrepancy.graph.spanner.timed import span_in_time
 
     return span_in_time(points, stretch, n_jobs=settings.n_jobs, progress=settings.progress)
-
-
-def _instance(program: SteinProgram) -> dict[str, Any]:
-    """What it takes to state the program again, as arrays."""
-    c, coefficients = program.factors, program.coefficients
-    return {
-        "points": program.points,
-        "scores": program.scores,
-        "weights": program.weights,
-        "weights_low": program.weights_low,
-        "edges": program.graph.edges,
-        "stein_factors": np.array([c.value, c.gradient, c.smoothness]),
-        "bounds": program.bounds,
-        "drift": None if coefficients is None else coefficients.drift,
-        "covariance": None if coefficients is None else coefficients.covariance,
-    }
 
 
 def _stein_function(certified: Sequence[tuple[Candidate, Certificate]], n: int) -> tuple[Floats, Floats]:

@@ -25,7 +25,8 @@ from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.modes import far_apart
 from steinkit.discrepancy.preparation import prepare
-from steinkit.discrepancy.sliced.slices import solve_slice
+from steinkit.discrepancy.sliced.learning import Half, learn
+from steinkit.discrepancy.sliced.slices import Slice, projected
 from steinkit.discrepancy.units import Units
 from steinkit.errors import cautious, reservations
 from steinkit.runtime.deadlines import within_time
@@ -33,7 +34,34 @@ from steinkit.sample import Floats, Integers
 from steinkit.target import Target
 
 _SMALLEST_AXIS = 1e-9  # variance of a principal axis, relative to the largest, below which rounding decides
-_TOLERANCE = 1e-2  # any phi gives a valid test; a looser one a hardly weaker one
+_PROFILES = 5  # directions that are kept with their values: of all, these would take as much memory as the draws
+
+
+@dataclass(frozen=True, eq=False)
+class SliceProfile:
+    """What the test saw along one direction, at every draw that carries weight, chain after chain (`Draws.rows`).
+
+    Attributes
+    ----------
+    direction : ndarray, shape (d,)
+        v, in standard units; of a principal axis the one learnt on the first half of the draws. The second half's is
+        another, and turned here so as not to point away from it.
+    name : str
+    z : float
+    along : ndarray, shape (n,)
+        u = v.x in standard units, from a bound where there is one, v being learnt on the half that the draw is not of.
+    pull : ndarray, shape (n,)
+        s.w, the score along it in these units, w = v / |v|^2.
+    values : ndarray, shape (n,)
+        The test function h, learnt on the half that the draw is not of.
+    """
+
+    direction: Floats
+    name: str
+    z: float
+    along: Floats
+    pull: Floats
+    values: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +84,8 @@ class SlicedSteinTest:
         Wall time spent on "scores" and "solve".
     warnings : tuple of str
         What a reader should know before the number.
+    profiles : tuple of SliceProfile
+        The up to five directions with the largest z, that first.
     """
 
     p_value: float
@@ -65,6 +95,7 @@ class SlicedSteinTest:
     n_effective: float
     seconds: dict[str, float]
     warnings: tuple[str, ...]
+    profiles: tuple[SliceProfile, ...] = ()
 
     def __repr__(self) -> str:
         return (
@@ -126,35 +157,18 @@ def sliced_stein_test(
     units = Units.of("own", prepared.points).from_bounds(prepared.bounds)
     points, scaled = units.points(laid_out.points), units.scores(laid_out.scores)
     limits = None if prepared.bounds is None else units.limits(prepared.bounds)
-    free = np.arange(points.shape[1])
-    if limits is not None:
-        free = np.flatnonzero(~np.isfinite(limits).any(axis=1))
     scored = time.perf_counter()
-    h = np.empty((points.shape[1] + (len(free) if len(free) > 1 else 0), len(points)))
-    for learn, use in laid_out.crossed():
-        share = laid_out.shares[learn] / laid_out.shares[learn].sum()
-        directions = np.vstack([np.eye(points.shape[1]), _principal_axes(points[learn], share, free)])
-        for k, direction in enumerate(directions):
-            along = None if limits is None or k >= len(limits) else limits[k : k + 1]
-            found = solve_slice(
-                direction,
-                points[learn],
-                scaled[learn],
-                (share, np.zeros_like(share)),
-                bounds=along,
-                stein_factors=(1.0, 1.0, 1.0),
-                tolerance=_TOLERANCE,
-            )
-            h[k, use] = found.test_function(points[use], scaled[use])
+    h, directions = _test_functions(points, scaled, laid_out, limits)
     z, times = _scores_of(h, laid_out)
     n_effective = laid_out.n_effective(times)
+    names = (
+        *prepared.points.names,
+        *(f"principal axis {k + 1}" for k in range(len(z) - points.shape[1])),
+    )
     return SlicedSteinTest(
         p_value=min(1.0, len(z) * tail_probability(float(z.max()), n_effective)),
         z=z,
-        direction_names=(
-            *prepared.points.names,
-            *(f"principal axis {k + 1}" for k in range(len(z) - points.shape[1])),
-        ),
+        direction_names=names,
         autocorrelation_time=times,
         n_effective=n_effective,
         seconds={"scores": scored - began, "solve": time.perf_counter() - scored},
@@ -163,7 +177,40 @@ def sliced_stein_test(
             *far_apart(prepared.points, prepared.scores, units),
             *laid_out.warnings(n_effective),
         ),
+        profiles=tuple(
+            _profile(directions[:, k], names[k], float(z[k]), h[k].copy(), points, scaled, laid_out)
+            for k in np.argsort(-z, kind="stable")[:_PROFILES]
+        ),
     )
+
+
+def _test_functions(points: Floats, scores: Floats, draws: Draws, limits: Floats | None) -> tuple[Floats, Floats]:
+    """h of every direction at every draw, shape (k, n), and the directions learnt on each half, shape (2, k, d)."""
+    dim = points.shape[1]
+    free = np.arange(dim) if limits is None else np.flatnonzero(~np.isfinite(limits).any(axis=1))
+    bounds = [None] * dim if limits is None else [limits[k : k + 1] for k in range(dim)]
+    halves = [Half(points[rows], scores[rows], draws.shares[rows] / draws.shares[rows].sum()) for rows in draws.halves]
+    directions = np.stack([np.vstack([np.eye(dim), _principal_axes(half.points, half.share, free)]) for half in halves])
+    h = np.empty((directions.shape[1], len(points)))
+    for known, vectors, other, rows in zip(halves, directions, halves[::-1], draws.halves[::-1], strict=True):
+
+        def use(k: int, found: Slice, other: Half = other, rows: Integers = rows) -> None:
+            h[k, rows] = found.test_function(other.points, other.scores)
+
+        learn(known, vectors, bounds + [None] * (len(vectors) - dim), use)
+    return h, directions
+
+
+def _profile(
+    pair: Floats, name: str, z: float, values: Floats, points: Floats, scores: Floats, draws: Draws
+) -> SliceProfile:
+    """The profile of a direction, learnt on the first half and on the second."""
+    first, second = pair
+    along, pull = np.empty((2, len(points)))
+    for (_, use), direction in zip(draws.crossed(), (first, second if first @ second >= 0.0 else -second), strict=True):
+        u, force = projected(direction, points, scores)
+        along[use], pull[use] = u[use], force[use]
+    return SliceProfile(first, name, z, along, pull, values)
 
 
 def _principal_axes(points: Floats, share: Floats, free: Integers) -> Floats:

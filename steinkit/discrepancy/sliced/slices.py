@@ -60,15 +60,17 @@ class Slice(Bracketed):
         phi is continued as a cubic Hermite spline between its positions, as a parabola to zero at a bound, and as a
         constant where there is none. Any such function has mean zero under the target.
         """
-        from scipy.interpolate import CubicHermiteSpline
+        return self.along(*projected(self.direction, points, scores))
 
+    def along(self, u: Floats, pull: Floats) -> Floats:
+        """h where u = v.x and pull = s.w, (m,), (m,) -> (m,)."""
         nodes, phi, slope = self._nodes()
-        u, pull = points @ self.direction, scores @ _conjugate(self.direction)
         if len(nodes) == 1:
             return np.asarray(phi[0] * pull)
-        spline, inside = CubicHermiteSpline(nodes, phi, slope), np.clip(u, nodes[0], nodes[-1])
+        inside = np.clip(u, nodes[0], nodes[-1])
         with np.errstate(over="ignore", invalid="ignore"):  # positions whose cubes are no doubles have no spline
-            return np.asarray(spline(inside) * pull + np.where(inside == u, spline(inside, 1), 0.0))
+            value, derivative = _cubic_spline(nodes, phi, slope, inside)
+            return np.asarray(value * pull + np.where(inside == u, derivative, 0.0))
 
     def _nodes(self) -> tuple[Floats, Floats, Floats]:
         """Positions, phi and slope, with the bounds beyond the outermost positions."""
@@ -107,19 +109,13 @@ def solve_slice(
     tolerance : float
     """
     require_time("slices were solved")
-    with np.errstate(over="ignore", invalid="ignore"):  # refused at once
-        along, pulls = points @ direction, scores @ _conjugate(direction)
-    if not (np.isfinite(along).all() and np.isfinite(pulls).all()):
-        raise InputError("draws or scores overflow along a direction: rescale them, or the direction")
-    u, inverse = np.unique(along, return_inverse=True)
-    moments = double_double.times(weights, (pulls, np.zeros_like(pulls)))
-    mass, moment = (double_double.sums_in_groups(terms, inverse, len(u)) for terms in (weights, moments))
-    pull = double_double.ratio(moment, mass)[0]
-    rounding = _rounding(direction, scores, weights[0], float(mass[0] @ np.abs(pull)), stein_factors)
+    along, pulls = finite_projection(direction, points, scores)
+    u, mass, pull = merged(along, pulls, weights)
+    rounding = _rounding(direction, scores, weights[0], float(mass @ np.abs(pull)), stein_factors)
     found = graph_stein_discrepancy(
         u[:, None],
         scores=pull[:, None],
-        weights=mass[0],
+        weights=mass,
         bounds=bounds,
         stein_factors=stein_factors,
         tolerance=tolerance,
@@ -133,6 +129,46 @@ def solve_slice(
         slope=found.grad_g[:, 0, 0],
         bounds=(-np.inf, np.inf) if bounds is None else (float(bounds[0, 0]), float(bounds[0, 1])),
     )
+
+
+def finite_projection(direction: Floats, points: Floats, scores: Floats) -> tuple[Floats, Floats]:
+    """u = v.x and s.w of draws; InputError if one overflows."""
+    with np.errstate(over="ignore", invalid="ignore"):  # refused at once
+        along, pulls = projected(direction, points, scores)
+    if not (np.isfinite(along).all() and np.isfinite(pulls).all()):
+        raise InputError("draws or scores overflow along a direction: rescale them, or the direction")
+    return along, pulls
+
+
+def projected(direction: Floats, points: Floats, scores: Floats) -> tuple[Floats, Floats]:
+    """u = v.x and s.w of points with their scores."""
+    only = np.flatnonzero(direction)
+    if len(only) == 1 and direction[only[0]] == 1.0:  # a coordinate, which products with zeros leave as it is
+        return points[:, only[0]].copy(), scores[:, only[0]].copy()
+    return points @ direction, scores @ _conjugate(direction)
+
+
+def merged(along: Floats, pulls: Floats, weights: Pair) -> tuple[Floats, Floats, Floats]:
+    """The distinct u, ascending, the weight of each, and its mean of s.w; scores may nearly cancel in it."""
+    u, inverse = np.unique(along, return_inverse=True)
+    moments = double_double.times(weights, (pulls, np.zeros_like(pulls)))
+    mass, moment = (double_double.sums_in_groups(terms, inverse, len(u)) for terms in (weights, moments))
+    return u, mass[0], double_double.ratio(moment, mass)[0]
+
+
+def _cubic_spline(nodes: Floats, phi: Floats, slope: Floats, u: Floats) -> tuple[Floats, Floats]:
+    """Values at u, in [nodes[0], nodes[-1]], of the cubic Hermite spline, and of its derivative."""
+    step = np.diff(nodes)
+    chord = np.diff(phi) / step
+    turn = (slope[:-1] + slope[1:] - 2.0 * chord) / step
+    cubic, square = turn / step, (chord - slope[:-1]) / step - turn
+    order = np.argsort(u)  # searched for in that order, neighbours are found next to one another
+    at = np.empty(len(u), dtype=np.int64)
+    at[order] = np.searchsorted(nodes[1:-1], u[order], side="right")
+    s, first, second, third = u - nodes[at], slope[at], square[at], cubic[at]
+    return phi[at] + first * s + second * (s * s) + third * (s * s * s), first + second * s * 2.0 + third * (
+        s * s
+    ) * 3.0
 
 
 def _rounding(

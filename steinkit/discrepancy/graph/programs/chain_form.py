@@ -45,6 +45,7 @@ J. Gorham and L. Mackey (2015). Measuring sample quality with Stein's method. Ne
 from __future__ import annotations
 
 import math
+from functools import cached_property
 
 import numpy as np
 
@@ -91,8 +92,6 @@ class ChainProgram:
         Index in the sample of each node of the chain.
     sign : ndarray, shape (n,)
         -1 for nodes of a reflected segment, else 1.
-    trivial : float
-        What the boxes alone prove of the optimum, rounded up.
 
     Raises
     ------
@@ -120,6 +119,7 @@ class ChainProgram:
             if not len(cuts):
                 ends = ends[1], ends[0]
         self.order, self.sign = order, sign
+        self._followed: tuple[Floats, Floats, Floats] | None = None  # a feasible point, and its gamma and Gamma
 
         kind = np.full(len(points), EDGE)
         step, step_low = np.concatenate([[0.0], lengths]), np.concatenate([[0.0], lengths_low])
@@ -131,12 +131,8 @@ class ChainProgram:
         box = np.where(box < SMALLEST_BOX, 0.0, box)  # it may have underflowed
         objective, low = (np.ascontiguousarray(part.reshape(2, -1)[:, order]) for part in program.objective(0))
         (value, slope), (value_low, slope_low) = objective, low
-        value_error, slope_error = double_double.error_of_high((objective, low))
         value, value_low = sign * value, sign * value_low  # a reflection leaves the derivative as it is
-        with np.errstate(over="ignore"):  # then it is infinite
-            terms = (box + SMALLEST_BOX) * (np.abs(value) + value_error)
-            terms += c.gradient * (np.abs(slope) + slope_error)
-        self.trivial = _sum_up(terms) + 2.0 * len(terms) * SMALLEST
+        self._own_box = box.copy()
         near = [(0, ends[0])] if not len(cuts) else [(0, ends[0]), (first, ends[1])]
         for start, (distance, rest) in near:
             if distance < c.taylor_reach:
@@ -152,6 +148,19 @@ class ChainProgram:
             c.value, c.gradient, c.smoothness, far, far_radius,
             step_low, value_low, slope_low, far_low,
         )  # fmt: skip
+
+    @cached_property
+    def trivial(self) -> float:
+        """What the boxes alone prove of the optimum, rounded up."""
+        chain = self.chain
+        value_error, slope_error = (
+            double_double.error_of_high(pair)
+            for pair in ((chain.value, chain.value_low), (chain.slope, chain.slope_low))
+        )
+        with np.errstate(over="ignore"):  # then it is infinite
+            terms = (self._own_box + SMALLEST_BOX) * (np.abs(chain.value) + value_error)
+            terms += chain.c2 * (np.abs(chain.slope) + slope_error)
+        return _sum_up(terms) + 2.0 * len(terms) * SMALLEST
 
     @property
     def n_points(self) -> int:
@@ -187,17 +196,28 @@ class ChainProgram:
         value = (found.objective - (found.allowance + loss) * _OUTWARD) / (scale * _OUTWARD)
         if not (0.0 < value < math.inf and scale < math.inf):
             return 0.0, np.zeros_like(y)
-        return value, y if scale == 1.0 else y / scale
+        if scale > 1.0:
+            return value, y / scale
+        if self.chain.far < 0.0:  # else what was followed last may be another
+            self._followed = y, values, slopes
+        return value, y
 
     def upper_bound(self, p: Floats) -> float:
         """Cost of the dual point that multipliers p, shape (5n,), determine, rounded up, or the boxes' if less."""
-        bound = float(costate_bound(self.chain, p, np.empty(0)))
+        bound = self.costate_bound(p)
         return self.trivial if math.isnan(bound) else min(self.trivial, bound)
+
+    def costate_bound(self, p: Floats) -> float:
+        """That cost, be it more than the boxes'; it may be no number."""
+        return float(costate_bound(self.chain, p, np.empty(0)))
 
     def stein_function(self, y: Floats) -> tuple[Floats, Floats]:
         """Map variables to g, shape (n,), and its derivative, shape (n, 1), in the order of the sample."""
-        values, slopes = np.empty(self.n_points), np.empty(self.n_points)
-        trace(self.chain, y, values, slopes)
+        if self._followed is not None and self._followed[0] is y:
+            _, values, slopes = self._followed
+        else:
+            values, slopes = np.empty(self.n_points), np.empty(self.n_points)
+            trace(self.chain, y, values, slopes)
         g, gradient = np.empty(self.n_points), np.empty((self.n_points, 1))
         g[self.order] = self.sign * values
         gradient[self.order, 0] = slopes

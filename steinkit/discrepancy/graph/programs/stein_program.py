@@ -33,6 +33,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -140,6 +141,22 @@ class SteinProgram:
     def dim(self) -> int:
         """Number of coordinates d, which is the number of programs."""
         return int(self.points.shape[1])
+
+    @property
+    def arrays(self) -> dict[str, Any]:
+        """What it takes to state the program again."""
+        c, coefficients = self.factors, self.coefficients
+        return {
+            "points": self.points,
+            "scores": self.scores,
+            "weights": self.weights,
+            "weights_low": self.weights_low,
+            "edges": self.graph.edges,
+            "stein_factors": np.array([c.value, c.gradient, c.smoothness]),
+            "bounds": self.bounds,
+            "drift": None if coefficients is None else coefficients.drift,
+            "covariance": None if coefficients is None else coefficients.covariance,
+        }
 
     @cached_property
     def edge_rows(self) -> tuple[sparse.csr_array, Floats]:

@@ -100,6 +100,11 @@ class Graph:
         return graph
 
 
+def unjoined(n_points: int) -> Graph:
+    """The graph without edges, which is enough where a program is written without them: on a line."""
+    return Graph(n_points, np.empty((0, 2), dtype=np.int64), np.empty(0))
+
+
 def sorted_graph(points: DrawsLike) -> Graph:
     """Join consecutive points of a sorted sample of dimension 1.
 

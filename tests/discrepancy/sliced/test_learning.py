@@ -1,0 +1,120 @@
+"""Functions learnt for the test: those of the discrepancy's slices, ties, what is left open, deadlines."""
+
+import numpy as np
+import pytest
+from scipy.interpolate import CubicHermiteSpline
+
+import steinkit as sk
+from steinkit.discrepancy.graph.engines import interior_point
+from steinkit.discrepancy.sliced import learning
+from steinkit.discrepancy.sliced.learning import TOLERANCE, Half, learn
+from steinkit.discrepancy.sliced.slices import merged, solve_slice
+from steinkit.discrepancy.sliced.tie_kernels import Points, merge_ties
+from steinkit.runtime.deadlines import time_limit
+from steinkit.sample import Sample
+
+DIRECTIONS = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, -1.7], [3.0, 1.0], [-1.0, 0.0], [0.5, 0.5]])
+FREE = [None] * len(DIRECTIONS)
+
+
+def half(seed=0, n=200, kind="distinct"):
+    rng = np.random.default_rng(seed)
+    points, share = rng.standard_normal((n, 2)), np.full(n, 1.0 / n)
+    if kind == "repeated":
+        points = points[np.sort(rng.integers(0, n // 2, n))]
+    if kind == "weighted":
+        points, share = np.round(points, 1), rng.dirichlet(np.ones(n))
+    return Half(points, -1.1 * points, share)
+
+
+def by(half, bounds=FREE):
+    found = {}
+    learn(half, DIRECTIONS[: len(bounds)], bounds, found.__setitem__)
+    assert sorted(found) == list(range(len(bounds)))
+    return [found[k] for k in range(len(bounds))]
+
+
+def one_by_one(half, bounds=FREE):
+    masses = half.share, np.zeros_like(half.share)
+    return [
+        solve_slice(
+            v, half.points, half.scores, masses, bounds=each, stein_factors=(1.0, 1.0, 1.0), tolerance=TOLERANCE
+        )
+        for v, each in zip(DIRECTIONS, bounds, strict=False)
+    ]
+
+
+def assert_same(learnt, expected):
+    for one, other in zip(learnt, expected, strict=True):
+        assert np.array_equal(one.positions, other.positions)
+        assert np.array_equal(one.phi, other.phi)
+        assert np.array_equal(one.slope, other.slope)
+        assert one.bounds == other.bounds
+
+
+@pytest.mark.parametrize("kind", ["distinct", "repeated", "weighted"])
+def test_functions_are_those_of_the_slices(kind):
+    draws = half(kind=kind)
+    assert_same(by(draws), one_by_one(draws))
+
+
+def test_functions_are_those_of_the_slices_up_to_bounds():
+    draws = half(1)
+    inside = Half(np.abs(draws.points), draws.scores, draws.share)
+    bounds = [np.array([[0.0, np.inf]]), np.array([[0.0, 9.0]])]
+    assert_same(by(inside, bounds), one_by_one(inside, bounds))
+
+
+def test_what_is_left_open_goes_the_long_way(monkeypatch):
+    """The chain's method stops early: its answers are no use, and other engines take over as they do for slices."""
+    monkeypatch.setattr(interior_point, "_MOST_ITERATIONS", 2)
+    calls = []
+    monkeypatch.setattr(
+        learning, "solve_slice", lambda *args, **kwargs: calls.append(1) or solve_slice(*args, **kwargs)
+    )
+    draws = half(2, n=40)
+    assert_same(by(draws), one_by_one(draws))
+    assert len(calls) == len(DIRECTIONS)
+
+
+def test_scores_too_large_for_a_kernel():
+    draws = half(3, kind="repeated")
+    large = Half(draws.points, 2.0**905 * draws.scores, draws.share)
+    assert_same(by(large), one_by_one(large))
+
+
+def test_what_overflows_is_refused():
+    draws = half()
+    with pytest.raises(sk.InputError, match="overflow along a direction"):
+        by(Half(draws.points / np.abs(draws.points).max() * 1e308, draws.scores, draws.share))
+
+
+def test_time_runs_out():
+    with pytest.raises(sk.SolverError), time_limit(1e-6):
+        by(half())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_ties_are_merged_as_in_arrays(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 300))
+    along, pulls = rng.integers(0, max(1, n // 3), n) / 8.0, rng.standard_normal(n) * 10.0 ** rng.uniform(-200, 200)
+    share = rng.dirichlet(np.ones(n))
+    points = Points(*np.empty((4, n)))
+    count = merge_ties(along, pulls, share, np.argsort(along), points)
+    u, weights, pull = merged(along, pulls, (share, np.zeros(n)))
+    joined = Sample(u, weights=weights).distinct()
+    assert np.array_equal(points.u[:count], u)
+    assert np.array_equal(points.pull[:count], pull)
+    assert np.array_equal(points.weight[:count], joined.weights)
+    assert points.weight_low[:count] == pytest.approx(joined.weights_low, abs=1e-30)
+
+
+def test_h_is_that_of_a_cubic_hermite_spline():
+    (found,) = one_by_one(half(4), FREE[:1])
+    spline, rng = CubicHermiteSpline(found.positions, found.phi, found.slope), np.random.default_rng(5)
+    u = np.concatenate([rng.uniform(found.positions[0], found.positions[-1], 100), found.positions])
+    pull = rng.standard_normal(len(u))
+    assert np.array_equal(found.along(u, pull), spline(u) * pull + spline(u, 1))
+    beyond = np.array([found.positions[0] - 1.0, found.positions[-1] + 2.0])
+    assert found.along(beyond, np.array([2.0, 3.0])) == pytest.approx([2.0 * found.phi[0], 3.0 * found.phi[-1]])

@@ -1,7 +1,7 @@
 """Faults as they happen in practice, written before any test was run on them: nothing is to be chosen by these.
 
 Changed since, after measuring draws against exact ones: the step of Langevin dynamics on the logistic regression, whose
-first choice was off by 1 % of a sd only; and Hamiltonian dynamics has no culprits any more, since all are too wide.
+first choice made sds too wide by 1 % only; and Hamiltonian dynamics has no culprits any more, since all are too wide.
 """
 
 from __future__ import annotations

@@ -54,8 +54,8 @@ def blame_of(found: sk.Verdict, fault: Fault) -> Row:
     if not found.is_biased:
         return {}
     first = found.blame[0] if found.blame else None
-    named = None if first is None else names_of(first.coordinates, found.names)
-    right = None if fault.culprits is None else named is not None and named <= fault.culprits
+    named = set() if first is None else names_of(first.coordinates, found.names)
+    right = None if fault.culprits is None else bool(named) and named <= fault.culprits
     kind = None if fault.kinds is None else first is not None and first.kind in fault.kinds and right is not False
     said = {} if first is None else {"kind": first.kind, "coordinates": " ".join(first.coordinates)}
     return {"empty": first is None, "right": right, "kind_right": kind, **said}

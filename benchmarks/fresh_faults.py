@@ -1,4 +1,8 @@
-"""Faults as they happen in practice, written before any test was run on them: nothing is to be chosen by these."""
+"""Faults as they happen in practice, written before any test was run on them: nothing is to be chosen by these.
+
+Changed since, after measuring draws against exact ones: the step of Langevin dynamics on the logistic regression, whose
+first choice made sds too wide by 1 % only; and Hamiltonian dynamics has no culprits any more, since all are too wide.
+"""
 
 from __future__ import annotations
 
@@ -151,7 +155,7 @@ def langevin_batches(rng: Rng) -> Fault:
     """Run stochastic gradient Langevin dynamics on a logistic regression."""
     target = logistic(500, 5)
     run = sk.samplers.sgld(
-        target, step_size=4e-4, batch_size=50, draws=1000, burn_in=2000, thin=50, seed=[int(rng.integers(2**31))]
+        target, step_size=1e-3, batch_size=20, draws=1000, burn_in=2000, thin=20, seed=[int(rng.integers(2**31))]
     )
     return Fault(run.points[0], target)
 
@@ -213,8 +217,7 @@ def no_rejection(rng: Rng, dim: int = 20, step: float = 0.8) -> Fault:
             x = x + step * momentum
             momentum = momentum - step * x / variances
         kept[k] = x
-    wide = np.flatnonzero(step**2 / (4.0 * variances) > 0.08)
-    return Fault(kept, centred(np.diag(variances)), only(*map(int, wide)), kinds("spread"))
+    return Fault(kept, centred(np.diag(variances)), None, kinds("spread"))
 
 
 def cooled(rng: Rng, power: float = 0.85) -> Fault:
@@ -325,7 +328,9 @@ FRESH = {
     "clipped": Entry("one coordinate clipped at 1.3 sd, .5^|i - j|, d = 10, n = 500", clipped),
     "kept off a bound": Entry("gamma(2), one coordinate above .3, bounded, d = 3, n = 1000", kept_off),
     "no Jacobian": Entry("mean and log sd of 20 data, Jacobian forgotten, d = 2, n = 1000", no_jacobian),
-    "SGLD, logistic": Entry("stochastic gradients on a logistic regression, d = 5, chain of 1000", langevin_batches),
+    "SGLD, logistic": Entry(
+        "stochastic gradients on a logistic regression, sds x 1.05 to 1.08, d = 5, chain of 1000", langevin_batches
+    ),
     "SGLD, two modes": Entry("stochastic gradients, bundled mixture posterior, chain of 2000", two_modes_in_batches),
     "no Hastings ratio": Entry(
         "gamma(30), one coordinate walks in its log unrepaired, d = 2, chain of 1000", no_hastings
@@ -333,9 +338,7 @@ FRESH = {
     "variational": Entry("a mean-field normal for a t of 7 df, correlations .3, d = 5, n = 500", variational),
     "one light tail": Entry("one normal among t4 coordinates, same variance, d = 20, n = 500", one_light),
     "stuck": Entry("AR(.5) that stands for 100 of 1000 draws, d = 5", stuck),
-    "HMC unadjusted": Entry(
-        "Hamiltonian, no rejections, small scales too wide by up to 19 %, d = 20, n = 1000", no_rejection
-    ),
+    "HMC unadjusted": Entry("Hamiltonian, no rejections, variances x 1.19 to 1.01, d = 20, n = 1000", no_rejection),
     "tempered logistic": Entry("p^.85 of a logistic regression, d = 3, n = 800", cooled),
     "data counted twice": Entry("a quarter of a linear regression's data twice, d = 8, n = 500", counted_twice),
     "rounded": Entry("one coordinate in whole sds, AR(.5), d = 5, n = 1000", rounded),

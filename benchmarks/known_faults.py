@@ -30,11 +30,11 @@ def spread_by_size(rng: Rng, a: float = 0.25) -> Fault:
     return Fault(x, normal(8), only(1, 4))
 
 
-def signs(rng: Rng) -> Fault:
+def signs(rng: Rng, dim: int) -> Fault:
     """Have the product of three coordinates positive, each pair of which is independent."""
-    x = rng.standard_normal((N, 5))
+    x = rng.standard_normal((N, dim))
     x[:, 2] = np.abs(x[:, 2]) * np.sign(x[:, 0] * x[:, 1])
-    return Fault(x, normal(5), only(0, 1, 2))
+    return Fault(x, normal(dim), only(0, 1, 2))
 
 
 def bimodal(rng: Rng) -> Fault:
@@ -177,7 +177,8 @@ KNOWN = {
     "quadratic .5": Entry("x2 = z2 + .5 (x1^2 - 1), at unit variance, d = 10", partial(quadratic, a=0.5)),
     "quadratic .3, wider": Entry("x2 = z2 + .3 (x1^2 - 1), d = 10", partial(quadratic, a=0.3, unit=False)),
     "spread by size": Entry("x5 = z5 exp(.25 |x2|), at unit variance, d = 8, n = 800", spread_by_size),
-    "three signs": Entry("x1 x2 x3 > 0, pairs independent, d = 5", signs),
+    "three signs": Entry("x1 x2 x3 > 0, pairs independent, d = 5", partial(signs, dim=5)),
+    "three signs, d = 10": Entry("x1 x2 x3 > 0, pairs independent, d = 10", partial(signs, dim=10)),
     "bimodal one of 5": Entry("one coordinate +-.8 + .6 z, d = 5", bimodal),
     "skewed one of 5": Entry("one coordinate a gamma of shape 8, standardised, d = 5", partial(skewed, dim=5)),
     "skewed two of 5": Entry("two coordinates gammas of shape 8, d = 5", partial(skewed, dim=5, count=2)),
@@ -185,6 +186,7 @@ KNOWN = {
     "missing mode": Entry(
         "modes 4 sds apart, 95 % of the draws in one, d = 2", partial(modes, distance=4.0, first=0.95)
     ),
+    "missing mode, farther": Entry("modes 5 sds apart, 95 % in one, d = 2", partial(modes, distance=5.0, first=0.95)),
     "mode shares": Entry("modes 3 sds apart, 80 % of the draws in one, d = 2", partial(modes, distance=3.0, first=0.8)),
     "Laplace": Entry("the Laplace approximation of log gammas of shape 10, d = 3", laplace),
     "dense shift": Entry("all shifted by .05 sd, d = 20", partial(shifted, dim=20, by=0.05, every=True)),

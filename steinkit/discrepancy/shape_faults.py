@@ -40,7 +40,7 @@ def shape_faults(
     directions = len(sliced.z)
     slices = [
         (each.z, each.direction)
-        for each in sliced.profiles
+        for each in sliced.largest
         if directions * tail_probability(each.z, sliced.n_effective) <= _NAMED
     ]
     features = [each for each in bounded.largest if each.p_value <= _NAMED]

@@ -26,7 +26,7 @@ from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.modes import far_apart
 from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.sliced.learning import Half, learn
-from steinkit.discrepancy.sliced.slices import Slice, projected
+from steinkit.discrepancy.sliced.slices import Slice
 from steinkit.discrepancy.units import Units
 from steinkit.errors import cautious, reservations
 from steinkit.runtime.deadlines import within_time
@@ -34,34 +34,24 @@ from steinkit.sample import Floats, Integers
 from steinkit.target import Target
 
 _SMALLEST_AXIS = 1e-9  # variance of a principal axis, relative to the largest, below which rounding decides
-_PROFILES = 5  # directions that are kept with their values: of all, these would take as much memory as the draws
+_LARGEST = 5  # directions that are kept
 
 
 @dataclass(frozen=True, eq=False)
-class SliceProfile:
-    """What the test saw along one direction, at every draw that carries weight, chain after chain (`Draws.rows`).
+class LargeSlice:
+    """A direction with a large z.
 
     Attributes
     ----------
-    direction : ndarray, shape (d,)
-        v, in standard units; of a principal axis the one learnt on the first half of the draws. The second half's is
-        another, and turned here so as not to point away from it.
     name : str
     z : float
-    along : ndarray, shape (n,)
-        u = v.x in standard units, from a bound where there is one, v being learnt on the half that the draw is not of.
-    pull : ndarray, shape (n,)
-        s.w, the score along it in these units, w = v / |v|^2.
-    values : ndarray, shape (n,)
-        The test function h, learnt on the half that the draw is not of.
+    direction : ndarray, shape (d,)
+        v, in standard units; of a principal axis that of the first half of the draws.
     """
 
-    direction: Floats
     name: str
     z: float
-    along: Floats
-    pull: Floats
-    values: Floats
+    direction: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +74,7 @@ class SlicedSteinTest:
         Wall time spent on "scores" and "solve".
     warnings : tuple of str
         What a reader should know before the number.
-    profiles : tuple of SliceProfile
+    largest : tuple of LargeSlice
         The up to five directions with the largest z, that first.
     """
 
@@ -95,7 +85,7 @@ class SlicedSteinTest:
     n_effective: float
     seconds: dict[str, float]
     warnings: tuple[str, ...]
-    profiles: tuple[SliceProfile, ...] = ()
+    largest: tuple[LargeSlice, ...] = ()
 
     def __repr__(self) -> str:
         return (
@@ -177,15 +167,14 @@ def sliced_stein_test(
             *far_apart(prepared.points, prepared.scores, units),
             *laid_out.warnings(n_effective),
         ),
-        profiles=tuple(
-            _profile(directions[:, k], names[k], float(z[k]), h[k].copy(), points, scaled, laid_out)
-            for k in np.argsort(-z, kind="stable")[:_PROFILES]
+        largest=tuple(
+            LargeSlice(names[k], float(z[k]), directions[k]) for k in np.argsort(-z, kind="stable")[:_LARGEST]
         ),
     )
 
 
 def _test_functions(points: Floats, scores: Floats, draws: Draws, limits: Floats | None) -> tuple[Floats, Floats]:
-    """h of every direction at every draw, shape (k, n), and the directions learnt on each half, shape (2, k, d)."""
+    """h of every direction at every draw, shape (k, n), and the directions learnt on the first half, shape (k, d)."""
     dim = points.shape[1]
     free = np.arange(dim) if limits is None else np.flatnonzero(~np.isfinite(limits).any(axis=1))
     bounds = [None] * dim if limits is None else [limits[k : k + 1] for k in range(dim)]
@@ -198,19 +187,7 @@ def _test_functions(points: Floats, scores: Floats, draws: Draws, limits: Floats
             h[k, rows] = found.test_function(other.points, other.scores)
 
         learn(known, vectors, bounds + [None] * (len(vectors) - dim), use)
-    return h, directions
-
-
-def _profile(
-    pair: Floats, name: str, z: float, values: Floats, points: Floats, scores: Floats, draws: Draws
-) -> SliceProfile:
-    """The profile of a direction, learnt on the first half and on the second."""
-    first, second = pair
-    along, pull = np.empty((2, len(points)))
-    for (_, use), direction in zip(draws.crossed(), (first, second if first @ second >= 0.0 else -second), strict=True):
-        u, force = projected(direction, points, scores)
-        along[use], pull[use] = u[use], force[use]
-    return SliceProfile(first, name, z, along, pull, values)
+    return h, directions[0]
 
 
 def _principal_axes(points: Floats, share: Floats, free: Integers) -> Floats:

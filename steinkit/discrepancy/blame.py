@@ -28,6 +28,9 @@ from steinkit.sample import Floats
 
 Kind = Literal["location", "spread", "dependence", "tails", "shape", "location given", "spread given"]
 
+ALONG_AXIS = "wrong"
+"""Direction of a shape along a principal axis, which is in no coordinate's unit."""
+
 Moment: TypeAlias = tuple[Feature, float, float]  # with its mean and z-score
 
 _MOST = 5
@@ -98,7 +101,9 @@ def mean_of(feature: Feature, mean: float, size: float) -> float:
 
 
 def blamed(of_moments: Sequence[Blame], of_shapes: Sequence[Blame]) -> tuple[Blame, ...]:
-    """The worst faults first, without shapes that a moment of the same coordinate explains, or along axes any moment.
+    """The worst faults first, without shapes that a moment of the same coordinate explains.
+
+    A shape along an axis is named where nothing else is: what is wrong with one coordinate shows along every axis.
 
     Parameters
     ----------
@@ -109,12 +114,15 @@ def blamed(of_moments: Sequence[Blame], of_shapes: Sequence[Blame]) -> tuple[Bla
         shape
         for shape in of_shapes
         if not any(
-            set(shape.coordinates) & set(moment.coordinates)
-            and (abs(moment.z) >= _AS_CLEAR * abs(shape.z) or (shape.kind == "shape" and len(shape.coordinates) > 1))
+            set(shape.coordinates) & set(moment.coordinates) and abs(moment.z) >= _AS_CLEAR * abs(shape.z)
             for moment in of_moments
+            if len(moment.coordinates) <= 2
         )
     ]
-    of_several = [each for each in of_moments[:1] if len(each.coordinates) > 2]
+    if of_moments or any(each.direction != ALONG_AXIS for each in left):
+        left = [each for each in left if each.direction != ALONG_AXIS]
+    largest = max((abs(each.z) for each in left), default=0.0)
+    of_several = [each for each in of_moments[:1] if len(each.coordinates) > 2 and abs(each.z) >= largest]
     rest = sorted([*of_moments[len(of_several) :], *left], key=lambda each: -abs(each.z))
     return tuple([*of_several, *rest][:_MOST])
 

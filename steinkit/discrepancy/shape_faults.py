@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from steinkit.describe.numbers import compact
-from steinkit.discrepancy.blame import Blame, loaded
+from steinkit.discrepancy.blame import ALONG_AXIS, Blame, loaded
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.moments.bounded import BoundedFeature, BoundedMoments
 from steinkit.discrepancy.sliced.goodness_of_fit import SlicedSteinTest
@@ -48,8 +48,7 @@ def shape_faults(
     found: dict[frozenset[str], Blame] = {}
     for z, direction in _clear([*slices, *own]):
         fault = _shape(z, direction, standardised, units, limits)
-        if not any(fault.coordinates[0] in others or others <= set(fault.coordinates) for others in found):
-            found[frozenset(fault.coordinates)] = fault
+        found.setdefault(frozenset(fault.coordinates), fault)
     pairs = [each for each in features if len(each.coordinates) == 2]
     for feature in pairs:
         fault = _given(feature, names)
@@ -59,7 +58,7 @@ def shape_faults(
 
 
 def _clear(found: Sequence[tuple[float, Floats]]) -> list[tuple[float, Floats]]:
-    """Those about as clear as the clearest, coordinates before axes."""
+    """Those about as clear as the clearest, that first, and coordinates before axes."""
     least = _LEAST_SHARE * max((z for z, _ in found), default=0.0)
     kept = [each for each in found if each[0] >= least]
     return sorted(kept, key=lambda each: (np.count_nonzero(each[1]) > 1, -each[0]))
@@ -70,7 +69,7 @@ def _shape(z: float, direction: Floats, standardised: Draws, units: Units, limit
     involved = np.flatnonzero(direction)
     if len(involved) > 1:
         named = tuple(units.names[j] for j in loaded(direction[None]))
-        return Blame("shape", named, z, math.nan, "wrong")
+        return Blame("shape", named, z, math.nan, ALONG_AXIS)
     j = int(involved[0])
     bounds = (-math.inf, math.inf)
     if limits is not None:

@@ -139,8 +139,20 @@ def test_a_shape_is_named_where_no_moment_of_its_coordinate_is_about_as_clear():
     assert blamed([shift], [shape(8.0, "a")]) == (shift,)
     assert blamed([shift], [shape(13.0, "a")]) == (shape(13.0, "a"), shift)
     assert blamed([shift], [shape(5.0, "b")]) == (shift, shape(5.0, "b"))
-    assert blamed([shift], [shape(20.0, "a", "b")]) == (shift,)
-    assert blamed([], [shape(4.0, "a", "b")]) == (shape(4.0, "a", "b"),)
+
+
+def test_an_axis_is_named_where_nothing_else_is():
+    along = Blame("shape", ("a", "b"), 20.0, np.nan, "wrong")
+    assert blamed([], [along]) == (along,)
+    assert blamed([], [along, shape(4.0, "c")]) == (shape(4.0, "c"),)
+    assert blamed([Blame("location", ("c",), 6.0, 0.2, "too low")], [along])[0].kind == "location"
+
+
+def test_all_together_come_first_where_nothing_alone_is_clearer():
+    together = Blame("tails", ("a", "b", "c"), -6.0, 0.2, "too heavy")
+    pair = Blame("spread given", ("a", "b"), 7.0, 0.1, "too narrow where b is near its median")
+    assert blamed([together], [pair]) == (pair, together)
+    assert blamed([together], [shape(5.0, "d")]) == (together, shape(5.0, "d"))
 
 
 @pytest.mark.parametrize(

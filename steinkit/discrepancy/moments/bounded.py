@@ -42,6 +42,7 @@ _FOR_MEDIAN = 64  # features of a kind whose times give its median
 _AT_ONCE = 32  # features whose times are found together
 _KEPT = 3.0  # standard errors from which a feature is kept
 _MOST_KEPT = 16
+_HALF = 0.5 * (1.0 - 1e-12)  # of the weights, but for rounding
 _TOGETHER = 1 << 13  # draws combined at a time
 
 
@@ -131,7 +132,7 @@ def _centre(points: Floats, draws: Draws) -> None:
 def _medians(points: Floats, shares: Floats) -> Floats:
     order = np.argsort(points, axis=1, kind="stable")
     reached = np.cumsum(shares[order], axis=1)
-    middle = np.argmax(reached >= 0.5 * reached[:, -1:], axis=1)
+    middle = np.argmax(reached >= _HALF * reached[:, -1:], axis=1)
     rows = np.arange(len(points))
     return np.asarray(points[rows, order[rows, middle]])
 

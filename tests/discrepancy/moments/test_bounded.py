@@ -1,0 +1,178 @@
+"""Bounded moments against plain sums and quadrature, their level, and the dependence and shapes they are there for."""
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit.discrepancy.cross_fitting import Draws, tail_probability
+from steinkit.discrepancy.moments import bounded
+from steinkit.discrepancy.moments.bounded import bounded_moments
+from steinkit.discrepancy.preparation import prepare
+from steinkit.discrepancy.units import Units
+
+
+def laid_out(x, scores, weights=None, bounds=None):
+    prepared = prepare(x, None, scores=scores, weights=weights, bounds=bounds)
+    return Draws.of(weights, prepared), Units.of("own", prepared.points), prepared.bounds
+
+
+def judged(x, scores, **given):
+    return bounded_moments(*laid_out(x, scores, **given))
+
+
+def plain_features(x, scores):
+    """All features, shape (n,) each, from their definition, for one chain of independent draws."""
+    n, dim = x.shape
+    z, t = (x - x.mean(axis=0)) / x.std(axis=0), scores * x.std(axis=0)
+    c = z.copy()  # the median is the lower of two
+    first, second = slice(0, n // 2), slice(n // 2, n)
+    for use, learn in ((first, second), (second, first)):
+        c[use] -= np.sort(z[learn], axis=0)[(len(z[learn]) - 1) // 2]
+    g = np.exp(-(c**2))
+    found = {}
+    for j in range(dim):
+        found["asymmetry", (j,)] = g[:, j] * t[:, j] - 2.0 * c[:, j] * g[:, j]
+        found["peak", (j,)] = c[:, j] * g[:, j] * t[:, j] + g[:, j] - 2.0 * c[:, j] ** 2 * g[:, j]
+        for i in range(dim):
+            if i != j:
+                even = g[:, i] - g[:, i].mean()
+                found["location given", (i, j)] = even * t[:, j]
+                found["spread given", (i, j)] = even * (1.0 + c[:, j] * t[:, j])
+    return found
+
+
+def test_means_and_z_are_those_of_the_definition():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((301, 4)) * [1.0, 2.0, 0.1, 5.0]
+    x[:, 1] += 1.5 * x[:, 0] ** 2  # so that some features stand out
+    scores = -x / [1.0, 4.0, 0.01, 25.0]
+    found = judged(x, scores)
+    plain = plain_features(x, scores)
+    assert len(found.largest) > 2
+    for each in found.largest:
+        values = plain[each.kind, each.coordinates]
+        assert each.mean == pytest.approx(values.mean(), rel=1e-9)
+        z = values.mean() / values.std() * np.sqrt(len(x))
+        assert 0.8 * abs(z) < abs(each.z) < 1.0001 * abs(z)  # autocorrelation times are 1 and more
+        assert each.z * z > 0.0
+
+
+@pytest.mark.parametrize("dim", [1, 2, 6])
+def test_p_values_are_bonferronis_over_features_of_both_kinds(dim):
+    x = np.random.default_rng(1).standard_normal((400, dim))
+    x = np.sign(x) + 0.3 * np.random.default_rng(2).standard_normal(x.shape)
+    x[:, -1] += x[:, 0] ** 2
+    found = judged(x, -x)
+    sizes = {"shapes": 2 * dim, "even pairs": 2 * dim * (dim - 1)}
+    for group, p in found.group_p_values.items():
+        own = [each for each in found.largest if (len(each.coordinates) == 1) == (group == "shapes")]
+        largest = max(abs(each.z) for each in own)
+        # a group's own n_effective is at least that of the slowest kind
+        assert p <= 1.000001 * min(1.0, 2.0 * sizes[group] * tail_probability(largest, found.n_effective))
+    assert set(found.group_p_values) == ({"shapes", "even pairs"} if dim > 1 else {"shapes"})
+
+
+def test_the_largest_are_found_without_the_times_of_all():
+    """A slow chain, whose times differ, in so many dimensions that most features are left out."""
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((600, 9))
+    for t in range(1, 600):
+        x[t, :4] = 0.7 * x[t - 1, :4] + np.sqrt(0.51) * x[t, :4]
+    x[:, 8] *= np.exp(0.3 * (np.abs(x[:, 0]) - 0.8))
+    draws, units, bounds = laid_out(x, -x)
+    few = bounded_moments(draws, units, bounds)
+    at_once, bounded._AT_ONCE = bounded._AT_ONCE, 10_000
+    try:
+        all_ = bounded_moments(draws, units, bounds)
+    finally:
+        bounded._AT_ONCE = at_once
+    assert few.group_p_values == all_.group_p_values
+    assert few.largest[0] == all_.largest[0]
+
+
+def test_features_have_mean_zero_on_a_box():
+    """Under the density 2 x on [0, 1] times that of an exponential, far from zero at its ends."""
+    rng = np.random.default_rng(3)
+    accused = 0
+    for _ in range(60):
+        x = np.column_stack([np.sqrt(rng.random(800)), rng.exponential(size=800)])
+        scores = np.column_stack([1.0 / x[:, 0], -np.ones(800)])
+        accused += judged(x, scores, bounds=np.array([[0.0, 1.0], [0.0, np.inf]])).p_value <= 0.05
+    assert accused <= 8
+    unbounded = judged(x, scores)
+    assert unbounded.p_value < 1e-6  # without bounds the identities are false
+
+
+def test_weights_stand_for_repeated_draws():
+    rng = np.random.default_rng(4)
+    x = rng.standard_normal((500, 3)) + np.array([0.0, 0.0, 0.3])
+    weights = np.exp(-0.3 * x[:, 2] + 0.045)  # of N(0, I) for draws of N(0.3, 1)
+    right, wrong = judged(x, -x, weights=weights), judged(x, -x, weights=np.exp(1.2 * x[:, 2]))
+    assert right.p_value > 0.01 > wrong.p_value
+
+
+FAMILIES = {
+    "normal": (sk.targets.Normal(0.0, dim=5), 1.0),
+    "t of 3 df": (sk.targets.StudentT(3.0, dim=5), 1.0),
+    "two modes": (sk.targets.GaussianMixture([[-1.5, 0.0], [1.5, 1.0]], sd=1.0), 1.0),
+    "ESS 100": (sk.targets.Normal(0.0, dim=5), 0.1),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAMILIES)
+def test_right_draws_are_rejected_no_more_often_than_they_may_be(name):
+    """Of 60 about three at .05 are expected, and less than one at .01."""
+    target, moving = FAMILIES[name]
+    rng, p_values = np.random.default_rng(5), []
+    for _ in range(60):
+        fresh = target.sample(1000, rng)
+        x = fresh[np.maximum.accumulate(np.where(rng.random(1000) < moving, np.arange(1000), 0))]
+        p_values.append(judged(x, target.score(x)).p_value)
+    assert sum(p <= 0.05 for p in p_values) <= 8
+    assert sum(p <= 0.01 for p in p_values) <= 3
+
+
+def quadratic(rng):
+    x = rng.standard_normal((500, 10))
+    x[:, 1] = (x[:, 1] + 0.3 * (x[:, 0] ** 2 - 1.0)) / np.sqrt(1.18)
+    return x
+
+
+def spread_by_size(rng):
+    x = rng.standard_normal((800, 8))
+    factor = np.exp(0.3 * np.abs(x[:, 1]))
+    x[:, 4] *= factor / np.sqrt(np.mean(factor**2))
+    return x
+
+
+def bimodal(rng):
+    x = rng.standard_normal((500, 5))
+    x[:, 2] = np.sign(x[:, 2]) * 0.8 + 0.6 * rng.standard_normal(500)
+    return x
+
+
+@pytest.mark.parametrize(
+    ("make", "kinds", "coordinates"),
+    [
+        (quadratic, {"location given"}, (0, 1)),
+        (spread_by_size, {"spread given"}, (1, 4)),
+        (bimodal, {"peak", "asymmetry"}, (2,)),
+    ],
+)
+def test_what_moments_do_not_see_is_found_and_named(make, kinds, coordinates):
+    found = [(judged(x, -x), x) for x in (make(np.random.default_rng([6, k])) for k in range(10))]
+    assert sum(each.p_value <= 0.01 for each, _ in found) >= 7
+    named = [each.largest[0] for each, _ in found if each.p_value <= 0.01]
+    assert all(set(each.coordinates) == set(coordinates) and each.kind in kinds for each in named)
+    seen = sum(sk.moment_stein_discrepancy(x, scores=-x).p_value <= 0.01 for _, x in found)
+    assert seen <= 3
+
+
+@pytest.mark.parametrize(("make", "kind"), [(quadratic, "location given"), (spread_by_size, "spread given")])
+def test_the_sign_of_a_mean_says_which_way(make, kind):
+    """Near the median of x1 the draws of x2 are too low; and those of x5 too narrow near that of x2."""
+    x = make(np.random.default_rng(7))
+    largest = judged(x, -x).largest[0]
+    assert largest.kind == kind
+    assert largest.mean > 0.0

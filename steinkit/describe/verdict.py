@@ -169,10 +169,10 @@ def _faults(document: Document) -> str:
 
 
 def _ties(faults: Sequence[Fault]) -> list[list[Fault]]:
-    """Faults in groups of those as bad as the worst of the group."""
+    """Faults in groups of those about as bad as the first of the group; that of all coordinates may be fainter."""
     groups: list[list[Fault]] = []
     for each in faults:
-        if groups and abs(each["z"]) >= _TIED * abs(groups[-1][0]["z"]):
+        if groups and _TIED <= abs(each["z"] / groups[-1][0]["z"]) <= 1.0 / _TIED:
             groups[-1].append(each)
         else:
             groups.append([each])

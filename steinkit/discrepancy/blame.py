@@ -34,6 +34,7 @@ ALONG_AXIS = "wrong"
 Moment: TypeAlias = tuple[Feature, float, float]  # with its mean and z-score
 
 _MOST = 5
+_SHAPES_OF_ALL = 3  # wrong shapes, from which what all coordinates have in common says it shorter
 _MOST_EXPLAINED = 50  # moments among which causes and their echoes are told apart
 _LEAST = 3.0  # standard errors below which a location is an echo
 _AS_CLEAR = 0.5  # of a shape's standard errors, from which a moment of the same coordinate explains it
@@ -103,7 +104,8 @@ def mean_of(feature: Feature, mean: float, size: float) -> float:
 def blamed(of_moments: Sequence[Blame], of_shapes: Sequence[Blame]) -> tuple[Blame, ...]:
     """The worst faults first, without shapes that a moment of the same coordinate explains.
 
-    A shape along an axis is named where nothing else is: what is wrong with one coordinate shows along every axis.
+    What all have in common comes first, unless one or two by themselves are clearer. A shape along an axis is named
+    where nothing else is: what is wrong with one coordinate shows along every axis.
 
     Parameters
     ----------
@@ -121,10 +123,12 @@ def blamed(of_moments: Sequence[Blame], of_shapes: Sequence[Blame]) -> tuple[Bla
     ]
     if of_moments or any(each.direction != ALONG_AXIS for each in left):
         left = [each for each in left if each.direction != ALONG_AXIS]
-    largest = max((abs(each.z) for each in left), default=0.0)
-    of_several = [each for each in of_moments[:1] if len(each.coordinates) > 2 and abs(each.z) >= largest]
+    of_several = [each for each in of_moments[:1] if len(each.coordinates) > 2]
     rest = sorted([*of_moments[len(of_several) :], *left], key=lambda each: -abs(each.z))
-    return tuple([*of_several, *rest][:_MOST])
+    alone = of_several and rest and abs(rest[0].z) > abs(of_several[0].z)
+    if alone and sum(each.kind == "shape" for each in left) < _SHAPES_OF_ALL:
+        return (*rest[: _MOST - 1], *of_several)
+    return (*of_several, *rest)[:_MOST]
 
 
 def moment_faults(

@@ -1,8 +1,8 @@
 """What is wrong with a sample: which coordinates or pairs are off, and which way.
 
 Every test that can tell coordinates apart bears blame: moments, bounded moments and slices
-(`steinkit.discrepancy.shape_faults`). What is named has a p-value of .05 or less among the features of its own group,
-so that no chance find stands beside what is wrong. A shift changes the shape as well: a moment of the same coordinate
+(`steinkit.discrepancy.shape_faults`). What is named would have a p-value of .05 or less as a verdict by itself, so that
+no chance find stands beside what is wrong. A shift changes the shape as well: a moment of the same coordinate
 that is about as clear as a shape replaces it.
 
 Moments name the right coordinate where shares of a discrepancy blame the stiff one. They are about a coordinate given
@@ -39,7 +39,6 @@ _MOST_EXPLAINED = 50  # moments among which causes and their echoes are told apa
 _LEAST = 3.0  # standard errors below which a location is an echo
 _AS_CLEAR = 0.5  # of a shape's standard errors, from which a moment of the same coordinate explains it
 _LEAST_SHARE = 0.2  # of the largest, in standard errors, below which a moment is not named beside it
-_NAMED = 0.05  # p-value among the features of its group, above which nothing is named
 _UNEXPLAINED = 0.01  # p-value of the worst coordinate or pair, above which what concerns several is named
 _ALIKE = 2.0  # times the largest |z| of a coordinate or pair, from which the spread of all together is named first
 _MOST_LOADINGS = 4
@@ -132,7 +131,7 @@ def blamed(of_moments: Sequence[Blame], of_shapes: Sequence[Blame]) -> tuple[Bla
 
 
 def moment_faults(
-    moments: MomentSteinDiscrepancy, correlation: Floats, standardised: Draws | None = None
+    moments: MomentSteinDiscrepancy, correlation: Floats, standardised: Draws | None = None, at_most: float = 0.05
 ) -> list[Blame]:
     """Moments that are off, worst first; those of all coordinates or of an axis before those of one or two.
 
@@ -143,15 +142,17 @@ def moment_faults(
         Of the draws.
     standardised : Draws, optional
         The draws in standard units: locations that are off only because others are then bear no blame. Without bounds.
+    at_most : float
+        The p-value, corrected for all moments, above which nothing is named.
     """
     usual = usual_times(moments.features, moments.autocorrelation_time)
     p_values = _p_values(moments, usual)
-    found = [each for each in moments.largest(_MOST_EXPLAINED) if p_values[each[0]] <= _NAMED]
+    found = [each for each in moments.largest(_MOST_EXPLAINED) if p_values[each[0]] <= at_most]
     least = max(_LEAST, _LEAST_SHARE * abs(found[0][2])) if found else _LEAST
     found = [each for each in found if abs(each[2]) >= min(least, abs(found[0][2]))]
     if standardised is not None and found:
         found = _without_echoes(found, moments, usual, standardised, least)
-    found = [*_of_several(moments, p_values, found), *found][:_MOST]
+    found = [*_of_several(moments, p_values, found, at_most), *found][:_MOST]
     none = _NO_CORRELATION / math.sqrt(moments.n_effective)
     return [
         Blame(
@@ -166,14 +167,14 @@ def moment_faults(
 
 
 def _p_values(moments: MomentSteinDiscrepancy, usual: Floats) -> dict[Feature, float]:
-    """Of every feature, Bonferroni over its group."""
+    """Of every feature, Bonferroni over its group and over the groups."""
     groups = np.array([feature.group for feature in moments.features])
     draws = moments.n_effective * float(usual.max())  # or Kish's size of their weights
     found = np.empty(len(groups))
     for group in np.unique(groups):
         rows = groups == group
         n_effective = draws / float(usual[rows].max())
-        found[rows] = 2.0 * rows.sum() * tail_probability(np.abs(moments.z[rows]), n_effective)
+        found[rows] = 2.0 * rows.sum() * len(np.unique(groups)) * tail_probability(np.abs(moments.z[rows]), n_effective)
     return dict(zip(moments.features, found.tolist(), strict=True))
 
 
@@ -189,7 +190,7 @@ def _without_echoes(
 
 
 def _of_several(
-    moments: MomentSteinDiscrepancy, p_values: Mapping[Feature, float], found: Sequence[Moment]
+    moments: MomentSteinDiscrepancy, p_values: Mapping[Feature, float], found: Sequence[Moment], at_most: float
 ) -> list[Moment]:
     """The moment of an axis or of all, where no coordinate or pair proves anything by itself, or all are off alike."""
     kinds = ["axis spread", "total spread", "tails"] if len(moments.names) > 1 else ["tails"]
@@ -197,7 +198,7 @@ def _of_several(
     if found and min(p_values[each[0]] for each in found) < _UNEXPLAINED:
         kinds = ["total spread"] if len(moments.names) > 1 else []
         least = _ALIKE * abs(found[0][2])
-    rows = [k for k, feature in enumerate(moments.features) if feature.kind in kinds and p_values[feature] <= _NAMED]
+    rows = [k for k, feature in enumerate(moments.features) if feature.kind in kinds and p_values[feature] <= at_most]
     worst = max(rows, key=lambda k: abs(moments.z[k]), default=None)
     if worst is None or abs(moments.z[worst]) < least:
         return []

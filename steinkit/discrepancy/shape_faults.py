@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -16,12 +16,16 @@ from steinkit.discrepancy.sliced.misplaced_mass import misplaced_mass
 from steinkit.discrepancy.units import Units
 from steinkit.sample import Floats
 
-_NAMED = 0.05  # p-value among the features or directions, above which nothing is named
 _LEAST_SHARE = 0.5  # of the largest z of its kind, below which nothing is named beside it
 
 
 def shape_faults(
-    bounded: BoundedMoments, sliced: SlicedSteinTest, standardised: Draws, units: Units, limits: Floats | None
+    bounded: BoundedMoments,
+    sliced: SlicedSteinTest,
+    standardised: Draws,
+    units: Units,
+    limits: Floats | None,
+    at_most: Mapping[str, float],
 ) -> list[Blame]:
     """Shapes that are wrong and dependence that no correlation shows, each coordinate or pair once, worst first.
 
@@ -35,15 +39,18 @@ def shape_faults(
         The draws' own standard deviations.
     limits : ndarray, shape (d, 2), optional
         Bounds of the support, in raw units.
+    at_most : mapping
+        The p-values of "bounded" and "sliced", corrected for all features and directions, above which nothing is named.
     """
     names = units.names
     directions = len(sliced.z)
     slices = [
         (each.z, each.direction)
         for each in sliced.largest
-        if directions * tail_probability(each.z, sliced.n_effective) <= _NAMED
+        if directions * tail_probability(each.z, sliced.n_effective) <= at_most["sliced"]
     ]
-    features = [each for each in bounded.largest if each.p_value <= _NAMED]
+    groups = len(bounded.group_p_values)
+    features = [each for each in bounded.largest if groups * each.p_value <= at_most["bounded"]]
     own = [(abs(each.z), np.eye(len(names))[each.coordinates[0]]) for each in features if len(each.coordinates) == 1]
     found: dict[frozenset[str], Blame] = {}
     for z, direction in _clear([*slices, *own]):

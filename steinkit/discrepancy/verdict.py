@@ -48,6 +48,7 @@ from steinkit.target import Seed, Target
 
 _FEW_OF_SLOWEST = 30.0  # draws in times of the slowest change, below which the tests look quick and are not
 _SHARES = {"moments": 0.3, "bounded": 0.25, "sliced": 0.25, "ksd": 0.2}  # of the level, by measured power
+_NAMED = 0.05  # p-value of a verdict by one find alone, above which that is not named
 _UNTESTED = (
     "dependence that no pair of coordinates shows",
     "shares of modes that lie apart",
@@ -345,9 +346,10 @@ def verdict(
     if not found.is_biased:
         return found
     unbounded = standardised if prepared.bounds is None else None
+    named = {test: _NAMED * share for test, share in _SHARES.items()}
     blame = blamed(
-        moment_faults(moments, _correlation(standardised), unbounded),
-        shape_faults(bounded, sliced, standardised, units, prepared.bounds),
+        moment_faults(moments, _correlation(standardised), unbounded, named["moments"]),
+        shape_faults(bounded, sliced, standardised, units, prepared.bounds, named),
     )
     return replace(
         found,

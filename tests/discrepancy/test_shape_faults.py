@@ -66,7 +66,7 @@ def test_a_dependence_on_a_square_is_named_by_its_pair():
 def test_a_shift_is_no_shape():
     found = accused(lambda rng: rng.standard_normal((1000, 3)) + np.array([0.0, 0.25, 0.0]), normal(3))
     assert len(found) >= 8
-    assert all({fault.coordinates for fault in each.blame} == {("x2",)} for each in found)
+    assert all({fault.coordinates for fault in each.blame} <= {("x2",)} for each in found)
     assert sum({fault.kind for fault in each.blame} == {"location"} for each in found) >= len(found) - 1
 
 

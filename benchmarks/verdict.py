@@ -5,6 +5,8 @@
     python benchmarks/verdict.py --modes --repeats 60  # only chains that cross between two modes seldom, a minute
     python benchmarks/verdict.py --posteriors FOLDER   # samples of real posteriors as well
     python benchmarks/verdict.py --posteriors FOLDER --table  # these only, one by one
+    python benchmarks/false_alarms.py                  # raw chains of NUTS, of Hamiltonian Monte Carlo, and antithetic
+    python benchmarks/faults.py                        # power and blame, on known faults and on fresh ones
 
 All shares with their Monte Carlo errors. Of each kind of sample it is also counted how many are judged, and accused at
 .01; of the others the verdict says that they have too few effective draws. Of the wrong samples with
@@ -135,7 +137,13 @@ class Table:
 
     def add(self, row: str, found: sk.Verdict) -> None:
         """Count a verdict."""
-        parts = {"moments": found.p_moments, "sliced": found.p_sliced, "ksd": found.p_ksd, "verdict": found.p}
+        parts = {
+            "moments": found.p_moments,
+            "bounded": found.p_bounded,
+            "sliced": found.p_sliced,
+            "ksd": found.p_ksd,
+            "verdict": found.p,
+        }
         for test, p in parts.items():
             if p is not None:
                 self.counts.setdefault((row, test), Count()).add(p, found.enough_draws)
@@ -143,10 +151,10 @@ class Table:
     def add_blame(self, row: str, found: sk.Verdict, kind: str, coordinate: str) -> None:
         """Count whether the worst moment named is the one that is off, of a sample that is accused."""
         if found.is_biased:
-            worst = abs(found.blame[0].z)
+            worst = max((abs(each.z) for each in found.blame), default=0.0)
             right = [each for each in found.blame if (each.kind, each.coordinates) == (kind, (coordinate,))]
-            first = (found.blame[0] in right, any(abs(each.z) >= TIED * worst for each in right))
-            self.blamed.setdefault(row, []).append(first)
+            first = found.blame[:1] == tuple(right[:1]) and bool(right)
+            self.blamed.setdefault(row, []).append((first, any(abs(each.z) >= TIED * worst for each in right)))
 
     def print(self) -> None:
         """Shares with their standard errors."""

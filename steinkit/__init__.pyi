@@ -35,6 +35,8 @@ from .discrepancy.kernel.goodness_of_fit import kernel_stein_test as kernel_stei
 from .discrepancy.kernel.ksd import KernelSteinDiscrepancy as KernelSteinDiscrepancy
 from .discrepancy.kernel.ksd import kernel_stein_discrepancy as kernel_stein_discrepancy
 from .discrepancy.kernel.thinning import thin as thin
+from .discrepancy.moments.bounded import BoundedFeature as BoundedFeature
+from .discrepancy.moments.bounded import BoundedMoments as BoundedMoments
 from .discrepancy.moments.discrepancy import MomentSteinDiscrepancy as MomentSteinDiscrepancy
 from .discrepancy.moments.discrepancy import moment_stein_discrepancy as moment_stein_discrepancy
 from .discrepancy.operators import RiemannianLangevin as RiemannianLangevin

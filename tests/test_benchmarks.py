@@ -23,7 +23,7 @@ RECORDED = {  # benchmark: what it records
     "spanner": "spanner.json",
     "verdict": "families.json",
 }
-STARTERS = ("measures.py", "scaling.py", "large_samples.py", "predictions.py")
+STARTERS = ("false_alarms.py", "measures.py", "scaling.py", "large_samples.py", "predictions.py")
 
 
 @pytest.mark.benchmark
@@ -42,6 +42,8 @@ STARTERS = ("measures.py", "scaling.py", "large_samples.py", "predictions.py")
         ("sliced.py", "chosen:"),
         ("large_samples.py", "processor"),
         ("verdict.py", "share rejected"),
+        ("false_alarms.py", "all together"),
+        ("faults.py", "accused"),
         ("predictions.py", "predicted, of measured"),
         ("limits.py", "SuperLU, minimum degree"),
         ("waits.py", "| 100 chains: SGLD, batch 5 | times faster |"),

@@ -117,17 +117,22 @@ def blamed(of_moments: Sequence[Blame], of_shapes: Sequence[Blame]) -> tuple[Bla
         if not any(
             set(shape.coordinates) & set(moment.coordinates) and abs(moment.z) >= _AS_CLEAR * abs(shape.z)
             for moment in of_moments
-            if len(moment.coordinates) <= 2
+            if not _is_of_several(moment)
         )
     ]
     if of_moments or any(each.direction != ALONG_AXIS for each in left):
         left = [each for each in left if each.direction != ALONG_AXIS]
-    of_several = [each for each in of_moments[:1] if len(each.coordinates) > 2]
+    of_several = [each for each in of_moments[:1] if _is_of_several(each)]
     rest = sorted([*of_moments[len(of_several) :], *left], key=lambda each: -abs(each.z))
     alone = of_several and rest and abs(rest[0].z) > abs(of_several[0].z)
     if alone and sum(each.kind == "shape" for each in left) < _SHAPES_OF_ALL:
         return (*rest[: _MOST - 1], *of_several)
     return (*of_several, *rest)[:_MOST]
+
+
+def _is_of_several(each: Blame) -> bool:
+    """Whether it is the spread along an axis or of all coordinates, or the tails of all."""
+    return each.kind in ("spread", "tails") and len(each.coordinates) > 1
 
 
 def moment_faults(

@@ -3,11 +3,11 @@
     python benchmarks/false_alarms.py                   # an hour on two processors: 100 samples of each family
     python benchmarks/false_alarms.py --quick
     python benchmarks/false_alarms.py --only "AR(-0.9)" # families whose name contains that
-    python benchmarks/false_alarms.py --kept FOLDER     # fits that `nuts_chains.py --keep FOLDER` has sampled
 
 A family is a target with an exact sampler (`right_chains.py`); its samples are one chain of 1000 draws and four chains
 of 500, as the sampler makes them and thinned, in turn. Shares at .05 and .01 are of the samples that are judged, with
 Clopper and Pearson's 95 % intervals; of the others the verdict says that they have too few effective draws.
+`nuts_chains.py` counts the same for NUTS as four packages make it.
 """
 
 from __future__ import annotations
@@ -16,20 +16,18 @@ import argparse
 import time
 import warnings
 import zlib
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
-from right_chains import Draws, families
+from right_chains import families
 from scipy.stats import beta
 
 import steinkit as sk
 
 LEVELS = (0.05, 0.01)
 TESTS = ("p", "p_moments", "p_bounded", "p_sliced", "p_ksd")
+HEAD = f"{'family':44} {'tried':>5} {'judged':>6}   " + "   ".join(f"{test:>9}" for test in TESTS)
 
 
 class Found(NamedTuple):
@@ -62,14 +60,6 @@ def base_of(name: str) -> str:
     return name.removesuffix(", thinned").rsplit(", ", 1)[0]
 
 
-def kept(folder: Path) -> Iterator[tuple[str, Iterable[Draws]]]:
-    """Fits of real packages, a file a model, package and layout."""
-    for path in sorted(folder.glob("*.npz")):
-        with np.load(path) as arrays:
-            points, scores = arrays["points"].astype(float), arrays["scores"].astype(float)
-        yield path.stem, list(zip(points, scores, strict=True))
-
-
 def share(count: int, tried: int) -> str:
     """A share with Clopper and Pearson's interval."""
     low = beta.ppf(0.025, count, tried - count + 1) if count else 0.0
@@ -87,17 +77,12 @@ def row(name: str, found: list[Found]) -> str:
 
 
 def report(rows: dict[str, list[Found]]) -> None:
-    """A line a family, then all together, with intervals."""
-    print(f"{'family':44} {'tried':>5} {'judged':>6}   " + "   ".join(f"{test:>9}" for test in TESTS))
-    for name, found in rows.items():
-        print(row(name, found))
+    """All families together, with intervals."""
     judged = np.array([each.p_values for found in rows.values() for each in found if each.judged])
     print(f"\nall together, {len(judged)} judged of {sum(map(len, rows.values()))}")
     for k, test in enumerate(TESTS):
-        print(
-            f"{test:10}",
-            *(f"at {level}: {share(int((judged[:, k] <= level).sum()), len(judged))}  " for level in LEVELS),
-        )
+        counts = (share(int((judged[:, k] <= level).sum()), len(judged)) for level in LEVELS)
+        print(f"{test:10}", "   ".join(f"at {level}: {count}" for level, count in zip(LEVELS, counts, strict=True)))
 
 
 def main() -> None:
@@ -105,23 +90,17 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="four samples of five small families")
     parser.add_argument("--repeats", type=int, default=100, help="samples of each family")
     parser.add_argument("--only", default="", help="families whose name contains this")
-    parser.add_argument("--kept", type=Path, metavar="FOLDER", help="fits that nuts_chains.py has kept")
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
-    began, rows = time.perf_counter(), defaultdict(list)
-    if arguments.kept:
-        for name, samples in kept(arguments.kept):
-            rows[name] = Parallel(arguments.jobs)(delayed(found_in)(*sample) for sample in samples)
-            print(row(name, rows[name]), flush=True)
-    else:
-        bases = [base for base in dict.fromkeys(map(base_of, families())) if arguments.only in base]
-        if arguments.quick:
-            bases, arguments.repeats = [base for base in bases if "d = 2" in base and "normal" not in base][:5], 4
-        tasks = (delayed(of_family)(base, arguments.repeats) for base in bases)
-        for name, found in Parallel(arguments.jobs, return_as="generator")(tasks):
-            rows[name] = found
-            print(row(name, found), flush=True)
-    print()
+    bases = [base for base in dict.fromkeys(map(base_of, families())) if arguments.only in base]
+    if arguments.quick:
+        bases, arguments.repeats = [base for base in bases if "d = 2" in base and "normal" not in base][:5], 4
+    began, rows = time.perf_counter(), {}
+    print(HEAD)
+    tasks = (delayed(of_family)(base, arguments.repeats) for base in bases)
+    for name, found in Parallel(arguments.jobs, return_as="generator")(tasks):
+        rows[name] = found
+        print(row(name, found), flush=True)
     report(rows)
     print(f"({time.perf_counter() - began:.0f} s)")
 

@@ -15,19 +15,16 @@ FOLDER holds ``MODEL--PACKAGE--CHAINS.npz``: points and scores, of shape (seeds,
 from __future__ import annotations
 
 import argparse
-import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from false_alarms import HEAD, Found, found_in, report, row
 from nuts_models import MODELS, PACKAGES, Model, sampled, software
+from right_chains import LAYOUTS
 
-import steinkit as sk
-
-LAYOUTS = {1: 1000, 4: 500}  # chains: draws of each
-LEVELS = (0.05, 0.01)
 UNIT = 2.0**-10  # of the whole numbers that are written for the tests
 WRITTEN = {  # model: how many samples of one chain, and of four
     "normal_2": (3, 2),
@@ -85,32 +82,6 @@ def kept(folder: Path, model: Model, package: str, chains: int, seeds: int) -> F
         return Fits(model, package, file["points"][:seeds])
 
 
-def judged(fits: Fits, *, verbose: bool = False) -> None:
-    """Print how many samples are accused, by the verdict and by each of its tests."""
-    began = time.perf_counter()
-    found = []
-    for draws, scores in fits.each():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found.append(sk.verdict(draws, scores=scores))
-        if verbose:
-            print(f"    {found[-1]!r}  {parts(found[-1])}", flush=True)
-    enough = np.array([each.enough_draws for each in found])
-    print(f"{fits}: {len(found)} samples, {(~enough).sum()} with too few effective draws", end="")
-    print(f"  ({time.perf_counter() - began:.0f} s)")
-    names = ["p", *dict.fromkeys(name for each in found for name in parts(each))]
-    for name in names:
-        p = np.array([np.nan if (value := getattr(each, name)) is None else value for each in found], dtype=float)
-        counts = "   ".join(f"{(p <= level).sum():3} at {level} ({(enough & (p <= level)).sum()})" for level in LEVELS)
-        print(f"    {name:12} {counts}   least {np.nanmin(p):.2g}, median {np.nanmedian(p):.2g}", flush=True)
-
-
-def parts(found: sk.Verdict) -> dict[str, float]:
-    """The p-values of a verdict's tests, by the names of its attributes, of those that were taken."""
-    values = {name: getattr(found, name) for name in dir(found) if name.startswith("p_")}
-    return {name: value for name, value in values.items() if isinstance(value, float)}
-
-
 def rounded(points: np.ndarray) -> np.ndarray:
     """Points in whole numbers of `UNIT`, which take half the room of floats."""
     whole = np.round(points / UNIT)
@@ -139,7 +110,6 @@ def main() -> None:
     parser.add_argument("--packages", nargs="+", choices=PACKAGES, default=list(PACKAGES), metavar="PACKAGE")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep what is sampled")
     parser.add_argument("--kept", type=Path, metavar="FOLDER", help="take what was kept, and sample nothing")
-    parser.add_argument("--each", action="store_true", help="print every verdict, too")
     parser.add_argument("--write", type=Path, metavar="FOLDER", help="write the samples that the tests judge")
     arguments = parser.parse_args()
     if not (arguments.judge or arguments.keep or arguments.write):
@@ -150,21 +120,22 @@ def main() -> None:
             write(arguments.write, package)
     if not (arguments.judge or arguments.keep):
         return
-    if arguments.judge:
-        print("Accusations at each level, in parentheses those with enough effective draws to be judged")
+    rows: dict[str, list[Found]] = {}
+    print(HEAD)
     for model in (MODELS[name] for name in arguments.models):
         for package in arguments.packages:
             for chains in LAYOUTS:
                 if arguments.kept:
                     fits = kept(arguments.kept, model, package, chains, arguments.seeds)
                 else:
-                    began = time.perf_counter()
                     fits = fitted(model, package, chains, arguments.seeds)
-                    print(f"{fits}: sampled in {time.perf_counter() - began:.0f} s", flush=True)
                 if fits is not None and arguments.keep:
                     fits.keep(arguments.keep)
                 if fits is not None and arguments.judge:
-                    judged(fits, verbose=arguments.each)
+                    rows[str(fits)] = [found_in(*sample) for sample in fits.each()]
+                    print(row(str(fits), rows[str(fits)]), flush=True)
+    if rows:
+        report(rows)
 
 
 if __name__ == "__main__":

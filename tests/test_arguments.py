@@ -33,7 +33,8 @@ NOT_HERE = {
 }  # fmt: skip
 """They take objects of packages that need not be installed, and are tested beside them."""
 RESULTS = {
-    "AcceptanceBias", "Blame", "BoundedFeature", "BoundedMoments", "ChainDiagnostics", "Choice", "ClassicalSteinDiscrepancy", "Comparison", "Correction",
+    "AcceptanceBias", "Blame", "BoundedFeature", "BoundedMoments", "ChainDiagnostics", "Choice",
+    "ClassicalSteinDiscrepancy", "Comparison", "Correction",
     "Curve", "DistinctSample", "Draws", "GraphSteinDiscrepancy", "IRLSResult", "KernelSteinDiscrepancy",
     "KernelSteinTest", "MomentSteinDiscrepancy", "OperatingCharacteristics", "Reference", "ScoreCheck",
     "SequentialDesign", "SlicedSteinDiscrepancy", "SlicedSteinTest", "StochasticGradientResult", "SweepResult",

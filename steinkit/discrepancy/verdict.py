@@ -48,6 +48,7 @@ from steinkit.target import Seed, Target
 
 _FEW_OF_SLOWEST = 30.0  # draws in times of the slowest change, below which the tests look quick and are not
 _SHARES = {"moments": 0.3, "bounded": 0.25, "sliced": 0.25, "ksd": 0.2}  # of the level, by measured power
+_MOST_LOOKS = 1_000_000
 _NAMED = 0.05  # p-value of a verdict by one find alone, above which that is not named
 _UNTESTED = (
     "dependence that no pair of coordinates shows",
@@ -368,8 +369,8 @@ def require_sensible(level: float, matters: float | None, looks: int) -> None:
     """Refuse what is no level, no size and no number of looks; UsageError."""
     if not 0.0 < level < 1.0:
         raise UsageError(f"level must lie between 0 and 1; received {level}")
-    if looks < 1:
-        raise UsageError(f"looks must be 1 or larger; received {looks}")
+    if not 1 <= looks <= _MOST_LOOKS:
+        raise UsageError(f"looks must be a whole number from 1 to {_MOST_LOOKS:,}; received {looks}")
     if matters is not None:
         require_size(matters)
 

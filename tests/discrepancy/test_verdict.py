@@ -352,3 +352,15 @@ def test_a_kernel_test_that_cannot_be_had_is_left_out_aloud():
     found = sk.verdict(x, scores=-x)
     assert found.p_ksd is None
     assert "the kernel test was left out: " in " ".join(found.warnings)
+
+
+@pytest.mark.parametrize(("chains", "n"), [(4, 200), (5, 1000)])
+def test_the_order_of_chains_changes_nothing(chains, n):
+    """Also where the kernel's part takes 4000 of the draws."""
+    x = normal(21, (chains, n, 3))
+    x[:, 1:] = 0.8 * x[:, 1:] - 0.6 * x[:, :-1]
+    first, turned = sk.verdict(x, scores=-x), sk.verdict(x[::-1], scores=-x[::-1])
+    assert turned.p_ksd == first.p_ksd
+    for test in ("p", "p_moments", "p_bounded", "p_sliced"):
+        assert getattr(turned, test) == pytest.approx(getattr(first, test), rel=1e-6)
+    assert turned.effective_draws == pytest.approx(first.effective_draws, rel=1e-6)

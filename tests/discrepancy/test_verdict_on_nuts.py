@@ -1,4 +1,4 @@
-"""Raw chains of NUTS, as four packages make them by default, are right: no test may accuse them more often than it says.
+"""Raw chains of NUTS, as four packages make them by default, are right: no test may accuse more of them than it says.
 
 Before its signs followed slow even functions, the kernel test rejected 20 of 20 such chains of fifty coordinates.
 """

@@ -44,6 +44,7 @@ _KEPT = 3.0  # standard errors from which a feature is kept
 _MOST_KEPT = 16
 _HALF = 0.5 * (1.0 - 1e-12)  # of the weights, but for rounding
 _TOGETHER = 1 << 13  # draws combined at a time
+_VALUES = 1 << 22  # numbers in the features whose times are found together
 
 
 @dataclass(frozen=True)
@@ -205,7 +206,7 @@ def _largest(kinds: tuple[BoundedKind, ...], fields: _Fields, draws: Draws) -> t
         mean, variance, i, j = fields.means(kind)
         tried += len(mean)
         some = np.unique(np.linspace(0, len(mean) - 1, _FOR_MEDIAN).round().astype(np.int64))
-        median = float(np.median(_times(fields.of(kind, i[some], j[some]), draws)))
+        median = float(np.median(_times(fields, kind, i[some], j[some], draws)))
         slowest = max(slowest, median)
         at_most = np.abs(mean) / np.sqrt(np.where(variance > 0.0, variance, np.inf) * median)
         order, largest = np.argsort(-at_most, kind="stable"), 0.0
@@ -214,8 +215,7 @@ def _largest(kinds: tuple[BoundedKind, ...], fields: _Fields, draws: Draws) -> t
             rows = rows[at_most[rows] >= max(largest, _KEPT)] if begin else rows
             if not len(rows):
                 break
-            require_time("bounded moments were taken")
-            times = np.maximum(_times(fields.of(kind, i[rows], j[rows]), draws), median)
+            times = np.maximum(_times(fields, kind, i[rows], j[rows], draws), median)
             z = at_most[rows] * np.sqrt(median / times)
             largest = max(largest, float(z.max()))
             found += [
@@ -235,5 +235,12 @@ def _largest(kinds: tuple[BoundedKind, ...], fields: _Fields, draws: Draws) -> t
     ], slowest
 
 
-def _times(values: Floats, draws: Draws) -> Floats:
-    return draws.autocorrelation_times(values - (values @ draws.shares)[:, None])
+def _times(fields: _Fields, kind: BoundedKind, i: Integers, j: Integers, draws: Draws) -> Floats:
+    """Autocorrelation times of features, so many together as memory allows."""
+    width, found = max(1, _VALUES // len(draws.shares)), []
+    for begin in range(0, len(j), width):
+        require_time("bounded moments were taken")
+        values = fields.of(kind, i[begin : begin + width], j[begin : begin + width])
+        values -= (values @ draws.shares)[:, None]
+        found.append(draws.autocorrelation_times(values))
+    return np.concatenate(found)

@@ -167,7 +167,7 @@ def tail_probability(z: float | Floats, n_effective: float) -> float | Floats:
     from scipy.special import stdtr
 
     tails = stdtr(n_effective / _EFFECTIVE_PER_FREEDOM, np.negative(z))
-    return tails if isinstance(z, np.ndarray) else float(tails)
+    return np.asarray(tails, dtype=np.float64) if isinstance(z, np.ndarray) else float(tails)
 
 
 def _halves(chains: Sequence[slice]) -> tuple[Integers, Integers]:

@@ -172,7 +172,9 @@ class _Fields:
         """Mean of each feature of a kind, its variance for independent draws, and its coordinates i and j."""
         dim, n = self.centred.shape
         total, square = (np.zeros(dim if kind in _OWN else (dim, dim)) for _ in range(2))
-        mean_bump = sum(_bump(self.centred[:, some]) @ self.shares[some] for some in _slices(n))
+        mean_bump = np.zeros(dim)
+        for some in _slices(n):
+            mean_bump += _bump(self.centred[:, some]) @ self.shares[some]
         for some in _slices(n):
             require_time("bounded moments were taken")
             share = self.shares[some]

@@ -2,8 +2,8 @@
 
 Every test that can tell coordinates apart bears blame: moments, bounded moments and slices
 (`steinkit.discrepancy.shape_faults`). What is named would have a p-value of .05 or less as a verdict by itself, so that
-no chance find stands beside what is wrong. A shift changes the shape as well: a moment of the same coordinate
-that is about as clear as a shape replaces it.
+no chance find is named; beside such a moment others need less. A shift changes the shape as well: a moment of the same
+coordinate that is about as clear as a shape replaces it.
 
 Moments name the right coordinate where shares of a discrepancy blame the stiff one. They are about a coordinate given
 the others, for a score is the slope of a conditional density: where x_1 alone has moved, those that it is correlated
@@ -39,6 +39,7 @@ _MOST_EXPLAINED = 50  # moments among which causes and their echoes are told apa
 _LEAST = 3.0  # standard errors below which a location is an echo
 _AS_CLEAR = 0.5  # of a shape's standard errors, from which a moment of the same coordinate explains it
 _LEAST_SHARE = 0.2  # of the largest, in standard errors, below which a moment is not named beside it
+_BESIDE = 10.0  # times the p-value that is asked of the first, from which another is not named beside it
 _UNEXPLAINED = 0.01  # p-value of the worst coordinate or pair, above which what concerns several is named
 _ALIKE = 2.0  # times the largest |z| of a coordinate or pair, from which the spread of all together is named first
 _MOST_LOADINGS = 4
@@ -148,10 +149,12 @@ def moment_faults(
     standardised : Draws, optional
         The draws in standard units: locations that are off only because others are then bear no blame. Without bounds.
     at_most : float
-        The p-value, corrected for all moments, above which nothing is named.
+        The p-value, corrected for all moments, above which nothing is named; ten times that beside one below it.
     """
     usual = usual_times(moments.features, moments.autocorrelation_time)
     p_values = _p_values(moments, usual)
+    if min(p_values.values()) <= at_most:
+        at_most *= _BESIDE
     found = [each for each in moments.largest(_MOST_EXPLAINED) if p_values[each[0]] <= at_most]
     least = max(_LEAST, _LEAST_SHARE * abs(found[0][2])) if found else _LEAST
     found = [each for each in found if abs(each[2]) >= min(least, abs(found[0][2]))]

@@ -34,7 +34,7 @@ class TestHead:
         assert heading == "draws.csv against target normal"
         assert verdict.startswith("These draws are not from the target (p = ")
         assert "): a is too high (its mean score is" in " ".join(verdict.split())
-        assert "Not tested: shares of modes" in outcome.out
+        assert "Not tested: dependence that no pair of coordinates shows, shares of modes" in outcome.out
         assert outcome.err.startswith("next: ")
         assert outcome.err.count("\n") == 1
 

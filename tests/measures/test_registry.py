@@ -173,7 +173,7 @@ def test_the_document_of_moments_names_every_feature_and_chain():
     assert features["location", "a"]["z"] < 0.0
     chains = document["chains"]
     assert [each["chain"] for each in chains] == [0, 1, 2]
-    assert chains[2]["p_value"] < 1e-6 < 0.01 < min(chains[0]["p_value"], chains[1]["p_value"])
+    assert chains[2]["p_value"] < 1e-5 < 0.01 < min(chains[0]["p_value"], chains[1]["p_value"])
     alone = sk.moment_stein_discrepancy(draws[2], target, units=sd)
     assert (chains[2]["p_value"], chains[2]["value"]) == pytest.approx((alone.p_value, alone.value))
     assert "chains" not in take_measure("moments", SAMPLE, TARGET).document

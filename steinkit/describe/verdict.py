@@ -20,6 +20,7 @@ NOTHING_STANDS_OUT = "no single coordinate or pair stands out"
 _MAY_BE_USED = "May these draws be used?"
 _TIED = 0.9  # of the worst fault's |z|, from which another is as bad
 _NAMED = 3  # coordinates of one fault
+_ALONG_AXIS = "wrong"  # the direction of a shape along a principal axis, which says nothing more
 _WANTED = 100
 _WANTED_OF_SLOWEST = 30
 _GIVEN = "Each is meant given the other coordinates:"
@@ -84,7 +85,7 @@ def fault(each: Fault) -> str:
     names, direction, kind = each["coordinates"], each["direction"], each["kind"]
     named = listed(names, most=_NAMED)
     if kind == "shape":
-        where = "" if len(names) > 1 else f": {direction}"
+        where = "" if direction == _ALONG_AXIS else f": {direction}"
         return f"the shape of {named}{' together' * (len(names) > 1)} is wrong{where}"
     if kind in ("location given", "spread given"):
         own, other = names
@@ -134,9 +135,9 @@ def _worst(document: Document) -> str:
     faults = document["blame"]
     if not faults:
         share = document.get("ksd_share")
+        if share is None:  # as of weighted draws, which have no kernel test
+            return NOTHING_STANDS_OUT
         said = f"{NOTHING_STANDS_OUT}; only the kernel test, which looks at all of them together, accuses"
-        if share is None:
-            return said
         return f"{said} (the largest share is that of {share['coordinate']}, {ratio(share['multiple'])} times its due)"
     worst = _ties(faults)[0]
     if len(worst) == 1:

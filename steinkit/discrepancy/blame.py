@@ -49,15 +49,15 @@ _NO_CORRELATION = 3.0  # standard errors of a correlation of zero, within which 
 
 @dataclass(frozen=True)
 class Blame:
-    """A moment that is off.
+    """Something that is wrong with a sample.
 
     Attributes
     ----------
     kind : {"location", "spread", "dependence", "tails", "shape", "location given", "spread given"}
-        Of a location or a spread "given", that of the first coordinate given the distance of the second from its
-        median.
+        A location or spread "given" is that of one coordinate given the distance of another from its median.
     coordinates : tuple of str
-        One; the pair of a dependence; those that a principal axis loads on most; or all.
+        One; the pair of a dependence; of a location or spread "given" the one that is wrong, then the one that it is
+        looked at given; those that a principal axis loads on most; or all.
     z : float
         Standard errors from zero.
     size : float
@@ -65,12 +65,13 @@ class Blame:
         relative error of a standard deviation, or the error of a correlation. Under correlation it is larger where one
         coordinate alone is off: d / (1 - R^2) for a shift d of x_j, of whose variance the others explain R^2; and
         smaller where others are shifted along. For other targets it is a mean that ought to be zero, and nothing else.
-        Of a shape it is about the share of the draws that lie where they ought not.
+        Of a shape it is about the share of the draws that lie where they ought not, and NaN along a principal axis.
+        Of a location or spread "given" it is such a mean, too.
     direction : str
         What the draws are, given the other coordinates: "too high", "too low"; "too wide", "too narrow"; "correlation
         too weak", "correlation too strong", "correlation of wrong sign"; of tails "too heavy", "too light"; of a shape
-        where there are too many draws or too few, as "too many draws below -1"; of a location or spread given another
-        coordinate what it is near that one's median, as "too narrow where x2 is near its median".
+        where there are too many draws or too few, as "too many draws below -1", or "wrong" along a principal axis; of a
+        location or spread "given" what it is near the other's median, as "too narrow where x2 is near its median".
     """
 
     kind: Kind

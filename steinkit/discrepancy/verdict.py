@@ -281,8 +281,8 @@ def verdict(
 
     Notes
     -----
-    Not tested: the shares of modes that lie apart, which the score does not know, and modes or regions that no draw
-    has visited.
+    Not tested: dependence that no pair of coordinates shows; the shares of modes that lie apart, which the score does
+    not know; and modes or regions that no draw has visited.
 
     Examples
     --------

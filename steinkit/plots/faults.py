@@ -14,7 +14,7 @@ from steinkit.plots.axes import axes_or_new, document_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_CHANCE = 2.0  # standard errors that chance makes of a moment that is right
+_CHANCE = 2.0  # standard errors that chance makes of what is right
 _LONGEST = 75  # letters of a fault
 _WIDTH = 25  # letters of a line
 
@@ -22,7 +22,7 @@ _WIDTH = 25  # letters of a line
 def verdict(found: Verdict | Mapping[str, Any], ax: Axes | None = None) -> Axes:
     """Plot the faults of a sample, worst on top, in standard errors with their 95 % intervals.
 
-    The title holds the verdict and the effective sample size. The grey band is what chance makes of a moment that is
+    The title holds the verdict and the effective sample size. The grey band is what chance makes of what is
     right. Where nothing is blamed the Axes say so.
 
     Parameters

@@ -29,7 +29,7 @@ def verdict_pictures(name: str, document: Mapping[str, Any] | None) -> list[Pict
         Picture(
             title=f"What is wrong with {name}",
             caption="A line a fault, worst on top: standard errors from what the target asks for, with 95% intervals. "
-            "The grey band is what chance makes of a moment that is right.",
+            "The grey band is what chance makes of what is right.",
             description=f"{sentence(faults)}.",
             wide=on_axes(draw, WIDE, height),
             narrow=on_axes(draw, NARROW, height),

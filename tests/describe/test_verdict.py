@@ -24,7 +24,11 @@ RIGHT = {
     "matters": None,
     "p_matters": None,
     "blame": [],
-    "not_tested": ["shares of modes that lie apart", "modes or regions that no draw has visited"],
+    "not_tested": [
+        "dependence that no pair of coordinates shows",
+        "shares of modes that lie apart",
+        "modes or regions that no draw has visited",
+    ],
 }
 WRONG = {**RIGHT, "p": 2.34e-9, "ess": 850.3, "blame": [LOCATION]}
 
@@ -132,6 +136,13 @@ def test_whether_it_matters(p, sentence):
         ("tails", ["a"], "too heavy", "the tails of a are too heavy"),
         ("shape", ["a"], "too many draws below -1", "the shape of a is wrong: too many draws below -1"),
         ("shape", ["a", "b"], "wrong", "the shape of a and b together is wrong"),
+        ("shape", ["a"], "wrong", "the shape of a is wrong"),  # along an axis that loads on one coordinate most
+        (
+            "location given",
+            ["a", "b"],
+            "too low where b is near its median",
+            "the location of a given |b| is wrong: too low where b is near its median",
+        ),
         (
             "spread given",
             ["a", "b"],
@@ -151,9 +162,18 @@ def test_the_kernel_test_alone_names_its_largest_share():
     assert "the largest share is that of b, 2.50 times its due" in verdict_sentence(alone)
 
 
+def test_a_kernel_test_that_was_not_taken_accuses_nothing():
+    """As of weighted draws."""
+    sentence = verdict_sentence({**WRONG, "blame": [], "p_ksd": None, "ksd_share": None, "ess": None})
+    assert sentence.endswith("): no single coordinate or pair stands out.")
+
+
 @pytest.mark.parametrize("document", [RIGHT, WRONG, {**RIGHT, "enough_draws": False}])
 def test_what_was_not_tested_is_always_said(document):
-    assert "Not tested: shares of modes that lie apart and modes or regions that no draw has visited." in said(document)
+    assert (
+        "Not tested: dependence that no pair of coordinates shows, shares of modes that lie apart and modes or regions "
+        "that no draw has visited."
+    ) in said(document)
 
 
 def test_a_kernel_test_that_was_not_taken_is_not_said():

@@ -14,6 +14,7 @@ only the correlation of two is too weak, each is too wide given the other as wel
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -177,14 +178,11 @@ def moment_faults(
 
 def _p_values(moments: MomentSteinDiscrepancy, usual: Floats) -> dict[Feature, float]:
     """Of every feature, Bonferroni over its group and over the groups."""
-    groups = np.array([feature.group for feature in moments.features])
     draws = moments.n_effective * float(usual.max())  # or Kish's size of their weights
-    found = np.empty(len(groups))
-    for group in np.unique(groups):
-        rows = groups == group
-        n_effective = draws / float(usual[rows].max())
-        found[rows] = 2.0 * rows.sum() * len(np.unique(groups)) * tail_probability(np.abs(moments.z[rows]), n_effective)
-    return dict(zip(moments.features, found.tolist(), strict=True))
+    tails = tail_probability(np.abs(moments.z), draws / np.maximum(moments.autocorrelation_time, usual))
+    sizes = Counter(feature.group for feature in moments.features)
+    corrections = np.array([2.0 * sizes[feature.group] * len(sizes) for feature in moments.features])
+    return dict(zip(moments.features, (corrections * tails).tolist(), strict=True))
 
 
 def _without_echoes(

@@ -131,21 +131,29 @@ class Draws:
 
     @property
     def of_slowest_change(self) -> float:
-        """Draws over the time of the slowest coordinate or change of region; infinite for weighted draws.
+        """Draws over the time of the slowest coordinate, square or change of region; infinite for weighted draws.
 
-        Of draws in standard units; chains may be of any lengths.
+        Squares are those of the coordinates and of the principal axes: along an axis that Hamiltonian Monte Carlo turns
+        by half a period at every step, draws alternate between two places that hardly change. Of draws in standard
+        units; chains may be of any lengths.
         """
         if self.is_weighted:
             return math.inf
-        deviations = np.ascontiguousarray((self.points - self.points.mean(axis=0)).T)
-        slowest_coordinate = float(self.autocorrelation_times(deviations).max())
-        return len(self.points) / max(slowest_coordinate, slowest_change(self.points, self.scores, self.chains))
+        slowest = slowest_change(self.points, self.scores, self.chains)
+        z = np.ascontiguousarray((self.points - self.points.mean(axis=0)).T)
+        for values in (z, z**2, (np.linalg.eigh(z @ z.T)[1].T @ z) ** 2):
+            slowest = max(slowest, self.autocorrelation_times(values - values.mean(axis=1, keepdims=True)).max())
+        return len(self.points) / float(slowest)
+
+    def effective(self, times: Floats) -> Floats:
+        """Draws over the autocorrelation times of functions; Kish's effective size of weighted draws."""
+        if self.is_weighted:
+            return np.full(len(times), 1.0 / float(self.shares @ self.shares))
+        return np.asarray(len(self.shares) / times)
 
     def n_effective(self, times: Floats) -> float:
         """Draws over the median autocorrelation time of some functions; Kish's effective size of weighted draws."""
-        return (
-            1.0 / float(self.shares @ self.shares) if self.is_weighted else len(self.shares) / float(np.median(times))
-        )
+        return float(self.effective(np.array([np.median(times)]))[0])
 
     def warnings(self, n_effective: float) -> tuple[str, ...]:
         """What a reader of a test of these draws should know."""
@@ -161,8 +169,8 @@ class Draws:
 @overload
 def tail_probability(z: float, n_effective: float) -> float: ...
 @overload
-def tail_probability(z: Floats, n_effective: float) -> Floats: ...
-def tail_probability(z: float | Floats, n_effective: float) -> float | Floats:
+def tail_probability(z: Floats, n_effective: Floats) -> Floats: ...
+def tail_probability(z: float | Floats, n_effective: float | Floats) -> float | Floats:
     """Probability that a right sample's z-score exceeds this one: the tail of Student's t, set on slow chains."""
     from scipy.special import stdtr
 

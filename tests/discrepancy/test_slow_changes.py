@@ -123,6 +123,19 @@ def test_moments_of_longer_ones_have_standard_errors_to_match(monkeypatch):
     assert accused() > 6
 
 
+def test_an_axis_along_which_draws_only_alternate_is_a_slow_change():
+    """Of the two axes of a correlated normal one alternates between places that last for a hundred draws."""
+    rng, n = np.random.default_rng(6), 1000
+    u = rng.standard_normal((n, 2))
+    for t in range(1, n):
+        u[t, 0] = -0.998 * u[t - 1, 0] + math.sqrt(1.0 - 0.998**2) * u[t, 0]
+    x = u @ np.array([[1.0, 1.0], [-0.3, 0.3]])
+    scores = -x @ np.linalg.inv(np.array([[1.09, 0.91], [0.91, 1.09]]))
+    found = sk.verdict(x, scores=scores)
+    assert found.effective_draws < 30.0
+    assert not found.is_biased
+
+
 def test_chains_that_disagree_are_judged():
     """One chain that is wider than the others is no slow change of all: nothing hides that all are off."""
     x = np.random.default_rng(0).standard_normal((4, 500, 2))

@@ -161,7 +161,7 @@ def test_moments_and_slices_are_those_of_their_own_functions():
 
 def test_the_document_of_moments_names_every_feature_and_chain():
     rng = np.random.default_rng(1)
-    draws = rng.standard_normal((3, 50, 2)) + np.array([0.0, 0.0, 2.0])[:, None, None]
+    draws = rng.standard_normal((3, 50, 2)) + np.array([0.0, 0.0, 3.0])[:, None, None]
     sample = sk.Sample(draws, names=("a", "b"))
     target = sk.targets.Normal([0.0, 0.0])
     document = take_measure("moments", sample, target).document
@@ -173,7 +173,7 @@ def test_the_document_of_moments_names_every_feature_and_chain():
     assert features["location", "a"]["z"] < 0.0
     chains = document["chains"]
     assert [each["chain"] for each in chains] == [0, 1, 2]
-    assert chains[2]["p_value"] < 1e-5 < 0.01 < min(chains[0]["p_value"], chains[1]["p_value"])
+    assert chains[2]["p_value"] < 1e-6 < 0.01 < min(chains[0]["p_value"], chains[1]["p_value"])
     alone = sk.moment_stein_discrepancy(draws[2], target, units=sd)
     assert (chains[2]["p_value"], chains[2]["value"]) == pytest.approx((alone.p_value, alone.value))
     assert "chains" not in take_measure("moments", SAMPLE, TARGET).document

@@ -282,13 +282,13 @@ class _Judged:
         features = features_of(len(units.scale))
         usual = usual_times(features, times)
         n_effective = draws.n_effective(np.array([usual.max()]))
-        inflation = np.sqrt(np.maximum(times, usual))
+        inflation = np.sqrt(slower := np.maximum(times, usual))
         with np.errstate(divide="ignore", invalid="ignore"):
             z = mean / (error * inflation)
         z = np.where(mean == 0.0, 0.0, z)
         whole = np.array([feature.group == "whole" for feature in features])
         z[whole] = _without_skewness(z, skewness * inflation)[whole]
-        p_value, groups = _p_values(features, z, usual, draws)
+        p_value, groups = _p_values(features, z, slower, draws)
         return cls(features, mean, z, times, p_value, groups, n_effective, moments.loadings)
 
 
@@ -380,13 +380,12 @@ def _skewness(deviations: Floats, draws: Draws, variance: Floats) -> Floats:
     return np.asarray((scaled**3).sum(axis=1))
 
 
-def _p_values(features: Sequence[Feature], z: Floats, usual: Floats, draws: Draws) -> tuple[float, dict[str, float]]:
+def _p_values(features: Sequence[Feature], z: Floats, times: Floats, draws: Draws) -> tuple[float, dict[str, float]]:
     """Bonferroni within the groups, and over those that there are."""
+    tails = tail_probability(np.abs(z), draws.effective(times))
     found = {}
     for group in GROUPS:
         rows = [k for k, feature in enumerate(features) if feature.group == group]
         if rows:
-            n_effective = draws.n_effective(np.array([usual[rows].max()]))
-            largest = float(np.abs(z[rows]).max())
-            found[str(group)] = min(1.0, 2.0 * len(rows) * tail_probability(largest, n_effective))
+            found[str(group)] = min(1.0, 2.0 * len(rows) * float(tails[rows].min()))
     return min(1.0, len(found) * min(found.values())), found

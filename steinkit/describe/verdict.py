@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from steinkit.describe.claims import ACCUSED, UNDECIDED, UNSUSPECTED
-from steinkit.describe.numbers import count, listed, probability, ratio, standard_errors
+from steinkit.describe.numbers import count, listed, probability, standard_errors
 from steinkit.describe.statement import Statement
 
 Document = Mapping[str, Any]
@@ -21,6 +21,7 @@ _MAY_BE_USED = "May these draws be used?"
 _TIED = 0.9  # of the worst fault's |z|, from which another is as bad
 _NAMED = 3  # coordinates of one fault
 _ALONG_AXIS = "wrong"  # the direction of a shape along a principal axis, which says nothing more
+_OPPOSITE = {"too low": "too high", "too high": "too low", "too narrow": "too wide", "too wide": "too narrow"}
 _WANTED = 100
 _WANTED_OF_SLOWEST = 30
 _GIVEN = "Each is meant given the other coordinates:"
@@ -86,10 +87,9 @@ def fault(each: Fault) -> str:
     named = listed(names, most=_NAMED)
     if kind == "shape":
         where = "" if direction == _ALONG_AXIS else f": {direction}"
-        return f"the shape of {named}{' together' * (len(names) > 1)} is wrong{where}"
+        return f"the {'joint ' * (len(names) > 1)}shape of {named} is wrong{where}"
     if kind in ("location given", "spread given"):
-        own, other = names
-        return f"the {kind.removesuffix(' given')} of {own} given |{other}| is wrong: {direction}"
+        return f"{names[0]} is {direction}, and {_OPPOSITE[direction.split(' where ')[0]]} far from it"
     if kind == "dependence":
         return f"the correlation of {named} is {direction.removeprefix('correlation ')}"
     if kind == "tails":
@@ -115,7 +115,7 @@ def _head(document: Document) -> str:
         return (
             f"{UNDECIDED}: {effective} of {count(document['draws'], 'draw')}, where {_WANTED} are wanted"
             f"{f', and {_WANTED_OF_SLOWEST} of what changes slowest' if effective < _WANTED_OF_SLOWEST else ''}. "
-            f"That they are right is not said, nor that they are wrong.{start}"
+            f"This says neither that they are right nor that they are wrong.{start}"
         )
     if not is_accused(document):
         hidden = " The warnings say what may hide one." if document.get("hiding") else ""
@@ -137,8 +137,10 @@ def _worst(document: Document) -> str:
         share = document.get("ksd_share")
         if share is None:  # as of weighted draws, which have no kernel test
             return NOTHING_STANDS_OUT
-        said = f"{NOTHING_STANDS_OUT}; only the kernel test, which looks at all of them together, accuses"
-        return f"{said} (the largest share is that of {share['coordinate']}, {ratio(share['multiple'])} times its due)"
+        return (
+            f"{NOTHING_STANDS_OUT}; only the kernel test, which tests all coordinates jointly, rejects "
+            f"({share['coordinate']} contributes most: {share['multiple']:.1f} times what independent draws would give)"
+        )
     worst = _ties(faults)[0]
     if len(worst) == 1:
         return _measured(worst[0])
@@ -163,7 +165,7 @@ def _faults(document: Document) -> str:
     groups = [
         f"{' and '.join(map(_measured, group))}{', a tie' * (len(group) > 1)}" for group in _ties(document["blame"])
     ]
-    said = f"What is wrong, largest first: {'; '.join(groups)}."
+    said = f"What is wrong: {'; '.join(groups)}."
     if any(each["kind"] == "dependence" for each in document["blame"]):
         return f"{said} {_GIVEN} where the correlation of two is off, so is the spread of each given the other."
     return f"{said} {_GIVEN} one that is right may be off given another that is not."
@@ -193,8 +195,8 @@ def _matters(document: Document) -> str:
     if delta is None or not document["enough_draws"]:
         return ""
     if p <= document["level"]:
-        return f"Some moment is off by more than {delta:g} in standard units ({probability(p)})."
-    return f"That a moment is off by more than {delta:g} in standard units is not shown ({probability(p)})."
+        return f"Some moment is off by more than {delta:g} standard units ({probability(p)})."
+    return f"There is no evidence that any moment is off by more than {delta:g} standard units ({probability(p)})."
 
 
 def _tests(document: Document) -> str:

@@ -49,8 +49,7 @@ def shape_faults(
         for each in sliced.largest
         if directions * tail_probability(each.z, sliced.n_effective) <= at_most["sliced"]
     ]
-    groups = len(bounded.group_p_values)
-    features = [each for each in bounded.largest if groups * each.p_value <= at_most["bounded"]]
+    features = [each for each in bounded.largest if each.p_value <= at_most["bounded"]]
     own = [(abs(each.z), np.eye(len(names))[each.coordinates[0]]) for each in features if len(each.coordinates) == 1]
     found: dict[frozenset[str], Blame] = {}
     for z, direction in _clear([*slices, *own]):

@@ -347,7 +347,7 @@ def verdict(
     if not found.is_biased:
         return found
     unbounded = standardised if prepared.bounds is None else None
-    named = {test: _NAMED * share for test, share in _SHARES.items()}
+    named = {test: max(_NAMED, level) * share for test, share in _SHARES.items()}
     blame = blamed(
         moment_faults(moments, _correlation(standardised), unbounded, named["moments"]),
         shape_faults(bounded, sliced, standardised, units, prepared.bounds, named),
@@ -355,7 +355,7 @@ def verdict(
     return replace(
         found,
         blame=blame,
-        ksd_share=None if blame or p_ksd is None else _share(standardised, found.names),
+        ksd_share=None if blame or laid_out.is_weighted else _share(standardised, found.names),
         warnings=(*found.warnings, *turned_score(scored, standardised, prepared.bounds, level)),
     )
 

@@ -117,8 +117,8 @@ def test_first_draws_that_are_off():
 @pytest.mark.parametrize(
     ("p", "sentence"),
     [
-        (1e-5, "Some moment is off by more than 0.25 in standard units (p = 1e-05)."),
-        (0.2, "That a moment is off by more than 0.25 in standard units is not shown (p = 0.2)."),
+        (1e-5, "Some moment is off by more than 0.25 standard units (p = 1e-05)."),
+        (0.2, "There is no evidence that any moment is off by more than 0.25 standard units (p = 0.2)."),
     ],
 )
 def test_whether_it_matters(p, sentence):
@@ -135,19 +135,19 @@ def test_whether_it_matters(p, sentence):
         ("dependence", ["a", "b"], "correlation of wrong sign", "the correlation of a and b is of wrong sign"),
         ("tails", ["a"], "too heavy", "the tails of a are too heavy"),
         ("shape", ["a"], "too many draws below -1", "the shape of a is wrong: too many draws below -1"),
-        ("shape", ["a", "b"], "wrong", "the shape of a and b together is wrong"),
+        ("shape", ["a", "b"], "wrong", "the joint shape of a and b is wrong"),
         ("shape", ["a"], "wrong", "the shape of a is wrong"),  # along an axis that loads on one coordinate most
         (
             "location given",
             ["a", "b"],
             "too low where b is near its median",
-            "the location of a given |b| is wrong: too low where b is near its median",
+            "a is too low where b is near its median, and too high far from it",
         ),
         (
             "spread given",
             ["a", "b"],
             "too narrow where b is near its median",
-            "the spread of a given |b| is wrong: too narrow where b is near its median",
+            "a is too narrow where b is near its median, and too wide far from it",
         ),
         ("tails", ["a", "b"], "too light", "the tails are too light"),
     ],
@@ -159,7 +159,7 @@ def test_faults_are_clauses(kind, coordinates, direction, clause):
 def test_the_kernel_test_alone_names_its_largest_share():
     alone = {**WRONG, "blame": [], "p_ksd": 1e-3, "ksd_share": {"coordinate": "b", "multiple": 2.5}}
     assert "no single coordinate or pair stands out; only the kernel test" in verdict_sentence(alone)
-    assert "the largest share is that of b, 2.50 times its due" in verdict_sentence(alone)
+    assert "b contributes most: 2.5 times what independent draws would give" in verdict_sentence(alone)
 
 
 def test_a_kernel_test_that_was_not_taken_accuses_nothing():

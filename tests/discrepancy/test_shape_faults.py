@@ -91,7 +91,7 @@ def test_the_kernel_names_the_share_that_is_largest_for_its_expectation():
         name, multiple = each.ksd_share
         assert name in ("x1", "x2", "x3")
         assert multiple > 1.0
-        assert f"the largest share is that of {name}" in each.sentence
+        assert f"{name} contributes most" in each.sentence
 
 
 def test_bounded_supports_have_shapes():

@@ -40,7 +40,8 @@ _PAIRS: tuple[BoundedKind, ...] = ("location given", "spread given")
 _SHARES = {"shapes": 0.32, "even pairs": 0.68}  # of the level, by the power that faults of both kinds leave
 _FOR_MEDIAN = 64  # features of a kind whose times give its median
 _AT_ONCE = 32  # features whose times are found together
-_KEPT = 3.0  # standard errors from which a feature is kept
+_KEPT = 2.5  # standard errors from which a feature is kept
+_MOST_LOOKED_AT = 4  # times `_AT_ONCE` features, beyond those that may be the largest
 _MOST_KEPT = 16
 _HALF = 0.5 * (1.0 - 1e-12)  # of the weights, but for rounding
 _TOGETHER = 1 << 13  # draws combined at a time
@@ -58,7 +59,7 @@ class BoundedFeature:
         The coordinate j; or i and j, where x_j is looked at given |x_i|.
     mean, z : float
     p_value : float
-        Of this feature, Bonferroni over all of its kinds.
+        Corrected for all bounded features.
     """
 
     kind: BoundedKind
@@ -75,9 +76,9 @@ class BoundedMoments:
     Attributes
     ----------
     p_value : float
-        Bonferroni over both groups, with unequal shares of the level, and within each.
+        Bonferroni over all features, of which both groups have unequal shares of the level.
     group_p_values : dict
-        Of "shapes" and, from two dimensions on, "even pairs".
+        Of "shapes" and, from two dimensions on, "even pairs", the least of which is `p_value`.
     largest : tuple of BoundedFeature
         Those three standard errors off or more, the least p-values first.
     n_effective : float
@@ -112,14 +113,18 @@ def bounded_moments(draws: Draws, units: Units, bounds: Floats | None) -> Bounde
         _centre(points, draws)
         fields = _Fields(points, drift, spread, draws.shares)
         groups = {"shapes": _OWN, **({"even pairs": _PAIRS} if len(points) > 1 else {})}
-        found = {group: _largest(kinds, fields, draws) for group, kinds in groups.items()}
-    p_values = {group: min(each.p_value for each in features) for group, (features, _) in found.items()}
-    kept = [each for features, _ in found.values() for each in features if abs(each.z) >= _KEPT]
+        found = {
+            group: _largest(kinds, fields, draws, _SHARES[group] if len(groups) > 1 else 1.0)
+            for group, kinds in groups.items()
+        }
+    features = [each for found_in_group, _ in found.values() for each in found_in_group]
+    p_values = {group: min(each.p_value for each in found_in_group) for group, (found_in_group, _) in found.items()}
+    kept = sorted((each for each in features if abs(each.z) >= _KEPT), key=lambda each: (each.p_value, -abs(each.z)))
     return BoundedMoments(
-        p_value=min(1.0, min(p / (_SHARES[group] if len(p_values) > 1 else 1.0) for group, p in p_values.items())),
+        p_value=min(p_values.values()),
         group_p_values=p_values,
-        largest=tuple(sorted(kept, key=lambda each: (each.p_value, -abs(each.z)))[:_MOST_KEPT]),
-        n_effective=draws.n_effective(np.array([slowest for _, slowest in found.values()]).max(keepdims=True)),
+        largest=tuple(kept[:_MOST_KEPT]),
+        n_effective=draws.n_effective(np.array([max(slowest for _, slowest in found.values())])),
     )
 
 
@@ -199,7 +204,9 @@ def _slices(n: int) -> Iterator[slice]:
     return (slice(begin, min(begin + _TOGETHER, n)) for begin in range(0, n, _TOGETHER))
 
 
-def _largest(kinds: tuple[BoundedKind, ...], fields: _Fields, draws: Draws) -> tuple[list[BoundedFeature], float]:
+def _largest(
+    kinds: tuple[BoundedKind, ...], fields: _Fields, draws: Draws, share: float
+) -> tuple[list[BoundedFeature], float]:
     """Features of a group that may be the largest |z|, with their p-values, and the slowest kind's median time."""
     found: list[BoundedFeature] = []
     slowest = 1.0
@@ -214,7 +221,8 @@ def _largest(kinds: tuple[BoundedKind, ...], fields: _Fields, draws: Draws) -> t
         order, largest = np.argsort(-at_most, kind="stable"), 0.0
         for begin in range(0, len(order), _AT_ONCE):
             rows = order[begin : begin + _AT_ONCE]
-            rows = rows[at_most[rows] >= max(largest, _KEPT)] if begin else rows
+            if begin:
+                rows = rows[at_most[rows] >= (_KEPT if begin < _MOST_LOOKED_AT * _AT_ONCE else largest)]
             if not len(rows):
                 break
             times = np.maximum(_times(fields, kind, i[rows], j[rows], draws), median)
@@ -231,7 +239,7 @@ def _largest(kinds: tuple[BoundedKind, ...], fields: _Fields, draws: Draws) -> t
             each.coordinates,
             each.mean,
             each.z,
-            min(1.0, 2.0 * tried * tail_probability(abs(each.z), n_effective)),
+            min(1.0, 2.0 * tried * tail_probability(abs(each.z), n_effective) / share),
         )
         for each in found
     ], slowest

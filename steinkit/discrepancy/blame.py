@@ -23,7 +23,7 @@ import numpy as np
 
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.echoes import moved
-from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy, usual_times
+from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy, slower_half_time, usual_times
 from steinkit.discrepancy.moments.features import Feature
 from steinkit.sample import Floats
 
@@ -178,8 +178,9 @@ def moment_faults(
 
 def _p_values(moments: MomentSteinDiscrepancy, usual: Floats) -> dict[Feature, float]:
     """Of every feature, Bonferroni over its group and over the groups."""
-    draws = moments.n_effective * float(usual.max())  # or Kish's size of their weights
-    tails = tail_probability(np.abs(moments.z), draws / np.maximum(moments.autocorrelation_time, usual))
+    times = moments.autocorrelation_time
+    draws = moments.n_effective * slower_half_time(moments.features, times)  # or Kish's size of their weights
+    tails = tail_probability(np.abs(moments.z), draws / np.maximum(times, usual))
     sizes = Counter(feature.group for feature in moments.features)
     corrections = np.array([2.0 * sizes[feature.group] * len(sizes) for feature in moments.features])
     return dict(zip(moments.features, (corrections * tails).tolist(), strict=True))

@@ -308,7 +308,7 @@ def verdict(
     diagnosed = chain_diagnostics(prepared.weighted(weights))
     ess = min(diagnosed.min_ess, diagnosed.weight_ess) if laid_out.is_weighted else diagnosed.min_ess
     standardised = laid_out.in_units(units)
-    n_effective = _effective_draws(moments, bounded, sliced, standardised)
+    n_effective = _effective_draws(moments, sliced, standardised)
     enough = n_effective >= FEW_EFFECTIVE
     hiding = (
         *standard.cautions,
@@ -403,12 +403,10 @@ def _together(moments: float, bounded: float, sliced: float, ksd: float | None =
     return min(1.0, whole * min(p / _SHARES[test] for test, p in taken.items()))
 
 
-def _effective_draws(
-    moments: MomentSteinDiscrepancy, bounded: BoundedMoments, sliced: SlicedSteinTest, draws: Draws
-) -> float:
+def _effective_draws(moments: MomentSteinDiscrepancy, sliced: SlicedSteinTest, draws: Draws) -> float:
     """What the tests find; or, where that is less than so few, the draws over the time of the slowest change."""
     slowest = draws.of_slowest_change
-    return slowest if slowest < _FEW_OF_SLOWEST else min(moments.n_effective, bounded.n_effective, sliced.n_effective)
+    return slowest if slowest < _FEW_OF_SLOWEST else min(moments.n_effective, sliced.n_effective)
 
 
 def _without_burn_in(scored: Sample, draws: Draws, bounds: Floats | None, level: float, looks: int) -> float | None:
@@ -429,5 +427,5 @@ def _without_burn_in(scored: Sample, draws: Draws, bounds: Floats | None, level:
     kept, units = Draws.of(None, prepared), Units.of("own", prepared.points)
     bounded = bounded_moments(kept, units, None)
     p = _together(moments.p_value, bounded.p_value, sliced.p_value)
-    enough = _effective_draws(moments, bounded, sliced, kept.in_units(units)) >= FEW_EFFECTIVE
+    enough = _effective_draws(moments, sliced, kept.in_units(units)) >= FEW_EFFECTIVE
     return p if p > level and enough else None

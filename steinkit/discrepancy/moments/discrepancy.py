@@ -67,8 +67,8 @@ class MomentSteinDiscrepancy(Displayed):
     group_p_values : dict
         Of the groups "whole", "own" and "pairs", each for itself.
     n_effective : float
-        Draws over the median autocorrelation time of the slowest kind of features; for weighted draws Kish's effective
-        size.
+        Draws over the median autocorrelation time of the odd features, locations, or of the even ones, whichever is
+        longer; for weighted draws Kish's effective size.
     axes : ndarray, shape (2, d, d)
         Principal axes learnt on each half: entry [h, j, k] is the part of coordinate j in axis k.
     units : Units
@@ -281,7 +281,7 @@ class _Judged:
         mean, error, skewness, times = _statistics(moments, draws)
         features = features_of(len(units.scale))
         usual = usual_times(features, times)
-        n_effective = draws.n_effective(np.array([usual.max()]))
+        n_effective = draws.n_effective(np.array([slower_half_time(features, times)]))
         inflation = np.sqrt(slower := np.maximum(times, usual))
         with np.errstate(divide="ignore", invalid="ignore"):
             z = mean / (error * inflation)
@@ -303,6 +303,12 @@ def usual_times(features: Sequence[Feature], times: Floats) -> Floats:
     for kind in np.unique(alike):
         found[alike == kind] = np.median(times[alike == kind])
     return found
+
+
+def slower_half_time(features: Sequence[Feature], times: Floats) -> float:
+    """The median time of the odd features, which are locations, or of the even ones: whichever is longer."""
+    is_odd = np.array([feature.kind == "location" for feature in features])
+    return max(float(np.median(times[is_odd])), float(np.median(times[~is_odd])))
 
 
 def _of_chain(label: int, found: _Judged) -> ChainMoments:

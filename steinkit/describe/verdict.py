@@ -91,7 +91,8 @@ def fault(each: Fault) -> str:
     if kind in ("location given", "spread given"):
         return f"{names[0]} is {direction}, and {_OPPOSITE[direction.split(' where ')[0]]} far from it"
     if kind == "dependence":
-        return f"the correlation of {named} is {direction.removeprefix('correlation ')}"
+        how = direction.removeprefix("correlation ")
+        return f"the correlation of {named} {'has the wrong sign' if how == 'of wrong sign' else f'is {how}'}"
     if kind == "tails":
         return f"the tails{f' of {named}' if len(names) == 1 else ''} are {direction}"
     return f"{named} is {direction}" if len(names) == 1 else f"{named} together are {direction}"
@@ -135,16 +136,16 @@ def _worst(document: Document) -> str:
     faults = document["blame"]
     if not faults:
         share = document.get("ksd_share")
-        if share is None:  # as of weighted draws, which have no kernel test
+        if document["p_ksd"] is None:
             return NOTHING_STANDS_OUT
-        return (
-            f"{NOTHING_STANDS_OUT}; only the kernel test, which tests all coordinates jointly, rejects "
-            f"({share['coordinate']} contributes most: {share['multiple']:.1f} times what independent draws would give)"
-        )
+        said = f"{NOTHING_STANDS_OUT}; only the kernel test, which tests all coordinates jointly, rejects"
+        if share is None:  # as on bounded supports
+            return said
+        return f"{said} ({share['coordinate']} contributes most: {share['multiple']:.1f} times what independent draws would give)"
     worst = _ties(faults)[0]
     if len(worst) == 1:
         return _measured(worst[0])
-    errors = [standard_errors(each["z"]) for each in worst]
+    errors = [standard_errors(each["z"]) for each in sorted(worst, key=lambda each: -abs(each["z"]))]
     how = (
         f"{errors[0]} standard errors off"
         if len(set(errors)) == 1

@@ -114,23 +114,23 @@ def blamed(of_moments: Sequence[Blame], of_shapes: Sequence[Blame]) -> tuple[Bla
     of_moments, of_shapes : sequence of Blame
         From `moment_faults` and `steinkit.discrepancy.shape_faults.shape_faults`.
     """
-    left = [
-        shape
-        for shape in of_shapes
-        if not any(
-            set(shape.coordinates) & set(moment.coordinates) and abs(moment.z) >= _AS_CLEAR * abs(shape.z)
-            for moment in of_moments
-            if not _is_of_several(moment)
-        )
-    ]
+    alone = [moment for moment in of_moments if not _is_of_several(moment)]
+    left = [shape for shape in of_shapes if not any(_explains(moment, shape) for moment in alone)]
     if of_moments or any(each.direction != ALONG_AXIS for each in left):
         left = [each for each in left if each.direction != ALONG_AXIS]
     of_several = [each for each in of_moments[:1] if _is_of_several(each)]
     rest = sorted([*of_moments[len(of_several) :], *left], key=lambda each: -abs(each.z))
-    alone = of_several and rest and abs(rest[0].z) > abs(of_several[0].z)
-    if alone and sum(each.kind == "shape" for each in left) < _SHAPES_OF_ALL:
-        return (*rest[: _MOST - 1], *of_several)
+    clearer = of_several and rest and abs(rest[0].z) > abs(of_several[0].z)
+    if clearer and sum(each.kind == "shape" for each in left) < _SHAPES_OF_ALL:
+        return tuple(sorted((*rest[: _MOST - 1], *of_several), key=lambda each: -abs(each.z)))
     return (*of_several, *rest)[:_MOST]
+
+
+def _explains(moment: Blame, shape: Blame) -> bool:
+    """Whether a moment of the same coordinate says it shorter; one that is wrong given another needs a clearer one."""
+    if shape.kind == "shape":
+        return set(shape.coordinates) <= set(moment.coordinates) and abs(moment.z) >= _AS_CLEAR * abs(shape.z)
+    return shape.coordinates[0] in moment.coordinates and abs(moment.z) >= abs(shape.z)
 
 
 def _is_of_several(each: Blame) -> bool:

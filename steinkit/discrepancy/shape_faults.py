@@ -93,7 +93,10 @@ def _many(excess: float) -> str:
 def _where(low: float, high: float) -> str:
     if math.isinf(low):
         return f"below {compact(high, 3)}"
-    return f"above {compact(low, 3)}" if math.isinf(high) else f"between {compact(low, 3)} and {compact(high, 3)}"
+    if math.isinf(high):
+        return f"above {compact(low, 3)}"
+    ends = compact(low, 3), compact(high, 3)
+    return f"at {ends[0]}" if ends[0] == ends[1] else f"between {ends[0]} and {ends[1]}"
 
 
 def _given(feature: BoundedFeature, names: Sequence[str]) -> Blame:

@@ -86,7 +86,7 @@ class Verdict(Displayed):
         What is wrong, worst first; none where `p` is above `level`, or where only the kernel test accuses.
     ksd_share : tuple of str and float, or None
         Where only the kernel test accuses, the coordinate whose part of it is the largest multiple of what independent
-        draws would have, and that multiple.
+        draws would have, and that multiple; None on bounded supports.
     burn_in : float or None
         The p-value of all but the kernel test without the first tenth of every chain, where only that tenth is off;
         None where it is not, or for weighted draws and bounded supports.
@@ -340,14 +340,20 @@ def verdict(
         hiding=hiding,
         warnings=tuple(
             dict.fromkeys(
-                (*standard.notes, *laid_out.warnings(n_effective), *hiding, *thinning_notes(len(scored)), *untested)
+                (
+                    *standard.notes,
+                    *laid_out.warnings(n_effective),
+                    *hiding,
+                    *(() if p_ksd is None else thinning_notes(len(scored))),
+                    *untested,
+                )
             )
         ),
     )
     if not found.is_biased:
         return found
     unbounded = standardised if prepared.bounds is None else None
-    named = {test: max(_NAMED, level) * share for test, share in _SHARES.items()}
+    named = {test: max(_NAMED, level) * share for test, share in _shares(p_ksd).items()}
     blame = blamed(
         moment_faults(moments, _correlation(standardised), unbounded, named["moments"]),
         shape_faults(bounded, sliced, standardised, units, prepared.bounds, named),
@@ -355,7 +361,7 @@ def verdict(
     return replace(
         found,
         blame=blame,
-        ksd_share=None if blame or laid_out.is_weighted else _share(standardised, found.names),
+        ksd_share=None if blame or p_ksd is None or prepared.bounds is not None else _share(standardised, found.names),
         warnings=(*found.warnings, *turned_score(scored, standardised, prepared.bounds, level)),
     )
 
@@ -398,9 +404,13 @@ def _correlation(standardised: Draws) -> Floats:
 def _together(moments: float, bounded: float, sliced: float, ksd: float | None = None) -> float:
     """Bonferroni over the tests taken, each with its share of the level."""
     p_values = {"moments": moments, "bounded": bounded, "sliced": sliced, "ksd": ksd}
-    taken = {test: p for test, p in p_values.items() if p is not None}
-    whole = sum(_SHARES[test] for test in taken)
-    return min(1.0, whole * min(p / _SHARES[test] for test, p in taken.items()))
+    return min(1.0, *(p / share for test, share in _shares(ksd).items() if (p := p_values[test]) is not None))
+
+
+def _shares(ksd: float | None) -> dict[str, float]:
+    """Of the level, with the kernel test or without."""
+    taken = {test: share for test, share in _SHARES.items() if test != "ksd" or ksd is not None}
+    return {test: share / sum(taken.values()) for test, share in taken.items()}
 
 
 def _effective_draws(moments: MomentSteinDiscrepancy, sliced: SlicedSteinTest, draws: Draws) -> float:

@@ -132,7 +132,7 @@ def test_whether_it_matters(p, sentence):
         ("spread", ["a", "b"], "too wide", "a and b together are too wide"),
         ("spread", list("abcdefg"), "too narrow", "a, b, c and 4 others together are too narrow"),
         ("dependence", ["a", "b"], "correlation too strong", "the correlation of a and b is too strong"),
-        ("dependence", ["a", "b"], "correlation of wrong sign", "the correlation of a and b is of wrong sign"),
+        ("dependence", ["a", "b"], "correlation of wrong sign", "the correlation of a and b has the wrong sign"),
         ("tails", ["a"], "too heavy", "the tails of a are too heavy"),
         ("shape", ["a"], "too many draws below -1", "the shape of a is wrong: too many draws below -1"),
         ("shape", ["a", "b"], "wrong", "the joint shape of a and b is wrong"),

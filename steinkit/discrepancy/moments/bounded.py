@@ -80,7 +80,7 @@ class BoundedMoments:
     group_p_values : dict
         Of "shapes" and, from two dimensions on, "even pairs", the least of which is `p_value`.
     largest : tuple of BoundedFeature
-        Those three standard errors off or more, the least p-values first.
+        Up to sixteen of those clearly off, the least p-values first.
     n_effective : float
         Draws over the median autocorrelation time of the slowest kind.
     """
@@ -176,7 +176,7 @@ class _Fields:
     def means(self, kind: BoundedKind) -> tuple[Floats, Floats, Integers, Integers]:
         """Mean of each feature of a kind, its variance for independent draws, and its coordinates i and j."""
         dim, n = self.centred.shape
-        total, square = (np.zeros(dim if kind in _OWN else (dim, dim)) for _ in range(2))
+        total, cross, square = (np.zeros(dim if kind in _OWN else (dim, dim)) for _ in range(3))
         mean_bump = np.zeros(dim)
         for some in _slices(n):
             mean_bump += _bump(self.centred[:, some]) @ self.shares[some]
@@ -186,14 +186,17 @@ class _Fields:
             if kind in _OWN:
                 values = self._own(kind, slice(None), some)
                 total += values @ share
+                cross += values @ share**2
                 square += values**2 @ share**2
             else:
                 even, odd = _bump(self.centred[:, some]) - mean_bump[:, None], self._odd(kind, slice(None), some)
                 total += (even * share) @ odd.T
+                cross += (even * share**2) @ odd.T
                 square += (even * share) ** 2 @ (odd**2).T
         i, j = (np.arange(dim),) * 2 if kind in _OWN else np.nonzero(~np.eye(dim, dtype=bool))
         rows = j if kind in _OWN else (i, j)
-        return total[rows], square[rows] - total[rows] ** 2 * (self.shares @ self.shares), i, j
+        variance = square - 2.0 * total * cross + total**2 * (self.shares @ self.shares)
+        return total[rows], variance[rows], i, j
 
 
 def _bump(centred: Floats) -> Floats:

@@ -17,6 +17,7 @@ from steinkit.sample import Floats
 
 _PER_BIN = 50  # draws, at the least
 _MOST_BINS = 20
+_STEEPEST = 700.0  # rise of a log density beyond the last draw, above which its exponential overflows
 _AN_INTERVAL = 1.35  # times what one threshold parts, from which an interval is said
 
 
@@ -57,7 +58,8 @@ def misplaced_mass(
     u, slope, mass = along[order], pull[order], shares[order]
     bins = min(max(len(u) // _PER_BIN, 4), _MOST_BINS)
     reached = np.cumsum(mass)
-    starts = np.unique(np.searchsorted(reached, np.arange(bins) / bins * reached[-1]))
+    starts = np.searchsorted(reached, np.arange(bins) / bins * reached[-1])
+    starts = np.unique(np.searchsorted(u, u[starts]))  # draws at the same place are in the same bin
     mass_of_bins = np.add.reduceat(mass, starts)
     slopes = np.add.reduceat(mass * slope, starts) / mass_of_bins
     edges = np.append(u[starts], u[-1])
@@ -71,18 +73,28 @@ def _masses(edges: Floats, slopes: Floats, bounds: tuple[float, float]) -> Float
     width = np.diff(edges)
     height = np.concatenate([[0.0], np.cumsum(slopes * width)])
     height = np.exp(height - height.max())
-    inside = _under_exponential(height[:-1], slopes, width)
-    below = _under_exponential(height[:1], -slopes[:1], edges[:1] - bounds[0])
-    above = _under_exponential(height[-1:], slopes[-1:], bounds[1] - edges[-1:])
-    masses = np.concatenate([below, inside, above])
+    inside = _under_exponential(np.maximum(height[:-1], height[1:]), slopes, width)
+    below = _beyond(height[0], -slopes[0], edges[0] - bounds[0])
+    above = _beyond(height[-1], slopes[-1], bounds[1] - edges[-1])
+    masses = np.concatenate([[below], inside, [above]])
     return np.asarray(masses / masses.sum())
 
 
-def _under_exponential(height: Floats, slope: Floats, width: Floats) -> Floats:
-    """The integral of height exp(slope t) for t from 0 to width; none where it has no end."""
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        found = np.where(slope == 0.0, height * width, height * np.expm1(slope * width) / slope)
-    return np.where(np.isfinite(found), found, 0.0)
+def _under_exponential(top: Floats, slope: Floats, width: Floats) -> Floats:
+    """The integral of an exponential between two places, from its larger value there."""
+    steep = np.abs(slope)
+    return np.where(
+        steep * width > 0.0, top * -np.expm1(-steep * width) / np.where(steep > 0.0, steep, 1.0), top * width
+    )
+
+
+def _beyond(height: float, slope: float, width: float) -> float:
+    """The integral of an exponential from here on; none where it rises without end."""
+    rises = slope >= 0.0
+    if math.isinf(width):
+        return 0.0 if rises else height / -slope
+    top = height * math.exp(min(slope * width, _STEEPEST)) if rises else height
+    return float(_under_exponential(np.array(top), np.array(slope), np.array(width)))
 
 
 def _furthest(edges: Floats, difference: Floats) -> MisplacedMass:

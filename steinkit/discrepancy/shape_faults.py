@@ -51,16 +51,18 @@ def shape_faults(
     ]
     features = [each for each in bounded.largest if each.p_value <= at_most["bounded"]]
     own = [(abs(each.z), np.eye(len(names))[each.coordinates[0]]) for each in features if len(each.coordinates) == 1]
-    found: dict[frozenset[str], Blame] = {}
+    shapes: dict[frozenset[str], Blame] = {}
     for z, direction in _clear([*slices, *own]):
         fault = _shape(z, direction, standardised, units, limits)
-        found.setdefault(frozenset(fault.coordinates), fault)
-    pairs = [each for each in features if len(each.coordinates) == 2]
-    for feature in pairs:
-        fault = _given(feature, names)
-        if abs(feature.z) >= _LEAST_SHARE * abs(pairs[0].z):
-            found.setdefault(frozenset(fault.coordinates), fault)
-    return sorted(found.values(), key=lambda each: -abs(each.z))
+        shapes.setdefault(frozenset(fault.coordinates), fault)
+    pairs: dict[frozenset[str], Blame] = {}
+    for feature in features:
+        if len(feature.coordinates) == 2:
+            fault = _given(feature, names)
+            pairs.setdefault(frozenset(fault.coordinates), fault)
+    largest = max((abs(fault.z) for fault in pairs.values()), default=0.0)
+    clear = [fault for fault in pairs.values() if abs(fault.z) >= _LEAST_SHARE * largest]
+    return sorted([*shapes.values(), *clear], key=lambda each: -abs(each.z))
 
 
 def _clear(found: Sequence[tuple[float, Floats]]) -> list[tuple[float, Floats]]:

@@ -141,7 +141,8 @@ def _worst(document: Document) -> str:
         said = f"{NOTHING_STANDS_OUT}; only the kernel test, which tests all coordinates jointly, rejects"
         if share is None:  # as on bounded supports
             return said
-        return f"{said} ({share['coordinate']} contributes most: {share['multiple']:.1f} times what independent draws would give)"
+        multiple = f"{share['multiple']:.1f} times what independent draws would give"
+        return f"{said} ({share['coordinate']} contributes most: {multiple})"
     worst = _ties(faults)[0]
     if len(worst) == 1:
         return _measured(worst[0])

@@ -107,7 +107,7 @@ def test_right_chains_that_seldom_change_their_region_are_not_accused(kind):
     chains = [switching(seed, 1000, 0.005, kind) for seed in range(7)]
     found = [sk.verdict(x, scores=scores) for x, scores in chains]
     assert any(each.p <= each.level for each in found)
-    assert np.median([min(each.moments.n_effective, each.sliced.n_effective) for each in found]) > 100.0
+    assert sum(min(each.moments.n_effective, each.sliced.n_effective) > 100.0 for each in found) >= len(found) - 1
     assert not any(each.is_biased for each in found)
 
 
@@ -143,7 +143,7 @@ def test_chains_that_disagree_are_judged():
     x += 3.0
     found = sk.verdict(x, scores=-x)
     assert found.is_biased
-    assert found.effective_draws > 500.0
+    assert found.effective_draws > 1000.0
 
 
 def test_one_wrong_chain_of_several_is_found():

@@ -60,8 +60,8 @@ def test_a_chain_that_seldom_crosses_between_modes_is_not_judged():
         for k, start in enumerate(target.sample(8, np.random.default_rng(2)))
     )
     found = [sk.verdict(walk.to_sample(), target) for walk in walks]
-    assert any(each.p <= each.level for each in found)
-    assert any(min(each.moments.n_effective, each.sliced.n_effective) > 100.0 for each in found)
+    assert sum(each.p <= each.level for each in found) > 1
+    assert sum(min(each.moments.n_effective, each.sliced.n_effective) > 100.0 for each in found) > 1
     assert not any(each.is_biased for each in found)
     assert sum(each.effective_draws < 30.0 for each in found) > 4  # the others have not crossed at all
 

@@ -26,6 +26,7 @@ from steinkit.sample import Floats, Integers
 from steinkit.target import Target
 
 _NAMED: tuple[Kind, ...] = ("location", "spread", "dependence")  # what can be said of coordinates and pairs
+_SKEWED: tuple[Kind, ...] = ("total spread", "tails", "spread", "axis spread")  # as squares are
 _CERTAIN = 1e60  # standard errors
 _ROWS = 1 << 13  # draws standardised at a time
 _ROUNDING = 1e-12  # of a feature's mean, below which its changes are rounding
@@ -58,7 +59,7 @@ class MomentSteinDiscrepancy(Displayed):
     mean : ndarray, shape (k,)
         Mean of each feature over the draws: zero under the target.
     z : ndarray, shape (k,)
-        The mean over its standard error; of total spread and tails, which are skewed, with Hall's correction.
+        The mean over its standard error; of spreads and tails, which are skewed, with Hall's correction.
     autocorrelation_time : ndarray, shape (k,)
         Integrated autocorrelation time of each feature; 1 for weighted draws.
     p_value : float
@@ -286,8 +287,8 @@ class _Judged:
         with np.errstate(divide="ignore", invalid="ignore"):
             z = mean / (error * inflation)
         z = np.where(mean == 0.0, 0.0, z)
-        whole = np.array([feature.group == "whole" for feature in features])
-        z[whole] = _without_skewness(z, skewness * inflation)[whole]
+        skewed = np.array([feature.kind in _SKEWED for feature in features])
+        z[skewed] = _without_skewness(z, skewness * inflation)[skewed]
         p_value, groups = _p_values(features, z, slower, draws)
         return cls(features, mean, z, times, p_value, groups, n_effective, moments.loadings)
 
@@ -366,7 +367,7 @@ def _statistics(moments: Moments, draws: Draws) -> tuple[Floats, Floats, Floats,
             times.append(draws.autocorrelation_times(values))
             mean.append(centre)
             error.append(np.maximum(np.sqrt(variance), rounding))
-            skewness.append(_skewness(values, draws, variance) if len(mean) == 1 else np.zeros(len(centre)))
+            skewness.append(_skewness(values, draws, variance))
     found = np.concatenate(mean), np.concatenate(error), np.concatenate(skewness), np.concatenate(times)
     if not all(np.isfinite(values).all() for values in found):
         raise InputError(OVERFLOW)
@@ -381,7 +382,7 @@ def _variance(deviations: Floats, draws: Draws, n: int) -> Floats:
 
 
 def _skewness(deviations: Floats, draws: Draws, variance: Floats) -> Floats:
-    """Of the means; the first features alone are skewed enough to need it."""
+    """Of the means."""
     scaled = deviations * draws.shares / np.where(variance > 0.0, np.sqrt(variance), 1.0)[:, None]
     return np.asarray((scaled**3).sum(axis=1))
 

@@ -47,7 +47,7 @@ from steinkit.sample import DistinctSample, Floats, Sample
 from steinkit.target import Seed, Target
 
 _FEW_OF_SLOWEST = 30.0  # draws in times of the slowest change, below which the tests look quick and are not
-_SHARES = {"moments": 0.3, "bounded": 0.25, "sliced": 0.25, "ksd": 0.2}  # of the level, by measured power
+_SHARES = {"moments": 0.3, "bounded": 0.27, "sliced": 0.23, "ksd": 0.2}  # of the level, by measured power
 _MOST_LOOKS = 1_000_000
 _NAMED = 0.05  # p-value of a verdict by one find alone, above which that is not named
 _UNTESTED = (

@@ -24,7 +24,7 @@ def test_right_samples_pass_and_are_as_far_off_as_they_are_many(dim):
     assert not found.is_biased
     assert found.blame == ()
     assert 300.0 < found.ksd_equivalent_draws < 3000.0  # .34 to 2.25 times n were measured at d = 2, less spread above
-    parts = (found.p_moments / 0.3, found.p_bounded / 0.25, found.p_sliced / 0.25, found.p_ksd / 0.2)
+    parts = (found.p_moments / 0.3, found.p_bounded / 0.27, found.p_sliced / 0.23, found.p_ksd / 0.2)
     assert found.p == pytest.approx(min(1.0, *parts), rel=1e-12)
 
 

@@ -37,7 +37,7 @@ BoundedKind = Literal["asymmetry", "peak", "location given", "spread given"]
 
 _OWN: tuple[BoundedKind, ...] = ("asymmetry", "peak")
 _PAIRS: tuple[BoundedKind, ...] = ("location given", "spread given")
-_SHARES = {"shapes": 0.32, "even pairs": 0.68}  # of the level, by the power that faults of both kinds leave
+_SHARES = {"shapes": 0.28, "even pairs": 0.72}  # of the level, by the power that faults of both kinds leave
 _FOR_MEDIAN = 64  # features of a kind whose times give its median
 _AT_ONCE = 32  # features whose times are found together
 _KEPT = 2.5  # standard errors from which a feature is kept

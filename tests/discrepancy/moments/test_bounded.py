@@ -64,7 +64,7 @@ def test_p_values_are_bonferronis_over_features_of_both_kinds(dim):
     x[:, -1] += x[:, 0] ** 2
     found = judged(x, -x)
     sizes = {"shapes": 2 * dim, "even pairs": 2 * dim * (dim - 1)}
-    shares = {"shapes": 0.32, "even pairs": 0.68} if dim > 1 else {"shapes": 1.0}
+    shares = {"shapes": 0.28, "even pairs": 0.72} if dim > 1 else {"shapes": 1.0}
     for group, p in found.group_p_values.items():
         own = [each for each in found.largest if (len(each.coordinates) == 1) == (group == "shapes")]
         largest = max(abs(each.z) for each in own)

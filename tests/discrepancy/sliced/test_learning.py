@@ -5,7 +5,7 @@ import pytest
 from scipy.interpolate import CubicHermiteSpline
 
 import steinkit as sk
-from steinkit.discrepancy.graph.engines import interior_point
+from steinkit.discrepancy.graph.engines import Settings, interior_point
 from steinkit.discrepancy.sliced import learning
 from steinkit.discrepancy.sliced.learning import TOLERANCE, Half, learn
 from steinkit.discrepancy.sliced.slices import merged, solve_slice
@@ -28,10 +28,8 @@ def half(seed=0, n=200, kind="distinct"):
 
 
 def by(half, bounds=FREE):
-    found = {}
-    learn(half, DIRECTIONS[: len(bounds)], bounds, found.__setitem__)
-    assert sorted(found) == list(range(len(bounds)))
-    return [found[k] for k in range(len(bounds))]
+    settings = Settings(TOLERANCE)
+    return [learn(half, v, each, settings) for v, each in zip(DIRECTIONS, bounds, strict=False)]
 
 
 def one_by_one(half, bounds=FREE):

@@ -15,8 +15,7 @@ from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.bracket import instance_kept, sum_of_brackets
 from steinkit.discrepancy.graph.engines import Candidate, Settings, engine_named
-from steinkit.discrepancy.graph.engines.case import Case
-from steinkit.discrepancy.graph.engines.forecast import announced, of_writing
+from steinkit.discrepancy.graph.engines.forecast import Case, announced, of_writing
 from steinkit.discrepancy.graph.programs.certificate import Certificate
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy

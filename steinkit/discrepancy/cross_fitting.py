@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from steinkit.chains import split_chains
 from steinkit.discrepancy.preparation import Prepared
-from steinkit.discrepancy.slow_changes import long_run_times, slowest_change
+from steinkit.discrepancy.slow_mixing import long_run_times, slowest_change
 from steinkit.discrepancy.units import Units
 from steinkit.errors import Caution, InputError
 from steinkit.sample import Floats, Integers

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
 from steinkit.describe.display import Displayed
+from steinkit.discrepancy.blind_spots import far_apart
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.kernel.boundary import boundary_factor
-from steinkit.discrepancy.modes import far_apart
 from steinkit.discrepancy.moments.features import GROUPS, OVERFLOW, Feature, Kind, Moments, features_of
 from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.units import Units, UnitsLike

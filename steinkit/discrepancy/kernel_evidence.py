@@ -27,7 +27,7 @@ _MOST_SHARED = 1000  # draws that tell the coordinates' shares
 _MOST_SUMMED = 20_000  # draws that enter the number of equivalent ones, which is no larger
 
 
-def kernel_part(
+def kernel_evidence(
     scored: Sample, draws: Draws, standard: Prepared, rng: Seed
 ) -> tuple[float | None, float, tuple[str, ...]]:
     """The p-value of the kernel test, `Verdict.ksd_equivalent_draws`, and why the test was left out.

@@ -118,11 +118,6 @@ class Draws:
                     ),
                 )
 
-    def crossed(self) -> tuple[tuple[Integers, Integers], tuple[Integers, Integers]]:
-        """(learn on, use on), both ways."""
-        first, second = self.halves
-        return (first, second), (second, first)
-
     def autocorrelation_times(self, deviations: Floats) -> Floats:
         """Of functions of the draws less their means, (k, n) -> (k,); 1 for weighted draws."""
         if self.is_weighted:

@@ -146,9 +146,9 @@ class Draws:
             return np.full(len(times), 1.0 / float(self.shares @ self.shares))
         return np.asarray(len(self.shares) / times)
 
-    def n_effective(self, times: Floats) -> float:
-        """Draws over the median autocorrelation time of some functions; Kish's effective size of weighted draws."""
-        return float(self.effective(np.array([np.median(times)]))[0])
+    def n_effective(self, time: float) -> float:
+        """Draws over one autocorrelation time; Kish's effective size of weighted draws."""
+        return float(self.effective(np.array([time]))[0])
 
     def warnings(self, n_effective: float) -> tuple[str, ...]:
         """What a reader of a test of these draws should know."""

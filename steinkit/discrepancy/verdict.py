@@ -353,21 +353,17 @@ def verdict(
         return found
     unbounded = standardised if prepared.bounds is None else None
     named = {test: max(_NAMED, level) * share for test, share in _shares(p_ksd).items()}
+    correlation = (standardised.points * standardised.shares[:, None]).T @ standardised.points
     blame = blamed(
-        moment_faults(moments, _correlation(standardised), unbounded, named["moments"]),
+        moment_faults(moments, correlation, unbounded, named["moments"]),
         shape_faults(bounded, sliced, standardised, units, prepared.bounds, named),
     )
     return replace(
         found,
         blame=blame,
-        ksd_share=None if blame or p_ksd is None or prepared.bounds is not None else _share(standardised, found.names),
+        ksd_share=None if blame or p_ksd is None or unbounded is None else largest_share(unbounded, found.names),
         warnings=(*found.warnings, *_turned_score(scored, standardised, prepared.bounds, level)),
     )
-
-
-def _share(standardised: Draws, names: tuple[str, ...]) -> tuple[str, float]:
-    coordinate, multiple = largest_share(standardised)
-    return names[coordinate], multiple
 
 
 def require_sensible(level: float, matters: float | None, looks: int) -> None:
@@ -393,11 +389,6 @@ def _scored(weights: ArrayLike | None, prepared: Prepared) -> Sample:
     carried = np.flatnonzero(prepared.points.inverse >= 0)
     scores = prepared.scores[prepared.points.inverse[carried]]
     return replace(replace(given, scores=None)[carried], scores=scores, names=prepared.points.names)
-
-
-def _correlation(standardised: Draws) -> Floats:
-    points = standardised.points
-    return np.asarray((points * standardised.shares[:, None]).T @ points)
 
 
 def _together(moments: float, bounded: float, sliced: float, ksd: float | None = None) -> float:

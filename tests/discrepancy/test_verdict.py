@@ -2,12 +2,14 @@
 
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.signal import lfilter
 
 import steinkit as sk
+from steinkit.discrepancy.verdict import _effective_draws, _together
 from steinkit.samplers import rwmh
 
 CORRELATION = np.array([[1.0, 0.9], [0.9, 1.0]])
@@ -26,6 +28,36 @@ def test_right_samples_pass_and_are_as_far_off_as_they_are_many(dim):
     assert 300.0 < found.ksd_equivalent_draws < 3000.0  # .34 to 2.25 times n were measured at d = 2, less spread above
     parts = (found.p_moments / 0.3, found.p_bounded / 0.27, found.p_sliced / 0.23, found.p_ksd / 0.2)
     assert found.p == pytest.approx(min(1.0, *parts), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("p_values", "p"),
+    [
+        ((0.003, 0.9, 0.9, 0.9), 0.01),
+        ((0.9, 0.0027, 0.9, 0.9), 0.01),
+        ((0.9, 0.9, 0.0023, 0.9), 0.01),
+        ((0.9, 0.9, 0.9, 0.002), 0.01),
+        ((0.003, 0.9, 0.0023, 0.0002), 0.001),
+        ((0.003, 0.9, 0.9, None), 0.008),  # the kernel test's share goes to the others
+        ((0.9, 0.0027, 0.9, None), 0.008),
+        ((0.9, 0.9, 0.0023, None), 0.008),
+        ((0.9, 0.9, 0.9, 0.9), 1.0),
+    ],
+)
+def test_p_is_bonferronis_with_shares_of_the_level(p_values, p):
+    assert _together(*p_values) == pytest.approx(p, rel=1e-12)
+
+
+@pytest.mark.parametrize(("carrying", "enough"), [(99, False), (101, True)])
+def test_a_hundred_effective_draws_are_enough(carrying, enough):
+    """Of weighted draws it is Kish's effective size, here but for a billionth the number that carry the weight."""
+    x = normal(1, (400, 2)) + 0.8
+    weights = np.where(np.arange(400) < carrying, 1.0, 1e-12)
+    found = sk.verdict(x, scores=-x, weights=weights)
+    assert found.effective_draws == pytest.approx(carrying, rel=1e-6)
+    assert found.p < found.level
+    assert (found.enough_draws, found.is_biased) == (enough, enough)
+    assert ("too few effective draws" in " ".join(found.warnings)) is not enough
 
 
 @pytest.mark.parametrize("dim", [2, 3, 10])
@@ -215,7 +247,34 @@ def test_looks_do_not_excuse_the_first_draws():
     assert sk.verdict(x, scores=-x, looks=6).burn_in == sk.verdict(x, scores=-x).burn_in
 
 
-@pytest.mark.parametrize("looks", [0, -2, True, 2.0, 1.5, "6", None])
+@pytest.mark.parametrize(("looks", "told"), [(1, True), (6, False)])
+def test_looks_multiply_the_p_value_that_accuses_the_start(looks, told):
+    """That is .0058."""
+    x = normal(5, (4, 1000, 2))
+    x[:, :100] += 0.16
+    assert (sk.verdict(x, scores=-x, looks=looks).burn_in is not None) is told
+
+
+@pytest.mark.parametrize(("n", "told"), [(100, False), (300, True)])
+def test_a_start_is_told_where_the_rest_are_enough_to_judge(n, told):
+    """Ninety independent draws are not, whatever they say."""
+    x = normal(3, (n, 2))
+    x[: n // 10] += 100.0
+    assert (sk.verdict(x, scores=-x).burn_in is not None) is told
+
+
+@pytest.mark.parametrize(
+    ("of_moments", "of_slices", "of_slowest", "found"),
+    [(80.0, 300.0, 500.0, 80.0), (300.0, 80.0, 500.0, 80.0), (300.0, 400.0, 29.9, 29.9), (300.0, 400.0, 30.0, 300.0)],
+)
+def test_effective_draws_are_the_fewest_of_both_tests_or_of_a_very_slow_change(
+    of_moments, of_slices, of_slowest, found
+):
+    moments, sliced = (SimpleNamespace(n_effective=each) for each in (of_moments, of_slices))
+    assert _effective_draws(moments, sliced, SimpleNamespace(of_slowest_change=of_slowest)) == found
+
+
+@pytest.mark.parametrize("looks", [0, -2, True, 2.0, 1.5, "6", None, 1_000_001])
 def test_what_is_no_number_of_looks_is_refused(looks):
     x = normal(0, (50, 1))
     with pytest.raises(sk.UsageError, match="looks must be"):

@@ -152,7 +152,7 @@ def sliced_stein_test(
     scored = time.perf_counter()
     h, directions = _test_functions(points, scaled, laid_out, limits)
     z, times = _scores_of(h, laid_out)
-    n_effective = laid_out.n_effective(times)
+    n_effective = laid_out.n_effective(float(np.median(times)))
     names = (
         *prepared.points.names,
         *(f"principal axis {k + 1}" for k in range(len(z) - points.shape[1])),

@@ -68,6 +68,8 @@ def test_a_narrow_sample_is_found_narrow_whatever_its_units(dim, unit):
     found = sk.verdict(x, scores=-x / unit**2)
     assert found.is_biased
     assert {(each.kind, each.direction) for each in found.blame} == {("spread", "too narrow")}
+    assert found.p_ksd is not None
+    assert found.ksd_share is None  # what is wrong is known without it
     assert found.ksd_equivalent_draws < 200.0 < found.ess
 
 
@@ -284,6 +286,18 @@ def test_what_is_no_number_of_looks_is_refused(looks):
 def test_the_number_that_misled_is_neither_said_nor_shown():
     found = sk.verdict(0.5 * normal(0, (1000, 2)), sk.targets.Normal([0.0, 0.0]))
     assert f"{found.ksd_equivalent_draws:.0f}" not in repr(found) + found.summary()
+
+
+@pytest.mark.parametrize(
+    ("seed", "level", "kind"),
+    [(9, 0.2, "location"), (3, 0.01, "shape")],  # p-values of .10 by moments alone, and of .035 by slices alone
+)
+def test_what_would_accuse_by_itself_at_the_level_or_at_a_twentieth_is_named(seed, level, kind):
+    x = normal(seed, (500, 2))
+    x[:, 0] += 0.13
+    found = sk.verdict(x, scores=-x, level=level)
+    assert found.is_biased
+    assert [(each.kind, each.coordinates) for each in found.blame] == [(kind, ("x1",))]
 
 
 def test_a_level_that_is_none():

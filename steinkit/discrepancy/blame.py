@@ -7,8 +7,8 @@ coordinate that is about as clear as a shape replaces it.
 
 Moments name the right coordinate where shares of a discrepancy blame the stiff one. They are about a coordinate given
 the others, for a score is the slope of a conditional density: where x_1 alone has moved, those that it is correlated
-with are off given x_1. Such echoes are told from their causes (`steinkit.discrepancy.echoes`) and bear no blame. Where
-only the correlation of two is too weak, each is too wide given the other as well, but their dependence comes first.
+with are off given x_1. These have not moved (`steinkit.discrepancy.correlated_shifts`) and bear no blame. Where only
+the correlation of two is too weak, each is too wide given the other as well, but their dependence comes first.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from steinkit.discrepancy.correlated_shifts import moved
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
-from steinkit.discrepancy.echoes import moved
 from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy, slower_half_time, usual_times
 from steinkit.discrepancy.moments.features import Feature
 from steinkit.sample import Floats
@@ -36,8 +36,8 @@ Moment: TypeAlias = tuple[Feature, float, float]  # with its mean and z-score
 
 _MOST = 5
 _SHAPES_OF_ALL = 3  # wrong shapes, from which what all coordinates have in common says it shorter
-_MOST_EXPLAINED = 50  # moments among which causes and their echoes are told apart
-_LEAST = 3.0  # standard errors below which a location is an echo
+_MOST_EXPLAINED = 50  # moments among which those that another explains are sought
+_LEAST = 3.0  # standard errors below which nothing of a location is left unexplained
 _AS_CLEAR = 0.5  # of a shape's standard errors, from which a moment of the same coordinate explains it
 _LEAST_SHARE = 0.2  # of the largest, in standard errors, below which a moment is not named beside it
 _BESIDE = 10.0  # times the p-value that is asked of the first, from which another is not named beside it
@@ -103,6 +103,30 @@ def mean_of(feature: Feature, mean: float, size: float) -> float:
     return 1.0 - (1.0 - size) ** 2 if size < 1.0 else math.inf
 
 
+def p_value_beyond(moments: MomentSteinDiscrepancy, delta: float) -> float:
+    """Probability that a sample whose moments are all off by at most `delta` shows one as large as this one's largest.
+
+    Parameters
+    ----------
+    moments : MomentSteinDiscrepancy
+    delta : float
+        In standard units.
+
+    Notes
+    -----
+    With enough draws any bias is significant. Whether it is larger than a size that matters is tested by the largest
+    (|f| - c) / e over all moments, with the mean c that belongs to the size (`mean_of`) and the standard error e,
+    one-sided, Bonferroni over all of them.
+    """
+    named = moments.largest(len(moments.features))
+    largest = -math.inf
+    for feature, mean, z in named:
+        bound = mean_of(feature, mean, delta)
+        if abs(mean) > bound:
+            largest = max(largest, abs(z) * (1.0 - bound / abs(mean)))  # the standard error is |mean| / |z|
+    return float(np.minimum(1.0, len(named) * tail_probability(largest, moments.n_effective)))
+
+
 def blamed(of_moments: Sequence[Blame], of_shapes: Sequence[Blame]) -> tuple[Blame, ...]:
     """The worst faults first, without shapes that a moment of the same coordinate explains.
 
@@ -161,7 +185,7 @@ def moment_faults(
     least = max(_LEAST, _LEAST_SHARE * abs(found[0][2])) if found else _LEAST
     found = [each for each in found if abs(each[2]) >= min(least, abs(found[0][2]))]
     if standardised is not None and found:
-        found = _without_echoes(found, moments, usual, standardised, least)
+        found = _without_explained_shifts(found, moments, usual, standardised, least)
     found = [*_of_several(moments, p_values, found, at_most), *found][:_MOST]
     none = _NO_CORRELATION / math.sqrt(moments.n_effective)
     return [
@@ -186,7 +210,7 @@ def _p_values(moments: MomentSteinDiscrepancy, usual: Floats) -> dict[Feature, f
     return dict(zip(moments.features, (corrections * tails).tolist(), strict=True))
 
 
-def _without_echoes(
+def _without_explained_shifts(
     found: Sequence[Moment], moments: MomentSteinDiscrepancy, usual: Floats, standardised: Draws, least: float
 ) -> list[Moment]:
     """The moments but for the locations of coordinates that have not moved themselves."""

@@ -1,19 +1,23 @@
-"""Brackets: numbers that are known to lie between two ends, and those of samples to compare with."""
+"""Brackets: numbers known to lie between two ends, how wide these may be, and brackets of samples to compare with."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
 from steinkit.describe.display import Brief, Displayed
 from steinkit.describe.numbers import rounded_outwards
-from steinkit.errors import CrossedBracketError
+from steinkit.errors import Caution, CrossedBracketError, SolverError
 from steinkit.sample import Floats
+
+WIDEST_BRACKET = 0.1  # relative width: a wider one is no answer
+
+Result = TypeVar("Result", bound=Any)
 
 
 class Bracketed(Displayed):
@@ -145,3 +149,53 @@ def outwards(end: float, exponent: int, *, up: bool = False) -> float:
         if float(np.ldexp(scaled, -exponent)) == end:
             return scaled
     return math.nextafter(scaled, math.inf if up else -math.inf)
+
+
+def accepted(result: Result, number: str, cause: str, remedy: str) -> Result:
+    """Refuse a result whose bracket is no answer, and add a caution to one wider than the tolerance.
+
+    Parameters
+    ----------
+    result : dataclass that is `Bracketed`, with `tolerance` and `warnings`
+    number : str
+        What lies in the bracket.
+    cause, remedy : str
+        Why the bracket is so wide, in brackets or empty; and what may help, as a sentence without its stop.
+
+    Raises
+    ------
+    SolverError
+        If the bracket is wider than `WIDEST_BRACKET`.
+    """
+    if result.gap <= result.tolerance:
+        return result
+    bracket = (
+        f"{number} lies in {result.bracket}: the bracket's relative width is {result.gap:.1e}, "
+        f"{result.tolerance:g} was asked for{cause}"
+    )
+    refuse_wide(result, bracket, remedy)
+    return replace(result, warnings=(*result.warnings, Caution(bracket)))
+
+
+def refuse_wide(result: Bracketed, bracket: str, remedy: str) -> None:
+    """Refuse a result whose bracket is no answer.
+
+    Parameters
+    ----------
+    result : Bracketed
+    bracket : str
+        What lies in which bracket.
+    remedy : str
+        What may help, as a sentence without its stop.
+
+    Raises
+    ------
+    SolverError
+        If the bracket is wider than `WIDEST_BRACKET`.
+    """
+    if result.gap > WIDEST_BRACKET:
+        raise SolverError(
+            f"no certified answer: {bracket}; more than {WIDEST_BRACKET:.0%} is not reported as a value. {remedy}",
+            result.lower,
+            result.upper,
+        )

@@ -10,6 +10,7 @@ since its long return is autocorrelation, too.
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 
@@ -44,15 +45,10 @@ def burn_in_p_value(draws: Draws) -> float:
     t, c = draws.scores * scale, (draws.points - centre) / scale
     features: Floats = np.concatenate([t.T, 1.0 + (c * t).T])
     rest = features[:, late] - features[:, late].mean(axis=1, keepdims=True)
-    times = integrated_autocorrelation_times(rest, _renumbered(draws, late))
+    ends = [0, *np.searchsorted(late, [chain.stop for chain in draws.chains]).tolist()]
+    times = integrated_autocorrelation_times(rest, [slice(*place) for place in pairwise(ends)])
     usual = np.repeat([np.median(times[: len(times) // 2]), np.median(times[len(times) // 2 :])], len(times) // 2)
     variance = np.maximum(rest.var(axis=1), features[:, early].var(axis=1))
     error = np.sqrt(variance * np.maximum(times, usual) / len(early))
     z = np.abs(features[:, early].mean(axis=1)) / np.where(error > 0.0, error, np.inf)
     return min(1.0, 2.0 * len(z) * tail_probability(float(z.max()), len(early) / float(usual.max())))
-
-
-def _renumbered(draws: Draws, rows: Integers) -> list[slice]:
-    """The chains' places among some of the rows."""
-    ends = [int(np.searchsorted(rows, chain.stop)) for chain in draws.chains]
-    return [slice(start, end) for start, end in zip([0, *ends[:-1]], ends, strict=True)]

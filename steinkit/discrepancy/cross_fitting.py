@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from steinkit.chains import split_chains
 from steinkit.discrepancy.preparation import Prepared
-from steinkit.discrepancy.slow_changes import long_run_times, slowest_change
+from steinkit.discrepancy.slow_mixing import long_run_times, slowest_change
 from steinkit.discrepancy.units import Units
 from steinkit.errors import Caution, InputError
 from steinkit.sample import Floats, Integers
@@ -118,11 +118,6 @@ class Draws:
                     ),
                 )
 
-    def crossed(self) -> tuple[tuple[Integers, Integers], tuple[Integers, Integers]]:
-        """(learn on, use on), both ways."""
-        first, second = self.halves
-        return (first, second), (second, first)
-
     def autocorrelation_times(self, deviations: Floats) -> Floats:
         """Of functions of the draws less their means, (k, n) -> (k,); 1 for weighted draws."""
         if self.is_weighted:
@@ -151,9 +146,9 @@ class Draws:
             return np.full(len(times), 1.0 / float(self.shares @ self.shares))
         return np.asarray(len(self.shares) / times)
 
-    def n_effective(self, times: Floats) -> float:
-        """Draws over the median autocorrelation time of some functions; Kish's effective size of weighted draws."""
-        return float(self.effective(np.array([np.median(times)]))[0])
+    def n_effective(self, time: float) -> float:
+        """Draws over one autocorrelation time; Kish's effective size of weighted draws."""
+        return float(self.effective(np.array([time]))[0])
 
     def warnings(self, n_effective: float) -> tuple[str, ...]:
         """What a reader of a test of these draws should know."""

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from steinkit import double_double
 from steinkit.containers.chain_labels import rectangle_of
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.discrepancy.modes import far_apart
+from steinkit.discrepancy.blind_spots import far_apart
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import Caution, InputError, UsageError
 from steinkit.masks import require_unmasked

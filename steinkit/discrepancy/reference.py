@@ -9,7 +9,7 @@ mean decorrelates sooner, so that right chains of 1000 draws with ESS 85 to 100 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -84,14 +84,7 @@ def reference_discrepancy(
         raise UsageError(f"n and repeats must be at least 1; received {n} and {repeats}")
     generators = np.random.default_rng(rng).spawn(repeats)
     draws = (as_sample(target.sample(n, generator)) for generator in generators)
-    steps = progress_bar("reference samples", shown=progress, unit="it", steps=range(repeats))
-    shares = Shares(repeats)
-
-    def scored() -> Any:
-        with shares.one():
-            return discrepancy(next(draws), target, **settings)
-
-    return _of_right_samples([scored() for _ in steps], n)
+    return _of_right_samples(draws, repeats, n, lambda each: discrepancy(each, target, **settings), progress)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,14 +148,9 @@ class LongRun:
     ) -> Reference:
         """Score blocks of this effective size; see `reference_discrepancy`."""
         blocks = self.blocks(size)
-        steps = progress_bar("reference samples", shown=progress, unit="it", steps=range(len(blocks)))
-        shares = Shares(len(blocks))
-
-        def scored(block: Sample) -> Any:
-            with shares.one():
-                return discrepancy(block, target, **settings)
-
-        found = _of_right_samples([scored(blocks[k]) for k in steps], len(blocks[0]))
+        found = _of_right_samples(
+            iter(blocks), len(blocks), len(blocks[0]), lambda each: discrepancy(each, target, **settings), progress
+        )
         return replace(found, effective=size, run=self.name)
 
 
@@ -185,8 +173,14 @@ def _worth(sample: Sample) -> float:
     return float(min(diagnosed.weight_ess, len(sample), ess if math.isfinite(ess) else math.inf))
 
 
-def _of_right_samples(results: Sequence[Any], n: int) -> Reference:
-    """The reference that the results of samples of n draws make."""
+def _of_right_samples(
+    samples: Iterator[Sample], repeats: int, n: int, score: Callable[[Sample], Any], progress: bool
+) -> Reference:
+    """The reference that the scores of right samples of n draws make, each in its share of the time left."""
+    shares, results = Shares(repeats), []
+    for _ in progress_bar("reference samples", shown=progress, unit="it", steps=range(repeats)):
+        with shares.one():
+            results.append(score(next(samples)))
     lower, upper = (np.array([float(getattr(each, side)) for each in results]) for side in ("lower", "upper"))
     found = [getattr(each, "coordinate_values", None) for each in results]
     known = None if any(each is None for each in found) else np.array(found, dtype=np.float64)

@@ -28,20 +28,18 @@ from steinkit.describe.numbers import probability
 from steinkit.describe.render import running_text
 from steinkit.describe.statement import cautioned
 from steinkit.describe.verdict import is_accused, verdict_sentence, verdict_statements
-from steinkit.discrepancy.blame import Blame, blamed, moment_faults
+from steinkit.discrepancy.blame import Blame, blamed, moment_faults, p_value_beyond
+from steinkit.discrepancy.blind_spots import outlying, too_few_to_span
 from steinkit.discrepancy.burn_in import burn_in_p_value, early_rows
 from steinkit.discrepancy.cross_fitting import FEW_EFFECTIVE, Draws
-from steinkit.discrepancy.hidden_bias import outlying, too_few_to_span
-from steinkit.discrepancy.kernel_part import kernel_part, largest_share, thinning_notes
-from steinkit.discrepancy.matters import p_value_beyond, require_size
+from steinkit.discrepancy.kernel_evidence import kernel_evidence, largest_share, thinning_notes
 from steinkit.discrepancy.moments.bounded import BoundedMoments, bounded_moments
 from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy, moment_stein_discrepancy
 from steinkit.discrepancy.preparation import Prepared, prepare
-from steinkit.discrepancy.score_sign import turned_score
 from steinkit.discrepancy.shape_faults import shape_faults
 from steinkit.discrepancy.sliced.goodness_of_fit import SlicedSteinTest, sliced_stein_test
 from steinkit.discrepancy.units import Units, without_units
-from steinkit.errors import InputError, UsageError, cautious, reservations
+from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
 from steinkit.runtime.deadlines import require_time, within_time
 from steinkit.sample import DistinctSample, Floats, Sample
 from steinkit.target import Seed, Target
@@ -49,6 +47,7 @@ from steinkit.target import Seed, Target
 _FEW_OF_SLOWEST = 30.0  # draws in times of the slowest change, below which the tests look quick and are not
 _SHARES = {"moments": 0.3, "bounded": 0.27, "sliced": 0.23, "ksd": 0.2}  # of the level, by measured power
 _MOST_LOOKS = 1_000_000
+_TURNED = 0.5  # mean of (x_j - m_j) s_j over draws and coordinates: -1 in right samples, 1 where the sign is turned
 _NAMED = 0.05  # p-value of a verdict by one find alone, above which that is not named
 _UNTESTED = (
     "dependence that no pair of coordinates shows",
@@ -301,7 +300,7 @@ def verdict(
     sliced = sliced_stein_test(scored, bounds=prepared.bounds)
     units = Units.of("own", prepared.points)
     standard = prepared.in_units(units)
-    p_ksd, equivalent, untested = kernel_part(scored, laid_out, standard, rng)
+    p_ksd, equivalent, untested = kernel_evidence(scored, laid_out, standard, rng)
     bounded = bounded_moments(laid_out, units, prepared.bounds)
     p = min(1.0, looks * _together(moments.p_value, bounded.p_value, sliced.p_value, p_ksd))
     require_time("the sample was judged")
@@ -354,21 +353,17 @@ def verdict(
         return found
     unbounded = standardised if prepared.bounds is None else None
     named = {test: max(_NAMED, level) * share for test, share in _shares(p_ksd).items()}
+    correlation = (standardised.points * standardised.shares[:, None]).T @ standardised.points
     blame = blamed(
-        moment_faults(moments, _correlation(standardised), unbounded, named["moments"]),
+        moment_faults(moments, correlation, unbounded, named["moments"]),
         shape_faults(bounded, sliced, standardised, units, prepared.bounds, named),
     )
     return replace(
         found,
         blame=blame,
-        ksd_share=None if blame or p_ksd is None or prepared.bounds is not None else _share(standardised, found.names),
-        warnings=(*found.warnings, *turned_score(scored, standardised, prepared.bounds, level)),
+        ksd_share=None if blame or p_ksd is None or unbounded is None else largest_share(unbounded, found.names),
+        warnings=(*found.warnings, *_turned_score(scored, standardised, prepared.bounds, level)),
     )
-
-
-def _share(standardised: Draws, names: tuple[str, ...]) -> tuple[str, float]:
-    coordinate, multiple = largest_share(standardised)
-    return names[coordinate], multiple
 
 
 def require_sensible(level: float, matters: float | None, looks: int) -> None:
@@ -377,8 +372,8 @@ def require_sensible(level: float, matters: float | None, looks: int) -> None:
         raise UsageError(f"level must lie between 0 and 1; received {level}")
     if not 1 <= looks <= _MOST_LOOKS:
         raise UsageError(f"looks must be a whole number from 1 to {_MOST_LOOKS:,}; received {looks}")
-    if matters is not None:
-        require_size(matters)
+    if matters is not None and not 0.0 <= matters < math.inf:
+        raise UsageError(f"matters must be a size in standard units, 0 or larger; received {matters}")
 
 
 def _require_variation(points: DistinctSample) -> None:
@@ -394,11 +389,6 @@ def _scored(weights: ArrayLike | None, prepared: Prepared) -> Sample:
     carried = np.flatnonzero(prepared.points.inverse >= 0)
     scores = prepared.scores[prepared.points.inverse[carried]]
     return replace(replace(given, scores=None)[carried], scores=scores, names=prepared.points.names)
-
-
-def _correlation(standardised: Draws) -> Floats:
-    points = standardised.points
-    return np.asarray((points * standardised.shares[:, None]).T @ points)
 
 
 def _together(moments: float, bounded: float, sliced: float, ksd: float | None = None) -> float:
@@ -439,3 +429,36 @@ def _without_burn_in(scored: Sample, draws: Draws, bounds: Floats | None, level:
     p = _together(moments.p_value, bounded.p_value, sliced.p_value)
     enough = _effective_draws(moments, sliced, kept.in_units(units)) >= FEW_EFFECTIVE
     return p if p > level and enough else None
+
+
+def _turned_score(scored: Sample, standardised: Draws, bounds: Floats | None, level: float) -> tuple[str, ...]:
+    """A warning, if moments and slices accuse the draws by their scores and not by the scores' negatives.
+
+    Parameters
+    ----------
+    scored : Sample
+        Draws with the scores given, which are accused.
+    standardised : Draws
+        The same in standard units.
+    bounds : ndarray, shape (d, 2), optional
+        Bounds of the support.
+    level : float
+        The p-value from which draws are accused.
+    """
+    deviations = standardised.points - standardised.shares @ standardised.points
+    along = standardised.shares @ np.einsum("nj,nj->n", deviations, standardised.scores)
+    if not along > _TURNED * deviations.shape[1]:
+        return ()
+    turned = replace(scored, scores=-np.asarray(scored.scores))
+    try:
+        moments, sliced = moment_stein_discrepancy(turned, bounds=bounds), sliced_stein_test(turned, bounds=bounds)
+    except InputError:
+        return ()
+    if 2.0 * min(moments.p_value, sliced.p_value) <= level:
+        return ()
+    return (
+        Caution(
+            "with the opposite sign of the score nothing is found wrong with these draws: is the score the gradient of "
+            "the log density, or that of its negative?"
+        ),
+    )

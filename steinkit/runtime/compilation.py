@@ -58,14 +58,6 @@ def inner_array_kernel(function: Callable[..., Any]) -> Any:
     return _compiled(function, error_model="numpy", **_FROM_KERNELS)
 
 
-def spliced_array_kernel(function: Callable[..., Any]) -> Any:
-    """`inner_array_kernel` that is written into those that call it, however long it is.
-
-    LLVM leaves a long function that is called from several places a call, which takes as long as a step of a sweep.
-    """
-    return _compiled(function, error_model="numpy", inline="always", **_FROM_KERNELS)
-
-
 def _compiled(function: Callable[..., Any], **options: Any) -> Any:
     options |= {"nogil": True, "fastmath": False}  # which would else be that of the first caller
     compiled = numba.njit(**options)(function)

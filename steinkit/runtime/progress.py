@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Any, Self
 
 
@@ -33,6 +35,14 @@ class _HiddenBar:
         pass
 
 
+@cache
+def _bar() -> Any:
+    """tqdm for one process: its own lock, one between processes, is reported as leaked when a worker is ended."""
+    from tqdm import tqdm  # for those only who watch
+
+    return type("Bar", (tqdm,), {"_lock": threading.RLock()})
+
+
 def progress_bar(
     description: str,
     total: int | None = None,
@@ -60,9 +70,7 @@ def progress_bar(
     """
     if not shown:
         return _HiddenBar(steps, total)
-    from steinkit.runtime.bar import Bar
-
-    return Bar(
+    return _bar()(
         steps,
         description,
         total,
@@ -76,7 +84,5 @@ def progress_bar(
 
 def say_beside_bars(text: str) -> None:
     """Write a line on standard error, at once, and not into the midst of a bar."""
-    from steinkit.runtime.bar import Bar
-
-    with Bar.external_write_mode(file=sys.stderr):
+    with _bar().external_write_mode(file=sys.stderr):
         print(text, file=sys.stderr, flush=True)

@@ -130,6 +130,16 @@ def test_what_chance_finds_in_its_group_is_not_named():
     assert len(moment_faults(moments({("dependence", (0, 1)): 3.3}), np.eye(2))) == 1
 
 
+def test_beside_a_moment_that_is_clear_others_need_less():
+    """Of 190 pairs one of z = 3.5 has p = .3: none by itself, and named beside another."""
+    pair, clear = {("dependence", (0, 1)): 3.5}, {("location", (5,)): 9.0}
+    coordinates = tuple(f"x{j}" for j in range(20))
+    both = moments(pair | clear, 20)
+    both.names = coordinates
+    assert moment_faults(moments(pair, 20), np.eye(20)) == []
+    assert [each.coordinates for each in moment_faults(both, np.eye(20))] == [("x5",), ("x0", "x1")]
+
+
 def shape(z, *coordinates):
     return Blame("shape", coordinates, z, 0.1, "too many draws above 1")
 
@@ -139,6 +149,12 @@ def test_a_shape_is_named_where_no_moment_of_its_coordinate_is_about_as_clear():
     assert blamed([shift], [shape(8.0, "a")]) == (shift,)
     assert blamed([shift], [shape(13.0, "a")]) == (shape(13.0, "a"), shift)
     assert blamed([shift], [shape(5.0, "b")]) == (shift, shape(5.0, "b"))
+
+
+def test_the_furthest_from_zero_comes_first_on_either_side_of_it():
+    low = Blame("location", ("a",), -6.0, 0.2, "too high")
+    assert blamed([low], [shape(5.0, "b")]) == (low, shape(5.0, "b"))
+    assert blamed([low], [shape(7.0, "b")]) == (shape(7.0, "b"), low)
 
 
 def test_an_axis_is_named_where_nothing_else_is():
@@ -153,6 +169,9 @@ def test_all_together_come_first_where_nothing_alone_is_clearer():
     pair = Blame("spread given", ("a", "b"), 7.0, 0.1, "too narrow where b is near its median")
     assert blamed([together], [pair]) == (pair, together)
     assert blamed([together], [shape(5.0, "d")]) == (together, shape(5.0, "d"))
+    shapes = [shape(z, name) for z, name in ((9.0, "a"), (8.0, "b"), (7.0, "c"))]
+    assert blamed([together], shapes[:2]) == (*shapes[:2], together)
+    assert blamed([together], shapes) == (together, *shapes)  # three shapes are what all have in common
 
 
 @pytest.mark.parametrize(

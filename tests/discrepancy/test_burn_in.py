@@ -3,7 +3,10 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
+from scipy.stats import t as t_distribution
 
+from steinkit.discrepancy.autocorrelation import integrated_autocorrelation_times
 from steinkit.discrepancy.burn_in import burn_in_p_value, early_rows
 from steinkit.discrepancy.cross_fitting import Draws
 from steinkit.discrepancy.preparation import prepare
@@ -49,3 +52,32 @@ def test_the_first_tenth_is_of_every_chain():
     early, late = early_rows(Draws.of(None, prepared))
     assert early.tolist() == [0, 1, 15, 16]
     assert sorted([*early, *late]) == list(range(30))
+
+
+def test_a_p_value_is_that_of_the_definition():
+    """By loops over draws and features: centre, scale, variances and times are those of the later draws."""
+    n, early = 400, 40
+    x = np.random.default_rng(2).standard_normal((n, 2)) * [1.0, 3.0] + [0.0, 5.0]
+    x[:early, 0] *= 1.9  # too wide, so that the spread decides, about the centre of the later ones
+    x[:early, 0] += 0.4
+    s = -(x - [0.0, 5.0]) / [1.0, 9.0]
+    z, slowest = [], 0.0
+    for feature in ("location", "spread"):
+        values = []
+        for j in range(2):
+            centre, scale = x[early:, j].mean(), x[early:, j].std()
+            t = scale * s[:, j]
+            values.append(t if feature == "location" else 1.0 + (x[:, j] - centre) / scale * t)
+        times = [
+            float(integrated_autocorrelation_times((v[early:] - v[early:].mean())[None], [slice(0, n - early)])[0])
+            for v in values
+        ]
+        usual = float(np.median(times))
+        slowest = max(slowest, usual)
+        for v, time in zip(values, times, strict=True):
+            variance = max(v[early:].var(), v[:early].var())
+            z.append(abs(v[:early].mean()) / np.sqrt(variance * max(time, usual) / early))
+    assert int(np.argmax(z)) == 2  # the spread of the first coordinate
+    expected = 2.0 * 4 * t_distribution.sf(max(z), early / slowest / 5.0)
+    assert 1e-6 < expected < 0.5
+    assert p_value(x[None], s[None]) == pytest.approx(expected, rel=1e-9)

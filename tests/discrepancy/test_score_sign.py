@@ -42,3 +42,14 @@ def test_wrong_draws_are_not_laid_to_the_sign(draws):
 
 def test_right_draws_are_not_asked_about():
     assert not said(sk.verdict(RIGHT, scores=score(RIGHT)))
+
+
+def test_draws_of_two_modes_are_not_laid_to_the_sign_though_moments_do_not_see_them():
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((500, 3))
+    x[:, 1] = 0.8 * np.sign(x[:, 1]) + 0.6 * rng.standard_normal(500)
+    assert sk.moment_stein_discrepancy(x, scores=-x).p_value > 0.1
+    assert sk.sliced_stein_test(x, scores=-x).p_value < 0.001
+    found = sk.verdict(x, scores=x)
+    assert found.is_biased
+    assert not said(found)

@@ -7,6 +7,7 @@ import pytest
 
 import steinkit as sk
 from steinkit.discrepancy.preparation import prepare
+from steinkit.discrepancy.units import Units
 
 POWERS = np.array([2.0**-20, 1.0, 2.0**10])
 OTHERS = np.array([0.37e-6, 3.1, 777.0])
@@ -329,3 +330,28 @@ def test_scores_that_cancel_within_a_point_that_units_make_leave_their_mean(a, b
     found = sk.graph_stein_discrepancy(np.array([0.0, 1e-20, 1.0, 2.0]), scores=scores, weights=weights, units=[0.5])
     right = sk.graph_stein_discrepancy(np.array([0.0, 1.0, 2.0]), scores=np.zeros(3), units=found.units)
     assert max(found.lower, right.lower) <= min(found.upper, right.upper)
+
+
+def test_units_go_to_the_coordinates_of_their_names():
+    units = Units("given", np.array([1.0, 2.0, 3.0]), np.array([10.0, 20.0, 30.0]), ("a", "b", "c"))
+    turned = Units.of(units, sk.Sample(np.eye(3), names=("b", "c", "a")).distinct())
+    assert turned.names == ("b", "c", "a")
+    assert turned.centre.tolist() == [2.0, 3.0, 1.0]
+    assert turned.scale.tolist() == [20.0, 30.0, 10.0]
+
+
+def test_the_origin_is_the_lower_bound_or_else_the_upper_one():
+    units = Units("given", np.array([1.0, 2.0, 3.0, 4.0]), np.ones(4), ("a", "b", "c", "d"))
+    bounds = np.array([[-np.inf, 5.0], [0.0, np.inf], [-np.inf, np.inf], [2.0, 9.0]])
+    assert units.from_bounds(bounds).centre.tolist() == [5.0, 0.0, 3.0, 2.0]
+    assert units.from_bounds(None) is units
+
+
+def test_own_units_are_weighted_as_the_draws_are():
+    rng = np.random.default_rng(0)
+    x, weights = rng.standard_normal((50, 2)), rng.random(50)
+    own = Units.of("own", sk.Sample(np.concatenate([x, x[:7]]), weights=np.r_[weights, weights[:7]]).distinct())
+    p = np.r_[2.0 * weights[:7], weights[7:]]
+    p /= p.sum()
+    assert own.centre == pytest.approx(p @ x, rel=1e-12)
+    assert own.scale == pytest.approx(np.sqrt(p @ (x - p @ x) ** 2), rel=1e-12)

@@ -2,12 +2,14 @@
 
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.signal import lfilter
 
 import steinkit as sk
+from steinkit.discrepancy.verdict import _effective_draws, _together
 from steinkit.samplers import rwmh
 
 CORRELATION = np.array([[1.0, 0.9], [0.9, 1.0]])
@@ -28,6 +30,36 @@ def test_right_samples_pass_and_are_as_far_off_as_they_are_many(dim):
     assert found.p == pytest.approx(min(1.0, *parts), rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("p_values", "p"),
+    [
+        ((0.003, 0.9, 0.9, 0.9), 0.01),
+        ((0.9, 0.0027, 0.9, 0.9), 0.01),
+        ((0.9, 0.9, 0.0023, 0.9), 0.01),
+        ((0.9, 0.9, 0.9, 0.002), 0.01),
+        ((0.003, 0.9, 0.0023, 0.0002), 0.001),
+        ((0.003, 0.9, 0.9, None), 0.008),  # the kernel test's share goes to the others
+        ((0.9, 0.0027, 0.9, None), 0.008),
+        ((0.9, 0.9, 0.0023, None), 0.008),
+        ((0.9, 0.9, 0.9, 0.9), 1.0),
+    ],
+)
+def test_p_is_bonferronis_with_shares_of_the_level(p_values, p):
+    assert _together(*p_values) == pytest.approx(p, rel=1e-12)
+
+
+@pytest.mark.parametrize(("carrying", "enough"), [(99, False), (101, True)])
+def test_a_hundred_effective_draws_are_enough(carrying, enough):
+    """Of weighted draws it is Kish's effective size, here but for a billionth the number that carry the weight."""
+    x = normal(1, (400, 2)) + 0.8
+    weights = np.where(np.arange(400) < carrying, 1.0, 1e-12)
+    found = sk.verdict(x, scores=-x, weights=weights)
+    assert found.effective_draws == pytest.approx(carrying, rel=1e-6)
+    assert found.p < found.level
+    assert (found.enough_draws, found.is_biased) == (enough, enough)
+    assert ("too few effective draws" in " ".join(found.warnings)) is not enough
+
+
 @pytest.mark.parametrize("dim", [2, 3, 10])
 @pytest.mark.parametrize("unit", [0.01, 1.0])
 def test_a_narrow_sample_is_found_narrow_whatever_its_units(dim, unit):
@@ -36,6 +68,8 @@ def test_a_narrow_sample_is_found_narrow_whatever_its_units(dim, unit):
     found = sk.verdict(x, scores=-x / unit**2)
     assert found.is_biased
     assert {(each.kind, each.direction) for each in found.blame} == {("spread", "too narrow")}
+    assert found.p_ksd is not None
+    assert found.ksd_share is None  # what is wrong is known without it
     assert found.ksd_equivalent_draws < 200.0 < found.ess
 
 
@@ -215,7 +249,34 @@ def test_looks_do_not_excuse_the_first_draws():
     assert sk.verdict(x, scores=-x, looks=6).burn_in == sk.verdict(x, scores=-x).burn_in
 
 
-@pytest.mark.parametrize("looks", [0, -2, True, 2.0, 1.5, "6", None])
+@pytest.mark.parametrize(("looks", "told"), [(1, True), (6, False)])
+def test_looks_multiply_the_p_value_that_accuses_the_start(looks, told):
+    """That is .0058."""
+    x = normal(5, (4, 1000, 2))
+    x[:, :100] += 0.16
+    assert (sk.verdict(x, scores=-x, looks=looks).burn_in is not None) is told
+
+
+@pytest.mark.parametrize(("n", "told"), [(100, False), (300, True)])
+def test_a_start_is_told_where_the_rest_are_enough_to_judge(n, told):
+    """Ninety independent draws are not, whatever they say."""
+    x = normal(3, (n, 2))
+    x[: n // 10] += 100.0
+    assert (sk.verdict(x, scores=-x).burn_in is not None) is told
+
+
+@pytest.mark.parametrize(
+    ("of_moments", "of_slices", "of_slowest", "found"),
+    [(80.0, 300.0, 500.0, 80.0), (300.0, 80.0, 500.0, 80.0), (300.0, 400.0, 29.9, 29.9), (300.0, 400.0, 30.0, 300.0)],
+)
+def test_effective_draws_are_the_fewest_of_both_tests_or_of_a_very_slow_change(
+    of_moments, of_slices, of_slowest, found
+):
+    moments, sliced = (SimpleNamespace(n_effective=each) for each in (of_moments, of_slices))
+    assert _effective_draws(moments, sliced, SimpleNamespace(of_slowest_change=of_slowest)) == found
+
+
+@pytest.mark.parametrize("looks", [0, -2, True, 2.0, 1.5, "6", None, 1_000_001])
 def test_what_is_no_number_of_looks_is_refused(looks):
     x = normal(0, (50, 1))
     with pytest.raises(sk.UsageError, match="looks must be"):
@@ -225,6 +286,18 @@ def test_what_is_no_number_of_looks_is_refused(looks):
 def test_the_number_that_misled_is_neither_said_nor_shown():
     found = sk.verdict(0.5 * normal(0, (1000, 2)), sk.targets.Normal([0.0, 0.0]))
     assert f"{found.ksd_equivalent_draws:.0f}" not in repr(found) + found.summary()
+
+
+@pytest.mark.parametrize(
+    ("seed", "level", "kind"),
+    [(9, 0.2, "location"), (3, 0.01, "shape")],  # p-values of .10 by moments alone, and of .035 by slices alone
+)
+def test_what_would_accuse_by_itself_at_the_level_or_at_a_twentieth_is_named(seed, level, kind):
+    x = normal(seed, (500, 2))
+    x[:, 0] += 0.13
+    found = sk.verdict(x, scores=-x, level=level)
+    assert found.is_biased
+    assert [(each.kind, each.coordinates) for each in found.blame] == [(kind, ("x1",))]
 
 
 def test_a_level_that_is_none():

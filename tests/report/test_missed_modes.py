@@ -47,6 +47,14 @@ def test_a_chain_that_was_in_both_missed_none():
     assert missed_mode(both, [RIGHT, LEFT], TWO_MODES) is None
 
 
+def test_strays_on_the_way_to_a_mode_do_not_hide_that_it_was_missed():
+    """They are the nearest draws to the other mode, and the valley's floor is no deeper than they lie."""
+    strays = np.column_stack([np.linspace(-0.1, 0.1, 80), np.zeros(80)])
+    mode = missed_mode(sk.Sample(np.concatenate([LEFT.points, strays]), names=("a", "b")), [RIGHT], TWO_MODES)
+    assert mode is not None
+    assert 100 < mode.draws <= 200
+
+
 def test_the_far_end_of_one_mode_is_no_other_mode():
     normal = sk.targets.Normal([0.0, 0.0])
     draws = np.random.default_rng(1).standard_normal((400, 2))

@@ -13,10 +13,9 @@ from numpy.typing import ArrayLike
 
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
-from steinkit.discrepancy.bracket import instance_kept, sum_of_brackets
+from steinkit.discrepancy.bracket import accepted, instance_kept, sum_of_brackets
 from steinkit.discrepancy.graph.engines import Candidate, Settings, engine_named
-from steinkit.discrepancy.graph.engines.case import Case
-from steinkit.discrepancy.graph.engines.forecast import announced, of_writing
+from steinkit.discrepancy.graph.engines.forecast import Case, announced, of_writing
 from steinkit.discrepancy.graph.programs.certificate import Certificate
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
@@ -29,7 +28,6 @@ from steinkit.discrepancy.graph.spanner.geometry import (
 )
 from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
 from steinkit.discrepancy.preparation import Prepared, prepare
-from steinkit.discrepancy.tolerance import accepted
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import Caution, TimeLimitError, UsageError, cautious
 from steinkit.runtime.deadlines import deadline, require_time, stop_signal, within_time

@@ -124,7 +124,7 @@ def bounded_moments(draws: Draws, units: Units, bounds: Floats | None) -> Bounde
         p_value=min(p_values.values()),
         group_p_values=p_values,
         largest=tuple(kept[:_MOST_KEPT]),
-        n_effective=draws.n_effective(np.array([max(slowest for _, slowest in found.values())])),
+        n_effective=draws.n_effective(max(slowest for _, slowest in found.values())),
     )
 
 
@@ -235,7 +235,7 @@ def _largest(
                 BoundedFeature(kind, (int(j[k]),) if kind in _OWN else (int(i[k]), int(j[k])), float(mean[k]), x, 1.0)
                 for k, x in zip(rows, (np.sign(mean[rows]) * z).tolist(), strict=True)
             ]
-    n_effective = draws.n_effective(np.array([slowest]))
+    n_effective = draws.n_effective(slowest)
     return [
         BoundedFeature(
             each.kind,

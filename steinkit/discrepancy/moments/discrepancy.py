@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
 from steinkit.describe.display import Displayed
+from steinkit.discrepancy.blind_spots import far_apart
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.kernel.boundary import boundary_factor
-from steinkit.discrepancy.modes import far_apart
 from steinkit.discrepancy.moments.features import GROUPS, OVERFLOW, Feature, Kind, Moments, features_of
 from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.units import Units, UnitsLike
@@ -240,7 +240,8 @@ def moment_stein_discrepancy(
     with one_thread_in_libraries():  # products as small as the cache gain nothing by threads that wait for one another
         found = _Judged.of(laid_out, chosen, prepared.bounds)
         alone = laid_out.by_chain() if by_chain else ()
-        chains = tuple(_of_chain(label, _Judged.of(chain, chosen, prepared.bounds)) for label, chain in alone)
+        judged = ((label, _Judged.of(chain, chosen, prepared.bounds)) for label, chain in alone)
+        chains = tuple(ChainMoments(k, each.p_value, _largest_named(each.features, each.mean)) for k, each in judged)
     return MomentSteinDiscrepancy(
         features=found.features,
         mean=found.mean,
@@ -282,7 +283,7 @@ class _Judged:
         mean, error, skewness, times = _statistics(moments, draws)
         features = features_of(len(units.scale))
         usual = usual_times(features, times)
-        n_effective = draws.n_effective(np.array([slower_half_time(features, times)]))
+        n_effective = draws.n_effective(slower_half_time(features, times))
         inflation = np.sqrt(slower := np.maximum(times, usual))
         with np.errstate(divide="ignore", invalid="ignore"):
             z = mean / (error * inflation)
@@ -310,10 +311,6 @@ def slower_half_time(features: Sequence[Feature], times: Floats) -> float:
     """The median time of the odd features, which are locations, or of the even ones: whichever is longer."""
     is_odd = np.array([feature.kind == "location" for feature in features])
     return max(float(np.median(times[is_odd])), float(np.median(times[~is_odd])))
-
-
-def _of_chain(label: int, found: _Judged) -> ChainMoments:
-    return ChainMoments(label, found.p_value, _largest_named(found.features, found.mean))
 
 
 def _largest_named(features: Sequence[Feature], mean: Floats) -> float:

@@ -16,20 +16,22 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
+from steinkit.discrepancy.blind_spots import far_apart
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
-from steinkit.discrepancy.modes import far_apart
+from steinkit.discrepancy.graph.engines.base import Settings
 from steinkit.discrepancy.preparation import prepare
-from steinkit.discrepancy.sliced.learning import Half, learn
-from steinkit.discrepancy.sliced.slices import Slice
+from steinkit.discrepancy.sliced.learning import TOLERANCE, Half, learn
 from steinkit.discrepancy.units import Units
 from steinkit.errors import cautious, reservations
-from steinkit.runtime.deadlines import within_time
+from steinkit.runtime.deadlines import deadline, stop_signal, within_time
+from steinkit.runtime.threads import interruptible
 from steinkit.sample import Floats, Integers
 from steinkit.target import Target
 
@@ -150,7 +152,7 @@ def sliced_stein_test(
     scored = time.perf_counter()
     h, directions = _test_functions(points, scaled, laid_out, limits)
     z, times = _scores_of(h, laid_out)
-    n_effective = laid_out.n_effective(times)
+    n_effective = laid_out.n_effective(float(np.median(times)))
     names = (
         *prepared.points.names,
         *(f"principal axis {k + 1}" for k in range(len(z) - points.shape[1])),
@@ -175,18 +177,24 @@ def sliced_stein_test(
 
 def _test_functions(points: Floats, scores: Floats, draws: Draws, limits: Floats | None) -> tuple[Floats, Floats]:
     """h of every direction at every draw, shape (k, n), and the directions learnt on the first half, shape (k, d)."""
+    from steinkit.runtime.compilation import announced_compilation
+
     dim = points.shape[1]
     free = np.arange(dim) if limits is None else np.flatnonzero(~np.isfinite(limits).any(axis=1))
-    bounds = [None] * dim if limits is None else [limits[k : k + 1] for k in range(dim)]
+    bounds: list[Floats | None] = [None] * dim if limits is None else [limits[k : k + 1] for k in range(dim)]
     halves = [Half(points[rows], scores[rows], draws.shares[rows] / draws.shares[rows].sum()) for rows in draws.halves]
     directions = np.stack([np.vstack([np.eye(dim), _principal_axes(half.points, half.share, free)]) for half in halves])
+    bounds += [None] * (directions.shape[1] - dim)
     h = np.empty((directions.shape[1], len(points)))
-    for known, vectors, other, rows in zip(halves, directions, halves[::-1], draws.halves[::-1], strict=True):
 
-        def use(k: int, found: Slice, other: Half = other, rows: Integers = rows) -> None:
-            h[k, rows] = found.test_function(other.points, other.scores)
+    def fill(settings: Settings) -> None:
+        with np.errstate(all="ignore"):  # what overflows in a solver proves nothing
+            for known, vectors, other, rows in zip(halves, directions, halves[::-1], draws.halves[::-1], strict=True):
+                for k, (vector, limits) in enumerate(zip(vectors, bounds, strict=True)):
+                    h[k, rows] = learn(known, vector, limits, settings).test_function(other.points, other.scores)
 
-        learn(known, vectors, bounds + [None] * (len(vectors) - dim), use)
+    with announced_compilation(), stop_signal() as stop:
+        interruptible(partial(fill, Settings(TOLERANCE, deadline=deadline(), interrupted=stop)), stop)
     return h, directions[0]
 
 

@@ -21,9 +21,8 @@ from numpy.typing import ArrayLike
 
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.discrepancy.bracket import Bracketed, instance_kept, require_ordered
+from steinkit.discrepancy.bracket import Bracketed, accepted, instance_kept, require_ordered
 from steinkit.discrepancy.preparation import require_names
-from steinkit.discrepancy.tolerance import accepted
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import InputError, UsageError, cautious, reservations
 from steinkit.runtime.deadlines import seconds_left, within_time

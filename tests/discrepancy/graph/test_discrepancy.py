@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.instances import instance
 
 import steinkit as sk
-from steinkit.discrepancy.tolerance import WIDEST_BRACKET
+from steinkit.discrepancy.bracket import WIDEST_BRACKET
 
 NORMAL = sk.targets.Normal(0.0, dim=2)
 SMALL = settings(max_examples=12, deadline=None)
@@ -313,7 +313,7 @@ def test_other_names_and_names_in_another_order_are_refused():
 def test_a_wide_bracket_is_raised_with_the_bracket_in_it(monkeypatch):
     points = np.random.default_rng(0).standard_normal((40, 2))
     honest = scored(points)
-    monkeypatch.setattr("steinkit.discrepancy.tolerance.WIDEST_BRACKET", 1e-15)
+    monkeypatch.setattr("steinkit.discrepancy.bracket.WIDEST_BRACKET", 1e-15)
     with pytest.raises(sk.SolverError, match="no certified answer") as caught:
         scored(points, tolerance=1e-15)
     assert caught.value.lower <= honest.upper

@@ -5,12 +5,12 @@ import pytest
 from scipy.interpolate import CubicHermiteSpline
 
 import steinkit as sk
-from steinkit.discrepancy.graph.engines import interior_point
+from steinkit.discrepancy.graph.engines import Settings, interior_point
 from steinkit.discrepancy.sliced import learning
 from steinkit.discrepancy.sliced.learning import TOLERANCE, Half, learn
 from steinkit.discrepancy.sliced.slices import merged, solve_slice
 from steinkit.discrepancy.sliced.tie_kernels import Points, merge_ties
-from steinkit.runtime.deadlines import time_limit
+from steinkit.runtime.deadlines import StopSignal, time_limit
 from steinkit.sample import Sample
 
 DIRECTIONS = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, -1.7], [3.0, 1.0], [-1.0, 0.0], [0.5, 0.5]])
@@ -28,10 +28,8 @@ def half(seed=0, n=200, kind="distinct"):
 
 
 def by(half, bounds=FREE):
-    found = {}
-    learn(half, DIRECTIONS[: len(bounds)], bounds, found.__setitem__)
-    assert sorted(found) == list(range(len(bounds)))
-    return [found[k] for k in range(len(bounds))]
+    settings = Settings(TOLERANCE)
+    return [learn(half, v, each, settings) for v, each in zip(DIRECTIONS, bounds, strict=False)]
 
 
 def one_by_one(half, bounds=FREE):
@@ -87,6 +85,13 @@ def test_what_overflows_is_refused():
     draws = half()
     with pytest.raises(sk.InputError, match="overflow along a direction"):
         by(Half(draws.points / np.abs(draws.points).max() * 1e308, draws.scores, draws.share))
+
+
+def test_an_interrupt_does_not_send_it_the_long_way():
+    stop = StopSignal()
+    stop.set()
+    with pytest.raises(KeyboardInterrupt):
+        learn(half(), DIRECTIONS[0], None, Settings(TOLERANCE, interrupted=stop))
 
 
 def test_time_runs_out():

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from steinkit.discrepancy.bracket import require_ordered
 from steinkit.discrepancy.graph.programs.certificate import Certificate, certify
 from steinkit.runtime.deadlines import StopSignal
 from steinkit.runtime.progress import progress_bar
@@ -96,6 +97,41 @@ class Candidate:
     def proof(self) -> Certificate:
         """What it proves, found when first asked for."""
         return certify(self.program, self.y, self.p)
+
+
+@dataclass(frozen=True, eq=False)
+class _TwoForms:
+    """One program in two forms: candidates for its solution in one, multipliers in the other."""
+
+    primal: Form
+    dual: Form
+
+    def lower_bound(self, y: Floats) -> tuple[float, Floats]:
+        """By the first form."""
+        return self.primal.lower_bound(y)
+
+    def upper_bound(self, p: Floats) -> float:
+        """By the second form."""
+        return self.dual.upper_bound(p)
+
+    def stein_function(self, y: Floats) -> tuple[Floats, Floats]:
+        """By the first form."""
+        return self.primal.stein_function(y)
+
+
+def best_of(first: Candidate, second: Candidate) -> Candidate:
+    """The better y and the better p of two candidates for one program; the first's where they prove the same."""
+    primal = second if second.proof.lower > first.proof.lower else first
+    dual = second if second.proof.upper < first.proof.upper else first
+    require_ordered(primal.proof.lower, dual.proof.upper, y=primal.y, p=dual.p)
+    return Candidate(
+        _TwoForms(primal.program, dual.program),
+        primal.y,
+        dual.p,
+        engines=tuple(dict.fromkeys((*first.engines, *second.engines))),
+        notes=(*first.notes, *second.notes),
+        iterations=first.iterations + second.iterations,
+    )
 
 
 Solve: TypeAlias = Callable[..., list[Candidate]]

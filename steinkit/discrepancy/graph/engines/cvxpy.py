@@ -13,8 +13,8 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from steinkit.discrepancy.graph.engines import highs_header
 from steinkit.discrepancy.graph.engines.base import Candidate, Settings, Solve, asked_for, each_coordinate, unsolved
+from steinkit.discrepancy.graph.engines.highs import spend_header
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.errors import UsageError
@@ -80,7 +80,7 @@ def solve_coordinate(program: CoordinateProgram, settings: Settings, solver: str
         options[_TIME_LIMITS[solver]] = max(settings.seconds_left, 1e-3)
     notes: tuple[str, ...] = ()
     if solver == _DEFAULT:
-        highs_header.spend()
+        spend_header()
     try:
         data, chain, inverse = problem.get_problem_data(solver, solver_opts=options)
         patience = settings.seconds_left + _GRACE if options else np.inf

@@ -12,10 +12,9 @@ Rows are counted. Memory and time grow by what an engine does, as far as that is
 The constants were fitted to samples of the standard normal, 1e3 to 1e6 draws in one dimension, 1e3 to 1e4 in two and
 fewer in up to ten, on one core of a 3 GHz server of 2024; ``benchmarks/predictions.py`` measures how well they do.
 Memory and the time of `chain` and `block` come out within a factor of two. The iterations of `first_order` depend on
-the sample, and its time may be four times as long or as short; so it is foretold again, by its first 250 iterations,
-and within a factor of two. The time of `highs` and `cvxpy` may be four times as long as well, and longer where a
-bracket stays open and HiGHS falls back on its simplex method. Units in which draws lie close together make all of them
-harder. What `auto` hands over to a further engine is not foretold.
+the sample, and its time may be four times as long or as short. So may that of `highs` and `cvxpy`, and it is longer
+where a bracket stays open and HiGHS falls back on its simplex method. Units in which draws lie close together make all
+of them harder. What `auto` hands over to a further engine is not foretold.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from steinkit.discrepancy.graph.engines.case import Case
+from steinkit.discrepancy.graph.engines.base import Settings
 from steinkit.errors import warn_of_forecast
 from steinkit.runtime.memory import in_words
-from steinkit.runtime.progress import say_beside_bars
 
 if TYPE_CHECKING:
     from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
@@ -52,6 +51,26 @@ _FIRST_ORDER_LEAST = 100.0
 _HIGHS_BYTES = 2800.0  # a row
 _HIGHS_SECONDS, _HIGHS_ROWS, _HIGHS_GROWTH = 2.8, 1.4e4, 2.5
 _CVXPY_BYTES, _CVXPY_SECONDS = 1.4, 8.0  # times as much: its layer, and HiGHS's own choice of method
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A program that is to be solved as far as settings say: what engines, and `auto`, choose by."""
+
+    program: SteinProgram
+    settings: Settings
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates."""
+        return self.program.dim
+
+    @cached_property
+    def factorisation(self) -> Any:
+        """What `block` knows before solving: `flops` and `entries` of a factorisation."""
+        from steinkit.discrepancy.graph.engines.block.newton_system import prepare
+
+        return prepare(self.program)
 
 
 @dataclass(frozen=True)
@@ -93,12 +112,6 @@ def announced(forecast: Forecast, most_memory: float, *, shown: bool) -> bool:
     elif shown and forecast.seconds > _LONG:
         print(f"solving: {forecast}", file=sys.stderr, flush=True)
     return forecast.memory > most_memory
-
-
-def announced_on_the_way(seconds: float, iterations: int, *, shown: bool) -> None:
-    """Say on standard error what the work will come to, if it takes long, by its first iterations."""
-    if shown and seconds > _LONG:
-        say_beside_bars(f"solving: about {_time_in_words(seconds)}, by the first {iterations} iterations")
 
 
 def of_writing(program: SteinProgram) -> Forecast:

@@ -12,23 +12,25 @@ that nobody needs here. Where the certified bracket stays wider than asked for, 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import highspy
 import numpy as np
 from scipy import sparse
 
-from steinkit.discrepancy.graph.engines import highs_header
 from steinkit.discrepancy.graph.engines.base import (
     Candidate,
     Settings,
     asked_for,
+    best_of,
     closed_form,
     each_coordinate,
     unsolved,
 )
-from steinkit.discrepancy.graph.programs.certificate import Incumbent
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
 from steinkit.discrepancy.graph.programs.relative_form import suitable_forms
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
@@ -68,14 +70,16 @@ def solve_coordinate(program: CoordinateProgram, settings: Settings) -> Candidat
         (f"interior point at {_TIGHTEST:g}", lambda: _interior_point(program, settings, _TIGHTEST)),
         (f"dual simplex at {_TIGHTEST:g}", lambda: _dual_simplex(program, settings)),
     ]
-    incumbent = Incumbent(program, len(program.box), len(program.radius))
-    history = []
+    history, best = [], unsolved(program, "highs")
     for name, method in methods:
-        history.append(f"{name}: {incumbent.offer(*method()).gap:.1e}")
-        if incumbent.gap <= settings.tolerance or settings.stopped:
+        found = Candidate(program, *method(), ("highs",))
+        history.append(f"{name}: {found.proof.gap:.1e}")
+        best = found if len(history) == 1 else best_of(best, found)
+        if best.proof.gap <= settings.tolerance or settings.stopped:
             break
-    notes = (f"HiGHS needed a fallback; bracket widths by {'; '.join(history)}",) if len(history) > 1 else ()
-    return Candidate(program, incumbent.y, incumbent.p, ("highs",), notes)
+    if len(history) > 1:
+        best = replace(best, notes=(f"HiGHS needed a fallback; bracket widths by {'; '.join(history)}",))
+    return best
 
 
 def _interior_point(program: CoordinateProgram, settings: Settings, tolerance: float) -> Point:
@@ -132,7 +136,7 @@ def _linear_program(
 
 def _run(lp: highspy.HighsLp, options: dict[str, Any], settings: Settings) -> Point:
     """Column values and row multipliers of the point where HiGHS stopped, whatever its status; zeros if it has none."""
-    highs_header.spend()
+    spend_header()
     highs = highspy.Highs()
     highs.silent()
     for name, value in options.items():
@@ -157,3 +161,23 @@ def _run(lp: highspy.HighsLp, options: dict[str, Any], settings: Settings) -> Po
     if not (solution.value_valid and solution.dual_valid):
         return np.zeros(lp.num_col_), np.zeros(lp.num_row_)
     return primal, dual
+
+
+class _LogsNowhere(highspy.Highs):  # type: ignore[misc]
+    """A solver that has options before its constructor's first message."""
+
+    def enableCallbacks(self) -> None:  # noqa: N802
+        self.setOptionValue("log_to_console", False)
+        self.setOptionValue("log_file", os.devnull)
+        super().enableCallbacks()
+
+
+@cache
+def spend_header() -> None:
+    """Keep HiGHS's header from standard output, which is for results: called before a process's first solver is made.
+
+    From highspy 1.16 on a solver's constructor writes it, before any option can be set, also where CVXPY only asks for
+    HiGHS's infinity. HiGHS writes it once: a first solver that logs, but not to the console, spends it for all that
+    follow; one without any output does not. The null device is the log in case logging nowhere comes to mean no output.
+    """
+    _LogsNowhere()

@@ -28,7 +28,6 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -115,51 +114,8 @@ class Solution:
     iterations: int
 
 
-class Factorise(NamedTuple):
-    """Asks a system to `factorise`."""
-
-    weights: Floats
-
-    def of(self, system: NewtonSystem) -> None:
-        """Have the system do it."""
-        system.factorise(self.weights)
-
-
-class Step(NamedTuple):
-    """Asks a system for a `step`."""
-
-    force: Floats
-    change: Floats
-
-    def of(self, system: NewtonSystem) -> None:
-        """Have the system do it."""
-        system.step(self.force, self.change)
-
-
-Ask = Factorise | Step
-Path = Generator[Ask, None, Solution]
-
-
 def solve(system: NewtonSystem, settings: Settings, correctors: int = 2, aims: Aims = _CAUTIOUS) -> Solution:
     """Follow the central path until the bracket is as narrow as asked for, or nothing is gained.
-
-    Parameters
-    ----------
-    system, settings, correctors, aims
-        As `central_path` takes them.
-    """
-    path = central_path(system, settings, correctors, aims)
-    while True:
-        try:
-            ask = next(path)
-        except StopIteration as end:
-            solution: Solution = end.value
-            return solution
-        ask.of(system)
-
-
-def central_path(system: NewtonSystem, settings: Settings, correctors: int = 2, aims: Aims = _CAUTIOUS) -> Path:
-    """What `solve` does, with a halt wherever linear algebra is asked for: of several paths it can be done together.
 
     Parameters
     ----------
@@ -169,15 +125,6 @@ def central_path(system: NewtonSystem, settings: Settings, correctors: int = 2, 
         Most of Gondzio's correctors an iteration; they pay where a factorisation costs many solves.
     aims : Aims
         Bolder ones save solves, and leave brackets a little wider where rounding ends the method.
-
-    Yields
-    ------
-    Factorise or Step
-        To be done before the path goes on.
-
-    Returns
-    -------
-    Solution
     """
     state = _State(system, settings)
     best_rows, best_multipliers, multipliers = state.rows.copy(), system.start.copy(), np.empty_like(state.rows)
@@ -185,7 +132,7 @@ def central_path(system: NewtonSystem, settings: Settings, correctors: int = 2, 
     goal = max(_SHARE_OF_TOLERANCE * settings.tolerance, settings.tolerance - _MOST_ROOM)
     iteration = 0
     while relative_width(lower, upper) > goal and iteration < _MOST_ITERATIONS:
-        if settings.stopped or not (yield from state.iterate(correctors, aims)):
+        if settings.stopped or not state.iterate(correctors, aims):
             break
         iteration += 1
         np.subtract(state.interior.z_up, state.interior.z_low, out=multipliers)
@@ -215,17 +162,17 @@ class _State:
         self.trial = np.empty(n)
         self.targets, self.trial_targets = (barrier.Targets(np.empty(n), np.empty(n)) for _ in range(2))
 
-    def iterate(self, correctors: int, aims: Aims) -> Generator[Ask, None, bool]:
+    def iterate(self, correctors: int, aims: Aims) -> bool:
         """Take one predictor-corrector step; false if there is none to take."""
         interior = self.interior
         gap, products = barrier.newton_weights(interior, self.weights), 2 * len(self.rows)
         if not (math.isfinite(gap) and gap > 0.0):
             return False
-        yield Factorise(self.weights)
+        self.system.factorise(self.weights)
         if self.settings.interrupted.is_set():  # it may be unfinished
             return False
         self.force[:] = 0.0
-        yield Step(self.force, self.change)
+        self.system.step(self.force, self.change)
         affine = barrier.affine_gap(interior, self.weights, gap, self.change)
         if not math.isfinite(affine):
             return False
@@ -233,18 +180,16 @@ class _State:
         ratio = min(1.0, max(0.0, affine / gap))  # a gap may grow beyond all powers
         centre = min(max(ratio**3, _LEAST_SIGMA), _MOST_SIGMA) * mu
         barrier.mehrotra_targets(interior, self.system.omega, self.change, centre, mu, self.targets, self.force)
-        yield Step(self.force, self.change)
+        self.system.step(self.force, self.change)
         lengths = barrier.step_lengths(interior, self.change, self.targets)
         if not math.isfinite(lengths[0]):
             return False
-        primal, dual = yield from self._correct(lengths, centre, correctors, aims)
+        primal, dual = self._correct(lengths, centre, correctors, aims)
         lengths = _STEP_FRACTION * primal, _STEP_FRACTION * dual
         barrier.advance(self.rows, interior, self.change, self.targets, lengths)
         return max(lengths) > _SHORTEST_STEP
 
-    def _correct(
-        self, lengths: tuple[float, float], centre: float, correctors: int, aims: Aims
-    ) -> Generator[Ask, None, tuple[float, float]]:
+    def _correct(self, lengths: tuple[float, float], centre: float, correctors: int, aims: Aims) -> tuple[float, float]:
         """Lengthen a short step by correctors while each is worth its solve; returns the steps' lengths."""
         interval = aims.lowest * centre, aims.highest * centre
         for _ in range(correctors):
@@ -255,7 +200,7 @@ class _State:
                 self.interior, self.system.omega, self.change, self.targets, (primal, dual), interval,
                 self.trial_targets, self.force,
             )  # fmt: skip
-            yield Step(self.force, self.trial)
+            self.system.step(self.force, self.trial)
             longer = barrier.step_lengths(self.interior, self.trial, self.trial_targets)
             if not sum(longer) > sum(lengths) + _WORTHWHILE:  # or it is no number
                 break

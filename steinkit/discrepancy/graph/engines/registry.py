@@ -7,6 +7,16 @@ An engine is a class here and a module with a function
 which is imported when the engine is first asked for, and knows nothing of this file. To add one, write the module and
 its class: names, error messages, help and the choice of `auto` follow. The constants are measured
 (``benchmarks/engines.py``).
+
+`auto` takes the engine made for a sample's dimension and size. One dimension has an engine of its own, `chain`. In two
+and three, `block` certifies to 1e-6 as long as a factorisation can be afforded; in three, `first_order` goes first
+where it is foretold to be much faster, for large samples and wide brackets. In four and more the factor fills, and
+`first_order` certifies to 1e-5 in a small share of the time of a factorisation; what is asked for more tightly is left
+to `block` on small samples and to `highs` on others.
+
+What an engine leaves open goes on to the next, and the best of what they have proved is returned: the result names
+every engine that had a part, and its notes say why. With a time limit, an engine that proves nothing before it ends is
+preceded by one that proves a little early.
 """
 
 from __future__ import annotations
@@ -21,10 +31,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steinkit.discrepancy.graph.engines import forecast
-from steinkit.discrepancy.graph.engines.base import Candidate, Settings, asked_for
-from steinkit.discrepancy.graph.engines.case import Case
-from steinkit.discrepancy.graph.engines.forecast import Forecast
-from steinkit.errors import UsageError, did_you_mean
+from steinkit.discrepancy.graph.engines.base import Candidate, Settings, asked_for, best_of
+from steinkit.discrepancy.graph.engines.forecast import Case, Forecast
+from steinkit.errors import TimeLimitError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
@@ -117,17 +126,29 @@ class Engine:
         """The case with the settings that `auto` gives the engine."""
         return case
 
-    def continue_on(self, case: Case, coordinates: Sequence[int]) -> list[Candidate]:
-        """Solve the coordinates that are still open, as `auto` would have it."""
-        return self.work_on(self.as_in_turn(case), coordinates)
-
 
 class _Auto(Engine):
-    name, module = "auto", "auto"
+    name, module = "auto", "registry"
 
     def _solve(self, case: Case, coordinates: Sequence[int] | None) -> list[Candidate]:
-        solved: list[Candidate] = self.implementation().solve(case, coordinates, self._in_turn())
-        return solved
+        """Solve coordinates, each by as many of the engines, in their order, as it takes."""
+        settings, asked = case.settings, asked_for(case.program, coordinates)
+        answers: dict[int, Candidate] = {}
+        for engine in self._in_turn():
+            left = [j for j in asked if j not in answers or answers[j].proof.gap > settings.tolerance]
+            if not left or (answers and settings.stopped):
+                break
+            try:
+                if not engine.suits(case):
+                    continue
+                candidates = engine.work_on(engine.as_in_turn(case), left)
+            except TimeLimitError:
+                if not answers:
+                    raise
+                break
+            for j, candidate in zip(left, candidates, strict=True):
+                answers[j] = _handed_over(answers[j], candidate) if j in answers else candidate
+        return [answers[j] for j in asked]
 
     def forecast(self, case: Case) -> Forecast:
         """What the first engine tried will cost, which is rarely followed by another."""
@@ -138,6 +159,12 @@ class _Auto(Engine):
     def _in_turn(self) -> list[Engine]:
         """The engines that have a turn, in that order."""
         return sorted((engine for engine in ENGINES.values() if engine.turn < math.inf), key=lambda each: each.turn)
+
+
+def _handed_over(first: Candidate, second: Candidate) -> Candidate:
+    """The best of two engines' candidates, with the history of both."""
+    note = f"engine {first.engines[-1]} left a bracket of {first.proof.gap:.1e}: handed over to {second.engines[0]}"
+    return replace(best_of(first, second), notes=(*first.notes, note, *second.notes))
 
 
 class _Chain(Engine):

@@ -8,7 +8,6 @@ duality from p. Neither asks how y and p were found, so a solver that stops earl
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -78,43 +77,3 @@ def certify(program: Form, y: Floats, p: Floats) -> Certificate:
     upper = program.upper_bound(np.where(np.isfinite(p), p, 0.0))
     require_ordered(lower, upper, y=y, p=p)
     return Certificate(lower, upper, feasible)
-
-
-class Incumbent:
-    """The best y and the best p offered so far for one program; they need not come from the same source.
-
-    Parameters
-    ----------
-    program : Form
-    n_variables, n_multipliers : int
-        N and m.
-
-    Attributes
-    ----------
-    y : ndarray, shape (N,)
-    p : ndarray, shape (m,)
-    lower, upper : float
-        What they prove.
-    """
-
-    def __init__(self, program: Form, n_variables: int, n_multipliers: int) -> None:
-        self.program = program
-        self.y: Floats = np.zeros(n_variables)
-        self.p: Floats = np.zeros(n_multipliers)
-        self.lower = 0.0
-        self.upper = math.inf
-
-    def offer(self, y: Floats, p: Floats) -> Certificate:
-        """Judge a candidate, keep what is better in it, and return the candidate's own certificate."""
-        certificate = certify(self.program, y, p)
-        if certificate.lower > self.lower:
-            self.y, self.lower = y, certificate.lower
-        if certificate.upper < self.upper:
-            self.p, self.upper = p, certificate.upper
-        require_ordered(self.lower, self.upper, y=self.y, p=self.p)
-        return certificate
-
-    @property
-    def gap(self) -> float:
-        """Relative width of the bracket that the best y and the best p prove together."""
-        return relative_width(self.lower, self.upper)

@@ -8,8 +8,7 @@ import pytest
 
 import steinkit as sk
 from steinkit.discrepancy.graph.engines import Settings, engine_named, forecast
-from steinkit.discrepancy.graph.engines.case import Case
-from steinkit.discrepancy.graph.engines.forecast import Forecast
+from steinkit.discrepancy.graph.engines.forecast import Case, Forecast
 from steinkit.discrepancy.graph.engines.registry import ENGINES
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.spanner.geometry import join_all_pairs
@@ -123,9 +122,3 @@ def test_long_work_is_announced_to_who_watches(capsys, seconds, shown, said):
     assert not forecast.announced(Forecast(120_000, 1.2e9, seconds), math.inf, shown=shown)
     expected = f"solving: about {seconds:.0f} s and 1.2 GB: 120,000 rows a program\n" if said else ""
     assert capsys.readouterr().err == expected
-
-
-@pytest.mark.parametrize(("seconds", "shown", "said"), [(40.0, True, True), (40.0, False, False), (3.0, True, False)])
-def test_what_is_learnt_on_the_way_is_told_to_who_watches(capsys, seconds, shown, said):
-    forecast.announced_on_the_way(seconds, 250, shown=shown)
-    assert capsys.readouterr().err == ("solving: about 40 s, by the first 250 iterations\n" if said else "")

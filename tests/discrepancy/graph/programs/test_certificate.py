@@ -11,7 +11,8 @@ from scipy.optimize import linprog
 
 import steinkit as sk
 from steinkit.discrepancy.bracket import relative_width, sum_of_brackets
-from steinkit.discrepancy.graph.programs.certificate import Incumbent, certify
+from steinkit.discrepancy.graph.engines.base import Candidate, best_of
+from steinkit.discrepancy.graph.programs.certificate import certify
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
 
 
@@ -166,30 +167,26 @@ def test_rounding_of_the_residual_is_allowed_for(seed):
     assert Fraction(bound) >= min(exact, trivial)
 
 
-def test_incumbent_keeps_the_best_of_both_sides():
+def test_the_best_of_both_sides_is_kept():
     program = random_program(np.random.default_rng(3))
     value, y, p = optimum(program)
-    incumbent = Incumbent(program, len(y), len(p))
-    incumbent.offer(y, np.zeros_like(p))
-    assert incumbent.gap > 1e-3
-    incumbent.offer(np.zeros_like(y), p)
-    assert incumbent.gap < 1e-9
-    assert incumbent.lower <= value <= incumbent.upper
-    incumbent.offer(0.5 * y, 0.5 * p)
-    np.testing.assert_array_equal(incumbent.y, y)
+    by_y = Candidate(program, y, np.zeros_like(p), ("one",), ("first",), iterations=2)
+    assert by_y.proof.gap > 1e-3
+    best = best_of(by_y, Candidate(program, np.zeros_like(y), p, ("one", "two"), ("second",), iterations=3))
+    assert best.proof.gap < 1e-9
+    assert best.proof.lower <= value <= best.proof.upper
+    assert (best.engines, best.notes, best.iterations) == (("one", "two"), ("first", "second"), 5)
+    assert best_of(best, Candidate(program, 0.5 * y, 0.5 * p, ("three",))).y is y
 
 
-def test_incumbent_keeps_the_first_of_two_that_are_worth_the_same():
+def test_the_first_of_two_that_are_worth_the_same_is_kept():
     program = random_program(np.random.default_rng(3))
     _, y, p = optimum(program)
-    incumbent = Incumbent(program, len(y), len(p))
-    incumbent.offer(-y, 1e9 * p)  # proves nothing
-    np.testing.assert_array_equal(incumbent.y, np.zeros_like(y))
-    assert incumbent.lower == 0.0
-    incumbent.offer(y, p)
-    incumbent.offer(y.copy(), p.copy())
-    assert incumbent.y is y
-    assert incumbent.p is p
+    nothing = Candidate(program, -y, 1e9 * p, ("one",))
+    assert nothing.proof.lower == 0.0
+    best = best_of(best_of(nothing, Candidate(program, y, p, ("two",))), Candidate(program, y.copy(), p.copy(), ()))
+    assert best.y is y
+    assert best.p is p
 
 
 def test_relative_width():
@@ -221,10 +218,10 @@ def test_bounds_from_different_candidates_may_contradict_each_other_too():
         def lower_bound(self, y):
             return 2.0 * float(y[0]), y
 
-    incumbent = Incumbent(Either(), 1, 1)
-    assert incumbent.offer(np.ones(1), np.zeros(1)).upper == 3.0
+    high, low = (Candidate(Either(), np.full(1, k), np.full(1, 1 - k), ()) for k in (1, 0))
+    assert (high.proof.lower, high.proof.upper) == (2.0, 3.0)
     with pytest.raises(sk.CrossedBracketError):
-        incumbent.offer(np.zeros(1), np.ones(1))
+        best_of(high, low)
 
 
 def test_a_total_is_rounded_outwards():

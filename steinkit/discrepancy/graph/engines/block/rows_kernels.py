@@ -1,6 +1,6 @@
 """Kernels on the rows of a Stein program: products with B = [A; I], the Newton matrix B'WB, and bounds.
 
-A is held row by row; its columns, and with them all vectors x, follow the elimination order of the factorisation.
+A is held row by row. Its columns, and with them all vectors x, are in the elimination order of the factorisation.
 """
 
 from __future__ import annotations

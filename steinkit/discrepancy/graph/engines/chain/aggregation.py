@@ -39,9 +39,7 @@ from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Integers
 
-MANY = 10_000
-"""Points from which on blocks pay."""
-
+_MANY = 10_000  # points from which on blocks pay
 _FIRST_BLOCKS = 500  # by length, and as many by number of points
 _PARTS = 8  # of a block that is split
 _MOST_BLOCKS = 0.5  # of the points
@@ -74,7 +72,7 @@ def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] 
     """
     form = ChainProgram(program)
     with progress_bar("interior point", shown=settings.progress, unit=" steps") as progress:
-        answer = _by_blocks(form, settings, progress) if form.n_points >= MANY else None
+        answer = _by_blocks(form, settings, progress) if form.n_points >= _MANY else None
         if answer is None or (answer.proof.gap > settings.tolerance and not settings.stopped):
             answer = _edge_by_edge(form, settings, progress)
     gap = answer.proof.gap

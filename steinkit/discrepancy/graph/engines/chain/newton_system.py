@@ -16,14 +16,7 @@ import numpy as np
 from steinkit.discrepancy.bracket import relative_width
 from steinkit.discrepancy.graph.engines import interior_point
 from steinkit.discrepancy.graph.engines.base import Settings
-from steinkit.discrepancy.graph.engines.chain.riccati_kernels import (
-    GAINS,
-    Blocks,
-    Factorisation,
-    NewtonStep,
-    riccati_factorise,
-    riccati_solve,
-)
+from steinkit.discrepancy.graph.engines.chain.riccati_kernels import GAINS, Blocks, riccati_factorise, riccati_solve
 from steinkit.discrepancy.graph.programs.chain_form_kernels import BOUNDED, FREE, ROWS, Chain, costate_bound
 from steinkit.sample import Floats
 
@@ -84,19 +77,11 @@ class ChainSystem:
 
     def factorise(self, weights: Floats) -> None:
         """Riccati sweep over the weighted rows."""
-        riccati_factorise(self.factorisation(weights))
+        riccati_factorise(self.blocks, weights, self._gains)
 
     def step(self, force: Floats, change: Floats) -> None:
         """Newton step; see `interior_point.NewtonSystem`."""
-        riccati_solve(self.newton_step(force, change))
-
-    def factorisation(self, weights: Floats) -> Factorisation:
-        """What `factorise` does, still to be done."""
-        return Factorisation(self.blocks, weights, self._gains)
-
-    def newton_step(self, force: Floats, change: Floats) -> NewtonStep:
-        """What `step` does, still to be done."""
-        return NewtonStep(self.blocks, self._gains, force, self._feed, change)
+        riccati_solve(self.blocks, self._gains, force, self._feed, change)
 
     def bounds(self, rows: Floats, multipliers: Floats) -> tuple[float, float]:
         """Objective of the rows, which are feasible but for rounding, and an upper bound."""
@@ -118,10 +103,6 @@ class ChainSystem:
     def solve(self, settings: Settings) -> interior_point.Solution:
         """Rows and multipliers within the tolerance, or as near as they come."""
         return interior_point.solve(self, settings, _CORRECTORS)
-
-    def path(self, settings: Settings) -> interior_point.Path:
-        """What `solve` does, with a halt at every sweep."""
-        return interior_point.central_path(self, settings, _CORRECTORS)
 
     @np.errstate(over="ignore", invalid="ignore")
     def candidate(self, chain: Chain, solution: interior_point.Solution) -> tuple[Floats, Floats]:

@@ -32,8 +32,6 @@ References
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -43,7 +41,6 @@ from steinkit.discrepancy.graph.engines.base import Candidate, Settings, asked_f
 from steinkit.discrepancy.graph.engines.first_order import halpern_kernels as kernels
 from steinkit.discrepancy.graph.engines.first_order.layout import Layout, lay_out
 from steinkit.discrepancy.graph.engines.first_order.simd_lanes import LANES
-from steinkit.discrepancy.graph.engines.forecast import announced_on_the_way
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
 from steinkit.discrepancy.graph.programs.relative_form import RelativeForm, suitable_forms
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
@@ -64,9 +61,6 @@ _SWEEPS, _SWEEPS_PER_ITERATION = 100, 0.5  # most sweeps of a repair: the larger
 _SETUP_SECONDS = 5e-7  # an entry of the matrix, before the first iteration
 _SHARE_OF_TOLERANCE = 0.99  # leaves room for the certificate's rounding allowance
 _DENSEST_LOOKS, _SPARSEST_LOOKS = 1.05, 1.5
-
-_TELLING = 250  # iterations that show how many there will be
-_DELAY = 1.8  # how many there will be to what 1/k^2 tells then: .9 to 3 on forty samples, most on complete graphs
 
 _STALLED = 0.7  # the least by which the bracket must shrink as the iterations double
 _PATIENCE = 2000
@@ -90,7 +84,7 @@ def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] 
     """
     batches = _batches(program, asked_for(program, coordinates))
     with progress_bar("first order", shown=settings.progress, unit=" iterations") as bar:
-        solved = side_by_side(lambda batch: _solve_batch(batch, settings, bar, len(batches)), batches, settings)
+        solved = side_by_side(lambda batch: _solve_batch(batch, settings, bar), batches, settings)
     return [candidate for candidates in solved for candidate in candidates]
 
 
@@ -115,35 +109,24 @@ def _batches(program: SteinProgram, coordinates: Sequence[int]) -> list[_Program
     return batches
 
 
-def _solve_batch(programs: _Programs, settings: Settings, bar: Any, batches: int) -> list[Candidate]:
-    """Iterate until every bracket is narrow enough, time is up, or the brackets stop shrinking.
-
-    What all of the batches will take is told on the way, once the first iterations show it.
-    """
+def _solve_batch(programs: _Programs, settings: Settings, bar: Any) -> list[Candidate]:
+    """Iterate until every bracket is narrow enough, time is up, or the brackets stop shrinking."""
     if not any(len(program.radius) for program in programs.programs):
         return [closed_form(program, "first_order") for program in programs.programs]
     if not settings.has_time(_SETUP_SECONDS * programs.programs[0].matrix.nnz):
         return [unsolved(program, "first_order") for program in programs.programs]
-    pace = _Pace()
     batch = _Batch(lay_out(*programs), settings)
     looks = _Looks(settings.tolerance)
-    pace.lap("setup")
     while True:
         batch.advance()
-        pace.lap("iterations")
         bar.update(_CHECK_EVERY)
         stopped = settings.stopped
         if stopped or looks.due(batch.iterations):
             batch.look()
             looks.took(batch.iterations, batch.widest)
-            pace.lap("looks")
             bar.set_postfix_str(f"widest bracket {batch.widest:.1e}", refresh=False)
             if stopped or batch.widest <= _SHARE_OF_TOLERANCE * settings.tolerance or looks.stalled:
                 return batch.candidates()
-            if not pace.told and batch.iterations >= _TELLING:
-                pace.told = True
-                expected = min(batches * pace.expected(looks), settings.seconds_left)
-                announced_on_the_way(expected, batch.iterations, shown=settings.progress)
         batch.restart()
 
 
@@ -169,39 +152,11 @@ class _Looks:
         self.next = min(int(iterations * factor), _MOST_ITERATIONS)
 
     @property
-    def expected(self) -> float:
-        """Iterations in all, by what the bracket has come to; it falls a little more slowly at first."""
-        iterations, widest = self.history[-1]
-        return float(min(max(_DELAY * iterations * np.sqrt(widest / self.tolerance), iterations), _MOST_ITERATIONS))
-
-    @property
     def stalled(self) -> bool:
         """Whether the bracket has hardly shrunk while the iterations doubled, or they are too many."""
         now, widest = self.history[-1]
         before = [gap for iterations, gap in self.history if 2 * iterations <= now]
         return now >= _MOST_ITERATIONS or (now >= _PATIENCE and widest > _STALLED * before[-1])
-
-
-class _Pace:
-    """Processor time of the setup, the iterations and the looks, and what it will come to."""
-
-    def __init__(self) -> None:
-        self.told = False
-        self.seconds = dict.fromkeys(("setup", "iterations", "looks"), 0.0)
-        self._last = time.thread_time()
-
-    def lap(self, what: str) -> None:
-        """Count the time since the last lap."""
-        now = time.thread_time()
-        self.seconds[what] += now - self._last
-        self._last = now
-
-    def expected(self, looks: _Looks) -> float:
-        """Processor time in all; looks become rarer, each at some more iterations than the one before."""
-        further = looks.expected / looks.history[-1][0]
-        more_looks = math.log(further) / math.log(_SPARSEST_LOOKS) + 1.0
-        looking = self.seconds["looks"] * (1.0 + more_looks / len(looks.history))
-        return self.seconds["setup"] + self.seconds["iterations"] * further + looking
 
 
 class _Batch:

@@ -10,8 +10,8 @@ from scipy import sparse
 from steinkit.discrepancy.graph.engines import Settings
 from steinkit.discrepancy.graph.engines.block import cholesky, rows_kernels
 from steinkit.discrepancy.graph.engines.block import cholesky_kernels as kernels
+from steinkit.discrepancy.graph.engines.block.cholesky_kernels import subtract_product
 from steinkit.discrepancy.graph.engines.block.newton_system import BlockSystem, find_pattern
-from steinkit.discrepancy.graph.engines.block.product_kernels import subtract_product
 from steinkit.discrepancy.graph.engines.interior_point import Solution
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
 

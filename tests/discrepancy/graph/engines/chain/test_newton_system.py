@@ -18,8 +18,6 @@ from steinkit.discrepancy.graph.engines.chain.newton_system import ChainSystem
 from steinkit.discrepancy.graph.engines.chain.riccati_kernels import (
     GAINS,
     Blocks,
-    Factorisation,
-    NewtonStep,
     riccati_factorise,
     riccati_solve,
 )
@@ -220,8 +218,8 @@ def test_riccati_sweep_solves_the_newton_system(seed):
     blocks = Blocks(data.kind, data.step, lag, data.box, start, data.c2, data.c3, data.far, data.far_radius)
     weights, force = 10.0 ** rng.uniform(-2, 2, ROWS * n), rng.standard_normal(ROWS * n)
     gains, feed, change = np.zeros(GAINS * n), np.empty(2 * n), np.empty(ROWS * n)
-    riccati_factorise(Factorisation(blocks, weights, gains))
-    riccati_solve(NewtonStep(blocks, gains, force, feed, change))
+    riccati_factorise(blocks, weights, gains)
+    riccati_solve(blocks, gains, force, feed, change)
     B = rows_matrix(data, lag)
     expected = B @ np.linalg.solve(B.T @ sparse.diags_array(weights) @ B, B.T @ (start + force))
     np.testing.assert_allclose(change, expected, rtol=1e-8, atol=1e-9 * np.abs(expected).max())

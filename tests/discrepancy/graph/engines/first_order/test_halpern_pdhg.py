@@ -409,33 +409,6 @@ def test_progress_goes_to_standard_error(monkeypatch, capsys):
     assert "widest bracket" in err
 
 
-@pytest.mark.parametrize(("n", "dim", "tolerance"), [(25, 2, 1e-3), (60, 3, 1e-3), (60, 4, 1e-4)])
-def test_iterations_are_foretold_by_the_first_of_them(monkeypatch, n, dim, tolerance):
-    told = []
-    monkeypatch.setattr(first_order, "announced_on_the_way", lambda each, iterations, shown: told.append(each))
-    monkeypatch.setattr(first_order._Pace, "expected", lambda pace, looks: looks.expected)
-    points = np.random.default_rng(dim).standard_normal((n, dim))
-    program = SteinProgram(points, -points, np.full(n, 1.0 / n), complete_graph(points))
-    found = first_order.solve(program, Settings(tolerance))
-    (expected,) = told
-    assert found[0].iterations > 2 * first_order._TELLING
-    assert found[0].iterations / 2.0 <= expected <= 2.0 * found[0].iterations
-
-
-def test_time_is_foretold_in_proportion(monkeypatch):
-    clock = iter([0.0, 5.0, 15.0, 17.0])
-    monkeypatch.setattr(first_order.time, "thread_time", lambda: next(clock))
-    pace, looks = first_order._Pace(), first_order._Looks(1e-4)
-    for what in ("setup", "iterations", "looks"):
-        pace.lap(what)
-    looks.took(200, 1e-4)
-    assert looks.expected == first_order._DELAY * 200
-    looks.took(250, 1e-2)
-    assert looks.expected == pytest.approx(first_order._DELAY * 2500)
-    more_looks = 1.0 + math.log(10.0 * first_order._DELAY) / math.log(1.5)
-    assert pace.expected(looks) == pytest.approx(5.0 + 10.0 * 10.0 * first_order._DELAY + 2.0 + more_looks)
-
-
 def test_brackets_closed_to_the_last_digit_do_not_stop_it():
     """Rounding, not allowed for while it iterates, may leave the lower bound above the upper one in all eight lanes."""
     draws = np.repeat([[0.0], [1.0]], 8, axis=1)

@@ -1,4 +1,4 @@
-r"""Coordinates whose location is off only because that of another one is.
+r"""Which coordinates have moved, where the mean scores of all that are correlated with them are off as well.
 
 Let draws of the target be shifted by a small step e along coordinate j. The mean score of coordinate k, zero before,
 becomes
@@ -6,11 +6,11 @@ becomes
     mean of t_k = -e E[t_k t_j] + O(e^2)
 
 by Stein's identity, for every target. If x_j alone has moved, all mean scores therefore stand in the ratio of their
-covariances with t_j; those that do, up to their standard errors, are its echoes. Under a correlation of .9 a shift of
-x_1 makes the mean score of x_2 nine tenths as large as that of x_1, with the other sign, and x_2 has not moved.
+covariances with t_j, up to their standard errors: it explains them. Under a correlation of .9 a shift of x_1 makes the
+mean score of x_2 nine tenths as large as that of x_1, with the other sign, and x_2 has not moved.
 
-Causes are taken one after the other: of those about as far off as the furthest the one that leaves the least of the
-others, which then lose what it explains, until none is off.
+Coordinates are taken one after the other. Among those about as far off as the furthest, it is the one that leaves the
+least of the others. These then lose what it explains, until none is off.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _RIVALS = 0.75  # of the largest |z|, from which a location may be the cause of 
 
 
 def moved(coordinates: Sequence[int], draws: Draws, inflation: Floats, least: float) -> list[int]:
-    """The coordinates, of some whose mean scores are off, that the others are echoes of.
+    """Those of some coordinates whose mean scores are off that have moved themselves.
 
     Parameters
     ----------

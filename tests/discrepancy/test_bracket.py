@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.bracket import Bracketed
-from steinkit.discrepancy.tolerance import accepted
+from steinkit.discrepancy.bracket import Bracketed, accepted
 from steinkit.errors import Caution
 
 

@@ -6,6 +6,7 @@ Both take time that grows with the square of the draws, and take a part of many.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -27,7 +28,7 @@ _MOST_SHARED = 1000  # draws that tell the coordinates' shares
 _MOST_SUMMED = 20_000  # draws that enter the number of equivalent ones, which is no larger
 
 
-def kernel_part(
+def kernel_evidence(
     scored: Sample, draws: Draws, standard: Prepared, rng: Seed
 ) -> tuple[float | None, float, tuple[str, ...]]:
     """The p-value of the kernel test, `Verdict.ksd_equivalent_draws`, and why the test was left out.
@@ -57,7 +58,7 @@ def kernel_part(
         return None, equivalent, (f"the kernel test was left out: {error}",)
 
 
-def largest_share(standardised: Draws) -> tuple[int, float]:
+def largest_share(standardised: Draws, names: Sequence[str]) -> tuple[str, float]:
     """The coordinate whose part of the squared KSD is the largest multiple of what independent draws make it.
 
     The Stein kernel is a sum over coordinates, and so is n^-2 sum_ij k0(x_i, x_j); for independent draws of the target
@@ -67,10 +68,12 @@ def largest_share(standardised: Draws) -> tuple[int, float]:
     ----------
     standardised : Draws
         In standard units, without weights.
+    names : sequence of str
+        Of the coordinates.
 
     Returns
     -------
-    int, float
+    str, float
         The coordinate, and the multiple.
     """
     rows = _spread(np.arange(len(standardised.points)), _MOST_SHARED)
@@ -88,7 +91,7 @@ def largest_share(standardised: Draws) -> tuple[int, float]:
         total = pull @ base @ pull + 2.0 * pull @ (cubed * apart).sum(axis=1) + (cubed - fifth * apart**2).sum()
         multiples.append(total / (pull @ pull + len(x)))
     largest = int(np.argmax(multiples))
-    return largest, float(multiples[largest])
+    return names[largest], float(multiples[largest])
 
 
 def _spread(rows: Integers, most: int) -> Integers:

@@ -1,4 +1,4 @@
-r"""Changes so slow that they hide in the noise, and how long they last.
+r"""Slow mixing that hides in the noise: changes that are seldom and small, and how long they last.
 
 A chain that seldom crosses between two regions, and is quick within each, has functions that differ little between the
 regions: with a share f of the variance between them, the autocorrelation is about f at all lags up to the time tau of

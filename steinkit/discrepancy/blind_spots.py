@@ -1,5 +1,6 @@
-"""Modes far apart: where the standard deviation of draws is the distance between modes, and nothing in one is seen.
+"""Draws among which tests see little: modes far apart, one draw that makes the unit, fewer draws than coordinates.
 
+Where modes are far apart the standard deviation of the draws is the distance between them, and nothing in one is seen.
 With draws in groups a distance D apart, each of standard deviation 1, the unit is about D / 2 or more. A group half as
 wide as it should be is then a difference of 1 / D units. What to look for is a large sd(x_j) sd(s_j), for the score s:
 it is 1 for a normal distribution, about D / 2 for two normal modes, but also the root of a variance inflation factor
@@ -27,6 +28,7 @@ _GAP = 0.25  # of the scale
 _SHARE = 0.01  # of the draws, on either side
 _AT_AN_END = 3  # draws whose mean score tells which way it leads
 _ALONE = 3.0  # gaps over what these span at both ends
+_OUTLYING = 0.5  # of a coordinate's variance, above which one point alone makes its unit
 _FALL = 10.0  # gap times score: twice the fall of the log density where it is that of a normal mode
 
 
@@ -59,6 +61,33 @@ def far_apart(points: DistinctSample, scores: Floats, units: Units) -> tuple[str
             f"the draws lie in groups far apart in {', '.join(found)}: in units of their standard deviation, which is "
             "so many times the length over which the density changes, what is wrong within a group is hardly seen; "
             "judge each group by itself, or give units, the standard deviations within a group"
+        ),
+    )
+
+
+def outlying(points: DistinctSample, units: Units) -> tuple[str, ...]:
+    """Coordinates in whose unit all draws but one are the same."""
+    shares = points.weights[:, None] * units.points(points.points) ** 2
+    worst = shares.argmax(axis=0)
+    return tuple(
+        Caution(
+            f"draw {points.first[row] + 1} makes up {share:.0%} of the variance of {name}: in units of that, the tests "
+            "see little of the other draws, and one draw proves nothing; judge them without it"
+        )
+        for name, row, share in zip(points.names, worst, shares.max(axis=0), strict=True)
+        if share > _OUTLYING
+    )
+
+
+def too_few_to_span(points: DistinctSample) -> tuple[str, ...]:
+    """Whether there are no more different draws than coordinates."""
+    different, dim = points.points.shape
+    if different > dim:
+        return ()
+    return (
+        Caution(
+            f"{different} different draws of {dim} coordinates do not span their space: what is wrong along the "
+            "directions that they leave out may not be seen; take more draws than coordinates"
         ),
     )
 

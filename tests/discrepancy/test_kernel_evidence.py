@@ -1,0 +1,35 @@
+"""The coordinates' parts of the squared kernel discrepancy, pair by pair from the definition of the Stein kernel."""
+
+import numpy as np
+import pytest
+
+from steinkit.discrepancy.cross_fitting import Draws
+from steinkit.discrepancy.kernel_evidence import largest_share
+from steinkit.discrepancy.preparation import prepare
+
+
+def parts(x, s):
+    """Sums over all pairs, and over i = j, of each coordinate's part of the Stein kernel of (1 + |x - y|^2)^(-1/2)."""
+    n, dim = x.shape
+    pairs, diagonal = np.zeros(dim), np.zeros(dim)
+    for i in range(n):
+        for k in range(n):
+            apart = x[i] - x[k]
+            q = 1.0 + apart @ apart
+            kernel, by_first, by_second = q**-0.5, -apart * q**-1.5, apart * q**-1.5
+            mixed = q**-1.5 - 3.0 * apart**2 * q**-2.5
+            part = s[i] * s[k] * kernel + s[i] * by_second + s[k] * by_first + mixed
+            pairs += part
+            diagonal += part * (i == k)
+    return pairs, diagonal
+
+
+@pytest.mark.parametrize("wrong", [0, 1, 2])
+def test_the_largest_share_is_that_of_the_definition(wrong):
+    x = np.random.default_rng(wrong).standard_normal((40, 3))
+    x[:, wrong] += 1.0
+    draws = Draws.of(None, prepare(x, None, scores=-x, weights=None, bounds=None))
+    pairs, diagonal = parts(x, -x)
+    name, multiple = largest_share(draws, ("a", "b", "c"))
+    assert name == "abc"[wrong] == "abc"[int(np.argmax(pairs / diagonal))]
+    assert multiple == pytest.approx(pairs[wrong] / diagonal[wrong], rel=1e-12)

@@ -18,9 +18,9 @@ from steinkit.describe.numbers import listed
 from steinkit.errors import InputError, UsageError
 from steinkit.files import read_sample
 from steinkit.measures import Measure, default_measure, find_measure
-from steinkit.measures.judging import LEVEL, Judging
 from steinkit.measures.options import MAX_SECONDS, BoundsOption, OperatorOption, Option, UnitsOption
 from steinkit.measures.registry import all_options, takers_of
+from steinkit.measures.scoring import LEVEL, Judging
 from steinkit.sample import Sample
 from steinkit.target import Target
 

@@ -1,7 +1,7 @@
 """Settings of measures as options: one declaration says what a setting is by default, and how it is written.
 
-A measure's settings are a dataclass whose fields come from `Option.field`. From them follow the options of the command
-line, the keys of a sweep's table [run], the arguments of `compare`, `curve` and `sweep`, and what records hold.
+From a measure's options follow those of the command line, the keys of a sweep's table [run], the arguments of
+`compare`, `curve` and `sweep`, and what records hold.
 """
 
 from __future__ import annotations
@@ -65,10 +65,6 @@ class Option:
 
     may_be_object: ClassVar[bool] = False
     """Whether values may be more than numbers, words and lists of them."""
-
-    def field(self) -> Any:
-        """A dataclass's field for it."""
-        return dataclasses.field(default=self.default, metadata={"option": self})
 
     def checked(self, value: Any) -> Any:
         """The value in its usual form; UsageError if it has none."""

@@ -402,14 +402,10 @@ class Target:
         >>> target.names
         ('mu', 'theta[0]', 'theta[1]')
         """
-        from steinkit.jax_functions import TreeCoordinates, jax_module, vectorised
+        from steinkit.jax_functions import in_coordinates, jax_module, vectorised
 
         gradient = jax_module().grad
-        if like is not None:
-            tree = TreeCoordinates.of(like)
-            if dim not in (None, tree.dim):
-                raise UsageError(f"like= has {tree.dim} coordinates, dim= says {dim}; leave dim out")
-            dim, names, log_density = tree.dim, names or tree.names, tree.of_vector(log_density)
+        dim, names, (log_density,) = in_coordinates(like, dim, names, log_density)
         return cls(
             score=vectorised(gradient(log_density)),
             log_density=vectorised(log_density),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from steinkit.describe.classical import describe_classical
 from steinkit.describe.ess import describe_ess
@@ -160,17 +159,6 @@ WASSERSTEIN = Measure(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _KernelOption(Option):
-    """A base kernel, or the name of one."""
-
-    may_be_object: ClassVar[bool] = True
-
-    def recorded(self, value: Any) -> Any:
-        """Its name, or else what it prints itself as."""
-        return value if isinstance(value, str) else repr(value)
-
-
 def _kernel_names() -> tuple[str, ...]:
     from steinkit.discrepancy.kernel.base_kernels import kernel_names
 
@@ -203,7 +191,13 @@ KSD = Measure(
         "bounds": BOUNDS,
         "units": UNITS,
         "operator": OPERATOR,
-        "kernel": _KernelOption(default="imq", choices=_kernel_names, help="Base kernel"),
+        "kernel": Option(
+            default="imq",
+            choices=_kernel_names,
+            help="Base kernel",
+            may_be_object=True,
+            recorded=lambda value: value if isinstance(value, str) else repr(value),
+        ),
         "kernel_scale": Option(
             metavar="SCALE", help="Scale of the base kernel in the units chosen. Its own default if not given"
         ),

@@ -166,7 +166,7 @@ class _Component:
         sizes = np.abs(here[0]) + np.abs(there[0]) + 0.5 * h * steepness
         rise = there[0] - here[0] - 0.5 * h * (here[1] + there[1])
         rise_error = here[2] + there[2] + 0.5 * h * (here[3] + there[3]) + 8.0 * _LONG * sizes
-        change = zero if mirrored else there[1] - here[1]
+        change = there[1] - here[1]
         change_error = zero if mirrored else here[3] + there[3] + 4.0 * _LONG * steepness
         found = rise / unit_rise, change / unit_change
         allowance = 16.0 * _LONG * np.abs(found)

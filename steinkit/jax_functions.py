@@ -7,7 +7,7 @@ ravelled in C order. JAX is imported when a function is first made.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.containers.variables import indexed, positions
-from steinkit.errors import InputError, MissingDependencyError
+from steinkit.errors import InputError, MissingDependencyError, UsageError
 from steinkit.sample import Floats
 
 _SIZES = (1, 16, 128, 1024)  # numbers of points to evaluate at once: few, for each is compiled anew
@@ -71,14 +71,15 @@ class LikelihoodForms:
     compiled; long batches are taken 8192 rows at a time. What a batch adds up to depends on the shapes by rounding.
     """
 
-    values: Callable[..., Any]
-    gradients: Callable[..., Any]
-    shared_values: Callable[..., Any]
-    shared_gradients: Callable[..., Any]
+    values: Mapping[bool, Callable[..., Any]]
+    gradients: Mapping[bool, Callable[..., Any]]
 
     @classmethod
     def of(cls, term: Callable[..., Any], arrays: int) -> LikelihoodForms:
-        """Compile a term ``(theta, *row)`` of rows of so many arrays, over states and data, and its gradient."""
+        """Compile a term ``(theta, *row)`` of rows of so many arrays, over states and data, and its gradient.
+
+        Each by whether all states share one batch, or have one of their own.
+        """
         jax = jax_module()
         over_rows = jax.vmap(term, (None, *(0,) * arrays))
 
@@ -86,12 +87,10 @@ class LikelihoodForms:
             return (weights * over_rows(theta, *rows)).sum()
 
         gradient = jax.grad(weighted_sum)
-        own, shared = (0,) * arrays, (None,) * arrays
+        axes = {True: (None,) * arrays, False: (0,) * arrays}
         return cls(
-            jax.jit(jax.vmap(over_rows, (0, *own))),
-            jax.jit(jax.vmap(gradient, (0, None, *own))),
-            jax.jit(jax.vmap(over_rows, (0, *shared))),
-            jax.jit(jax.vmap(gradient, (0, None, *shared))),
+            {shared: jax.jit(jax.vmap(over_rows, (0, *of_rows))) for shared, of_rows in axes.items()},
+            {shared: jax.jit(jax.vmap(gradient, (0, None, *of_rows))) for shared, of_rows in axes.items()},
         )
 
     def log_likelihood(self, theta: Floats, *batch: NDArray[Any]) -> Floats:
@@ -108,9 +107,8 @@ class LikelihoodForms:
         """The terms of a batch for each of K states, (K, d) -> (K, b)."""
         found = []
         for rows, size, shared in _blocks_of_rows(batches):
-            compiled = self.shared_values if shared else self.values
             with _constants_explained(), double_precision():
-                values = np.array(compiled(*_padded_states(thetas, rows, size, shared)), dtype=np.float64)
+                values = np.array(self.values[shared](*_padded_states(thetas, rows, size, shared)), dtype=np.float64)
             found.append(values[: len(thetas), : rows[0].shape[1]])
         return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
 
@@ -118,11 +116,10 @@ class LikelihoodForms:
         """Gradients summed over a batch for each of K states, (K, d) -> (K, d)."""
         total = np.zeros(thetas.shape)
         for rows, size, shared in _blocks_of_rows(batches):
-            compiled = self.shared_gradients if shared else self.gradients
             states, *padded = _padded_states(thetas, rows, size, shared)
             weights = (np.arange(size) < rows[0].shape[1]).astype(np.float64)  # nothing from what pads the batch
             with _constants_explained(), double_precision():
-                total += np.asarray(compiled(states, weights, *padded), dtype=np.float64)[: len(thetas)]
+                total += np.asarray(self.gradients[shared](states, weights, *padded), dtype=np.float64)[: len(thetas)]
         return total
 
 
@@ -263,6 +260,18 @@ class TreeCoordinates:
                 raise InputError(f"{name} has shape {array.shape}; {(*lead, *shape)} is wanted")
             columns.append(array.reshape(*lead, -1))
         return np.concatenate(columns, axis=-1)
+
+
+def in_coordinates(
+    like: Any, dim: int | None, names: Sequence[str] | None, *functions: Callable[..., Any]
+) -> tuple[int | None, Sequence[str] | None, tuple[Callable[..., Any], ...]]:
+    """Dimension, names and functions of the vectors that stand for pytrees like this one; as given without one."""
+    if like is None:
+        return dim, names, functions
+    tree = TreeCoordinates.of(like)
+    if dim not in (None, tree.dim):
+        raise UsageError(f"like= has {tree.dim} coordinates, dim= says {dim}; leave dim out")
+    return tree.dim, names or tree.names, tuple(tree.of_vector(function) for function in functions)
 
 
 def _name(path: Sequence[Any]) -> str:

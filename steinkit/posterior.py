@@ -290,15 +290,10 @@ class Posterior(Target):
         >>> sk.samplers.sgld(posterior, step_size=1e-3, batch_size=10, draws=100, seed=1).points.shape
         (1, 100, 2)
         """
-        from steinkit.jax_functions import LikelihoodForms, TreeCoordinates, jax_module, vectorised
+        from steinkit.jax_functions import LikelihoodForms, in_coordinates, jax_module, vectorised
 
         gradient = jax_module().grad
-        if like is not None:
-            tree = TreeCoordinates.of(like)
-            if dim not in (None, tree.dim):
-                raise UsageError(f"like= has {tree.dim} coordinates, dim= says {dim}; leave dim out")
-            dim, names = tree.dim, names or tree.names
-            log_likelihood, log_prior = tree.of_vector(log_likelihood), tree.of_vector(log_prior)
+        dim, names, (log_likelihood, log_prior) = in_coordinates(like, dim, names, log_likelihood, log_prior)
         arrays = _as_data(data)
         forms = LikelihoodForms.of(log_likelihood, len(arrays))
         return cls(

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.arguments import checked
-from steinkit.errors import InputError, SteinkitError, UsageError
+from steinkit.errors import InputError, UsageError
 from steinkit.finite_differences import DifferenceScore, length_scales, numerical_gradient
 from steinkit.masks import require_unmasked
 from steinkit.sample import Floats, Integers, default_names, require_printable
-from steinkit.user_functions import Vectorised, call_checked, described
+from steinkit.user_functions import Vectorised, call_checked, numbers_from
 
 Seed = int | np.random.Generator | None
 
@@ -284,14 +284,8 @@ class Target:
         """
         if self._sampler is None:
             raise UsageError(f"{self.label} cannot be drawn from; pass sampler= to Target")
-        try:
-            drawn = self._sampler(n, np.random.default_rng(rng))
-            require_unmasked(drawn, "the points of sampler")
-            points = np.asarray(drawn, dtype=np.float64)
-        except SteinkitError:
-            raise
-        except Exception as error:
-            raise InputError(f"sampler raised {described(error)}") from error
+        draw = self._sampler
+        points = numbers_from(lambda: draw(n, np.random.default_rng(rng)), "sampler", "the points of sampler")
         if points.ndim != 2 or len(points) != n or (self.dim is not None and points.shape[1] != self.dim):
             raise InputError(f"sampler must return shape ({n}, {self.dim or 'd'}); it returned {points.shape}")
         return points
@@ -402,14 +396,10 @@ class Target:
         >>> target.names
         ('mu', 'theta[0]', 'theta[1]')
         """
-        from steinkit.jax_functions import TreeCoordinates, jax_module, vectorised
+        from steinkit.jax_functions import in_coordinates, jax_module, vectorised
 
         gradient = jax_module().grad
-        if like is not None:
-            tree = TreeCoordinates.of(like)
-            if dim not in (None, tree.dim):
-                raise UsageError(f"like= has {tree.dim} coordinates, dim= says {dim}; leave dim out")
-            dim, names, log_density = tree.dim, names or tree.names, tree.of_vector(log_density)
+        dim, names, (log_density,) = in_coordinates(like, dim, names, log_density)
         return cls(
             score=vectorised(gradient(log_density)),
             log_density=vectorised(log_density),

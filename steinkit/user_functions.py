@@ -40,19 +40,24 @@ def call_checked(function: Vectorised, points: Floats, shape: tuple[int, ...], w
     InputError
         If the function raises, or returns another shape.
     """
-    try:
-        given = function(points.copy())
-        require_unmasked(given, f"the values of {what}")
-        values = np.asarray(given, dtype=np.float64)
-    except SteinkitError:
-        raise
-    except Exception as error:
-        raise InputError(f"{what} raised {described(error)}") from error
+    values = numbers_from(lambda: function(points.copy()), what, f"the values of {what}")
     if values.shape != shape:
         raise InputError(
             f"{what} must return shape {shape} for points of shape {points.shape}; it returned {values.shape}"
         )
     return values
+
+
+def numbers_from(call: Callable[[], ArrayLike], what: str, returned: str) -> Floats:
+    """What a call of a user's function returns, as an array; an InputError if it raises."""
+    try:
+        given = call()
+        require_unmasked(given, returned)
+        return np.asarray(given, dtype=np.float64)
+    except SteinkitError:
+        raise
+    except Exception as error:
+        raise InputError(f"{what} raised {described(error)}") from error
 
 
 def described(error: Exception) -> str:

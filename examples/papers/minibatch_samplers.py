@@ -39,6 +39,7 @@ import time
 from itertools import product
 
 import numpy as np
+from _curves import evenly_spaced
 from _four_posteriors import DATA, HOT, POSTERIORS, posterior, posterior_size, reference, target, truth
 from _frame import COLOURS, Experiment, figure, main_of
 from matplotlib.figure import Figure
@@ -46,7 +47,7 @@ from matplotlib.ticker import LogFormatterMathtext, NullFormatter
 
 import steinkit as sk
 from steinkit import samplers
-from steinkit.curves import evenly_spaced, within_budget
+from steinkit.curves import within_budget
 from steinkit.errors import InputError
 from steinkit.plots.axes import logarithmic
 

@@ -24,13 +24,14 @@ A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting 
 from __future__ import annotations
 
 import numpy as np
+from _curves import crossing, evenly_spaced
 from _frame import COLOURS, Experiment, figure, main_of
 from matplotlib.figure import Figure
 from scipy.special import expit
 
 import steinkit as sk
 from steinkit import plots
-from steinkit.curves import Bands, bands, crossing, evenly_spaced, first_draws, long_run_mean, running_means
+from steinkit.curves import Bands, bands, first_draws, long_run_mean, running_means
 from steinkit.samplers import approximate_mh, mala
 
 EPSILONS = (0.0, 0.1, 0.2)

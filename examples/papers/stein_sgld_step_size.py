@@ -27,13 +27,14 @@ from __future__ import annotations
 import functools
 
 import numpy as np
+from _curves import evenly_spaced
 from _frame import COLOURS, Experiment, Found, figure, main_of
 from matplotlib.figure import Figure
 from scipy.stats import wasserstein_distance
 
 import steinkit as sk
 from steinkit import plots
-from steinkit.curves import Bands, bands, evenly_spaced
+from steinkit.curves import Bands, bands
 from steinkit.samplers import rwmh, sgld
 
 STEP_SIZES = (1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2, 5e-2)

@@ -19,11 +19,11 @@ J. Gorham and L. Mackey (2015), "Measuring sample quality with Stein's method", 
 from __future__ import annotations
 
 import numpy as np
+from _curves import evenly_spaced
 from _frame import COLOURS, Experiment, figure, main_of
 from matplotlib.figure import Figure
 
 import steinkit as sk
-from steinkit.curves import evenly_spaced
 from steinkit.samplers import approximate_mh, iid, sgld
 
 PROBLEMS = {

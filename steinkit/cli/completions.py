@@ -32,9 +32,9 @@ def complete_sampler(context: click.Context, parameter: click.Parameter, word: s
 
 def complete_units(context: click.Context, parameter: click.Parameter, word: str) -> list[CompletionItem]:
     """The words for units, and files, which may hold a scale."""
-    from steinkit.measures.options import UNITS
+    from steinkit.measures.options import UNIT_WORDS
 
-    return [_files(word), *(CompletionItem(name) for name in UNITS.words if name.startswith(word))]
+    return [_files(word), *(CompletionItem(name) for name in UNIT_WORDS if name.startswith(word))]
 
 
 def _files(word: str) -> CompletionItem:

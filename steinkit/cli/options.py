@@ -10,7 +10,7 @@ import click
 import numpy as np
 
 from steinkit.errors import UsageError
-from steinkit.measures.options import UNITS
+from steinkit.measures.options import UNIT_WORDS
 from steinkit.sample import Floats, Sample
 
 
@@ -54,7 +54,7 @@ def units_for(text: str | None) -> Any:
     """Read ``--units``: a word, or a JSON file with a scale or with units that ``--json`` printed."""
     from steinkit.measures.units import read_units
 
-    return text if text is None or text in UNITS.words else read_units(text)
+    return text if text is None or text in UNIT_WORDS else read_units(text)
 
 
 def _pair(text: str) -> tuple[float, float]:

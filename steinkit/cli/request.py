@@ -18,9 +18,9 @@ from steinkit.describe.numbers import listed
 from steinkit.errors import InputError, UsageError
 from steinkit.files import read_sample
 from steinkit.measures import Measure, default_measure, find_measure
-from steinkit.measures.judging import LEVEL, Judging
-from steinkit.measures.options import MAX_SECONDS, BoundsOption, OperatorOption, Option, UnitsOption
+from steinkit.measures.options import BOUNDS, MAX_SECONDS, OPERATOR, UNITS, Option
 from steinkit.measures.registry import all_options, takers_of
+from steinkit.measures.scoring import LEVEL, Judging
 from steinkit.sample import Sample
 from steinkit.target import Target
 
@@ -153,11 +153,11 @@ class Request:
             if name not in self.options:
                 continue
             given = self.options[name]
-            if isinstance(option, BoundsOption):
+            if option is BOUNDS:
                 found[name] = bounds_for(given, sample)
-            elif isinstance(option, UnitsOption):
+            elif option is UNITS:
                 found[name] = units_for(given)
-            elif isinstance(option, OperatorOption):
+            elif option is OPERATOR:
                 found[name] = None if given is None else _operator(given)
             else:
                 found |= {name: given, **option.implies.get(given, {})}

@@ -12,7 +12,7 @@ from steinkit.cli.help_screens import INPUT, MEASURE, OUTPUT, SOLVER, option
 from steinkit.cli.options import as_threshold, name_list
 from steinkit.describe.numbers import listed
 from steinkit.measures import find_measure, measure_names
-from steinkit.measures.options import BoundsOption, Option, UnitsOption
+from steinkit.measures.options import BOUNDS, UNITS, Option
 from steinkit.measures.registry import all_options, takers_of
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -135,11 +135,11 @@ def setting_option(name: str, *, names_measures: bool = True) -> Callable[[Comma
     else:
         how = {"callback": _reader(setting), "show_default": True}
     default = setting.default
-    if isinstance(setting, BoundsOption):
+    if setting is BOUNDS:
         how["multiple"] = True
     elif isinstance(default, tuple):
         default = ",".join(f"{each:g}" for each in default)
-    if isinstance(setting, UnitsOption):
+    if setting is UNITS:
         how["shell_complete"] = complete_units
     said = setting.help() if callable(setting.help) else setting.help
     takers = takers_of(name)

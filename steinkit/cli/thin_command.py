@@ -24,7 +24,6 @@ from steinkit.cli.shared_options import (
     setting_option,
     target_options,
 )
-from steinkit.measures.ksd import scaled_kernel
 from steinkit.measures.units import units_of_one
 from steinkit.printable import printable
 from steinkit.runtime.deadlines import time_limit
@@ -86,6 +85,7 @@ draws allow; the shares of modes far apart it cannot see.
 @json_option("Print what was chosen and what it scores as JSON.")
 def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
     """Thin a sample, write what was chosen, and say on standard error what it scores."""
+    from steinkit.discrepancy.kernel.base_kernels import scaled_kernel
     from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy
     from steinkit.discrepancy.kernel.thinning import thin as thin_sample
 

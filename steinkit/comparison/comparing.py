@@ -15,9 +15,8 @@ from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.containers.xarray_objects import is_xarray
 from steinkit.errors import Caution, InputError, SolverError, SteinkitError, UsageError, about, cautious
 from steinkit.measures import Measurement, default_measure, find_measure, take_measure
-from steinkit.measures.judging import Judging
 from steinkit.measures.registry import require_taken
-from steinkit.measures.scoring import measured_reference
+from steinkit.measures.scoring import Judging, measured_reference
 from steinkit.measures.units import units_of_several
 from steinkit.runtime.deadlines import Shares, time_limit
 from steinkit.runtime.progress import progress_bar

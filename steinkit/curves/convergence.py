@@ -32,7 +32,6 @@ import numpy as np
 from steinkit.arguments import checked
 from steinkit.chains import split_chains
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.curves.prefixes import first_draws, total_cost, within_budget
 from steinkit.curves.rates import FEWEST_POINTS, fit_rate, medians
 from steinkit.curves.result import Curve
 from steinkit.describe.numbers import count
@@ -42,7 +41,7 @@ from steinkit.measures.registry import require_taken
 from steinkit.measures.units import units_of_several
 from steinkit.runtime.deadlines import Shares, time_limit
 from steinkit.runtime.progress import progress_bar
-from steinkit.sample import Floats, Sample
+from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Seed, Target
 
 if TYPE_CHECKING:
@@ -174,6 +173,46 @@ def curve(
     )
 
 
+def first_draws(sample: Sample, n: int) -> Sample:
+    """The first n draws: of several chains, the first n/K of each, one more of the first where that is not whole.
+
+    Raises
+    ------
+    UsageError
+        If the sample has fewer.
+    """
+    if n > len(sample):
+        raise UsageError(f"the first {n} draws were asked for, the sample has {len(sample)}")
+    chains, _ = split_chains(sample)
+    place = np.concatenate([np.arange(len(rows)) for rows in chains])
+    turn = np.argsort(place, kind="stable")  # first draws of all chains, then the second ones
+    chosen: Integers = np.concatenate(chains)[np.sort(turn[:n])]
+    return sample[chosen]
+
+
+def within_budget(sample: Sample, budget: float) -> Sample:
+    """The draws that a budget pays for: of K chains, those of each whose cumulative cost is within budget/K.
+
+    Raises
+    ------
+    UsageError
+        If the sample stores no cost, or the budget pays for no draw.
+    """
+    if sample.cost is None:
+        raise UsageError("a curve against budgets needs the draws' cumulative cost (column cost); give sizes n instead")
+    chains, _ = split_chains(sample)
+    share = budget / len(chains)
+    paid = [rows[np.maximum.accumulate(sample.cost[rows]) <= share] for rows in chains]
+    chosen: Integers = np.concatenate(paid)
+    if not chosen.size:
+        first = min(float(sample.cost[rows[0]]) for rows in chains)
+        raise UsageError(
+            f"a budget of {budget:g} pays for no draw: the first of a chain costs {first:g}, and there are "
+            f"{len(chains)} of them"
+        )
+    return sample[chosen]
+
+
 def _as_samples(draws: Any) -> tuple[Sample, ...]:
     if isinstance(draws, list | tuple) and any(isinstance(each, Sample) for each in draws):
         strangers = [type(each).__name__ for each in draws if not isinstance(each, Sample)]
@@ -264,7 +303,7 @@ def _measured(
         notes.extend((note, 0) for note in said)
         for k, wanted in enumerate(grid):
             first = within_budget(scored, float(wanted)) if by_budget else first_draws(scored, int(wanted))
-            n[r, k], cost[r, k] = len(first), total_cost(first)
+            n[r, k], cost[r, k] = len(first), _total_cost(first)
             with shares.one():
                 brackets[:, r, k], said = _take(measure, first, own_target, own_settings)
             notes.extend((note, len(first)) for note in said)
@@ -319,3 +358,10 @@ def _merged(notes: Sequence[tuple[str, int]]) -> Iterable[str]:
         where = f"n = {size}: " if size else ""
         likewise = f" (and likewise at {count(others, 'other point')} of the curve)" if others > 0 else ""
         yield type(note)(f"{where}{note}{likewise}")
+
+
+def _total_cost(sample: Sample) -> float:
+    """Cost of all chains up to their last draws; NaN where the sample stores none."""
+    if sample.cost is None:
+        return math.nan
+    return float(sum(sample.cost[rows].max() for rows in split_chains(sample)[0]))

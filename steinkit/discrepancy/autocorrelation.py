@@ -81,8 +81,13 @@ def _sums_by_transform(values: Floats, scale: Floats, chains: Sequence[slice], l
         power = np.zeros(size // 2 + 1)
         for chain in chains:
             power += np.abs(fft.rfft(row[chain], size)) ** 2
-        correlation = fft.irfft(power, size)[: longest // 2 * 2] / scale[k]
-        pairs = np.minimum.accumulate(correlation[0::2] + correlation[1::2])
-        ends: Integers = np.flatnonzero(pairs <= 0.0)
-        sums[k] = pairs[: ends[0] if len(ends) else None].sum()
+        sums[k] = initial_monotone_sum(fft.irfft(power, size)[:longest] / scale[k])
     return sums
+
+
+def initial_monotone_sum(correlation: Floats) -> float:
+    """The sum of the initial monotone sequence of pairs of correlations at the lags 0, 1, ..., shape (lags,)."""
+    whole = len(correlation) // 2 * 2
+    pairs = np.minimum.accumulate(correlation[0:whole:2] + correlation[1:whole:2])
+    ends: Integers = np.flatnonzero(pairs <= 0.0)
+    return float(pairs[: ends[0] if len(ends) else None].sum())

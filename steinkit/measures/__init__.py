@@ -11,8 +11,8 @@
 All but the last are distances of the sample from its target: smaller is better. Effective sample size counts the
 independent draws that would estimate as well *the distribution the chains converge to*, whatever that is.
 
-A measure is an object in a file of its own, which holds all that is known of it, its settings and command-line options
-included; `registry` lists them.
+A measure is an object in `definitions`, which holds all that is known of it, its settings and command-line options
+included; `registry` finds them by their names.
 """
 
 from steinkit.measures.base import Measure, Measurement

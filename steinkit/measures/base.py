@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from steinkit.describe.claims import Claim
@@ -44,6 +43,21 @@ class Measurement:
     warnings: tuple[str, ...]
     unranked: str = ""
 
+    @classmethod
+    def of(cls, name: str, result: Any, document: dict[str, Any] | None = None) -> Measurement:
+        """The measurement that a measure's own function returned as `result`."""
+        value = result.value
+        return cls(
+            measure=name,
+            value=value,
+            lower=getattr(result, "lower", value),
+            upper=getattr(result, "upper", value),
+            result=result,
+            document=result.document if document is None else document,
+            warnings=result.warnings,
+            unranked=getattr(result, "unranked", ""),
+        )
+
     @property
     def coordinate_values(self) -> list[float] | None:
         """What each coordinate carries of the value; None where it is no sum over them."""
@@ -51,9 +65,7 @@ class Measurement:
         return [each["value"] for each in rows] if all("value" in each for each in rows) else None
 
 
-@dataclass(frozen=True)
-class NoSettings:
-    """The settings of a measure that has none."""
+Take = Callable[[Sample, Target | None, Mapping[str, Any]], Measurement]
 
 
 @dataclass(frozen=True)
@@ -63,10 +75,10 @@ class Measure:
     Attributes
     ----------
     name, title : str
-    take : callable
-        Takes the measure of a sample against a target, with the measure's own settings.
-    settings : type
-        Dataclass of what it can be told, each field an `Option`.
+    take : callable, (sample, target, settings) -> Measurement
+        Takes the measure of a sample against a target, with the measure's own settings by their names.
+    options : mapping of str to Option
+        What it can be told.
     smaller_is_better : bool
     claim : {"proved", "found", "estimated"}
         What its values claim: a bracket that is proved, one of which a part is extrapolated, none.
@@ -88,8 +100,8 @@ class Measure:
 
     name: str
     title: str
-    take: Callable[[Sample, Target | None, Any], Measurement]
-    settings: type = NoSettings
+    take: Take
+    options: Mapping[str, Option] = field(default_factory=dict)
     smaller_is_better: bool = True
     claim: Claim = "proved"
     needs: Literal["draws", "scores", "target"] = "scores"
@@ -98,20 +110,15 @@ class Measure:
     has_picture: bool = False
     refuses: Mapping[str, str] = field(default_factory=dict)
     describe: Describe = describe_bracketed
-    take_value: Callable[[Sample, Target | None, Any], Measurement] | None = None
+    take_value: Take | None = None
 
     @property
     def has_bracket(self) -> bool:
         """Whether its values come with a bracket."""
         return self.claim != "estimated"
 
-    @property
-    def options(self) -> dict[str, Option]:
-        """Its settings by their names."""
-        return {entry.name: entry.metadata["option"] for entry in fields(self.settings)}
-
-    def settings_from(self, given: Mapping[str, Any]) -> Any:
-        """Its own settings among those given.
+    def settings_from(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Its own settings among those given, and the defaults of the others.
 
         Raises
         ------
@@ -121,22 +128,4 @@ class Measure:
         for name, reason in self.refuses.items():
             if given.get(name) is not None:
                 raise UsageError(reason)
-        return self.settings(**{name: given[name] for name in self.options if name in given})
-
-
-def bracketed(name: str, result: Any, **more: Any) -> Measurement:
-    """The measurement of a discrepancy; its document is the bracket, what else there is, and the time it took."""
-    document = {
-        "measure": name,
-        "value": result.value,
-        "lower": result.lower,
-        "upper": result.upper,
-        **more,
-        "seconds": result.seconds,
-    }
-    return Measurement(name, result.value, result.lower, result.upper, result, document, result.warnings)
-
-
-def finite(value: float | None) -> float | None:
-    """A number for JSON, which has no NaN: null where it is not defined."""
-    return None if value is None or not math.isfinite(value) else float(value)
+        return {name: given.get(name, option.default) for name, option in self.options.items()}

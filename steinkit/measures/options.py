@@ -1,7 +1,7 @@
 """Settings of measures as options: one declaration says what a setting is by default, and how it is written.
 
-A measure's settings are a dataclass whose fields come from `Option.field`. From them follow the options of the command
-line, the keys of a sweep's table [run], the arguments of `compare`, `curve` and `sweep`, and what records hold.
+From a measure's options follow those of the command line, the keys of a sweep's table [run], the arguments of
+`compare`, `curve` and `sweep`, and what records hold.
 """
 
 from __future__ import annotations
@@ -9,13 +9,19 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from steinkit.errors import UsageError, did_you_mean
 from steinkit.runtime.memory import as_bytes
 from steinkit.target import as_bounds
+
+UNIT_WORDS = ("own", "reference", "raw")
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +54,10 @@ class Option:
         True of what says how a value is found, and not what is measured.
     everyday : bool
         True of what ``--help`` shows, and not only ``--help-all``.
+    may_be_object : bool
+        Whether values may be more than numbers, words and lists of them.
+    checked, recorded, restored : callable
+        Give a value in its usual form, or a UsageError if it has none; as JSON keeps it; and from what JSON kept.
     """
 
     default: Any = None
@@ -63,106 +73,59 @@ class Option:
     of_solver: bool = False
     everyday: bool = False
 
-    may_be_object: ClassVar[bool] = False
-    """Whether values may be more than numbers, words and lists of them."""
+    may_be_object: bool = False
+    checked: Callable[[Any], Any] = _as_it_is
+    recorded: Callable[[Any], Any] = _as_it_is
+    restored: Callable[[Any], Any] = _as_it_is
 
-    def field(self) -> Any:
-        """A dataclass's field for it."""
-        return dataclasses.field(default=self.default, metadata={"option": self})
 
-    def checked(self, value: Any) -> Any:
-        """The value in its usual form; UsageError if it has none."""
+def _bounds(value: Any) -> Any:
+    return None if value is None else as_bounds(value, None)
+
+
+def _recorded_bounds(value: Any) -> Any:
+    """Pairs with null for an infinity, which JSON has not."""
+    pairs = [] if value is None else as_bounds(value, None).tolist()
+    return [[end if np.isfinite(end) else None for end in pair] for pair in pairs] or None
+
+
+def _restored_bounds(value: Any) -> Any:
+    if value is None:
+        return None
+    ends = [[np.nan if end is None else end for end in pair] for pair in value]
+    return np.where(np.isnan(ends), [-np.inf, np.inf], ends)
+
+
+def _stein_factors(value: Any) -> tuple[float, float, float]:
+    try:
+        first, second, third = map(float, value)
+    except (TypeError, ValueError):
+        raise UsageError(f"stein_factors must be three numbers; received {value!r}") from None
+    return first, second, third
+
+
+def _restored_operator(value: Any) -> None:
+    """None where there was none; what an operator does cannot be had from its fingerprint."""
+    if value is not None:
+        raise UsageError("the diffusion operator of the sweep is an object of a Python program, not kept with it")
+
+
+def _units(value: Any) -> Any:
+    if isinstance(value, str) and value not in UNIT_WORDS:
+        hint = did_you_mean(value, UNIT_WORDS)
+        raise UsageError(
+            f"units must be {', '.join(UNIT_WORDS)}, or a scale for each coordinate; received {value!r}{hint}"
+        )
+    return value
+
+
+def _recorded_units(value: Any) -> Any:
+    """A word, a list, or a scale by names."""
+    if value is None or isinstance(value, str):
         return value
-
-    def recorded(self, value: Any) -> Any:
-        """The value as JSON keeps it."""
-        return value
-
-    def restored(self, value: Any) -> Any:
-        """The value that a record keeps so."""
-        return value
-
-
-@dataclass(frozen=True, kw_only=True)
-class BoundsOption(Option):
-    """Bounds of the support, shape (d, 2); the command line gives them by coordinates' names as well."""
-
-    may_be_object: ClassVar[bool] = True
-
-    def checked(self, value: Any) -> Any:
-        """An array."""
-        return None if value is None else as_bounds(value, None)
-
-    def recorded(self, value: Any) -> Any:
-        """Pairs with null for an infinity, which JSON has not."""
-        pairs = [] if value is None else as_bounds(value, None).tolist()
-        return [[end if np.isfinite(end) else None for end in pair] for pair in pairs] or None
-
-    def restored(self, value: Any) -> Any:
-        """An array with infinities."""
-        if value is None:
-            return None
-        ends = [[np.nan if end is None else end for end in pair] for pair in value]
-        return np.where(np.isnan(ends), [-np.inf, np.inf], ends)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SteinFactorsOption(Option):
-    """Three numbers; on the command line between commas."""
-
-    def checked(self, value: Any) -> Any:
-        """A tuple of floats."""
-        try:
-            first, second, third = map(float, value)
-        except (TypeError, ValueError):
-            raise UsageError(f"stein_factors must be three numbers; received {value!r}") from None
-        return first, second, third
-
-    def recorded(self, value: Any) -> Any:
-        """A list of floats."""
-        return [float(factor) for factor in value]
-
-    def restored(self, value: Any) -> Any:
-        """A tuple of floats."""
-        return tuple(value)
-
-
-@dataclass(frozen=True, kw_only=True)
-class OperatorOption(Option):
-    """A diffusion operator; on the command line and in a file an attribute of a Python file."""
-
-    may_be_object: ClassVar[bool] = True
-
-    def restored(self, value: Any) -> Any:
-        """Nothing where there was none; what an operator does cannot be had from its fingerprint."""
-        if value is not None:
-            raise UsageError("the diffusion operator of the sweep is an object of a Python program, not kept with it")
-
-
-@dataclass(frozen=True, kw_only=True)
-class UnitsOption(Option):
-    """Units of the coordinates; on the command line a word or a JSON file, for Python arrays and `Units` as well."""
-
-    may_be_object: ClassVar[bool] = True
-
-    words: ClassVar[tuple[str, ...]] = ("own", "reference", "raw")
-
-    def checked(self, value: Any) -> Any:
-        """The value; UsageError if it is a word that means no units."""
-        if isinstance(value, str) and value not in self.words:
-            hint = did_you_mean(value, self.words)
-            raise UsageError(
-                f"units must be {', '.join(self.words)}, or a scale for each coordinate; received {value!r}{hint}"
-            )
-        return value
-
-    def recorded(self, value: Any) -> Any:
-        """A word, a list, or a scale by names."""
-        if value is None or isinstance(value, str):
-            return value
-        if isinstance(value, Mapping):
-            return dict(value)
-        return value.document if hasattr(value, "document") else np.asarray(value, dtype=np.float64).tolist()
+    if isinstance(value, Mapping):
+        return dict(value)
+    return value.document if hasattr(value, "document") else np.asarray(value, dtype=np.float64).tolist()
 
 
 def _three_numbers(text: str) -> tuple[float, float, float]:
@@ -177,8 +140,12 @@ def _memory(text: str | None) -> float | None:
     return None if text is None else as_bytes(text)
 
 
-BOUNDS = BoundsOption(
+BOUNDS = Option(
     read=str,
+    may_be_object=True,
+    checked=_bounds,
+    recorded=_recorded_bounds,
+    restored=_restored_bounds,
     everyday=True,
     metavar="LOWER,UPPER",
     help="Bounds of the support; repeatable. Once for all coordinates, or once for each in order, or NAME=LOWER,UPPER; "
@@ -205,19 +172,27 @@ MAX_MEMORY = Option(
     help="Warn before solving what may need more memory. Bytes, or words such as '2 GB'; by default what the machine "
     "has",
 )
-STEIN_FACTORS = SteinFactorsOption(
+STEIN_FACTORS = Option(
     default=(1.0, 1.0, 1.0),
     read=_three_numbers,
+    checked=_stein_factors,
+    recorded=lambda value: [float(factor) for factor in value],
+    restored=tuple,
     metavar="C1,C2,C3",
     help="Bounds on g, its gradient, and that one's Lipschitz constant",
 )
-OPERATOR = OperatorOption(
+OPERATOR = Option(
     read=str,
+    may_be_object=True,
+    restored=_restored_operator,
     metavar="PATH.PY:ATTRIBUTE",
     help="Another operator than Langevin's. A RiemannianLangevin of a Python file, which is then run",
 )
-UNITS = UnitsOption(
+UNITS = Option(
     read=str,
+    may_be_object=True,
+    checked=_units,
+    recorded=_recorded_units,
     everyday=True,
     metavar="UNITS",
     help="own, reference, raw, or a JSON file with a scale. own: the draws' standard deviations; reference: those of "

@@ -9,15 +9,9 @@ from typing import Any
 from steinkit.describe.numbers import listed
 from steinkit.errors import UsageError, did_you_mean
 from steinkit.measures.base import Measure, Measurement
-from steinkit.measures.classical import CLASSICAL
-from steinkit.measures.ess import ESS
-from steinkit.measures.graph import GRAPH
-from steinkit.measures.ksd import KSD
-from steinkit.measures.moments import MOMENTS
+from steinkit.measures.definitions import CLASSICAL, ESS, GRAPH, KSD, MOMENTS, SLICED, WASSERSTEIN
 from steinkit.measures.options import Option
-from steinkit.measures.sliced import SLICED
 from steinkit.measures.units import units_of_one
-from steinkit.measures.wasserstein import WASSERSTEIN
 from steinkit.sample import Sample
 from steinkit.target import Target
 

@@ -16,7 +16,7 @@ import numpy as np
 from steinkit.errors import Caution, InputError
 from steinkit.files.streams import read_bytes
 from steinkit.json_documents import parse_json
-from steinkit.measures.options import UNITS
+from steinkit.measures.options import UNIT_WORDS
 from steinkit.sample import Sample
 from steinkit.target import Target
 
@@ -87,7 +87,7 @@ def read_units(path: str | os.PathLike[str]) -> Mapping[str, Any]:
         If the file cannot be read, or holds no units.
     """
     if not os.path.exists(path):
-        words = ", ".join(UNITS.words)
+        words = ", ".join(UNIT_WORDS)
         raise InputError(f"units {path}: there is no such file, and the words are {words}")
     found = parse_json(read_bytes(path, binary=True), f"units {path}: the file")
     if isinstance(found, dict) and isinstance(found.get("units"), dict):

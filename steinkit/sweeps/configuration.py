@@ -13,7 +13,7 @@ from typing import Any
 
 from steinkit.errors import InputError, UsageError, did_you_mean
 from steinkit.files.streams import read_bytes
-from steinkit.measures.options import UNITS
+from steinkit.measures.options import UNIT_WORDS
 from steinkit.measures.units import read_units
 from steinkit.sweeps.plan import Plan
 from steinkit.sweeps.run import (
@@ -55,7 +55,7 @@ def read_configuration(path: str | os.PathLike[str], max_memory: float | None = 
         raise UsageError(f"{file}: racing must be true or false; received {racing!r}")
     if "operator" in run:
         run["operator"] = _operator(run["operator"], file)
-    if isinstance(run.get("units"), str) and run["units"] not in UNITS.words:
+    if isinstance(run.get("units"), str) and run["units"] not in UNIT_WORDS:
         run["units"] = read_units(file.parent / run["units"])
     plan = make_plan(
         found["target"],

@@ -17,8 +17,8 @@ import joblib
 
 from steinkit.errors import SteinkitError, leave_to_results, listening_to_forecasts
 from steinkit.measures import Measurement, take_measure
-from steinkit.measures.judging import Judgement, Judging
 from steinkit.measures.registry import restored_settings
+from steinkit.measures.scoring import Judgement, Judging
 from steinkit.runtime.threads import one_thread_in_libraries
 from steinkit.sample import Sample
 from steinkit.sweeps.swept_sampler import SweptSampler

@@ -7,7 +7,7 @@ import pytest
 from scipy.signal import lfilter
 
 import steinkit as sk
-from steinkit.curves import LongRunMean, evenly_spaced, long_run_mean, risk, running_means
+from steinkit.curves import LongRunMean, long_run_mean, risk, running_means
 from steinkit.errors import InputError, UsageError
 
 
@@ -144,14 +144,3 @@ def test_a_long_run_weighs_its_draws_alike():
         long_run_mean(sk.Sample(np.arange(3.0), weights=np.arange(3.0)))
     with pytest.raises(UsageError, match="two batches"):
         long_run_mean(np.zeros(1))
-
-
-def test_evenly_spaced_draws_have_both_ends_and_equal_steps():
-    sample = sk.Sample(np.arange(100.0), cost=np.arange(100.0))
-    found = evenly_spaced(sample, 12)
-    assert found.points[:, 0].tolist() == np.linspace(0, 99, 12).tolist()
-    assert found.cost.tolist() == found.points[:, 0].tolist()
-    assert evenly_spaced(sample, 1).points.tolist() == [[0.0]]
-    for n in (0, 101):
-        with pytest.raises(UsageError, match="evenly"):
-            evenly_spaced(sample, n)

@@ -1,6 +1,5 @@
 """What is known of the measures, and that settings reach those that read them, and no others unsaid."""
 
-import dataclasses
 import inspect
 
 import numpy as np
@@ -26,11 +25,11 @@ FUNCTIONS = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_defaults_are_those_of_the_measures_own_function(name):
     known = inspect.signature(FUNCTIONS[name]).parameters
-    for entry in dataclasses.fields(find_measure(name).settings):
-        own = (name, entry.name) in (("wasserstein", "tolerance"), ("sliced", "tolerance"))  # None for the function's
-        own |= entry.name in ("units", "kernel_scale")  # what judges standardises; a kernel may hold its scale
-        if not entry.metadata["option"].of_one_sample and not own:
-            assert entry.default == known[entry.name].default, entry.name
+    for setting, option in find_measure(name).options.items():
+        own = (name, setting) in (("wasserstein", "tolerance"), ("sliced", "tolerance"))  # None for the function's
+        own |= setting in ("units", "kernel_scale")  # what judges standardises; a kernel may hold its scale
+        if not option.of_one_sample and not own:
+            assert option.default == known[setting].default, setting
 
 
 def test_a_setting_of_several_measures_is_one_setting():

@@ -22,7 +22,6 @@ References
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -113,6 +112,12 @@ class ClassicalProgram:
         low, high = self.points[0] - self.bounds[0], self.bounds[1] - self.points[-1]
         found = [(0, float(low), 1.0), (len(self.points) - 1, float(high), -1.0)]
         return tuple(end for end in found if 2.0 * end[1] < self.reach)
+
+    @cached_property
+    def bound_gaps(self) -> tuple[int | None, int | None]:
+        """Numbers of the gaps to the mirror images beyond the lower and the upper bound."""
+        number = {end[2]: number for number, end in enumerate(self.ends, start=len(self.inner))}
+        return number.get(1.0), number.get(-1.0)
 
     @cached_property
     def lengths(self) -> Floats:
@@ -216,24 +221,26 @@ def _solve(program: ClassicalProgram, seconds: float) -> ConeAnswer:
     if not gaps:
         empty = np.zeros(0)
         return ConeAnswer(value, slope, empty, empty, empty, np.zeros((2, 0)), nothing, nothing, "closed form")
-    rows = _Rows(program)
-    rows.add_gaps()
-    rows.add_points()
-    solution, scale = rows.solve(seconds)
+    u, v = 2 * n, 2 * n + gaps
+    coupled = np.flatnonzero(abs(program.difference).sum(axis=0) > 0.0)
+    cost = np.zeros(2 * n + 4 * gaps)
+    cost[coupled] = -(program.weights * program.scores)[coupled]
+    cost[n + coupled] = -program.weights[coupled]
+    matrix, right, cones = _rows(program)
+    solution, scale = _solved(cost, matrix, right, cones, seconds)
     x = np.nan_to_num(np.asarray(solution.x), posinf=0.0, neginf=0.0)
     z = np.nan_to_num(np.asarray(solution.z), posinf=0.0, neginf=0.0) * scale
-    coupled = rows.coupled
-    forces = rows.point_forces(z)
-    value[coupled], slope[coupled] = x[rows.gamma[coupled]], x[rows.Gamma[coupled]]
+    forces = np.asarray(matrix[12 * gaps :].T @ z[12 * gaps :])
+    value[coupled], slope[coupled] = x[coupled], x[n + coupled]
     return ConeAnswer(
         value=value,
         slope=slope,
-        bend=x[rows.u],
-        turn=x[rows.v],
-        tension=z[rows.row_of["gamma"]],
-        cut=np.stack([z[rows.row_of["t0"]], z[rows.row_of["t1"]]]),
-        value_force=forces[rows.gamma],
-        slope_force=forces[rows.Gamma],
+        bend=x[u : u + gaps],
+        turn=x[v : v + gaps],
+        tension=z[:gaps],
+        cut=z[2 * gaps : 4 * gaps].reshape(2, gaps),
+        value_force=forces[:n],
+        slope_force=forces[n : 2 * n],
         status=str(solution.status),
     )
 
@@ -248,130 +255,72 @@ def pointwise_optimum(program: ClassicalProgram, alpha: Floats, beta: Floats) ->
     return np.sign(alpha) * value, np.sign(beta) * slope
 
 
-class _Rows:
-    """Rows A x + s = b with s in a product of cones, put together block by block."""
+def _rows(program: ClassicalProgram) -> tuple[sparse.csr_array, Floats, list[Any]]:
+    """Rows A x + s = b, with s in a product of cones, of x = (gamma, Gamma, u, v, t_+, t_-).
 
-    def __init__(self, program: ClassicalProgram) -> None:
-        self.program = program
-        n, gaps = len(program.points), len(program.lengths)
-        offsets = np.cumsum([0, n, n, gaps, gaps, gaps, gaps])
-        self.gamma, self.Gamma, self.u, self.v, *self.t = (
-            np.arange(start, stop) for start, stop in itertools.pairwise(offsets)
-        )
-        self.variables = int(offsets[-1])
-        gaps_at = np.asarray(abs(program.difference).sum(axis=0)).ravel()
-        self.coupled = np.flatnonzero(gaps_at > 0.0)
-        self.row_of: dict[str, Integers] = {}
-        self._blocks: list[sparse.coo_array] = []
-        self._right: list[Floats] = []
-        self._cones: list[Any] = []
-        self._n_rows = 0
-        self._point_rows = slice(0, 0)
+    Twelve a gap: two equations, two for t, two cones of four. Then eight a point: |Gamma| <= c2, and the two cones of
+    three of Gamma^2 / (2 c3) +- gamma <= c1. A sum of (a x)^2 <= 1 + l x is the cone ||(l x, 2 a x)|| <= 2 + l x.
+    """
+    import clarabel
 
-    def add_gaps(self) -> None:
-        """The equations, the rows for t, and the cones of each gap."""
-        import clarabel
+    n, gaps, n_inner = len(program.points), len(program.lengths), len(program.inner)
+    c, h = program.factors, program.lengths
+    bend, curvature = c.smoothness * h, 1.0 / math.sqrt(2.0 * c.value) / math.sqrt(c.smoothness)
+    turning = sparse.vstack([program.difference[:n_inner], sparse.csr_array((len(program.ends), n))])
+    width = np.where(np.arange(gaps) < n_inner, bend, 1.0)
+    cut, steepest = -sparse.diags_array(bend), sparse.eye_array(n)
 
-        p, gaps, n_inner = self.program, len(self.program.lengths), len(self.program.inner)
-        h, c3, c2 = p.lengths, p.factors.smoothness, p.factors.gradient
-        scaled = sparse.diags_array(h)
-        self.row_of["gamma"] = self._add(
-            {"gamma": p.difference, "Gamma": sparse.csr_array(-(scaled @ p.mean)), "u": -_diagonal(0.5 * c3 * h * h)},
-            np.zeros(gaps),
-        )
-        turning = sparse.csr_array(p.difference[:n_inner]) if n_inner else sparse.csr_array((0, len(p.points)))
-        flat = sparse.csr_array((len(p.ends), len(p.points)))
-        width = np.where(np.arange(gaps) < n_inner, c3 * h, 1.0)
-        self.row_of["Gamma"] = self._add(
-            {"Gamma": sparse.csr_array(sparse.vstack([turning, flat])), "v": -_diagonal(width)}, np.zeros(gaps)
-        )
-        self._cones.append(clarabel.ZeroConeT(2 * gaps))
-        for k, sign in enumerate((1.0, -1.0)):
-            self.row_of[f"t{k}"] = self._add({f"t{k}": -_diagonal(c3 * h), "Gamma": sign * p.mean}, c2 - 0.5 * c3 * h)
-        self._cones.append(clarabel.NonnegativeConeT(2 * gaps))
-        for k, sign in enumerate((1.0, -1.0)):
-            self._add_cones({"u": -2.0 * sign * np.ones(gaps)}, [("v", np.ones(gaps)), (f"t{k}", np.full(gaps, 2.0))])
+    def cones(count: int, *entries: float) -> sparse.coo_array:
+        """These entries of one variable in the rows of each cone."""
+        return sparse.coo_array(sparse.kron(sparse.eye_array(count), np.array(entries)[:, None]))
 
-    def add_points(self) -> None:
-        """|Gamma| <= c2 and Gamma^2 / (2 c3) +- gamma <= c1, at every point."""
-        import clarabel
-
-        first, n, c = self._n_rows, len(self.program.points), self.program.factors
-        for sign in (1.0, -1.0):
-            self._add({"Gamma": sign * _diagonal(np.ones(n))}, np.full(n, c.gradient))
-        self._cones.append(clarabel.NonnegativeConeT(2 * n))
-        curvature = np.full(n, 1.0 / math.sqrt(2.0 * c.value) / math.sqrt(c.smoothness))
-        for sign in (1.0, -1.0):
-            self._add_cones({"gamma": np.full(n, -sign / c.value)}, [("Gamma", curvature)])
-        self._point_rows = slice(first, self._n_rows)
-
-    def solve(self, seconds: float) -> tuple[Any, float]:
-        """Clarabel's solution, and the factor by which its objective is too small."""
-        import clarabel
-
-        p = self.program
-        cost = np.zeros(self.variables)
-        cost[self.gamma[self.coupled]] = -(p.weights * p.scores)[self.coupled]
-        cost[self.Gamma[self.coupled]] = -p.weights[self.coupled]
-        scale = float(np.abs(cost).max())
-        settings = clarabel.DefaultSettings()
-        settings.verbose = False
-        settings.max_threads = 1
-        settings.tol_gap_rel = settings.tol_feas = _SOLVER_TOLERANCE
-        settings.tol_gap_abs = 1e-12
-        settings.iterative_refinement_enable = False  # twice as fast; what it costs in precision the proof would show
-        if math.isfinite(seconds):
-            settings.time_limit = max(seconds, 1e-3)
-        matrix, right = sparse.csc_matrix(self._matrix()), np.concatenate(self._right)
-        if not (np.isfinite(matrix.data).all() and np.isfinite(right).all() and 0.0 < scale < math.inf):
-            nothing = np.zeros(self.variables), np.zeros(self._n_rows)
-            return SimpleNamespace(x=nothing[0], z=nothing[1], status="numbers that overflow"), 1.0
-        none = sparse.csc_matrix((self.variables, self.variables))
-        solver = clarabel.DefaultSolver(none, cost / scale, matrix, right, self._cones, settings)
-        return solver.solve(), scale
-
-    def point_forces(self, z: Floats) -> Floats:
-        """Products A'z over the rows of `add_points`, shape (variables,)."""
-        rows = self._matrix()[self._point_rows]
-        return np.asarray(rows.T @ z[self._point_rows])
-
-    def _matrix(self) -> sparse.csr_array:
-        return sparse.csr_array(sparse.vstack(self._blocks))
-
-    def _add(self, terms: dict[str, sparse.csr_array], right: Floats) -> Integers:
-        """Rows sum of matrix @ variable <= right; gives their numbers."""
-        k = len(right)
-        block = sparse.csr_array((k, self.variables))
-        for name, matrix in terms.items():
-            columns = self._columns(name)
-            entries = matrix.tocoo()
-            i, j = entries.coords
-            block = block + sparse.csr_array((entries.data, (i, columns[j])), shape=block.shape)
-        self._blocks.append(sparse.coo_array(block))
-        self._right.append(right)
-        self._n_rows += k
-        return np.arange(self._n_rows - k, self._n_rows)
-
-    def _add_cones(self, linear: dict[str, Floats], squares: list[tuple[str, Floats]]) -> None:
-        """Sum of (a x)^2 <= 1 + l x, one cone a row: ||(l x, 2 a x)|| <= 2 + l x."""
-        import clarabel
-
-        (name, slope), size = next(iter(linear.items())), 2 + len(squares)
-        k = len(slope)
-        base = size * np.arange(k)
-        entries = [(base, self._columns(name), -slope), (base + 1, self._columns(name), -slope)]
-        entries += [(base + 2 + m, self._columns(x), -2.0 * a) for m, (x, a) in enumerate(squares)]
-        rows, columns, values = (np.concatenate(each) for each in zip(*entries, strict=True))
-        right = np.zeros(size * k)
-        right[base] = 2.0
-        self._blocks.append(sparse.coo_array((values, (rows, columns)), shape=(size * k, self.variables)))
-        self._right.append(right)
-        self._n_rows += size * k
-        self._cones.extend([clarabel.SecondOrderConeT(size)] * k)
-
-    def _columns(self, name: str) -> Integers:
-        return self.t[int(name[1])] if name in ("t0", "t1") else getattr(self, name)
+    blocks = [
+        [program.difference, -sparse.diags_array(h) @ program.mean, -sparse.diags_array(0.5 * bend * h), *[None] * 3],
+        [None, turning, None, -sparse.diags_array(width), None, None],
+        [None, program.mean, None, None, cut, None],
+        [None, -program.mean, None, None, None, cut],
+        [None, None, cones(gaps, 2, 2, 0, 0), cones(gaps, 0, 0, -2, 0), cones(gaps, 0, 0, 0, -4), None],
+        [None, None, cones(gaps, -2, -2, 0, 0), cones(gaps, 0, 0, -2, 0), None, cones(gaps, 0, 0, 0, -4)],
+        [None, steepest, *[None] * 4],
+        [None, -steepest, *[None] * 4],
+        [cones(n, 1.0 / c.value, 1.0 / c.value, 0), cones(n, 0, 0, -2.0 * curvature), *[None] * 4],
+        [cones(n, -1.0 / c.value, -1.0 / c.value, 0), cones(n, 0, 0, -2.0 * curvature), *[None] * 4],
+    ]
+    matrix = sparse.csr_array(sparse.block_array(blocks))
+    matrix.eliminate_zeros()
+    flat = c.gradient - 0.5 * c.smoothness * h
+    at_points = [np.full(2 * n, c.gradient), np.tile([2.0, 0.0, 0.0], 2 * n)]
+    right = np.concatenate([np.zeros(2 * gaps), flat, flat, np.tile([2.0, 0.0, 0.0, 0.0], 2 * gaps), *at_points])
+    return (
+        matrix,
+        right,
+        [
+            clarabel.ZeroConeT(2 * gaps),
+            clarabel.NonnegativeConeT(2 * gaps),
+            *[clarabel.SecondOrderConeT(4)] * (2 * gaps),
+            clarabel.NonnegativeConeT(2 * n),
+            *[clarabel.SecondOrderConeT(3)] * (2 * n),
+        ],
+    )
 
 
-def _diagonal(values: Floats) -> sparse.csr_array:
-    return sparse.csr_array(sparse.diags_array(values))
+def _solved(
+    cost: Floats, matrix: sparse.csr_array, right: Floats, cones: list[Any], seconds: float
+) -> tuple[Any, float]:
+    """Clarabel's solution, and the factor by which its objective is too small."""
+    import clarabel
+
+    scale = float(np.abs(cost).max())
+    if not (np.isfinite(matrix.data).all() and np.isfinite(right).all() and 0.0 < scale < math.inf):
+        return SimpleNamespace(x=np.zeros(len(cost)), z=np.zeros(len(right)), status="numbers that overflow"), 1.0
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.max_threads = 1
+    settings.tol_gap_rel = settings.tol_feas = _SOLVER_TOLERANCE
+    settings.tol_gap_abs = 1e-12
+    settings.iterative_refinement_enable = False  # twice as fast; what it costs in precision the proof would show
+    if math.isfinite(seconds):
+        settings.time_limit = max(seconds, 1e-3)
+    none = sparse.csc_matrix((len(cost), len(cost)))
+    solver = clarabel.DefaultSolver(none, cost / scale, sparse.csc_matrix(matrix), right, cones, settings)
+    return solver.solve(), scale

@@ -203,7 +203,13 @@ def classical_stein_discrepancy(
         seconds={"scores": scored - began, "solve": solved - scored, "proof": proved - solved},
         warnings=data.notes,
     )
-    return _accept(result, answer.status)
+    remedy = "Allow more time" if answer.status == "MaxTime" else "Rescale the coordinate"
+    return accepted(
+        result,
+        "the discrepancy",
+        f" (Clarabel ended with {answer.status})",
+        f"{remedy}, or thin the sample, or use graph_stein_discrepancy",
+    )
 
 
 def prove(program: ClassicalProgram, answer: ConeAnswer) -> tuple[float, float, Floats, Floats]:
@@ -251,13 +257,3 @@ def _program(data: Prepared, factors: SteinFactors) -> tuple[ClassicalProgram, n
     if not size < 1e300:
         raise InputError("the discrepancy overflows: draws, scores or Stein factors are too large; rescale them")
     return ClassicalProgram(x, q, s, factors, limits), order
-
-
-def _accept(result: ClassicalSteinDiscrepancy, status: str) -> ClassicalSteinDiscrepancy:
-    """Refuse a bracket that is no answer, and warn of one wider than asked for."""
-    remedy = (
-        "Allow more time, or thin the sample" if status == "MaxTime" else "Rescale the coordinate, or thin the sample"
-    )
-    return accepted(
-        result, "the discrepancy", f" (Clarabel ended with {status})", f"{remedy}, or use graph_stein_discrepancy"
-    )

@@ -15,7 +15,7 @@ precision, where the machine has it, with a bound on their error.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +25,7 @@ from steinkit.discrepancy.classical.cone_program import ClassicalProgram, ConeAn
 from steinkit.sample import Floats
 
 LongFloats = NDArray[np.longdouble]
+_Bound = tuple[np.longdouble, np.longdouble]
 
 _ALLOWANCE = 2.0**-49  # relative; covers a dozen operations in double precision
 _TINY = 2.0**-1070  # more than a number loses that falls below the normal range
@@ -43,25 +44,23 @@ def lower_bound(program: ClassicalProgram, answer: ConeAnswer) -> tuple[float, F
         Not negative, as zero is admitted.
     value, slope : ndarray, shape (n,)
     """
-    n = len(program.points)
-    trajectory = _Trajectory(*(np.zeros(n, dtype=np.longdouble) for _ in range(4)))
-    trajectory.value[:], trajectory.slope[:] = answer.value, answer.slope
+    n, n_inner = len(program.points), len(program.inner)
+    path = np.zeros((4, n), dtype=np.longdouble)
+    path[0], path[1] = answer.value, answer.slope
     gaps = np.zeros((4, len(program.lengths)), dtype=np.longdouble)  # u, v and their errors
-    gaps[0], gaps[1, : len(program.inner)] = answer.bend, answer.turn[: len(program.inner)]
-    for first, stop in _coupled_components(program):
-        component = _Component.of(program, answer, first, stop)
-        found, matching = component.integrated()
-        for name, values in vars(found).items():
-            getattr(trajectory, name)[first:stop] = values
-        if matching is not None:
-            gaps[:, matching.gap] = matching.found()
-    scale = _largest_multiples(program, trajectory, gaps)
-    value, slope = (np.asarray(scale * each, dtype=np.float64) for each in (trajectory.value, trajectory.slope))
+    gaps[0], gaps[1, :n_inner] = answer.bend, answer.turn[:n_inner]
+    bounded = {end[0] for end in program.ends}
+    for first, stop in itertools.pairwise(program.starts.tolist()):
+        if stop - first == 1 and first not in bounded:
+            continue  # nothing to integrate over
+        component, numbers = _component(program, answer, first, stop)
+        path[:, first:stop], place, matched = component.integrated()
+        if matched is not None:
+            gaps[:, numbers[place]] = matched
+    scale = _largest_multiples(program, path, gaps)
+    value, slope = np.asarray(scale * path[:2], dtype=np.float64)
     terms = program.weights * (program.scores * value + slope)
-    value_error, slope_error = (
-        trajectory.value_error + _ALLOWANCE * abs(value),
-        trajectory.slope_error + _ALLOWANCE * abs(slope),
-    )
+    value_error, slope_error = path[2] + _ALLOWANCE * abs(value), path[3] + _ALLOWANCE * abs(slope)
     loss = program.weights * (abs(program.scores) * (value_error + _TINY) + slope_error + _TINY) + _TINY
     total = float(np.sum(terms - loss, dtype=np.longdouble))
     lower = total - (len(terms) * _LONG + _ALLOWANCE) * float((np.abs(terms) + loss).sum())
@@ -69,31 +68,11 @@ def lower_bound(program: ClassicalProgram, answer: ConeAnswer) -> tuple[float, F
 
 
 @dataclass(frozen=True, eq=False)
-class _Trajectory:
-    """Values and slopes at some points, and how far rounding may have taken them from what they are to be."""
-
-    value: LongFloats
-    slope: LongFloats
-    value_error: LongFloats
-    slope_error: LongFloats
-
-    def reflected(self) -> _Trajectory:
-        """The same seen from the other side."""
-        return _Trajectory(-self.value[::-1], self.slope[::-1], self.value_error[::-1], self.slope_error[::-1])
-
-
-def _coupled_components(program: ClassicalProgram) -> Iterator[tuple[int, int]]:
-    """First point and end of each component that has a gap."""
-    bounded = {end[0] for end in program.ends}
-    alone = np.diff(program.starts) == 1
-    for first, stop, single in zip(program.starts[:-1], program.starts[1:], alone, strict=True):
-        if not single or first in bounded:
-            yield int(first), int(stop)
-
-
-@dataclass(frozen=True, eq=False)
 class _Component:
     """A component of the program as a chain of points, with a bound on either side, or none.
+
+    A trajectory over some of its points is an array with a row each for values, slopes, and how far rounding may have
+    taken either from what they are to be.
 
     Attributes
     ----------
@@ -102,8 +81,6 @@ class _Component:
     bend, turn : ndarray, shape (k - 1,)
     bounds : tuple of (distance, u) or None, two of them
         The bound on the left and on the right.
-    gaps : tuple of int or None, three of them
-        Numbers, in the program, of the left bound's gap, of the first gap between points, and of the right bound's.
     smoothness : float
     """
 
@@ -112,53 +89,29 @@ class _Component:
     slope: LongFloats
     bend: LongFloats
     turn: LongFloats
-    bounds: tuple[tuple[np.longdouble, np.longdouble] | None, tuple[np.longdouble, np.longdouble] | None]
-    gaps: tuple[int | None, int, int | None]
+    bounds: tuple[_Bound | None, _Bound | None]
     smoothness: float
 
-    @classmethod
-    def of(cls, program: ClassicalProgram, answer: ConeAnswer, first: int, stop: int) -> _Component:
-        offset = int(np.searchsorted(program.inner, first))
-        between, at = slice(offset, offset + stop - first - 1), slice(first, stop)
-        points = program.points.astype(np.longdouble)
-        bounds, gaps = [], []
-        for sign, point, bound in ((1.0, first, program.bounds[0]), (-1.0, stop - 1, program.bounds[1])):
-            ends = enumerate(program.ends, start=len(program.inner))
-            gap = next((number for number, end in ends if end[0] == point and end[2] == sign), None)
-            gaps.append(gap)
-            distance = np.abs(points[point] - np.longdouble(bound))
-            bounds.append(None if gap is None else (distance, np.longdouble(answer.bend[gap])))
-        return cls(
-            points=points[at],
-            value=answer.value[at].astype(np.longdouble),
-            slope=answer.slope[at].astype(np.longdouble),
-            bend=answer.bend[between].astype(np.longdouble),
-            turn=answer.turn[between].astype(np.longdouble),
-            bounds=(bounds[0], bounds[1]),
-            gaps=(gaps[0], offset, gaps[1]),
-            smoothness=program.factors.smoothness,
-        )
+    def integrated(self) -> tuple[LongFloats, int, tuple[np.longdouble, ...] | None]:
+        """A trajectory, and the place of the gap where those from two bounds meet, with its u, v and their errors.
 
-    def integrated(self) -> tuple[_Trajectory, _Matching | None]:
-        """Values and slopes, and the gap where trajectories from two bounds meet."""
-        k = len(self.points)
-        if self.bounds[0] is None or self.bounds[1] is None:
-            if self.bounds[1] is None:
-                return self._from_left(k, 0.0), None
-            return self._reflected()._from_left(k, 0.0).reflected(), None
-        widths = [2.0 * self.bounds[0][0], *np.diff(self.points), 2.0 * self.bounds[1][0]]
-        place = int(np.argmax(widths))
+        The gap at place 0 is that to the left bound, at place p < k that before point p, at place k to the right bound.
+        """
+        k, (left_bound, right_bound) = len(self.points), self.bounds
+        if right_bound is None:
+            return self._from_left(k, 0.0), 0, None
+        if left_bound is None:
+            return _reflected(self._seen_from_right()._from_left(k, 0.0)), 0, None
+        place = int(np.argmax([2.0 * left_bound[0], *np.diff(self.points), 2.0 * right_bound[0]]))
         shifts = np.zeros(2, dtype=np.longdouble)
-        for turn in range(_CORRECTIONS):
+        for _ in range(_CORRECTIONS):
             left = self._from_left(place, shifts[0])
-            right = self._reflected()._from_left(k - place, shifts[1]).reflected()
-            matching = _Matching.of(self, left, right, place)
-            if turn < _CORRECTIONS - 1:
-                shifts += matching.shifts()
-        both = zip(vars(left).values(), vars(right).values(), strict=True)
-        return _Trajectory(*(np.concatenate(pair) for pair in both)), matching
+            right = _reflected(self._seen_from_right()._from_left(k - place, shifts[1]))
+            found, changes = self._matched(left, right, place, left_bound, right_bound)
+            shifts += changes
+        return np.concatenate([left, right], axis=1), place, found
 
-    def _reflected(self) -> _Component:
+    def _seen_from_right(self) -> _Component:
         return _Component(
             points=-self.points[::-1],
             value=-self.value[::-1],
@@ -166,22 +119,20 @@ class _Component:
             bend=self.bend[::-1],
             turn=-self.turn[::-1],
             bounds=self.bounds[::-1],
-            gaps=self.gaps[::-1],
             smoothness=self.smoothness,
         )
 
-    def _from_left(self, k: int, shift: float | np.longdouble) -> _Trajectory:
+    def _from_left(self, k: int, shift: float | np.longdouble) -> LongFloats:
         """Integrate over the first k points from the left on, starting with the answer's slope, changed by `shift`."""
         if not k:
-            return _Trajectory(*(np.zeros(0, dtype=np.longdouble) for _ in range(4)))
+            return np.zeros((4, 0), dtype=np.longdouble)
         c3, h = np.longdouble(self.smoothness), np.diff(self.points[:k])
         turns = c3 * h * self.turn[: k - 1]
         slope = np.cumsum(np.concatenate([[self.slope[0] + shift], turns]))
         slope_error = 2.0 * _LONG * np.cumsum(np.abs(slope) + 4.0 * _after_zero(np.abs(turns)))
         bends = 0.5 * c3 * h * h * self.bend[: k - 1]
-        if self.bounds[0] is None:
-            start, start_error = self.value[0], np.longdouble(0.0)
-        else:
+        start, start_error = self.value[0], np.longdouble(0.0)
+        if self.bounds[0] is not None:
             a, u = self.bounds[0]
             start = a * slope[0] + c3 * a * a * u
             start_error = a * slope_error[0] + 8.0 * _LONG * (np.abs(a * slope[0]) + np.abs(c3 * a * a * u))
@@ -190,114 +141,99 @@ class _Component:
         sizes = 0.5 * h * (np.abs(slope[1:]) + np.abs(slope[:-1])) + np.abs(bends)
         rounding = 2.0 * _LONG * (np.abs(value) + 8.0 * _after_zero(sizes))
         value_error = start_error + np.cumsum(rounding + _after_zero(h * slope_error[1:]))
-        return _Trajectory(value, slope, value_error, slope_error.astype(np.longdouble))
+        return np.array([value, slope, value_error, slope_error], dtype=np.longdouble)
 
+    def _matched(
+        self, left: LongFloats, right: LongFloats, place: int, left_bound: _Bound, right_bound: _Bound
+    ) -> tuple[tuple[np.longdouble, ...], LongFloats]:
+        """The u and v, with their errors, of the gap where trajectories from two bounds meet.
 
-@dataclass(frozen=True, eq=False)
-class _Matching:
-    """The gap where trajectories from two bounds meet.
-
-    Its equations are those of two points at the ends, or of one point and its mirror image beyond a bound.
-    """
-
-    gap: int
-    length: np.longdouble
-    smoothness: float
-    reach: tuple[np.longdouble, np.longdouble]  # how far the trajectories have come from their bounds
-    rise: np.longdouble  # gamma' - gamma - h (Gamma + Gamma') / 2, and its error
-    rise_error: np.longdouble
-    change: np.longdouble  # Gamma' - Gamma, and its error
-    change_error: np.longdouble
-    wanted: tuple[np.longdouble, np.longdouble]  # u and v
-
-    @classmethod
-    def of(cls, component: _Component, left: _Trajectory, right: _Trajectory, place: int) -> _Matching:
-        lower, upper = component.bounds
-        assert lower is not None  # trajectories meet between two bounds only
-        assert upper is not None
-        points, k = component.points, len(component.points)
-        mirror = not place or place == k
-        near = right.reflected() if not place else left  # a bound's gap is seen from its point: outwards last
-        a = near.value[-1], near.slope[-1], near.value_error[-1], near.slope_error[-1]
-        if mirror:
-            b = -a[0], a[1], a[2], a[3]
-            length, u = (2.0 * lower[0], lower[1]) if not place else (2.0 * upper[0], upper[1])
-            gap, v = (component.gaps[0] if not place else component.gaps[2]), np.longdouble(0.0)
+        Also the changes of slope of either trajectory at which the gap has the u and v of the answer. The gap's
+        equations are those of two points at its ends, or of one point and its mirror image beyond a bound.
+        """
+        points, c3, zero = self.points, np.longdouble(self.smoothness), np.longdouble(0.0)
+        mirrored = place in (0, len(points))
+        if mirrored:  # a bound's gap is seen from its point: outwards last
+            here = left[:, -1] if place else _reflected(right)[:, -1]
+            there = _reflected(here[:, None])[:, 0]
+            distance, u = right_bound if place else left_bound
+            h, v = 2.0 * distance, zero
         else:
-            b = right.value[0], right.slope[0], right.value_error[0], right.slope_error[0]
-            length, u, v = points[place] - points[place - 1], component.bend[place - 1], component.turn[place - 1]
-            gap = component.gaps[1] + place - 1
-        assert gap is not None
-        mean = 0.5 * length * (a[1] + b[1])
-        sizes = np.abs(a[0]) + np.abs(b[0]) + 0.5 * length * (np.abs(a[1]) + np.abs(b[1]))
-        return cls(
-            gap=gap,
-            length=length,
-            smoothness=component.smoothness,
-            reach=(
-                points[place - 1] - points[0] + lower[0] if place else np.longdouble(0.0),
-                points[-1] - points[place] + upper[0] if place < k else np.longdouble(0.0),
-            ),
-            rise=b[0] - a[0] - mean,
-            rise_error=a[2] + b[2] + 0.5 * length * (a[3] + b[3]) + 8.0 * _LONG * sizes,
-            change=np.longdouble(0.0) if mirror else b[1] - a[1],
-            change_error=np.longdouble(0.0) if mirror else a[3] + b[3] + 4.0 * _LONG * (np.abs(a[1]) + np.abs(b[1])),
-            wanted=(u, v),
-        )
-
-    def shifts(self) -> LongFloats:
-        """Changes of slope of the left and the right trajectory at which the gap has the u and v wanted."""
-        h, c3 = self.length, np.longdouble(self.smoothness)
-        rise = self.rise - 0.5 * c3 * h * h * self.wanted[0]
-        left, right = self.reach
-        if not left:
-            return np.array([0.0, rise / (2.0 * right + h)], dtype=np.longdouble)
-        if not right:
-            return np.array([rise / (2.0 * left + h), 0.0], dtype=np.longdouble)
-        change = self.change - c3 * h * self.wanted[1]
-        second = (rise - change * (left + 0.5 * h)) / (left + right + h)
-        return np.array([second + change, second], dtype=np.longdouble)
-
-    def found(self) -> tuple[np.longdouble, ...]:
-        """The gap's u and v, and their errors."""
-        h, c3 = self.length, np.longdouble(self.smoothness)
+            here, there = left[:, -1], right[:, 0]
+            h, u, v = points[place] - points[place - 1], self.bend[place - 1], self.turn[place - 1]
         unit_rise, unit_change = 0.5 * c3 * h * h, c3 * h
-        u, v = self.rise / unit_rise, self.change / unit_change
-        allowance = 16.0 * _LONG
-        return (
-            u,
-            v,
-            self.rise_error / unit_rise + allowance * np.abs(u),
-            self.change_error / unit_change + allowance * np.abs(v),
-        )
+        steepness = np.abs(here[1]) + np.abs(there[1])
+        sizes = np.abs(here[0]) + np.abs(there[0]) + 0.5 * h * steepness
+        rise = there[0] - here[0] - 0.5 * h * (here[1] + there[1])
+        rise_error = here[2] + there[2] + 0.5 * h * (here[3] + there[3]) + 8.0 * _LONG * sizes
+        change = there[1] - here[1]
+        change_error = zero if mirrored else here[3] + there[3] + 4.0 * _LONG * steepness
+        found = rise / unit_rise, change / unit_change
+        allowance = 16.0 * _LONG * np.abs(found)
+        errors = rise_error / unit_rise + allowance[0], change_error / unit_change + allowance[1]
+
+        before = points[place - 1] - points[0] + left_bound[0] if place else zero
+        after = points[-1] - points[place] + right_bound[0] if place < len(points) else zero
+        rise, change = rise - unit_rise * u, change - unit_change * v
+        if not before:
+            shifts = zero, rise / (2.0 * after + h)
+        elif not after:
+            shifts = rise / (2.0 * before + h), zero
+        else:
+            second = (rise - change * (before + 0.5 * h)) / (before + after + h)
+            shifts = second + change, second
+        return (*found, *errors), np.array(shifts, dtype=np.longdouble)
 
 
-def _largest_multiples(program: ClassicalProgram, path: _Trajectory, gaps: LongFloats) -> Floats:
+def _component(
+    program: ClassicalProgram, answer: ConeAnswer, first: int, stop: int
+) -> tuple[_Component, list[int | None]]:
+    """The component of these points, and its gaps' numbers in the program by their places."""
+    offset = int(np.searchsorted(program.inner, first))
+    between, at = slice(offset, offset + stop - first - 1), slice(first, stop)
+    numbers: list[int | None] = [None, *range(between.start, between.stop), None]
+    bounds: list[_Bound | None] = [None, None]
+    for side, outermost in enumerate((first == 0, stop == len(program.points))):
+        gap = program.bound_gaps[side]
+        if outermost and gap is not None:
+            distance = np.abs(np.longdouble(program.points[-side]) - np.longdouble(program.bounds[side]))
+            numbers[-side], bounds[side] = gap, (distance, np.longdouble(answer.bend[gap]))
+    component = _Component(
+        points=program.points[at].astype(np.longdouble),
+        value=answer.value[at].astype(np.longdouble),
+        slope=answer.slope[at].astype(np.longdouble),
+        bend=answer.bend[between].astype(np.longdouble),
+        turn=answer.turn[between].astype(np.longdouble),
+        bounds=(bounds[0], bounds[1]),
+        smoothness=program.factors.smoothness,
+    )
+    return component, numbers
+
+
+def _reflected(trajectory: LongFloats) -> LongFloats:
+    """The same seen from the other side."""
+    return np.concatenate([-trajectory[:1, ::-1], trajectory[1:, ::-1]])
+
+
+def _largest_multiples(program: ClassicalProgram, path: LongFloats, gaps: LongFloats) -> Floats:
     """For each point, the largest multiple of its component's trajectory that is surely admitted, by bisection."""
     c = program.factors
     at_ends = np.array([end[0] for end in program.ends], dtype=np.int64)
+    left, right = np.concatenate([program.inner, at_ends]), np.concatenate([program.inner + 1, at_ends])
     component_of_point = np.repeat(np.arange(len(program.starts) - 1), np.diff(program.starts))
-    component_of_gap = component_of_point[
-        np.concatenate([program.inner, [end[0] for end in program.ends]]).astype(np.int64)
-    ]
+    component_of_gap = component_of_point[left]
     real = program.lengths > 0.0
     width = np.where(real, c.smoothness * program.lengths.astype(np.longdouble), 1.0)
-    left, right = program.inner, program.inner + 1
-    mean = np.concatenate([0.5 * (path.slope[left] + path.slope[right]), path.slope[at_ends]])
-    mean_error = np.concatenate(
-        [np.maximum(path.slope_error[left], path.slope_error[right]), path.slope_error[at_ends]]
-    )
+    value, slope, value_error, slope_error = path
+    mean, mean_error = 0.5 * (slope[left] + slope[right]), np.maximum(slope_error[left], slope_error[right])
     bend, turn, bend_error, turn_error = np.where(real, gaps, 0.0)
-    height, steepness = (
-        np.abs(path.value) + path.value_error,
-        np.abs(path.slope) + path.slope_error,
-    )
+    height, steepness = np.abs(value) + value_error, np.abs(slope) + slope_error
 
     def fails(scale: Floats) -> NDArray[np.bool_]:
         at_points, at_gaps = scale[component_of_point], scale[component_of_gap]
-        slope = at_points * steepness
-        top = at_points * height / c.value + 0.5 * (slope / c.value) * (slope / c.smoothness)
-        bad_points = ~((slope <= c.gradient * (1.0 - _MARGIN)) & (top <= 1.0 - _MARGIN))
+        steep = at_points * steepness
+        top = at_points * height / c.value + 0.5 * (steep / c.value) * (steep / c.smoothness)
+        bad_points = ~((steep <= c.gradient * (1.0 - _MARGIN)) & (top <= 1.0 - _MARGIN))
         bad_gaps = np.zeros(len(at_gaps), dtype=bool)
         for sign in (1.0, -1.0):  # the upper and the lower envelope
             peak = at_gaps * (sign * mean + mean_error) + 4.0 * _LONG * c.gradient

@@ -73,8 +73,7 @@ def _multipliers(
     n_inner = len(program.inner)
     firsts, lasts = program.starts[:-1], program.starts[1:] - 1
     component = np.repeat(np.arange(len(firsts)), np.diff(program.starts))
-    bound_of = {end[2]: number for number, end in enumerate(program.ends, start=n_inner)}
-    left, right = bound_of.get(1.0), bound_of.get(-1.0)
+    left, right = program.bound_gaps
     pull = program.weights * program.scores - alpha
 
     def tension_from(before: Floats) -> Floats:

@@ -400,6 +400,11 @@ def kernel_of(kernel: str | BaseKernel) -> BaseKernel:
     return _FAMILIES[kernel]()
 
 
+def scaled_kernel(kernel: str | BaseKernel, scale: float | None) -> str | BaseKernel:
+    """A base kernel with the scale asked for, if one is."""
+    return kernel if scale is None else replace(kernel_of(kernel), scale=scale)
+
+
 def _per_length(scale: float | None, slope: float, bend: float) -> tuple[float, float]:
     """Bounds of a first and a second derivative at the scale 1, taken to this one; they may overflow."""
     assert scale is not None

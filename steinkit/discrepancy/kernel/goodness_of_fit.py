@@ -53,7 +53,7 @@ from numpy.typing import ArrayLike, NDArray
 from steinkit.arguments import checked
 from steinkit.chains import in_order_of_content, split_chains
 from steinkit.containers.reading import DrawsLike
-from steinkit.discrepancy.autocorrelation import integrated_autocorrelation_times, lagged_products
+from steinkit.discrepancy.autocorrelation import initial_monotone_sum, integrated_autocorrelation_times, lagged_products
 from steinkit.discrepancy.kernel.base_kernels import BaseKernel, kernel_of
 from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, run_pieces, stein_kernel_for
 from steinkit.discrepancy.operators import RiemannianLangevin
@@ -293,8 +293,7 @@ def _autocorrelation_time(stein: SteinKernel, series: list[Integers]) -> float:
     whole = np.concatenate(series)
     picked = whole[np.unique(np.linspace(0, len(whole) - 1, _SERIES).astype(np.int64))]
     ends = np.cumsum([len(chain) for chain in series])[:-1]
-    longest = max(len(chain) for chain in series)
-    covariance = np.zeros(longest)
+    covariance = np.zeros(max(len(chain) for chain in series))
     unit = -int(np.frexp(stein.diagonal().max())[1])  # k0(x, y)^2 <= k0(x, x) k0(y, y): squares below one
 
     def add(_: int) -> Iterator[None]:
@@ -312,10 +311,7 @@ def _autocorrelation_time(stein: SteinKernel, series: list[Integers]) -> float:
     run_pieces(add)
     if not covariance[0] > 0.0:
         return 1.0
-    pairs = covariance[: longest // 2 * 2].reshape(-1, 2).sum(axis=1)  # of lags 2m, 2m + 1
-    negative = np.flatnonzero(pairs <= 0.0)
-    initial = pairs[: negative[0]] if negative.size else pairs
-    total = 2.0 * float(np.minimum.accumulate(initial).sum()) - covariance[0]
+    total = 2.0 * initial_monotone_sum(covariance) - covariance[0]
     return float(max(total / covariance[0], 1.0))
 
 

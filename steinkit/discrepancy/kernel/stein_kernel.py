@@ -69,6 +69,11 @@ class SteinKernel:
         return int(self.points.shape[1])
 
     @property
+    def form(self) -> tuple[Floats, Floats, Floats]:
+        """Points, drift and covariance."""
+        return self.points, self.drift, self.covariance
+
+    @property
     def factor(self) -> float:
         """2^exponent; infinite where that is no double."""
         with np.errstate(over="ignore"):
@@ -78,8 +83,7 @@ class SteinKernel:
         """k0(x_i, x_j) for some rows i and every j >= start, shape (rows, n); what lies left of start is undefined."""
         values = np.empty((len(which), len(self))) if out is None else out
         fill_rows, _ = row_kernels(self.base.radial)
-        places = np.asarray(which, dtype=np.int64)
-        fill_rows(self.base.parameters(), self.points, self.drift, self.covariance, places, start, values)
+        fill_rows(self.base.parameters(), self.form, np.asarray(which, dtype=np.int64), start, values)
         return values
 
     def diagonal(self) -> Floats:
@@ -109,13 +113,13 @@ class SteinKernel:
         stripes = min(_STRIPES, n)
         sums = np.zeros((stripes, n))
         _, add_rows = row_kernels(self.base.radial)
-        form = self.base.parameters(), self.points, self.drift, self.covariance, weights
+        parameters, form = self.base.parameters(), self.form
         rows_a_call = min(_ROWS_A_CALL, max(1, _TERMS_A_CALL // max(1, self.points.size)))
         reach = rows_a_call * stripes
 
         def fill(stripe: int) -> Iterator[None]:
             for first in range(stripe, n, reach):
-                add_rows(*form, first, min(first + reach, n), stripes, sums[stripe])
+                add_rows(parameters, form, weights, first, min(first + reach, n), stripes, sums[stripe])
                 yield
 
         run_pieces(fill, stripes, threads)

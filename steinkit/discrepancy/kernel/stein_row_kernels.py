@@ -10,8 +10,8 @@ and b = s, that is phi <s(x), s(y)> + 2 phi' (<r, s(y) - s(x)> - d) - 4 phi'' u.
 
 Points and drifts b come transposed, (d, n), so that the loops over the points run along memory. The covariance a comes
 as (0, n) where it is the identity everywhere, as (d, n) where it is diagonal, and otherwise as (d d, n), row by row:
-a_jk in line d j + k. The kernels are compiled for
-each family of base kernels when it is first used, with its `radial` in their innermost loop.
+a_jk in line d j + k. The three together are the form of an operator. The kernels are compiled for each family of base
+kernels when it is first used, with its `radial` in their innermost loop.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from steinkit.runtime.compilation import array_kernel
 from steinkit.sample import Floats, Integers
 
 Radial = Callable[..., tuple[float, float, float]]
+Form = tuple[Floats, Floats, Floats]
 
 _BLOCK = 256  # points a time: what a block needs stays in the processor's nearer caches
 _BUFFERS = 7  # of one block each, and one more a dimension
@@ -43,45 +44,19 @@ def row_kernels(radial: Radial) -> tuple[Callable[..., None], Callable[..., None
     register_jitable(radial)
 
     @array_kernel
-    def fill_rows(
-        parameters: tuple[float, ...],
-        points: Floats,
-        drift: Floats,
-        covariance: Floats,
-        rows: Integers,
-        start: int,
-        out: Floats,
-    ) -> None:
-        """Set out[k, j] = k0(x_i, x_j), i = rows[k], for j >= start.
-
-        Parameters
-        ----------
-        parameters : tuple of float
-        points, drift : ndarray, shape (d, n)
-        covariance : ndarray, shape (0, n), (d, n) or (d d, n)
-        rows : ndarray of int
-        start : int
-        out : ndarray, shape (rows, n)
-        """
+    def fill_rows(parameters: tuple[float, ...], form: Form, rows: Integers, start: int, out: Floats) -> None:
+        """Set out[k, j] = k0(x_i, x_j), i = rows[k], for j >= start; shape (rows, n)."""
         assert edition >= 0  # names the code of `radial`, see above
-        dim, n = points.shape
+        dim, n = form[0].shape
         buffers = np.empty((_BUFFERS + dim, _BLOCK))
         for k in range(len(rows)):
             for low in range(start, n, _BLOCK):
                 high = min(low + _BLOCK, n)
-                _stretch(radial, parameters, points, drift, covariance, rows[k], low, high, buffers, out[k, low:high])
+                _stretch(radial, parameters, form, rows[k], low, high, buffers, out[k, low:high])
 
     @array_kernel
     def add_rows(
-        parameters: tuple[float, ...],
-        points: Floats,
-        drift: Floats,
-        covariance: Floats,
-        weights: Floats,
-        first: int,
-        last: int,
-        step: int,
-        sums: Floats,
+        parameters: tuple[float, ...], form: Form, weights: Floats, first: int, last: int, step: int, sums: Floats
     ) -> None:
         """Add the pairs (i, j), i < j, of the rows i = first, first + step, ... < last to the sums over other points.
 
@@ -89,7 +64,7 @@ def row_kernels(radial: Radial) -> tuple[Callable[..., None], Callable[..., None
         over one block of points before the next, so that what is known of a block is read from memory once.
         """
         assert edition >= 0  # names the code of `radial`, see above
-        dim, n = points.shape
+        dim, n = form[0].shape
         buffers = np.empty((_BUFFERS + dim, _BLOCK))
         values = np.empty(_BLOCK)
         totals = np.zeros((last - first + step - 1) // step)
@@ -97,14 +72,14 @@ def row_kernels(radial: Radial) -> tuple[Callable[..., None], Callable[..., None
             high = min(low + _BLOCK, n)
             for i in range(first, min(last, high - 1), step):
                 begin = max(low, i + 1)
-                _stretch(radial, parameters, points, drift, covariance, i, begin, high, buffers, values)
+                _stretch(radial, parameters, form, i, begin, high, buffers, values)
                 total = totals[(i - first) // step]
                 for j in range(begin, high):
                     total += weights[j] * values[j - begin]
                 weight = weights[i]
                 for j in range(begin, high):
                     sums[j] += weight * values[j - begin]
-                if len(covariance):  # what a block adds up to; for the identity, what a row does
+                if len(form[2]):  # what a block adds up to; for the identity, what a row does
                     sums[i] += total
                 else:
                     totals[(i - first) // step] = total
@@ -118,9 +93,7 @@ def row_kernels(radial: Radial) -> tuple[Callable[..., None], Callable[..., None
 def _stretch(
     radial: Radial,
     parameters: tuple[float, ...],
-    points: Floats,
-    drift: Floats,
-    covariance: Floats,
+    form: Form,
     i: int,
     low: int,
     high: int,
@@ -128,11 +101,12 @@ def _stretch(
     out: Floats,
 ) -> None:
     """Set out[j - low] = k0(x_i, x_j) for low <= j < high, at most a block."""
+    points, _, covariance = form
     dim, width = len(points), high - low
     squared, inner, slope = buffers[0, :width], buffers[1, :width], buffers[2, :width]
     squared[:], inner[:], slope[:] = 0.0, 0.0, 0.0
     if len(covariance) == 0:
-        _identity_sums(points, drift, i, low, squared, inner, slope)
+        _identity_sums(form, i, low, squared, inner, slope)
         for j in range(width):
             phi, first, bend = radial(squared[j], 4.0 * squared[j], *parameters)
             out[j] = 2.0 * first * (slope[j] - dim) - bend + phi * inner[j]
@@ -140,19 +114,18 @@ def _stretch(
     trace, curvature = buffers[3, :width], buffers[4, :width]
     trace[:], curvature[:] = 0.0, 0.0
     if len(covariance) == dim:
-        _diagonal_sums(points, drift, covariance, i, low, squared, inner, slope, trace, curvature)
+        _diagonal_sums(form, i, low, squared, inner, slope, trace, curvature)
     else:
-        _matrix_sums(points, drift, covariance, i, low, buffers[5:], squared, inner, slope, trace, curvature)
+        _matrix_sums(form, i, low, buffers[5:], squared, inner, slope, trace, curvature)
     for j in range(width):
         phi, first, second = radial(squared[j], 1.0, *parameters)
         out[j] = 2.0 * first * (slope[j] - trace[j]) - 4.0 * curvature[j] * second + phi * inner[j]
 
 
 @array_kernel
-def _identity_sums(
-    points: Floats, drift: Floats, i: int, low: int, squared: Floats, inner: Floats, slope: Floats
-) -> None:
+def _identity_sums(form: Form, i: int, low: int, squared: Floats, inner: Floats, slope: Floats) -> None:
     """Add u, <b(x), b(y)> and <r, b(y) - b(x)>."""
+    points, drift, _ = form
     width = len(squared)
     for k in range(len(points)):
         x, b = points[k, i], drift[k, i]
@@ -166,18 +139,10 @@ def _identity_sums(
 
 @array_kernel
 def _diagonal_sums(
-    points: Floats,
-    drift: Floats,
-    covariance: Floats,
-    i: int,
-    low: int,
-    squared: Floats,
-    inner: Floats,
-    slope: Floats,
-    trace: Floats,
-    curvature: Floats,
+    form: Form, i: int, low: int, squared: Floats, inner: Floats, slope: Floats, trace: Floats, curvature: Floats
 ) -> None:
     """Add u, <b(x), b(y)>, <a(x) r, b(y)> - <a(y) r, b(x)>, tr a(x)' a(y), <a(x) r, a(y) r> for diagonal a."""
+    points, drift, covariance = form
     width = len(squared)
     for k in range(len(points)):
         x, b, a = points[k, i], drift[k, i], covariance[k, i]
@@ -194,9 +159,7 @@ def _diagonal_sums(
 
 @array_kernel
 def _matrix_sums(
-    points: Floats,
-    drift: Floats,
-    covariance: Floats,
+    form: Form,
     i: int,
     low: int,
     buffers: Floats,
@@ -207,6 +170,7 @@ def _matrix_sums(
     curvature: Floats,
 ) -> None:
     """`_diagonal_sums` for any a; buffers hold a(x) r and a(y) r of one coordinate, and all of r."""
+    points, drift, covariance = form
     dim, width = len(points), len(squared)
     here, there, r = buffers[0], buffers[1], buffers[2:]
     for k in range(dim):

@@ -21,13 +21,16 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
-from steinkit.discrepancy.wasserstein.mass import LONG_EPS, LongFloats, masses
 from steinkit.errors import InputError, TimeLimitError, UsageError
 from steinkit.runtime.deadlines import deadline, require_time, seconds_left
 from steinkit.runtime.threads import awaited
-from steinkit.sample import Floats, Sample
+from steinkit.sample import DistinctSample, Floats, Sample
 
+LongFloats = NDArray[np.longdouble]
+
+LONG_EPS = float(np.finfo(np.longdouble).eps)
 _EPS = 2.0**-52
 _TINY = 2.0**-1070  # more than what products and quotients lose that fall below the normal range
 _MOST_ASSIGNED = 5000
@@ -110,6 +113,24 @@ def distance_in_space(sample: Sample, other: Sample, shift: float = 0.0) -> tupl
     lower, upper = lower - error * abs(lower) - lost, upper + 2.0 * error * upper + lost
     lower, upper = _scaled_back(lower, upper, -exponent)
     return (lower, upper) if shift == 0.0 else (lower - shift, math.nextafter(upper + shift, math.inf))
+
+
+def masses(sample: Sample, points: DistinctSample | None = None) -> LongFloats:
+    """What each draw, or each distinct point, carries, in any unit; shape (n,).
+
+    Numbers of draws are whole, and exact. Weights are exact of draws, in extended precision where the machine has it,
+    and to within a relative LONG_EPS times their number of points.
+    """
+    if sample.weights is None:
+        return (np.ones(len(sample)) if points is None else points.counts).astype(np.longdouble)
+    unit = math.frexp(float(sample.weights.max()))[1]
+    weights = np.ldexp(sample.weights.astype(np.longdouble), -unit)
+    if points is None:
+        return weights
+    sums = np.zeros(len(points), dtype=np.longdouble)
+    carried = points.inverse >= 0
+    np.add.at(sums, points.inverse[carried], weights[carried])
+    return sums
 
 
 def _exponent(values: Floats) -> int:

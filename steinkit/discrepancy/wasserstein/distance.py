@@ -147,7 +147,9 @@ def wasserstein_distance(
     sample = _weighted(draws, weights, "weights")
     points = sample.distinct()
     chosen = Units.of(units, points)
-    notes = _notes_on(sample, points)
+    notes: tuple[str, ...] = ()
+    if points.weightless:
+        notes = (f"{points.weightless} of {len(sample)} draws have weight zero and were left out",)
     if isinstance(target_or_draws, Target):
         if other_weights is not None:
             raise UsageError("other_weights are for another sample; a target has none: drop them")
@@ -187,12 +189,6 @@ def _weighted(draws: DrawsLike, weights: ArrayLike | None, what: str) -> Sample:
     return replace(sample, weights=np.asarray(weights), scores=None)
 
 
-def _notes_on(sample: Sample, points: DistinctSample) -> tuple[str, ...]:
-    if not points.weightless:
-        return ()
-    return (f"{points.weightless} of {len(sample)} draws have weight zero and were left out",)
-
-
 def _require_cdf(target: Target, dim: int) -> None:
     if dim != 1 or (target.dim is not None and target.dim != 1):
         raise UsageError(
@@ -227,8 +223,8 @@ def _to_target(
 
 def _steps(sample: Sample, points: DistinctSample) -> Steps:
     """The sample's distribution function."""
+    from steinkit.discrepancy.wasserstein.between_samples import LONG_EPS, masses
     from steinkit.discrepancy.wasserstein.from_cdf import Steps
-    from steinkit.discrepancy.wasserstein.mass import LONG_EPS, masses
 
     order = np.argsort(points.points[:, 0])
     x = points.points[order, 0]

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -43,25 +43,29 @@ PLACES = ("left bound", "between", "right bound")
 
 
 def components(program, answer):
-    """First point, end, trajectory and matching of each component that has a gap."""
-    for first, stop in module._coupled_components(program):
-        yield first, stop, *module._Component.of(program, answer, first, stop).integrated()
+    """First point, end, trajectory, and number, u, v and their errors of the matched gap, of each with a gap."""
+    bounded = {end[0] for end in program.ends}
+    for first, stop in pairwise(program.starts.tolist()):
+        if stop - first > 1 or first in bounded:
+            component, numbers = module._component(program, answer, first, stop)
+            path, place, matched = component.integrated()
+            yield first, stop, path, None if matched is None else numbers[place], matched
 
 
-def place_of(program, first, stop, matching):
+def place_of(program, first, stop, gap):
     """Number of a component's points that are reached from the left."""
-    if matching is None:
+    if gap is None:
         bounded = {(end[0], end[2]) for end in program.ends}
         return 0 if (stop - 1, -1.0) in bounded and (first, 1.0) not in bounded else stop - first
-    if matching.gap < len(program.inner):
-        return int(program.inner[matching.gap]) - first + 1
-    return 0 if program.ends[matching.gap - len(program.inner)][2] > 0 else stop - first
+    if gap < len(program.inner):
+        return int(program.inner[gap]) - first + 1
+    return 0 if program.ends[gap - len(program.inner)][2] > 0 else stop - first
 
 
-def truth_of(program, answer, first, stop, path, matching):
+def truth_of(program, answer, first, stop, path, gap):
     """What a trajectory stands for, given its slopes at the two ends."""
-    ends = [fractions(each[[0, -1]]) for each in (path.slope, path.value)]
-    return followed(program, answer, first, stop, *ends, place_of(program, first, stop, matching))
+    ends = [fractions(each[[0, -1]]) for each in (path[1], path[0])]
+    return followed(program, answer, first, stop, *ends, place_of(program, first, stop, gap))
 
 
 def assert_within(found, truth, error):
@@ -71,15 +75,15 @@ def assert_within(found, truth, error):
 
 def assert_errors_hold(program, answer):
     """Of trajectories, and of u and v of the gap where two of them meet."""
-    for first, stop, path, matching in components(program, answer):
-        value, slope = truth_of(program, answer, first, stop, path, matching)
-        assert_within(path.value, value, path.value_error)
-        assert_within(path.slope, slope, path.slope_error)
-        if matching is None:
+    for first, stop, path, gap, matched in components(program, answer):
+        value, slope = truth_of(program, answer, first, stop, path, gap)
+        assert_within(path[0], value, path[2])
+        assert_within(path[1], slope, path[3])
+        if gap is None:
             continue
         whole_value, whole_slope = ({first + i: each for i, each in enumerate(part)} for part in (value, slope))
-        u, v = bend_and_turn(program, whole_value, whole_slope, matching.gap)
-        found = fractions(matching.found())
+        u, v = bend_and_turn(program, whole_value, whole_slope, gap)
+        found = fractions(matched)
         assert abs(found[0] - u) <= found[2]
         assert abs(found[1] - v) <= found[3]
 
@@ -111,56 +115,61 @@ def test_errors_hold_for_answers_of_any_size(support, value, slope, factors):
 
 
 def between_two_bounds(seed, place):
-    """A component of four points, and the number of them before the gap at this place."""
+    """A component of four points, the number of them before the gap at this place, and the gap's in the program."""
     rng = np.random.default_rng(seed)
     h = rng.uniform(0.5, 1.0, 5)
     points = np.cumsum(h[:4])
     factors, bounds = SteinFactors(8.0, 4.0, 0.5), (0.5 * h[0], float(points[-1] + 0.5 * h[4]))
     program = ClassicalProgram(points, np.full(4, 0.25), np.ones(4), factors, bounds)
     answer = random_answer(program, rng)
-    ((first, stop),) = module._coupled_components(program)
-    component = module._Component.of(program, answer, first, stop)
-    return program, answer, component, {"left bound": 0, "between": 2, "right bound": 4}[place]
+    assert program.starts.tolist() == [0, 4]
+    component, numbers = module._component(program, answer, 0, 4)
+    at = {"left bound": 0, "between": 2, "right bound": 4}[place]
+    return program, answer, component, at, numbers[at]
+
+
+def from_right(component, at, shift):
+    """A trajectory over the points from this one on."""
+    return module._reflected(component._seen_from_right()._from_left(len(component.points) - at, shift))
+
+
+def matched(component, left, right, at):
+    """The u and v, with their errors, of the gap where trajectories meet, and the shifts that would mend it."""
+    return component._matched(left, right, at, *component.bounds)
 
 
 def met(component, at, shifts):
     """The gap where trajectories of these shifts meet."""
-    left = component._from_left(at, shifts[0])
-    right = component._reflected()._from_left(len(component.points) - at, shifts[1]).reflected()
-    return module._Matching.of(component, left, right, at)
+    return matched(component, component._from_left(at, shifts[0]), from_right(component, at, shifts[1]), at)
 
 
 def with_errors(path, size, rng):
     """A trajectory of which no more is known than that it lies so close to this one."""
-    n = len(path.value)
-    errors = [size * rng.uniform(0.5, 1.0, n).astype(np.longdouble) for _ in range(2)]
-    return module._Trajectory(path.value, path.slope, *errors)
+    errors = [size * rng.uniform(0.5, 1.0, path.shape[1]).astype(np.longdouble) for _ in range(2)]
+    return np.array([*path[:2], *errors])
 
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("seed", range(4))
 def test_the_gap_where_trajectories_meet_has_what_is_found_for_any_of_them(seed, place):
     """Ends known up to errors leave u and v of a range that is found, no part of it missing and no more."""
-    program, _, component, at = between_two_bounds(seed, place)
+    program, _, component, at, gap = between_two_bounds(seed, place)
     rng = np.random.default_rng(seed)
     left = with_errors(component._from_left(at, 0.0), 0.01, rng)
-    right = with_errors(component._reflected()._from_left(4 - at, 0.0).reflected(), 0.01, rng)
-    matching = module._Matching.of(component, left, right, at)
+    right = with_errors(from_right(component, at, 0.0), 0.01, rng)
     ends = (at - 1, at) if place == "between" else (min(at, 3),)
-    value, slope, value_error, slope_error = (
-        dict(enumerate(fractions(np.concatenate(pair))))
-        for pair in zip(vars(left).values(), vars(right).values(), strict=True)
-    )
+    whole = np.concatenate([left, right], axis=1)
+    value, slope, value_error, slope_error = (dict(enumerate(fractions(row))) for row in whole)
     bends, turns = [], []
     for signs in product((1, -1), repeat=2 * len(ends)):
         one, other = dict(value), dict(slope)
         for i, (a, b) in zip(ends, zip(signs[::2], signs[1::2], strict=True), strict=True):
             one[i] += a * value_error[i]
             other[i] += b * slope_error[i]
-        u, v = bend_and_turn(program, one, other, matching.gap)
+        u, v = bend_and_turn(program, one, other, gap)
         bends.append(u)
         turns.append(v)
-    u, v, u_error, v_error = fractions(matching.found())
+    u, v, u_error, v_error = fractions(matched(component, left, right, at)[0])
     close = Fraction(1, 10**12)
     for found, error, each in ((u, u_error, bends), (v, v_error, turns)):
         assert found - error <= min(each)
@@ -171,11 +180,11 @@ def test_the_gap_where_trajectories_meet_has_what_is_found_for_any_of_them(seed,
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("seed", range(4))
 def test_shifts_of_slope_give_the_gap_the_bend_and_turn_wanted(seed, place):
-    _, answer, component, at = between_two_bounds(seed, place)
-    before = met(component, at, (0.0, 0.0))
-    after = met(component, at, before.shifts()).found()
-    wanted = (answer.bend[before.gap], answer.turn[before.gap] if place == "between" else 0.0)
-    assert not np.allclose(np.float64(before.found()[:2]), wanted, rtol=0.1)
+    _, answer, component, at, gap = between_two_bounds(seed, place)
+    before, shifts = met(component, at, (0.0, 0.0))
+    after, _ = met(component, at, shifts)
+    wanted = (answer.bend[gap], answer.turn[gap] if place == "between" else 0.0)
+    assert not np.allclose(np.float64(before[:2]), wanted, rtol=0.1)
     np.testing.assert_allclose(np.float64(after[:2]), wanted, rtol=1e-12)
 
 
@@ -187,16 +196,16 @@ def test_trajectories_meet_in_the_longest_gap(longest):
     points = np.cumsum([0.5 * h[0], *h[1:4]])
     factors, bounds = SteinFactors(8.0, 4.0, 0.5), (0.0, float(points[-1] + 0.5 * h[4]))
     program = ClassicalProgram(points, np.full(4, 0.25), np.ones(4), factors, bounds)
-    ((*_, matching),) = components(program, random_answer(program, np.random.default_rng(0)))
-    assert matching.gap == {0: 3, 4: 4}.get(longest, longest - 1)
-    assert matching.length == pytest.approx(1.3)
+    ((*_, gap, _),) = components(program, random_answer(program, np.random.default_rng(0)))
+    assert gap == {0: 3, 4: 4}.get(longest, longest - 1)
+    assert program.lengths[gap] == pytest.approx(1.3)
 
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("seed", range(12))
 def test_a_gap_in_which_nothing_bends_errs_by_no_more_than_it_says(seed, place):
     """Values at its ends that differ by just what the slopes ask, each of them in the lead or not there."""
-    program, _, component, at = between_two_bounds(seed, place)
+    program, _, component, at, gap = between_two_bounds(seed, place)
     rng = np.random.default_rng(seed)
     ends = (at - 1, at) if place == "between" else (min(at, 3),)
     for sizes in product((0.0, 1.0), (0.0, 2.0**-30, 1.0), (-0.5, 0.0, 2.0**-30, 1.0)):
@@ -208,14 +217,9 @@ def test_a_gap_in_which_nothing_bends_errs_by_no_more_than_it_says(seed, place):
         else:
             side, sign = (0, 1.0) if place == "left bound" else (1, -1.0)
             value[ends[0]] = sign * component.bounds[side][0] * slope[ends[0]]
-        nothing = np.zeros(4, dtype=np.longdouble)
-        parts = [
-            module._Trajectory(*(each[part] for each in (value, slope, nothing, nothing)))
-            for part in (slice(0, at), slice(at, 4))
-        ]
-        matching = module._Matching.of(component, *parts, at)
-        u, v = bend_and_turn(program, *(dict(enumerate(fractions(each))) for each in (value, slope)), matching.gap)
-        found = fractions(matching.found())
+        path = np.array([value, slope, np.zeros(4), np.zeros(4)])
+        u, v = bend_and_turn(program, *(dict(enumerate(fractions(each))) for each in (value, slope)), gap)
+        found = fractions(matched(component, path[:, :at], path[:, at:], at)[0])
         assert abs(found[0] - u) <= found[2]
         assert abs(found[1] - v) <= found[3]
 
@@ -225,7 +229,7 @@ def excesses(program, path, gaps, scale, signs):
     component = np.repeat(np.arange(len(program.starts) - 1), np.diff(program.starts))
     worst = [Fraction(-1)] * (len(program.starts) - 1)
     scales = [exact(scale[first]) for first in program.starts[:-1]]
-    value, slope, value_error, slope_error = map(fractions, vars(path).values())
+    value, slope, value_error, slope_error = map(fractions, path)
     bend, turn, bend_error, turn_error = map(fractions, gaps)
     steep = [b + signs[0] * e for b, e in zip(slope, slope_error, strict=True)]
     for i, k in enumerate(component):
@@ -283,7 +287,7 @@ def test_multiples_are_the_largest_that_are_admitted_whatever_the_errors(seed, k
     errors = (0.3 * rng.random() * np.ones(n, dtype=np.longdouble) for _ in range(2))
     units = {"value": c.value, "slope": program.steepest}
     values = [normal(name, unit, n) for name, unit in units.items()]
-    path = module._Trajectory(*values, *(size[name] * units[name] * next(errors) for name in units))
+    path = np.array([*values, *(size[name] * units[name] * next(errors) for name in units)])
     found = [normal(name, 1.0, gaps) for name in ("bend", "turn")]
     found += [0.2 * np.abs(normal(name, 1.0, gaps)) for name in ("bend", "turn")]
     found = np.stack(found)
@@ -315,12 +319,12 @@ def test_a_multiple_of_the_function_that_any_answer_defines_is_worth_the_bound(m
         one = replace(answer, **changed)
         lower, _, _ = lower_bound(program, one)
         scale, path = fractions(seen["scale"]), seen["path"]
-        value, slope = fractions(path.value), fractions(path.slope)
+        value, slope = fractions(path[0]), fractions(path[1])
         bend, turn = (fractions(each) for each in seen["gaps"][:2])
-        for first, stop, found, matching in components(program, one):
-            value[first:stop], slope[first:stop] = truth_of(program, one, first, stop, found, matching)
-            if matching is not None:
-                bend[matching.gap], turn[matching.gap] = bend_and_turn(program, value, slope, matching.gap)
+        for first, stop, found, matched_gap, _ in components(program, one):
+            value[first:stop], slope[first:stop] = truth_of(program, one, first, stop, found, matched_gap)
+            if matched_gap is not None:
+                bend[matched_gap], turn[matched_gap] = bend_and_turn(program, value, slope, matched_gap)
         assert max(map(excess_at_point, [program] * len(value), times(scale, value), times(scale, slope))) <= 0
         left = [*program.inner.tolist(), *(end[0] for end in program.ends)]
         right = [*(program.inner + 1).tolist(), *(end[0] for end in program.ends)]
@@ -332,7 +336,7 @@ def test_a_multiple_of_the_function_that_any_answer_defines_is_worth_the_bound(m
         scaled, nothing = [times(scale, value), times(scale, slope)], [Fraction(0)] * len(value)
         assert Fraction(lower) <= max(worth(program, *scaled, nothing, nothing), 0)
         size = -worth(program, nothing, nothing, *([abs(each) for each in part] for part in scaled))
-        least = worth(program, *scaled, path.value_error, path.slope_error)
+        least = worth(program, *scaled, path[2], path[3])
         assert Fraction(lower) >= least - Fraction(1, 10**13) * size
 
 
@@ -351,8 +355,8 @@ def test_errors_of_the_function_are_taken_from_what_it_is_worth(monkeypatch, see
     answer = replace(random_answer(program, rng), bend=straight, turn=straight)
     value_error, slope_error = (rng.random(12) * 10.0 ** rng.integers(-3, 1, 12) for _ in range(2))
     value, slope = np.sign(scores) * (2.0 + rng.random(12)), 2.0 + rng.random(12)
-    path = module._Trajectory(*(each.astype(np.longdouble) for each in (value, slope, value_error, slope_error)))
-    monkeypatch.setattr(module._Component, "integrated", lambda self: (path, None))
+    path = np.array([value, slope, value_error, slope_error], dtype=np.longdouble)
+    monkeypatch.setattr(module._Component, "integrated", lambda self: (path, 0, None))
     lower, found_value, found_slope = lower_bound(program, answer)
     np.testing.assert_allclose([found_value, found_slope], [value, slope], rtol=1e-15)
     truth = worth(program, found_value, found_slope, value_error, slope_error)

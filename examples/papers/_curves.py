@@ -1,0 +1,106 @@
+"""What the experiments do with curves and draws: where one curve passes another, and samples made of one size.
+
+Of two samplers that trade bias for speed the cheap one leads at first and the exact one at last. Where their medians
+cross is found on the logarithm of the budget; the bootstrap draws the seeds of both anew, each with its whole curve,
+and tells the interval of the crossing and in what share of the repeats there is one.
+
+References
+----------
+J. Gorham and L. Mackey (2015), "Measuring sample quality with Stein's method", figure 4.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from steinkit import Sample
+from steinkit.chains import split_chains
+from steinkit.curves import Bands
+from steinkit.curves.rates import between, resampled_medians
+from steinkit.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """Where the median of one curve passes below that of another, to stay there.
+
+    Attributes
+    ----------
+    at : float
+        By straight lines between the points, on logarithmic axes where all values are positive; NaN where there is no
+        crossing: the one leads from the first point on, or does not lead at the last.
+    interval : tuple of float
+        Bootstrap interval, over the repeats that have a crossing.
+    share : float
+        Of the repeats of the bootstrap, those that have a crossing.
+    leads : float
+        Of the repeats, those in which the one is below the other at the last point.
+    """
+
+    at: float
+    interval: tuple[float, float]
+    share: float
+    leads: float
+
+
+def crossing(late: Bands, early: Bands, *, rng: int | np.random.Generator | None = 0) -> Crossing:
+    """Find where one curve overtakes another: where its median falls below the other's for good.
+
+    Parameters
+    ----------
+    late, early : Bands
+        The curve that should be lower at last, and the one that should be at first, at the same places, their seeds
+        independent of each other. The level of the interval is that of `late`.
+    rng : int, numpy.random.Generator or None
+        Seed of the bootstrap.
+
+    Raises
+    ------
+    UsageError
+        If the two are not given at the same places.
+    """
+    if not np.array_equal(late.against, early.against):
+        raise UsageError("both curves must be given at the same places (against)")
+    at = float(_crossings(late.median[None], early.median[None], late.against)[0])
+    own, other = np.random.default_rng(rng).spawn(2)
+    one, two = resampled_medians(late.replicates, own), resampled_medians(early.replicates, other)
+    found = _crossings(one, two, late.against)
+    there = found[np.isfinite(found)]
+    ends = (0.5 * (1.0 - late.level), 0.5 * (1.0 + late.level))
+    low, high = between(there, ends) if there.size else (math.nan, math.nan)
+    leads = float(np.mean(one[:, -1] < two[:, -1]))
+    return Crossing(at, (float(low), float(high)), there.size / len(found), leads)
+
+
+def _crossings(late: np.ndarray, early: np.ndarray, against: np.ndarray) -> np.ndarray:
+    """The last crossing from above to below of each pair of curves, shape (pairs,); NaN where there is none."""
+    logarithmic = bool((late > 0.0).all() and (early > 0.0).all() and (against > 0.0).all())
+    gap = np.log(late / early) if logarithmic else late - early
+    x = np.log(against) if logarithmic else against
+    found = np.full(len(gap), math.nan)
+    for k, row in enumerate(gap):
+        above: np.ndarray = np.flatnonzero(~(row < 0.0))
+        if above.size and above[-1] < len(row) - 1:
+            i = above[-1]
+            found[k] = x[i] + (x[i + 1] - x[i]) * row[i] / (row[i] - row[i + 1])
+    return np.exp(found) if logarithmic else found
+
+
+def evenly_spaced(sample: Sample, n: int) -> Sample:
+    """N draws at even distances over all chains laid end to end, the first and the last among them.
+
+    So samples of different lengths, as the same budget buys of different samplers, become samples of one size.
+
+    Raises
+    ------
+    UsageError
+        If the sample has fewer, or n is not positive.
+    """
+    if not 1 <= n <= len(sample):
+        raise UsageError(f"{n} evenly spaced draws were asked for, of {len(sample)} that there are")
+    chains, _ = split_chains(sample)
+    places = np.rint(np.linspace(0, len(sample) - 1, n)).astype(np.int64)
+    return sample[np.concatenate(chains)[places]]

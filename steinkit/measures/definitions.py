@@ -1,0 +1,262 @@
+"""The measures: what each can be told, what it claims, and the function that takes it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from steinkit.describe.classical import describe_classical
+from steinkit.describe.ess import describe_ess
+from steinkit.describe.graph import describe_graph
+from steinkit.describe.kernel import describe_kernel
+from steinkit.describe.moments import describe_moments
+from steinkit.describe.sliced import describe_sliced
+from steinkit.describe.wasserstein import describe_wasserstein
+from steinkit.measures.base import Measure, Measurement
+from steinkit.measures.options import (
+    BOUNDS,
+    MAX_MEMORY,
+    MAX_SECONDS,
+    N_JOBS,
+    OPERATOR,
+    PROGRESS,
+    STEIN_FACTORS,
+    TOLERANCE,
+    UNITS,
+    Option,
+)
+from steinkit.sample import Sample
+from steinkit.target import Target
+
+_BOOTSTRAP = 1000  # replicates, where the command line asks for a p-value
+_OF_CHAINS = ("mean", "sd", "mcse_mean", "bulk_ess", "tail_ess", "r_hat")
+_OF_CHAINS_FOR_VALUE = ("mean", "sd", "bulk_ess")  # a quarter of the work
+_BRACKET = {"bounds": BOUNDS, "units": UNITS, "tolerance": TOLERANCE, "max_seconds": MAX_SECONDS}
+
+
+def _langevin_only(name: str) -> dict[str, str]:
+    return {"operator": f"measure {name} knows the Langevin operator only; operator= is for graph and ksd"}
+
+
+def _bracketed(name: str, result: Any, **more: Any) -> Measurement:
+    """The measurement whose document is the bracket, what else there is, and the time it took."""
+    bracket = {"value": result.value, "lower": result.lower, "upper": result.upper}
+    return Measurement.of(name, result, {"measure": name, **bracket, **more, "seconds": result.seconds})
+
+
+def _graph(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
+    from steinkit.discrepancy.graph.discrepancy import graph_stein_discrepancy
+
+    return Measurement.of("graph", graph_stein_discrepancy(sample, target, **settings))
+
+
+def _engine_choices() -> str:
+    from steinkit.discrepancy.graph.engines import engine_choices
+
+    return engine_choices()
+
+
+GRAPH = Measure(
+    "graph",
+    "graph Stein discrepancy",
+    _graph,
+    _BRACKET
+    | {
+        "max_memory": MAX_MEMORY,
+        "stein_factors": STEIN_FACTORS,
+        "dilation": Option(default=2.0, help="Stretch of the spanner, above 1"),
+        "graph": Option(
+            default="spanner", choices=lambda: ("spanner", "complete"), help="Which pairs of draws bound g"
+        ),
+        "engine": Option(default="auto", read=str, of_solver=True, metavar="NAME", help=_engine_choices),
+        "operator": OPERATOR,
+        "n_jobs": N_JOBS,
+        "progress": PROGRESS,
+    },
+    reuses_scores=True,
+    has_picture=True,
+    describe=describe_graph,
+)
+
+
+def _sliced(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
+    from steinkit.discrepancy.sliced.discrepancy import sliced_stein_discrepancy
+
+    given = {name: value for name, value in settings.items() if (name, value) != ("tolerance", None)}
+    return Measurement.of("sliced", sliced_stein_discrepancy(sample, target, **given))
+
+
+SLICED = Measure(
+    "sliced",
+    "sliced graph Stein discrepancy",
+    _sliced,
+    _BRACKET | {"stein_factors": STEIN_FACTORS},
+    reuses_scores=True,
+    has_picture=True,
+    refuses=_langevin_only("sliced"),
+    describe=describe_sliced,
+)
+
+
+def _moments(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
+    from steinkit.discrepancy.moments.discrepancy import moment_stein_discrepancy
+
+    return Measurement.of("moments", moment_stein_discrepancy(sample, target, by_chain=True, **settings))
+
+
+MOMENTS = Measure(
+    "moments",
+    "moment Stein discrepancy",
+    _moments,
+    {"bounds": BOUNDS, "units": UNITS, "max_seconds": MAX_SECONDS},
+    claim="estimated",
+    reuses_scores=True,
+    has_picture=True,
+    refuses=_langevin_only("moments"),
+    describe=describe_moments,
+)
+
+
+def _classical(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
+    from steinkit.discrepancy.classical.discrepancy import classical_stein_discrepancy
+
+    return _bracketed("classical", classical_stein_discrepancy(sample, target, **settings))
+
+
+CLASSICAL = Measure(
+    "classical",
+    "classical Stein discrepancy",
+    _classical,
+    _BRACKET | {"stein_factors": STEIN_FACTORS},
+    max_dim=1,
+    refuses=_langevin_only("classical"),
+    describe=describe_classical,
+)
+
+
+def _wasserstein(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
+    from steinkit.discrepancy.wasserstein.distance import wasserstein_distance
+
+    assert target is not None  # take_measure saw to it
+    return _bracketed("wasserstein", wasserstein_distance(sample, target, **settings))
+
+
+WASSERSTEIN = Measure(
+    "wasserstein",
+    "Wasserstein distance",
+    _wasserstein,
+    {"units": UNITS, "tolerance": TOLERANCE, "max_seconds": MAX_SECONDS},
+    claim="found",
+    needs="target",
+    max_dim=1,
+    refuses=_langevin_only("wasserstein")
+    | {
+        "bounds": "measure wasserstein takes the target as its cdf gives it, not cut off by bounds; leave out one of "
+        "the two"
+    },
+    describe=describe_wasserstein,
+)
+
+
+def _kernel_names() -> tuple[str, ...]:
+    from steinkit.discrepancy.kernel.base_kernels import kernel_names
+
+    return kernel_names()
+
+
+def _kernel(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
+    """The discrepancy, and the p-value of its test where bootstrap samples are asked for."""
+    from steinkit.discrepancy.kernel.base_kernels import scaled_kernel
+    from steinkit.discrepancy.kernel.goodness_of_fit import kernel_stein_test
+    from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy
+
+    given = dict(settings)
+    given["kernel"] = scaled_kernel(given["kernel"], given.pop("kernel_scale"))
+    form = {name: given.pop(name) for name in ("statistic", "squared")}
+    bootstrap, seed = given.pop("bootstrap"), given.pop("seed")
+    result = kernel_stein_discrepancy(sample, target, **form, **given)
+    found: dict[str, Any] = {"kernel": result.kernel.document()}
+    if bootstrap:
+        test = kernel_stein_test(sample, target, n_bootstrap=bootstrap, rng=seed, **given)
+        found |= {"p_value": test.p_value, "flip_probability": test.flip_probability, "bootstrap": bootstrap}
+    return _bracketed("ksd", result, **form, **found)
+
+
+KSD = Measure(
+    "ksd",
+    "kernel Stein discrepancy",
+    _kernel,
+    {
+        "bounds": BOUNDS,
+        "units": UNITS,
+        "operator": OPERATOR,
+        "kernel": Option(
+            default="imq",
+            choices=_kernel_names,
+            help="Base kernel",
+            may_be_object=True,
+            recorded=lambda value: value if isinstance(value, str) else repr(value),
+        ),
+        "kernel_scale": Option(
+            metavar="SCALE", help="Scale of the base kernel in the units chosen. Its own default if not given"
+        ),
+        "statistic": Option(
+            default="v",
+            choices=lambda: ("v", "u"),
+            implies={"u": {"squared": True}},
+            help="V- or U-statistic. The latter comes squared",
+        ),
+        "squared": Option(default=False, read=bool),
+        "bootstrap": Option(
+            default=0,
+            read=int,
+            flag="p-value",
+            switched_on=_BOOTSTRAP,
+            of_one_sample=True,
+            help="Also test whether the draws come from the target. By the V-statistic, the draws in their order, with "
+            f"{_BOOTSTRAP} wild bootstrap samples",
+        ),
+        "seed": Option(default=0, read=int, of_one_sample=True),
+        "max_seconds": MAX_SECONDS,
+        "n_jobs": N_JOBS,
+    },
+    reuses_scores=True,
+    describe=describe_kernel,
+)
+
+
+def _ess(sample: Sample, columns: tuple[str, ...]) -> Measurement:
+    from steinkit.chains import chain_diagnostics
+
+    found = chain_diagnostics(sample)
+    coordinates = [
+        {"name": name, **{key: _finite(getattr(found, key)[j]) for key in columns}}
+        for j, name in enumerate(found.names)
+    ]
+    document = {
+        "measure": "ess",
+        "value": _finite(found.min_ess),
+        "coordinates": coordinates,
+        "chains": found.n_chains,
+        "moved": _finite(found.moved),
+        "cost_per_draw": _finite(found.cost_per_draw),
+    }
+    return Measurement("ess", found.min_ess, found.min_ess, found.min_ess, found, document, found.warnings)
+
+
+def _finite(value: float | None) -> float | None:
+    """A number for JSON, which has no NaN: null where it is not defined."""
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+ESS = Measure(
+    "ess",
+    "effective sample size",
+    lambda sample, target, settings: _ess(sample, _OF_CHAINS),
+    smaller_is_better=False,
+    claim="estimated",
+    needs="draws",
+    describe=describe_ess,
+    take_value=lambda sample, target, settings: _ess(sample, _OF_CHAINS_FOR_VALUE),
+)

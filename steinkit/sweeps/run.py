@@ -27,7 +27,7 @@ from steinkit.runtime.memory import as_bytes
 from steinkit.sweeps.execution import Execution, other_records
 from steinkit.sweeps.identity import recordable, target_fingerprint
 from steinkit.sweeps.plan import Plan, TargetIdentity, grid_settings, seed_list
-from steinkit.sweeps.race_rounds import race_rounds
+from steinkit.sweeps.racing import race_rounds
 from steinkit.sweeps.result import SweepResult, make_result
 from steinkit.sweeps.store import CONFIGURATION, RESULT, Store
 from steinkit.sweeps.swept_sampler import swept_sampler

@@ -30,11 +30,10 @@ def require_runnable(plan: Plan) -> None:
         return
     refused: dict[str, list[str]] = {}
     for setting in plan.settings:
-        reason = _refusal(plan, plan.options | setting)
-        if reason is not None:
+        if (reason := _refusal(plan, plan.options | setting)) is not None:
             refused.setdefault(reason, []).append(setting_key(setting))
     if refused:
-        told = "; ".join(f"{reason} ({_listed(keys)})" for reason, keys in refused.items())
+        told = "; ".join(f"{reason} ({_first(keys)})" for reason, keys in refused.items())
         raise UsageError(f"nothing was run, for the sampler {plan.sampler.name} refuses settings: {told}")
 
 
@@ -63,6 +62,6 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _listed(keys: list[str]) -> str:
+def _first(keys: list[str]) -> str:
     more = f" and {len(keys) - _SETTINGS_NAMED} more" if len(keys) > _SETTINGS_NAMED else ""
     return "; ".join(keys[:_SETTINGS_NAMED]) + more

@@ -14,7 +14,7 @@ from steinkit.cli.next_step import say_next, target_words
 from steinkit.cli.outputs import on_terminal, say, tell, warn
 from steinkit.cli.shared_options import json_option, setting_option
 from steinkit.errors import UsageError
-from steinkit.sweeps.workers import BACKENDS
+from steinkit.sweeps.backends import BACKENDS
 
 _NOTHING_SCORED = 4
 

@@ -40,7 +40,7 @@ def code_identity(function: Callable[..., Any]) -> str | None:
         return None
 
 
-class _Hasher(NumpyHasher):
+class _Hasher(NumpyHasher):  # type: ignore[misc]  # joblib has no types
     """joblib's hash of values, which takes functions by their code and what they hold, and notes their files."""
 
     def __init__(self) -> None:

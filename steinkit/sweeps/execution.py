@@ -11,7 +11,7 @@ from steinkit.describe.settings import setting_key
 from steinkit.errors import ForecastWarning, listening_to_forecasts, warn_user
 from steinkit.runtime.progress import progress_bar
 from steinkit.sweeps.plan import Plan
-from steinkit.sweeps.records import Record
+from steinkit.sweeps.records import Record, first_few
 from steinkit.sweeps.store import Store
 from steinkit.sweeps.tasks import Cell, Run, Scores, run_setting, score_cell
 from steinkit.sweeps.workers import Arguments, Lost, Workers, answers
@@ -44,12 +44,10 @@ class Execution:
         if not self._retried:
             return []
         cells = [f"{setting_key(record['settings'])} seed {record['seed']}" for record in self._retried]
-        more = f" and {len(cells) - _CELLS_NAMED} more" if len(cells) > _CELLS_NAMED else ""
-        named = "; ".join(cells[:_CELLS_NAMED]) + more
         failed = sum(record["status"] == "failed" for record in self._retried)
         return [
             f"{len(cells)} cell{'s' * (len(cells) > 1)} that had failed before {'were' if len(cells) > 1 else 'was'} "
-            f"run once more, {failed} failed again: {named}"
+            f"run once more, {failed} failed again: {first_few(cells, _CELLS_NAMED)}"
         ]
 
     def records(self, cells: Sequence[Cell], tolerance: float | None = None) -> dict[Cell, Record]:

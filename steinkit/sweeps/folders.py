@@ -9,7 +9,7 @@ from typing import Any
 
 from steinkit.errors import InputError, UsageError
 from steinkit.sweeps.plan import Plan
-from steinkit.sweeps.records import unsealed
+from steinkit.sweeps.records import first_few, unsealed
 from steinkit.sweeps.store import CONFIGURATION, INDENT, RECORDS
 
 _DIFFERENCES_NAMED = 3
@@ -53,10 +53,9 @@ def require_folder(plan: Plan, directory: Path, *, resume: bool = False, force: 
         )
     differences = list(_differences(_configuration(directory), json.loads(json.dumps(plan.document))))
     if differences:
-        shown = "; ".join(differences[:_DIFFERENCES_NAMED])
-        more = f" and {len(differences) - _DIFFERENCES_NAMED} more" if len(differences) > _DIFFERENCES_NAMED else ""
+        shown = first_few(differences, _DIFFERENCES_NAMED)
         raise UsageError(
-            f"{directory} is the folder of another sweep: {shown}{more}. Name another folder, or add --force to work "
+            f"{directory} is the folder of another sweep: {shown}. Name another folder, or add --force to work "
             "in this one: the other's records stay and are not used, and its result is replaced"
         )
 

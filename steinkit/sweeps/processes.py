@@ -108,7 +108,7 @@ class Processes:
         try:
             if not process.is_over:
                 raise BrokenProcessPool
-            value = None if process.future is None else process.future.result()
+            value: Any = None if process.future is None else process.future.result()
         except BrokenProcessPool:
             self._false_starts += starting
             self._end([process])
@@ -142,8 +142,9 @@ class _Process:
         self._known = set[Work]()
         self.pids = set[int]()
         self.allowed = 0.0
-        self.rest()
-        self.future = self._executor.submit(os.getpid)
+        self.until = math.inf
+        self.arguments: Arguments | None = None
+        self.future: Future[Any] | None = self._executor.submit(os.getpid)
 
     @property
     def is_starting(self) -> bool:
@@ -158,9 +159,7 @@ class _Process:
         return time.monotonic() > self.until
 
     def rest(self) -> None:
-        self.future: Future[Any] | None = None
-        self.arguments: Arguments | None = None
-        self.until = math.inf
+        self.future, self.arguments, self.until = None, None, math.inf
 
     def give(self, work: Work, arguments: Arguments, seconds: float | None) -> None:
         payload = pickled((work, arguments))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from steinkit.sweeps.identity import digest
@@ -56,6 +56,11 @@ def unsealed(data: bytes, indent: int | None = None) -> dict[str, Any]:
     if sealed(document, indent) != data:
         raise ValueError("the checksum does not match")
     return document
+
+
+def first_few(told: Sequence[str], most: int, separator: str = "; ") -> str:
+    """The first of several, and how many more there are."""
+    return separator.join(told[:most]) + (f" and {len(told) - most} more" if len(told) > most else "")
 
 
 def cell_of(record: Mapping[str, Any]) -> str:

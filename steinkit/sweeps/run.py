@@ -24,6 +24,7 @@ from steinkit.errors import UsageError, cautious, did_you_mean
 from steinkit.measures import default_measure, find_measure
 from steinkit.measures.registry import all_options, require_taken
 from steinkit.runtime.memory import as_bytes
+from steinkit.sweeps.backends import open_workers
 from steinkit.sweeps.execution import Execution, other_records
 from steinkit.sweeps.identity import recordable, target_fingerprint
 from steinkit.sweeps.plan import Plan, TargetIdentity, grid_settings, seed_list
@@ -32,7 +33,6 @@ from steinkit.sweeps.result import SweepResult, make_result
 from steinkit.sweeps.store import CONFIGURATION, RESULT, Store
 from steinkit.sweeps.swept_sampler import swept_sampler
 from steinkit.sweeps.units import in_fixed_units
-from steinkit.sweeps.workers import open_workers
 from steinkit.target import Target
 
 DEFAULT_SEEDS = 20
@@ -397,14 +397,10 @@ def _saying_how_to_resume(store: Store, cells: int) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as interrupt:
-        interrupt.add_note(_how_to_resume(store, cells))
+        interrupt.add_note(
+            "nothing is kept of an interrupted sweep without a directory; name one"
+            if store.directory is None
+            else f"{len(store.records)} finished cells (of {cells} in the full sweep) are kept in {store.directory}; "
+            "run the same sweep on that folder to go on"
+        )
         raise
-
-
-def _how_to_resume(store: Store, cells: int) -> str:
-    if store.directory is None:
-        return "nothing is kept of an interrupted sweep without a directory; name one"
-    return (
-        f"{len(store.records)} finished cells (of {cells} in the full sweep) are kept in {store.directory}; run the "
-        "same sweep on that folder to go on"
-    )

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -28,7 +28,7 @@ from steinkit.files import read_sample, write_sample
 from steinkit.files.streams import DRAFTS, write_bytes
 from steinkit.sample import Sample
 from steinkit.sweeps.identity import sample_digest
-from steinkit.sweeps.records import Record, parse_records, sealed
+from steinkit.sweeps.records import Record, first_few, parse_records, sealed
 
 RECORDS = "records.jsonl"
 CONFIGURATION = "sweep.json"
@@ -162,8 +162,9 @@ class Store:
             folder = self._damaged_folder()
             with open(folder / RECORDS, "ab") as stream:
                 stream.writelines(line + b"\n" for line in damaged.values())
+            numbers = first_few(list(map(str, damaged)), _LINES_NAMED, ", ")
             self.notes.append(
-                f"{_lines(list(damaged))} of {path}: damaged, or written by an earlier version; "
+                f"line{'s' * (len(damaged) > 1)} {numbers} of {path}: damaged, or written by an earlier version; "
                 f"set aside in {folder}, cells without a record are run again"
             )
         if whole < len(data):
@@ -234,10 +235,3 @@ def _remove_drafts(directory: Path) -> None:
     for folder in (directory, directory / _SAMPLES):
         for draft in folder.glob(DRAFTS):
             draft.unlink(missing_ok=True)
-
-
-def _lines(numbers: Sequence[int]) -> str:
-    shown = ", ".join(map(str, numbers[:_LINES_NAMED]))
-    return f"line{'s' * (len(numbers) > 1)} {shown}" + (
-        f" and {len(numbers) - _LINES_NAMED} more" if len(numbers) > _LINES_NAMED else ""
-    )

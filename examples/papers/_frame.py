@@ -351,12 +351,12 @@ def _loaded(script: str) -> ModuleType:
 @functools.cache
 def _code(function: Callable[..., Any]) -> str:
     found = code_identity(function)
-    if found.code is None or found.untold:
+    if found is None:
         raise UsageError(
-            f"{function.__name__} cannot be told from other code ({', '.join(found.untold) or 'no plain function'}); "
-            "make it a function of the script's top level that takes constants and functions only"
+            f"{function.__name__} cannot be told from other code; make it a function of the script's top level that "
+            "takes constants and functions only"
         )
-    return found.code
+    return found
 
 
 def _compute(shared: None, name: str, function: Callable[..., Any], cell: Mapping[str, Any]) -> tuple[str, Any, float]:

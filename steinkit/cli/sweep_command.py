@@ -14,7 +14,7 @@ from steinkit.cli.next_step import say_next, target_words
 from steinkit.cli.outputs import on_terminal, say, tell, warn
 from steinkit.cli.shared_options import json_option, setting_option
 from steinkit.errors import UsageError
-from steinkit.sweeps.backends import backend_names
+from steinkit.sweeps.backends import BACKENDS
 
 _NOTHING_SCORED = 4
 
@@ -73,7 +73,7 @@ sampler does not allow is told before anything is run. Exit code 4 if no cell co
     SOLVER,
     "--backend",
     metavar="NAME",
-    type=click.Choice(backend_names()),
+    type=click.Choice(BACKENDS),
     default="loky",
     show_default=True,
     help="loky, processes here; dask or ray, a cluster. It is one of this machine if no --scheduler is "

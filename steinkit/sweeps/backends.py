@@ -7,45 +7,26 @@ trusted, with its network: whoever can speak to its scheduler can run code on it
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
 
 from steinkit.errors import UsageError, did_you_mean
 from steinkit.sweeps.workers import InProcess, Workers
 
-Opening = Callable[[int | None, str | None, object], contextlib.AbstractContextManager[Workers]]
-
-
-@dataclass(frozen=True)
-class Backend:
-    """A way to spread work.
-
-    Attributes
-    ----------
-    name : str
-    open : callable
-        Takes the number of jobs, a scheduler's address and the argument that all work shares; a context manager that
-        gives the workers.
-    is_cluster : bool
-        Whether it takes a scheduler's address.
-    """
-
-    name: str
-    open: Opening
-    is_cluster: bool = True
+_CLUSTERS = ("dask", "ray")
+BACKENDS = ("loky", *_CLUSTERS)
+"""Names of the back ends; the first needs nothing."""
 
 
 @contextlib.contextmanager
 def open_workers(
-    name: str, n_jobs: int | None, scheduler: str | None, shared: object, *, timed: bool = False
+    backend: str, n_jobs: int | None, scheduler: str | None, shared: object, *, timed: bool = False
 ) -> Iterator[Workers]:
-    """Workers of a backend, for as long as the block lasts.
+    """Workers of a back end, for as long as the block lasts.
 
     Parameters
     ----------
-    name : str
-        One of `backend_names`. loky: processes of this machine. dask, ray: a cluster, which must be trusted.
+    backend : str
+        One of `BACKENDS`. loky: processes of this machine. dask, ray: a cluster, which must be trusted.
     n_jobs : int, optional
         Number of worker processes; by default none with loky, which then works in this process, and all of the
         cluster's with the others.
@@ -63,56 +44,25 @@ def open_workers(
     MissingDependencyError
         If the backend's package is not installed.
     """
-    if name not in _BACKENDS:
-        known = backend_names()
-        raise UsageError(f"no backend {name!r}{did_you_mean(name, known)}; the backends are {', '.join(known)}")
+    if backend not in BACKENDS:
+        raise UsageError(
+            f"no backend {backend!r}{did_you_mean(backend, BACKENDS)}; the backends are {', '.join(BACKENDS)}"
+        )
     if n_jobs == 0:
         raise UsageError("n_jobs (--jobs) must be a positive number, or -1 for all processors; received 0")
-    backend = _BACKENDS[name]
-    if scheduler is not None and not backend.is_cluster:
-        clusters = " and ".join(each.name for each in _BACKENDS.values() if each.is_cluster)
-        raise UsageError(f"a scheduler ({scheduler}) is for backends {clusters}; name one of them")
-    jobs = 1 if timed and n_jobs is None and not backend.is_cluster else n_jobs
-    with backend.open(jobs, scheduler, shared) as workers:
-        yield workers
+    if scheduler is not None and backend not in _CLUSTERS:
+        raise UsageError(f"a scheduler ({scheduler}) is for backends {' and '.join(_CLUSTERS)}; name one of them")
+    with contextlib.ExitStack() as stack:
+        if backend in _CLUSTERS:
+            from steinkit.sweeps import clusters
 
+            open_cluster = clusters.dask_workers if backend == "dask" else clusters.ray_workers
+            yield stack.enter_context(open_cluster(n_jobs, scheduler, shared))
+        elif n_jobs is None and not timed:
+            yield InProcess(shared)
+        else:
+            import joblib
 
-def backend_names() -> tuple[str, ...]:
-    """Names of the backends; the first needs nothing."""
-    return tuple(_BACKENDS)
+            from steinkit.sweeps.processes import Processes
 
-
-@contextlib.contextmanager
-def _processes(n_jobs: int | None, scheduler: str | None, shared: object) -> Iterator[Workers]:
-    """Processes that loky starts, or this one."""
-    if n_jobs is None:
-        yield InProcess(shared)
-        return
-    import joblib
-
-    from steinkit.sweeps.processes import Processes
-
-    with Processes(int(joblib.effective_n_jobs(n_jobs)), shared) as processes:
-        yield processes
-
-
-def _dask(*how: Any) -> contextlib.AbstractContextManager[Workers]:
-    from steinkit.sweeps.clusters import dask_workers
-
-    return dask_workers(*how)
-
-
-def _ray(*how: Any) -> contextlib.AbstractContextManager[Workers]:
-    from steinkit.sweeps.clusters import ray_workers
-
-    return ray_workers(*how)
-
-
-_BACKENDS = {
-    backend.name: backend
-    for backend in (
-        Backend("loky", _processes, is_cluster=False),
-        Backend("dask", _dask),
-        Backend("ray", _ray),
-    )
-}
+            yield stack.enter_context(Processes(joblib.effective_n_jobs(n_jobs or 1), shared))

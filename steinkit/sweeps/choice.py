@@ -82,16 +82,8 @@ class SettingSummary:
     @property
     def document(self) -> dict[str, Any]:
         """The row in JSON; null for what is infinite or not known."""
-        return {
-            "settings": dict(self.settings),
-            "scored": self.scored,
-            "failed": self.failed,
-            "median": _number(self.median),
-            "interval": _ends(self.interval),
-            "lower": _number(self.lower),
-            "upper": _number(self.upper),
-            "cost_per_draw": self.cost_per_draw,
-        }
+        ends = {name: _number(getattr(self, name)) for name in ("median", "lower", "upper")}
+        return vars(self) | ends | {"settings": dict(self.settings), "interval": _ends(self.interval)}
 
 
 @dataclass(frozen=True)

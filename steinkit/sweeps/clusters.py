@@ -6,10 +6,11 @@ sweep sends, and the sweep what they send back. Use clusters whose every member 
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-import queue
 import time
 from collections.abc import Generator, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, wait
 from typing import Any
 
 import cloudpickle
@@ -68,59 +69,44 @@ class _Dask:
         payloads = [(each, pickled((work, each))) for each in arguments]
         if not payloads:
             return
-        done: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        loop = self._client.loop.asyncio_loop
         try:  # what all share is the answer to a task, which the cluster computes anew where its holder is lost
             shared = self._client.submit(cloudpickle.loads, self._shared, pure=False)
-            given = {self._client.submit(called, shared, sent, pure=False): each for each, sent in payloads}
+            tasks = {self._client.submit(called, shared, sent, pure=False): each for each, sent in payloads}
         except Exception as error:
             raise self._gone(error) from error
-        for future in given:
-            future.add_done_callback(done.put)
+        given = {asyncio.run_coroutine_threadsafe(self._answer(*task), loop): task[0] for task in tasks.items()}
+        heard = time.monotonic()
         try:
             while given:
-                future = self._next(done)
-                if future.status in ("lost", "pending"):  # its worker went with the answer; it is computed anew
-                    future.add_done_callback(done.put)
-                else:
-                    yield self._answer(future, given.pop(future))
+                done, _ = wait(given, _LOOK, FIRST_COMPLETED)
+                for future in done:
+                    del given[future]
+                    yield future.result()
+                if done or self._client.status == "running":
+                    heard = time.monotonic()
+                elif self._client.status == "closed" or time.monotonic() - heard > _PATIENCE:
+                    raise self._gone(f"it is {self._client.status}")
         finally:
             with contextlib.suppress(Exception):  # of a scheduler that is gone
-                self._client.cancel(list(given))
+                self._client.cancel(list(given.values()))
 
-    def _next(self, done: queue.SimpleQueue[Any]) -> Any:
-        """The next task that is over, unless the scheduler stays away."""
-        heard = time.monotonic()
-        while True:
-            try:
-                return done.get(timeout=_LOOK)
-            except queue.Empty:
-                now = time.monotonic()
-                heard = now if self._client.status == "running" else heard
-                if self._client.status == "closed" or now - heard > _PATIENCE:
-                    raise self._gone(f"it is {self._client.status}") from None
-
-    def _answer(self, future: Any, arguments: Arguments) -> Any:
+    async def _answer(self, task: Any, arguments: Arguments) -> Any:
+        """The answer to a task; one that goes with its worker is computed anew, and waited for."""
         from distributed import KilledWorker
 
-        while future.status in ("finished", "lost", "pending"):
-            try:
-                return future.result(timeout=_PATIENCE)
-            except TimeoutError as error:
-                if self._client.status != "running":  # its worker went, and the scheduler with it
-                    raise self._gone(error) from error
-                # else the answer went with its worker, and is computed anew, however long that takes
-            except Exception as error:
-                if future.status != "error":
-                    raise self._gone(error) from error
-        if future.status != "error":
-            raise self._gone(f"a task is {future.status}")
-        failure = future.exception()
-        if isinstance(failure, KilledWorker):
+        try:
+            return await task._result()
+        except KilledWorker:
             return Lost(arguments, "the workers that worked at it were killed, or ended by themselves")
-        raise SteinkitError(f"the workers of backend dask failed; {_KEPT} ({type(failure).__name__}: {failure})")
+        except (Exception, asyncio.CancelledError) as error:
+            if task.status != "error":
+                raise self._gone(error) from error
+            what = f"{type(error).__name__}: {error}"
+            raise SteinkitError(f"the workers of backend dask failed; {_KEPT} ({what})") from error
 
     def _gone(self, why: object) -> SteinkitError:
-        return SteinkitError(f"the Dask scheduler no longer answers ({why}); {_KEPT}")
+        return SteinkitError(f"the Dask scheduler no longer answers ({' '.join(str(why).split())}); {_KEPT}")
 
 
 def _close(client: Any) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from steinkit.describe.settings import setting_key
 from steinkit.errors import ForecastWarning, listening_to_forecasts, warn_user
 from steinkit.runtime.progress import progress_bar
 from steinkit.sweeps.plan import Plan
-from steinkit.sweeps.records import Record
+from steinkit.sweeps.records import Record, first_few
 from steinkit.sweeps.store import Store
 from steinkit.sweeps.tasks import Cell, Run, Scores, run_setting, score_cell
 from steinkit.sweeps.workers import Arguments, Lost, Workers, answers
@@ -22,14 +21,6 @@ _SETTINGS_AT_ONCE = 4
 _ATTEMPTS = 2  # sweeps that try a cell which fails: the one that made it, and one that goes on in its folder
 _OVERTIME = 1.1  # that measures may take; workers grant a little more
 _CELLS_NAMED = 5
-
-
-@dataclass(frozen=True)
-class _Round:
-    """Cells that are computed at one tolerance, and how often each was tried before."""
-
-    tolerance: float | None
-    attempts: dict[Cell, int]
 
 
 class Execution:
@@ -53,12 +44,10 @@ class Execution:
         if not self._retried:
             return []
         cells = [f"{setting_key(record['settings'])} seed {record['seed']}" for record in self._retried]
-        more = f" and {len(cells) - _CELLS_NAMED} more" if len(cells) > _CELLS_NAMED else ""
-        named = "; ".join(cells[:_CELLS_NAMED]) + more
         failed = sum(record["status"] == "failed" for record in self._retried)
         return [
             f"{len(cells)} cell{'s' * (len(cells) > 1)} that had failed before {'were' if len(cells) > 1 else 'was'} "
-            f"run once more, {failed} failed again: {named}"
+            f"run once more, {failed} failed again: {first_few(cells, _CELLS_NAMED)}"
         ]
 
     def records(self, cells: Sequence[Cell], tolerance: float | None = None) -> dict[Cell, Record]:
@@ -79,7 +68,7 @@ class Execution:
             progress_bar("sweep", len(cells), initial=len(there), unit=" cells", shown=self._progress) as bar,
             listening_to_forecasts(self._tell_forecast),  # of cells in this process, before they are solved
         ):
-            for record in self._computed(_Round(tolerance, attempts)):
+            for record in self._computed(attempts, tolerance):
                 if record["cell"] in self._to_retry:
                     self._to_retry.remove(record["cell"])
                     self._retried.append(record)
@@ -93,34 +82,28 @@ class Execution:
             self._forecast_told = True
             warn_user(f"a cell of the sweep: {said}", ForecastWarning)
 
-    def _computed(self, wanted: _Round) -> Iterator[Record]:
-        """Records of the cells as they are finished: chains of some settings first, then their scores."""
-        by_setting: dict[int, list[int]] = {}
-        for setting, seed in wanted.attempts:
+    def _computed(self, attempts: dict[Cell, int], tolerance: float | None) -> Iterator[Record]:
+        """Records of cells that were tried so often, as they are finished: chains of some settings, then their scores.
+
+        Chains of one setting run together.
+        """
+        plan, by_setting = self._plan, dict[int, list[int]]()
+        for setting, seed in attempts:
             by_setting.setdefault(setting, []).append(seed)
-        settings = list(by_setting)
         width = _SETTINGS_AT_ONCE * self._workers.count
-        for begin in range(0, len(settings), width):
-            yield from self._finished(
-                {setting: by_setting[setting] for setting in settings[begin : begin + width]}, wanted
-            )
-
-    def _finished(self, seeds: dict[int, list[int]], wanted: _Round) -> Iterator[Record]:
-        runs: dict[Cell, Run] = {}
-        for setting, found in self._run_chains(seeds):
-            for run in found:
-                cell = (setting, run.seed)
-                if run.sample is None:
-                    yield self._record(cell, wanted, run, None)
-                    continue
-                runs[cell] = run
-                if self._plan.keeps_draws(run.seed):  # before its record, which says that they are there
-                    self._store.write_draws(self._plan.fingerprint(*cell, wanted.tolerance), run.sample)
-        for cell, scores in self._scores(runs, wanted.tolerance):
-            yield self._record(cell, wanted, runs[cell], scores)
-
-    def _record(self, cell: Cell, wanted: _Round, run: Run, scores: Scores | None) -> Record:
-        return self._plan.record(cell, wanted.tolerance, run, scores, wanted.attempts[cell] + 1)
+        for begin in range(0, len(by_setting), width):
+            runs: dict[Cell, Run] = {}
+            for setting, found in self._run_chains(dict(list(by_setting.items())[begin : begin + width])):
+                for run in found:
+                    cell = (setting, run.seed)
+                    if run.sample is None:
+                        yield plan.record(cell, tolerance, run, None, attempts[cell] + 1)
+                        continue
+                    runs[cell] = run
+                    if plan.keeps_draws(run.seed):  # before its record, which says that they are there
+                        self._store.write_draws(plan.fingerprint(*cell, tolerance), run.sample)
+            for cell, scores in self._scores(runs, tolerance):
+                yield plan.record(cell, tolerance, runs[cell], scores, attempts[cell] + 1)
 
     def _run_chains(self, seeds: dict[int, list[int]]) -> Iterator[tuple[int, list[Run]]]:
         plan = self._plan

@@ -9,7 +9,7 @@ from typing import Any
 
 from steinkit.errors import InputError, UsageError
 from steinkit.sweeps.plan import Plan
-from steinkit.sweeps.records import unsealed
+from steinkit.sweeps.records import first_few, unsealed
 from steinkit.sweeps.store import CONFIGURATION, INDENT, RECORDS
 
 _DIFFERENCES_NAMED = 3
@@ -51,12 +51,11 @@ def require_folder(plan: Plan, directory: Path, *, resume: bool = False, force: 
             f"{directory} holds other files and no sweep, {foreign[0]} say; name a new folder, or add --force to keep "
             "the sweep among them"
         )
-    differences = list(_differences(_configuration(directory), _plain(plan.document)))
+    differences = list(_differences(_configuration(directory), json.loads(json.dumps(plan.document))))
     if differences:
-        shown = "; ".join(differences[:_DIFFERENCES_NAMED])
-        more = f" and {len(differences) - _DIFFERENCES_NAMED} more" if len(differences) > _DIFFERENCES_NAMED else ""
+        shown = first_few(differences, _DIFFERENCES_NAMED)
         raise UsageError(
-            f"{directory} is the folder of another sweep: {shown}{more}. Name another folder, or add --force to work "
+            f"{directory} is the folder of another sweep: {shown}. Name another folder, or add --force to work "
             "in this one: the other's records stay and are not used, and its result is replaced"
         )
 
@@ -102,9 +101,3 @@ def _given(settings: Mapping[str, Any]) -> dict[str, Any]:
 def _told(name: str, there: Any, here: Any) -> str:
     first, second = (each if isinstance(each, str) else json.dumps(each) for each in (there, here))
     return f"{name} {first:.40} there, {second:.40} here"
-
-
-def _plain(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The document as a file would give it back."""
-    found: dict[str, Any] = json.loads(json.dumps(document))
-    return found

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from steinkit import __version__
-from steinkit.errors import Caution, UsageError
+from steinkit.errors import UsageError
 from steinkit.measures.registry import recorded_settings
 from steinkit.sweeps.identity import digest, operator_fingerprint, recordable, sample_digest
 from steinkit.sweeps.records import Record
@@ -81,32 +81,20 @@ class Plan:
         """Number of the setting and seed of every cell."""
         return list(itertools.product(range(len(self.settings)), self.seeds))
 
-    def require_identifiable(self) -> tuple[str, ...]:
-        """Refuse a sampler that another run could not tell from something else; say what of it would not be seen.
+    def require_identifiable(self) -> None:
+        """Refuse to keep records of a sampler that another run could not tell from something else.
 
         Raises
         ------
         UsageError
-            If records are to be kept of a sampler that cannot be told, and there is no label.
+            If the sampler cannot be told, and there is no label.
         """
-        sampler = self.sampler
-        if not sampler.is_users or self.label:
-            return ()
-        if sampler.code is None:
+        if self.sampler.is_users and self.sampler.code is None and not self.label:
             raise UsageError(
-                f"what the sampler {sampler.name} does cannot be told by its source and the values that it holds, so "
-                "its records could be mistaken for another's; pass label=, words of yours that change when it does, or "
-                "leave out the directory"
+                f"what the sampler {self.sampler.name} does cannot be told by its source file and the values that it "
+                "holds, so its records could be mistaken for another's; pass label=, words of yours that change when "
+                "it does, or leave out the directory"
             )
-        if not sampler.untold:
-            return ()
-        return (
-            Caution(
-                f"the sampler {sampler.name} takes {', '.join(sampler.untold)} from its module: should such a value "
-                "change, its records would be used again all the same; pass label=, words of yours that change when it "
-                "does"
-            ),
-        )
 
     def at_tolerance(self, tolerance: float | None) -> dict[str, Any]:
         """The measures' settings at a tolerance; None is the final one."""

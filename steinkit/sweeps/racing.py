@@ -5,7 +5,7 @@ and what is left with all of them at the final tolerance. After each round the l
 median loss, and setting i is dropped if it is told apart from b (see `steinkit.sweeps.choice`): its certified lower
 bounds against b's upper ones, over resamples of the seeds, with the allowed error divided by the number of comparisons
 that a race of k settings and R rounds can make, R (k - 1). So a loose bracket keeps a setting in the race, it never
-drops one, and the setting whose true median is least stays in with probability 1 - error at least.
+drops one, and the setting whose true median is least stays in with probability .95 at least.
 
 References
 ----------
@@ -16,19 +16,66 @@ References
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from steinkit.describe.settings import setting_key
 from steinkit.errors import UsageError
+from steinkit.measures import find_measure
 from steinkit.sample import Floats
-from steinkit.sweeps.choice import is_above
+from steinkit.sweeps.choice import is_above, why_unranked
+from steinkit.sweeps.execution import Execution, seconds_of
+from steinkit.sweeps.plan import Plan
+from steinkit.sweeps.records import Record
+from steinkit.sweeps.tasks import Cell
 
 Bracket = tuple[float, float]
 
 _SHARES = (1 / 8, 1 / 4, 1 / 2)  # of the seeds, in the rounds before the last
+_ERROR = 0.05  # probability, at most, with which a race drops the setting whose true median is least
+_LOOSE = 1e-2  # tolerance of early rounds where the final one is tighter: scores are then several times cheaper
 _FEWEST_SEEDS = 5  # with four, eight settings cannot be told apart at 95 %
+
+
+def race_rounds(plan: Plan, execution: Execution) -> tuple[list[Record], dict[str, Any]]:
+    """Run the rounds of a race by the first measure.
+
+    Returns
+    -------
+    list of dict
+        The last record of every cell that was run, settings in the order of the grid and seeds in theirs.
+    dict
+        What was dropped, and the work done and saved.
+
+    Raises
+    ------
+    UsageError
+        If samples must not be ordered by the measure's values in half of a round's cells.
+    """
+    race = Race(
+        len(plan.settings),
+        plan.seeds,
+        smaller_is_better=find_measure(plan.measures[0]).smaller_is_better,
+        tolerance=None if plan.measure_settings["tolerance"] >= _LOOSE else _LOOSE,
+        names=[setting_key(setting) for setting in plan.settings],
+    )
+    found: dict[Cell, Record] = {}
+    brackets: dict[Cell, Bracket | None] = {}
+    distinct: dict[str, Record] = {}
+    while (coming := race.next_round(brackets)) is not None:
+        cells = [(setting, seed) for setting in coming.settings for seed in coming.seeds]
+        computed = execution.records(cells, coming.tolerance)
+        _require_ranked(list(computed.values()), plan.measures[0])
+        found |= computed
+        distinct |= {record["cell"]: record for record in computed.values()}
+        brackets |= {cell: _bracket(record, plan.measures[0]) for cell, record in computed.items()}
+    dropped = {setting_key(plan.settings[i]): reason for i, reason in sorted(race.dropped.items())}
+    records = [found[cell] for cell in plan.cells if cell in found]
+    return records, {"dropped": dropped, **_work(list(distinct.values()), records, plan)}
 
 
 @dataclass(frozen=True)
@@ -62,8 +109,6 @@ class Race:
     tolerance : float, optional
         Of the rounds before the last. None scores at the final tolerance from the start, so that the last round finds
         those scores ready; a loose tolerance pays only where it makes a score several times cheaper.
-    error : float
-        Probability, at most, with which the race drops the setting whose true median is least.
     names : sequence of str, optional
         What reasons call the settings; by default "setting 1" and so on.
 
@@ -71,11 +116,6 @@ class Race:
     ----------
     dropped : dict of int to str
         Numbers of the settings dropped so far, with the reasons.
-
-    Raises
-    ------
-    UsageError
-        If there is no setting or no seed, a seed is given twice, or tolerance or error does not lie between 0 and 1.
     """
 
     def __init__(
@@ -85,10 +125,8 @@ class Race:
         *,
         smaller_is_better: bool = True,
         tolerance: float | None = None,
-        error: float = 0.05,
         names: Sequence[str] | None = None,
     ) -> None:
-        _require_options(n_settings, seeds, tolerance, error)
         self.dropped: dict[int, str] = {}
         self._names = names or [f"setting {i + 1}" for i in range(n_settings)]
         self._seeds = tuple(seeds)
@@ -96,7 +134,7 @@ class Race:
         self._smaller_is_better = smaller_is_better
         self._tolerance = tolerance
         self._sizes = _round_sizes(len(seeds))
-        self._error = error / max(1, len(self._sizes) * (n_settings - 1))
+        self._error = _ERROR / max(1, len(self._sizes) * (n_settings - 1))
         self._last: Round | None = None
 
     def next_round(self, brackets: Mapping[tuple[int, int], Bracket | None]) -> Round | None:
@@ -112,15 +150,9 @@ class Race:
         -------
         Round or None
             None after the last round.
-
-        Raises
-        ------
-        UsageError
-            If a cell of the round before is missing.
         """
         if self._last is not None:
-            _require_cells(self._last, brackets)
-            if self._is_final(self._last):
+            if len(self._last.seeds) == len(self._seeds):
                 return None
             self._drop(self._last.seeds, brackets)
         if self._sizes and len(self._in_race) > 1:
@@ -128,9 +160,6 @@ class Race:
         else:
             self._last = Round(self._in_race, self._seeds, None)
         return self._last
-
-    def _is_final(self, current: Round) -> bool:
-        return len(current.seeds) == len(self._seeds)
 
     def _drop(self, seeds: tuple[int, ...], brackets: Mapping[tuple[int, int], Bracket | None]) -> None:
         losses = np.array([[self._loss(brackets[i, seed]) for seed in seeds] for i in self._in_race])
@@ -171,20 +200,40 @@ def _round_sizes(seeds: int) -> list[int]:
     return sorted(size for size in sizes if size < seeds)
 
 
-def _require_cells(current: Round, brackets: Mapping[tuple[int, int], Bracket | None]) -> None:
-    missing = [(i, seed) for i in current.settings for seed in current.seeds if (i, seed) not in brackets]
-    if missing:
+def _require_ranked(records: Sequence[Record], measure: str) -> None:
+    """Refuse to drop settings by values that may be small for the wrong reason."""
+    reasons = [reason for record in records if (reason := why_unranked(record, measure))]
+    if reasons and 2 * len(reasons) >= len(records):
         raise UsageError(
-            f"{len(missing)} cells of the last round are missing, such as setting number {missing[0][0]} with seed "
-            f"{missing[0][1]}; pass every one of them, None where it failed"
+            f"settings cannot race by measure {measure}, the first: in {len(reasons)} of {len(records)} cells, "
+            f"{reasons[0]}"
         )
 
 
-def _require_options(n_settings: int, seeds: Sequence[int], tolerance: float | None, error: float) -> None:
-    if n_settings < 1:
-        raise UsageError(f"a race needs at least one setting; received {n_settings}")
-    if not seeds or len(set(seeds)) < len(seeds):
-        raise UsageError(f"a race needs seeds that differ; received {list(seeds)}")
-    for name, value in (("tolerance", tolerance), ("error", error)):
-        if value is not None and not 0.0 < value < 1.0:
-            raise UsageError(f"{name} must lie between 0 and 1; received {value}")
+def _bracket(record: Record, measure: str) -> Bracket | None:
+    """The certified bracket of a cell; the value itself where the measure proves nothing."""
+    for entry in record["results"]:
+        if entry["measure"] == measure and entry["value"] is not None:
+            return entry.get("lower", entry["value"]), entry.get("upper", entry["value"])
+    return None
+
+
+def _work(run: Sequence[Record], last: Sequence[Record], plan: Plan) -> dict[str, Any]:
+    """Work done, and an estimate of that of the full sweep: each setting's median over its cells, for all seeds.
+
+    The median leaves out what workers need to warm up. Cells of a dropped setting that were scored loosely stand in for
+    finally scored ones. Both make the estimate low rather than high. What the chains of a setting share when they run
+    together weighs on fewer of them in a race, which makes it high: by little, where scores take most of the time.
+    """
+    spent = math.fsum(map(seconds_of, run))
+    full = 0.0
+    for setting in plan.settings:
+        seconds = [seconds_of(record) for record in last if record["settings"] == setting]
+        full += len(plan.seeds) * statistics.median(seconds)
+    return {
+        "cells_run": len(run),
+        "cells_full": len(plan.cells),
+        "seconds_spent": spent,
+        "seconds_full_estimate": full,
+        "saved": 1.0 - spent / full if full > 0.0 else 0.0,
+    }

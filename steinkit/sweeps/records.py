@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from steinkit.sweeps.identity import digest
@@ -58,12 +58,17 @@ def unsealed(data: bytes, indent: int | None = None) -> dict[str, Any]:
     return document
 
 
+def first_few(told: Sequence[str], most: int, separator: str = "; ") -> str:
+    """The first of several, and how many more there are."""
+    return separator.join(told[:most]) + (f" and {len(told) - most} more" if len(told) > most else "")
+
+
 def cell_of(record: Mapping[str, Any]) -> str:
     """Fingerprint of the cell that a record describes, which it should bear."""
     return digest({name: value for name, value in record.items() if name not in _OUTCOME})
 
 
-def parse_records(data: bytes) -> tuple[dict[str, Record], list[tuple[int, bytes]]]:
+def parse_records(data: bytes) -> tuple[dict[str, Record], dict[int, bytes]]:
     """Records by the fingerprints of their cells, later ones in the place of earlier ones; and lines that are none.
 
     Parameters
@@ -74,18 +79,18 @@ def parse_records(data: bytes) -> tuple[dict[str, Record], list[tuple[int, bytes
     Returns
     -------
     dict of str to dict
-    list of tuple of int and bytes
-        Numbers of the damaged lines, from 1, and the lines.
+    dict of int to bytes
+        Damaged lines, by their numbers from 1.
     """
     records: dict[str, Record] = {}
-    damaged = []
+    damaged: dict[int, bytes] = {}
     for number, line in enumerate(data.split(b"\n")[:-1], start=1):
         try:
             record = unsealed(line + b"\n")
             if record["cell"] != cell_of(record):
                 raise ValueError("it describes another cell")
         except (ValueError, KeyError):
-            damaged.append((number, line))
+            damaged[number] = line
         else:
             records[record["cell"]] = record
     return records, damaged

@@ -10,6 +10,7 @@ from typing import Any
 from steinkit.describe.settings import setting_key
 from steinkit.errors import SteinkitWarning, UsageError
 from steinkit.sweeps.plan import Plan
+from steinkit.sweeps.records import first_few
 
 _SETTINGS_NAMED = 3
 _SHORTEST = {"draws": 1, "burn_in": 0, "thin": 1}
@@ -30,11 +31,10 @@ def require_runnable(plan: Plan) -> None:
         return
     refused: dict[str, list[str]] = {}
     for setting in plan.settings:
-        reason = _refusal(plan, plan.options | setting)
-        if reason is not None:
+        if (reason := _refusal(plan, plan.options | setting)) is not None:
             refused.setdefault(reason, []).append(setting_key(setting))
     if refused:
-        told = "; ".join(f"{reason} ({_listed(keys)})" for reason, keys in refused.items())
+        told = "; ".join(f"{reason} ({first_few(keys, _SETTINGS_NAMED)})" for reason, keys in refused.items())
         raise UsageError(f"nothing was run, for the sampler {plan.sampler.name} refuses settings: {told}")
 
 
@@ -61,8 +61,3 @@ def _shortened(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _listed(keys: list[str]) -> str:
-    more = f" and {len(keys) - _SETTINGS_NAMED} more" if len(keys) > _SETTINGS_NAMED else ""
-    return "; ".join(keys[:_SETTINGS_NAMED]) + more

@@ -28,7 +28,7 @@ from steinkit.sweeps.backends import open_workers
 from steinkit.sweeps.execution import Execution, other_records
 from steinkit.sweeps.identity import recordable, target_fingerprint
 from steinkit.sweeps.plan import Plan, TargetIdentity, grid_settings, seed_list
-from steinkit.sweeps.race_rounds import race_rounds
+from steinkit.sweeps.racing import race_rounds
 from steinkit.sweeps.result import SweepResult, make_result
 from steinkit.sweeps.store import CONFIGURATION, RESULT, Store
 from steinkit.sweeps.swept_sampler import swept_sampler
@@ -142,10 +142,10 @@ def sweep(
 
     A record is used again only if its fingerprint is that of a cell of this sweep. The fingerprint covers the setting,
     the seed, the measures and their settings, steinkit's version, and the target: its name and options, its data, and
-    its score and log density at a few fixed points. Of a sampler of your own it covers the source and the values that
-    it holds, and those of the functions, classes and constants that it takes from its module and from other modules of
-    yours, on and on; packages that are installed count by their versions. A constant that cannot be told from another
-    of its type, such as an open file or a random generator, is named in a warning, unless there is a label.
+    its score and log density at a few fixed points. Of a sampler of your own it covers the code, the values that it
+    holds, and the text of its file and of the modules of yours that this imports, on and on; packages that are
+    installed count by their versions. A function from no file, as in a notebook, or one that holds an open file or a
+    random generator, cannot be told from another: its records are kept under a label only.
 
     References
     ----------
@@ -240,7 +240,8 @@ def run_plan(
         With a note that says what is kept and how to go on.
     """
     began = time.perf_counter()
-    identity_doubts = () if directory is None else plan.require_identifiable()
+    if directory is not None:
+        plan.require_identifiable()
     timed = plan.measure_settings["max_seconds"] is not None
     with (
         Store(directory) as store,
@@ -267,7 +268,7 @@ def run_plan(
             seconds=time.perf_counter() - began,
             racing=report,
             units=plan.measure_settings.get("units"),
-            notes=[*store.notes, *identity_doubts, *doubts, *others, *execution.notes],
+            notes=[*store.notes, *doubts, *others, *execution.notes],
         )
         store.write_document(RESULT, {"result": result.document, "records": [record["cell"] for record in records]})
     return result
@@ -396,14 +397,10 @@ def _saying_how_to_resume(store: Store, cells: int) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as interrupt:
-        interrupt.add_note(_how_to_resume(store, cells))
+        interrupt.add_note(
+            "nothing is kept of an interrupted sweep without a directory; name one"
+            if store.directory is None
+            else f"{len(store.records)} finished cells (of {cells} in the full sweep) are kept in {store.directory}; "
+            "run the same sweep on that folder to go on"
+        )
         raise
-
-
-def _how_to_resume(store: Store, cells: int) -> str:
-    if store.directory is None:
-        return "nothing is kept of an interrupted sweep without a directory; name one"
-    return (
-        f"{len(store.records)} finished cells (of {cells} in the full sweep) are kept in {store.directory}; run the "
-        "same sweep on that folder to go on"
-    )

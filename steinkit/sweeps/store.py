@@ -16,11 +16,9 @@ cell run again.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any
 
 from filelock import FileLock, Timeout
@@ -30,7 +28,7 @@ from steinkit.files import read_sample, write_sample
 from steinkit.files.streams import DRAFTS, write_bytes
 from steinkit.sample import Sample
 from steinkit.sweeps.identity import sample_digest
-from steinkit.sweeps.records import Record, parse_records, sealed
+from steinkit.sweeps.records import Record, first_few, parse_records, sealed
 
 RECORDS = "records.jsonl"
 CONFIGURATION = "sweep.json"
@@ -91,9 +89,7 @@ class Store:
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -165,9 +161,10 @@ class Store:
         if damaged:
             folder = self._damaged_folder()
             with open(folder / RECORDS, "ab") as stream:
-                stream.writelines(line + b"\n" for _, line in damaged)
+                stream.writelines(line + b"\n" for line in damaged.values())
+            numbers = first_few(list(map(str, damaged)), _LINES_NAMED, ", ")
             self.notes.append(
-                f"{_lines([number for number, _ in damaged])} of {path}: damaged, or written by an earlier version; "
+                f"line{'s' * (len(damaged) > 1)} {numbers} of {path}: damaged, or written by an earlier version; "
                 f"set aside in {folder}, cells without a record are run again"
             )
         if whole < len(data):
@@ -176,19 +173,16 @@ class Store:
                 "cell is run again"
             )
         if damaged or whole < len(data):
-            numbers = {number for number, _ in damaged}
             lines = enumerate(data[:whole].split(b"\n")[:-1], start=1)
-            kept = b"".join(line + b"\n" for number, line in lines if number not in numbers)
+            kept = b"".join(line + b"\n" for number, line in lines if number not in damaged)
             write_bytes(str(path), kept, binary=True)
 
     def _set_aside_draws(self, cell: str) -> None:
         assert self.directory is not None
-        path, folder = draws_file(self.directory, cell), self._damaged_folder()
-        names = itertools.chain([path.name], (f"{cell}-{k}.npz" for k in itertools.count(2)))
+        path = draws_file(self.directory, cell)
         try:
-            path.replace(folder / next(name for name in names if not (folder / name).exists()))
-        except FileNotFoundError:
-            return
+            with contextlib.suppress(FileNotFoundError):
+                path.replace(self._damaged_folder() / path.name)
         except OSError as error:
             raise OutputError(f"{path} cannot be set aside: {error}; move it yourself and run again") from error
 
@@ -241,10 +235,3 @@ def _remove_drafts(directory: Path) -> None:
     for folder in (directory, directory / _SAMPLES):
         for draft in folder.glob(DRAFTS):
             draft.unlink(missing_ok=True)
-
-
-def _lines(numbers: Sequence[int]) -> str:
-    shown = ", ".join(map(str, numbers[:_LINES_NAMED]))
-    return f"line{'s' * (len(numbers) > 1)} {shown}" + (
-        f" and {len(numbers) - _LINES_NAMED} more" if len(numbers) > _LINES_NAMED else ""
-    )

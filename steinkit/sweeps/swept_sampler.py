@@ -37,14 +37,11 @@ class SweptSampler:
     name : str
         The registered name, or the place of a user's function.
     code : str, optional
-        Hash of what a user's function does; None where that cannot be told.
-    untold : tuple of str
-        Names that it takes from its module and whose values cannot be told, each with its type.
+        Hash of a user's function (`code_identity`); None where that cannot be told.
     """
 
     name: str
     code: str | None
-    untold: tuple[str, ...]
     _registered: Sampler | None
     _function: Callable[..., Any] | None
 
@@ -119,15 +116,14 @@ def swept_sampler(sampler: str | Callable[..., Any]) -> SweptSampler:
         If no sampler has the name, or it is neither a name nor a function.
     """
     if isinstance(sampler, str):
-        return SweptSampler(sampler, None, (), find_sampler(sampler), None)
+        return SweptSampler(sampler, None, find_sampler(sampler), None)
     if not callable(sampler):
         raise UsageError(f"sampler must be a name or a function; received {sampler!r}")
     for name in sampler_names():
         if find_sampler(name).function is sampler:
-            return SweptSampler(name, None, (), find_sampler(name), None)
+            return SweptSampler(name, None, find_sampler(name), None)
     name = getattr(sampler, "__qualname__", type(sampler).__name__)
-    identity = code_identity(sampler)
-    return SweptSampler(name, identity.code, identity.untold, None, sampler)
+    return SweptSampler(name, code_identity(sampler), None, sampler)
 
 
 def _started(target: Target, options: Mapping[str, Any], seeds: Sequence[int]) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""Work given out and answers taken back, whoever does it; and work whose process ended, which is tried once more."""
+"""Work given out and answers taken back, whoever does it; and work whose process ended, which is tried once more.
+
+Work is a function of a module, called with one argument that all work shares and with some of its own.
+"""
 
 from __future__ import annotations
 
@@ -121,7 +124,5 @@ def pickled(value: object) -> bytes:
 
 def called(shared: object, payload: bytes) -> Any:
     """The answer to work that was sent as bytes."""
-    import cloudpickle
-
-    work, arguments = cloudpickle.loads(payload)
+    work, arguments = pickle.loads(payload)
     return work(shared, *arguments)

@@ -1,5 +1,6 @@
 """Clusters may lose workers and their scheduler: nothing that was finished is lost, and the rest is done or named."""
 
+import asyncio
 import contextlib
 import json
 import os
@@ -8,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-import types
 
 import pytest
 from support.records import whoever_sampled
@@ -55,28 +55,32 @@ def acting(folder, kill_at=None, wait_at=None):
 
 
 class Answer:
-    """A task of a cluster's that is over, whose answer comes in its own time."""
+    """A task of a cluster's whose answer, or what went wrong, comes in its own time."""
 
-    def __init__(self, *outcomes, status="finished"):
-        self.outcomes, self.status = list(outcomes), status
+    def __init__(self, outcome, status="finished"):
+        self.outcome, self.status = outcome, status
 
-    def result(self, timeout):
-        found = self.outcomes.pop(0)
-        if isinstance(found, Exception):
-            raise found
-        return found
+    async def _result(self):
+        if isinstance(self.outcome, BaseException):
+            raise self.outcome
+        return self.outcome
 
 
-@pytest.mark.parametrize("status", ["finished", "pending"])
-def test_an_answer_that_is_computed_anew_is_waited_for_while_the_scheduler_is_there(status):
+@pytest.mark.parametrize(
+    ("outcome", "status", "said"),
+    [
+        (OSError("gone"), "finished", "the Dask scheduler no longer answers"),
+        (OSError("gone"), "pending", "the Dask scheduler no longer answers"),
+        (asyncio.CancelledError(), "cancelled", "the Dask scheduler no longer answers"),
+        (ZeroDivisionError("one"), "error", r"the workers of backend dask failed; .*ZeroDivisionError: one"),
+    ],
+)
+def test_an_answer_that_cannot_be_had_is_told_from_one_that_is_an_error(outcome, status, said):
     pytest.importorskip("distributed")
-    there = clusters._Dask(types.SimpleNamespace(status="running"), None)
-    assert there._answer(Answer(TimeoutError(), TimeoutError(), "found", status=status), ()) == "found"
-    away = clusters._Dask(types.SimpleNamespace(status="connecting"), None)
-    with pytest.raises(SteinkitError, match="the Dask scheduler no longer answers"):
-        away._answer(Answer(TimeoutError(), "found", status=status), ())
-    with pytest.raises(SteinkitError, match="the Dask scheduler no longer answers"):
-        there._answer(Answer(OSError("gone"), status=status), ())
+    workers = clusters._Dask(None, None)
+    assert asyncio.run(workers._answer(Answer("found"), ())) == "found"
+    with pytest.raises(SteinkitError, match=said):
+        asyncio.run(workers._answer(Answer(outcome, status), ()))
 
 
 @pytest.fixture

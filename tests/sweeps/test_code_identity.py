@@ -1,4 +1,4 @@
-"""What a user's sampler does is told by all that it takes: a change of that makes other cells, no other change does."""
+"""A user's sampler is told by its code, the values that it holds, its file and the user's modules behind it."""
 
 import importlib
 import inspect
@@ -6,12 +6,12 @@ import linecache
 import os
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.errors import SteinkitWarning
 from steinkit.sweeps.code_identity import code_identity
 from steinkit.sweeps.run import sweep
 
@@ -152,8 +152,7 @@ def identity(module):
 )
 def test_what_a_sampler_takes_is_part_of_what_it_does(identity, sampler, old, new):
     before, after = identity(sampler), identity(sampler, old, new)
-    assert before.untold == after.untold == ()
-    assert before.code is not None
+    assert None not in (before, after)
     assert before != after
 
 
@@ -204,7 +203,7 @@ def draw("""
             code_identity(getattr(module("def draw(", wrapped.replace("STEP = 1.0", f"STEP = {step}")), sampler))
         )
     sys.modules.pop("own_package")
-    assert [each.untold for each in found] == [(), (), ()]
+    assert None not in found
     assert found[0] == found[2] != found[1]
 
 
@@ -216,7 +215,7 @@ def test_classes_made_by_exec_are_not_taken_for_each_other():
         return lambda target, seed: adding(1.0)
 
     first, second = (code_identity(sampler(added)) for added in (1, 2))
-    assert first.code is None or first != second
+    assert first is None or first != second
 
 
 @pytest.mark.parametrize("tools", [("SHIFT = 0.0", "SHIFT = 1.0"), ("DEEP = 1.0", "DEEP = 2.0")])
@@ -224,18 +223,44 @@ def test_modules_of_the_users_own_are_followed(identity, tools):
     assert identity("draw") != identity("draw", tools=tools)
 
 
-def test_so_are_modules_that_a_function_imports_itself(identity, module):
-    assert identity("importing") != identity("importing", tools=("SHIFT = 0.0", "SHIFT = 1.0"))
-    found = module().importing
+def test_so_are_modules_that_a_function_imports_itself(module, identity):
+    before = module().importing
+    first = code_identity(before)
     del sys.modules["own_tools"]
-    assert code_identity(found).untold == ("own_tools (a module that is not imported yet)",)
+    assert code_identity(before) == first  # imported yet or not
+    assert identity("importing", tools=("SHIFT = 0.0", "SHIFT = 1.0")) != first
 
 
-@pytest.mark.parametrize(("old", "new"), [("", ""), ("UNUSED = 1.0", "UNUSED = 2.0"), ("CACHE = []", "CACHE = {}")])
-def test_what_it_does_not_take_is_not(identity, old, new):
+def test_modules_of_a_package_are_followed_from_one_to_the_next(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    files = {
+        "__init__.py": "",
+        "draws.py": "from .steps import step\ndef draw(target, *, seed, scale):\n    return step(scale)\n",
+        "steps.py": "from own_chains import sizes\nfrom .unread import *\ndef step(x):\n    return x * sizes.SIZE\n",
+        "sizes.py": "SIZE = 1.0\n",
+        "unread.py": "",
+        "apart.py": "",
+    }
+    folder = tmp_path / "own_chains"
+    folder.mkdir()
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    draw = importlib.import_module("own_chains.draws").draw
+    whole = code_identity(draw)
+    assert whole is not None
+    for name, text in files.items():
+        (folder / name).write_text(text + "# edited\n")
+        assert (code_identity(draw) == whole) == (name == "apart.py"), name
+        (folder / name).write_text(text)
+    assert code_identity(draw) == whole
+    for name in [name for name in sys.modules if name.startswith("own_chains")]:
+        del sys.modules[name]
+
+
+def test_the_same_files_give_the_same_identity(identity):
     for name in ("draw", "by_objects", "decorated"):
-        assert identity(name) == identity(name, old, new)
-    assert identity("draw") == identity("draw", tools=("OTHER = 2.0", "OTHER = 3.0"))
+        assert identity(name) == identity(name)
 
 
 def test_two_functions_of_one_line_are_two(identity):
@@ -252,24 +277,33 @@ def test_a_file_edited_since_it_was_imported_is_not_taken_for_what_is_run(module
 def test_a_set_in_a_function_is_the_same_in_every_process(tmp_path):
     (tmp_path / "script.py").write_text(
         "from steinkit.sweeps.code_identity import code_identity\n"
-        'print(code_identity(lambda target, seed: seed in {"a", "b", "c", "d"}).code)\n'
+        'print(code_identity(lambda target, seed: seed in {"a", "b", "c", "d"}))\n'
     )
     command = [sys.executable, tmp_path / "script.py"]
     path = os.pathsep.join(filter(None, sys.path))
     environments = [{**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": str(k)} for k in range(3)]
     found = {subprocess.run(command, env=each, capture_output=True, check=True).stdout for each in environments}
     assert len(found) == 1
+    assert found != {b"None\n"}
 
 
-def test_a_constant_that_cannot_be_told_is_named_in_a_warning_unless_there_is_a_label(tmp_path, module):
-    assert code_identity(module("CACHE = []", "CACHE = [np.random.default_rng(0)]").draw).untold == ()
-    given = {"grid": {"scale": [1.0]}, "seeds": 1, "measures": ("ess",)}
-    target, untold = sk.targets.Normal([0.0]), "RNG = np.random.default_rng(0)\nLOOP = []\nLOOP.append(LOOP)\n"
-    draw = module("def further(x):", f"{untold}def further(x):\n    RNG, LOOP").draw
-    with pytest.warns(SteinkitWarning, match=r"takes LOOP \(list\), RNG \(Generator\) from its module: .* pass label="):
-        sweep(target, draw, directory=tmp_path / "out", **given)
-    for changes in ({}, {"directory": tmp_path / "out", "label": "mine"}):
-        assert not any("RNG" in note for note in sweep(target, draw, **given, **changes).warnings)
+def test_a_module_that_is_compiled_and_one_that_is_loaded_are_the_same(tmp_path):
+    (tmp_path / "own_sampler.py").write_text(SAMPLER)
+    (tmp_path / "own_tools.py").write_text(TOOLS)
+    command = [
+        sys.executable,
+        "-c",
+        "import own_sampler as c; from steinkit.sweeps.code_identity import code_identity\n"
+        "print([code_identity(each) for each in (c.draw, c.by_objects, c.decorated, c.first)])",
+    ]
+    path = os.pathsep.join(filter(None, [str(tmp_path), *sys.path]))
+    runs = [
+        subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, capture_output=True, check=True).stdout
+        for _ in range(2)
+    ]
+    assert list(tmp_path.glob("__pycache__/own_sampler*"))
+    assert runs[0] == runs[1]
+    assert b"None" not in runs[0]
 
 
 def test_a_sweep_with_another_constant_runs_anew(tmp_path, module):
@@ -287,13 +321,13 @@ def test_a_sweep_with_another_constant_runs_anew(tmp_path, module):
 
 def test_values_that_look_alike_are_told_apart():
     def holding(value):
-        return code_identity(lambda target, seed: value).code
+        return code_identity(lambda target, seed: value)
 
     values = [1, 1.0, "1", True, (1,), [1], {1}, b"1", {1: 1}, 1 + 0j, None, ...]
     values += [np.float64(1.0), np.int64(1), np.ones(1), np.ones((1, 1)), np.ones(1, dtype=int)]
     assert len({holding(value) for value in values}) == len(values)
     assert holding(0.1) == holding(0.1)
     assert holding({"a", "b", "c"}) == holding({"c", "b", "a"})
-    assert holding(object()) is None
+    assert holding(threading.Lock()) is holding(np.random.default_rng(0)) is None
     samples = [sk.Sample([[1.0], [2.0]]), sk.Sample([[1.0], [2.0]], weights=[1.0, 2.0])]
     assert len({holding(each) for each in [*samples, sk.targets.Normal([0.0]), sk.targets.Normal([1.0])]}) == 4

@@ -96,7 +96,7 @@ def test_work_that_takes_too_long_is_ended_with_its_process(by_value, monkeypatc
         assert [(each.arguments, each.late) for each in late] == [(("hold",), True)]
         assert late[0].reason == "it took more than 2 s and was ended"
         assert {each[:2] for each in found if each not in late} == {("shared", "quick"), ("shared", "other")}
-        pids = {process._process.pid for process in workers._processes}
+        pids = set.union(*(process.pids for process in workers._processes))
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
@@ -121,7 +121,7 @@ def test_a_process_that_dies_is_missed_though_a_child_of_it_lives(by_value, tmp_
 
 
 def test_processes_that_never_come_up_end_the_sweep(monkeypatch):
-    monkeypatch.setattr(processes_module, "serve", os._exit)
+    monkeypatch.setattr(processes_module, "_begin", os._exit)
     monkeypatch.setattr(processes_module, "_FALSE_STARTS", 2)
     with Processes(1, None) as workers, pytest.raises(SteinkitError, match="end before they are up"):
         list(workers.as_completed(work, [("quick",)]))

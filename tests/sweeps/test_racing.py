@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 
-from steinkit import UsageError
 from steinkit.sweeps.racing import Race, Round
 
 
@@ -53,28 +52,6 @@ class TestRounds:
         values = np.array([[1.0], [50.0]]) + np.random.default_rng(0).random((2, 50))
         rounds = _run(Race(2, range(50)), _table(values))
         assert [(each.settings, len(each.seeds)) for each in rounds] == [((0, 1), 7), ((0,), 50)]
-
-    def test_a_round_that_was_not_run_is_an_error(self):
-        race = Race(2, range(10))
-        coming = race.next_round({})
-        cells = {(i, seed): (1.0, 1.0) for i in coming.settings for seed in coming.seeds}
-        del cells[1, 3]
-        with pytest.raises(UsageError, match="1 cells of the last round are missing, such as setting number 1 with"):
-            race.next_round(cells)
-
-    @pytest.mark.parametrize(
-        ("arguments", "options", "message"),
-        [
-            ((0, [1]), {}, "at least one setting"),
-            ((2, []), {}, "seeds that differ"),
-            ((2, [1, 1]), {}, "seeds that differ"),
-            ((2, [1]), {"tolerance": 2.0}, "tolerance must lie between 0 and 1"),
-            ((2, [1]), {"error": 0.0}, "error must lie between 0 and 1"),
-        ],
-    )
-    def test_what_makes_no_race(self, arguments, options, message):
-        with pytest.raises(UsageError, match=message):
-            Race(*arguments, **options)
 
 
 class TestDropping:

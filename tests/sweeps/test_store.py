@@ -192,7 +192,7 @@ def test_functions_are_told_apart_by_what_they_hold(tmp_path):
     given = {"grid": {"scale": [1.0]}, "options": {}, "seeds": 2}
     samplers = [holding(first), holding(second), holding(second, 0.5), holding(first)]
     assert [small(tmp_path, sampler=each, **given).reused for each in samplers] == [0, 0, 0, 2]
-    with pytest.raises(UsageError, match="cannot be told by its source and the values"):
+    with pytest.raises(UsageError, match="cannot be told by its source file and the values"):
         small(tmp_path, sampler=holding(np.random.default_rng(0).standard_normal), **given)
     with pytest.raises(UsageError, match="pass label="):
         small(tmp_path, sampler=_Sampler(1.0).draw, **given)

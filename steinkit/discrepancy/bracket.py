@@ -6,21 +6,33 @@ import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from steinkit.describe.display import Brief, Displayed
+from steinkit.describe.display import Brief, Result
 from steinkit.describe.numbers import rounded_outwards
 from steinkit.errors import CrossedBracketError
 from steinkit.sample import Floats
 
 
-class Bracketed(Displayed):
+class Bracketed(Result):
     """A number that is known to lie in [lower, upper]."""
 
+    measure: ClassVar[str]
     lower: float
     upper: float
+    seconds: dict[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """List the number, its bracket and the time it took as ``steinkit score --json`` does."""
+        return {
+            "measure": self.measure,
+            "value": self.value,
+            "lower": self.lower,
+            "upper": self.upper,
+            "seconds": self.seconds,
+        }
 
     @property
     def value(self) -> float:
@@ -73,8 +85,7 @@ class Reference(Brief):
         """Median of the values."""
         return float(np.median(self.values))
 
-    @property
-    def document(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """What JSON documents say of them."""
         brackets = zip(self.values.tolist(), self.lower.tolist(), self.upper.tolist(), strict=True)
         medians = None if self.coordinates is None else np.median(self.coordinates, axis=0).tolist()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
@@ -124,19 +123,18 @@ class Measure:
         return self.settings(**{name: given[name] for name in self.options if name in given})
 
 
-def bracketed(name: str, result: Any, **more: Any) -> Measurement:
-    """The measurement of a discrepancy; its document is the bracket, what else there is, and the time it took."""
-    document = {
-        "measure": name,
-        "value": result.value,
-        "lower": result.lower,
-        "upper": result.upper,
-        **more,
-        "seconds": result.seconds,
-    }
-    return Measurement(name, result.value, result.lower, result.upper, result, document, result.warnings)
-
-
-def finite(value: float | None) -> float | None:
-    """A number for JSON, which has no NaN: null where it is not defined."""
-    return None if value is None or not math.isfinite(value) else float(value)
+def bracketed(result: Any, **more: Any) -> Measurement:
+    """The measurement of a discrepancy; its document is that of the result, with what else there is."""
+    document = result.to_dict()
+    seconds = document.pop("seconds")
+    document |= {**more, "seconds": seconds}
+    return Measurement(
+        document["measure"],
+        result.value,
+        result.lower,
+        result.upper,
+        result,
+        document,
+        result.warnings,
+        unranked=getattr(result, "unranked", ""),
+    )

@@ -30,7 +30,7 @@ class ClassicalSettings:
 def _take(sample: Sample, target: Target | None, settings: ClassicalSettings) -> Measurement:
     from steinkit.discrepancy.classical.discrepancy import classical_stein_discrepancy
 
-    return bracketed("classical", classical_stein_discrepancy(sample, target, **vars(settings)))
+    return bracketed(classical_stein_discrepancy(sample, target, **vars(settings)))
 
 
 CLASSICAL = Measure(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from steinkit.describe.graph import describe_graph
-from steinkit.measures.base import Measure, Measurement
+from steinkit.measures.base import Measure, Measurement, bracketed
 from steinkit.measures.options import (
     BOUNDS,
     MAX_MEMORY,
@@ -63,17 +63,7 @@ class GraphSettings:
 def _take(sample: Sample, target: Target | None, settings: GraphSettings) -> Measurement:
     from steinkit.discrepancy.graph.discrepancy import graph_stein_discrepancy
 
-    result = graph_stein_discrepancy(sample, target, **vars(settings))
-    return Measurement(
-        "graph",
-        result.value,
-        result.lower,
-        result.upper,
-        result,
-        result.document,
-        result.warnings,
-        unranked=result.unranked,
-    )
+    return bracketed(graph_stein_discrepancy(sample, target, **vars(settings)))
 
 
 GRAPH = Measure(

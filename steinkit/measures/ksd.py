@@ -75,9 +75,7 @@ def _take(sample: Sample, target: Target | None, settings: KernelSettings) -> Me
     result = kernel_stein_discrepancy(
         sample, target, statistic=settings.statistic, squared=settings.squared, **_shared(settings)
     )
-    kernel = result.kernel.document()
-    test = _test(sample, target, settings) if settings.bootstrap else {}
-    return bracketed("ksd", result, statistic=result.statistic, squared=result.squared, kernel=kernel, **test)
+    return bracketed(result, **(_test(sample, target, settings) if settings.bootstrap else {}))
 
 
 def _test(sample: Sample, target: Target | None, settings: KernelSettings) -> dict[str, Any]:

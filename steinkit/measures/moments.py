@@ -30,7 +30,7 @@ def _take(sample: Sample, target: Target | None, settings: MomentSettings) -> Me
 
     result = moment_stein_discrepancy(sample, target, by_chain=True, **vars(settings))
     value = result.value
-    return Measurement("moments", value, value, value, result, result.document, result.warnings)
+    return Measurement("moments", value, value, value, result, result.to_dict(), result.warnings)
 
 
 MOMENTS = Measure(

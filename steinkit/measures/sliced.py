@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from steinkit.describe.sliced import describe_sliced
-from steinkit.measures.base import Measure, Measurement
+from steinkit.measures.base import Measure, Measurement, bracketed
 from steinkit.measures.options import BOUNDS, MAX_SECONDS, STEIN_FACTORS, TOLERANCE, UNITS
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
@@ -31,8 +31,7 @@ def _take(sample: Sample, target: Target | None, settings: SlicedSettings) -> Me
     from steinkit.discrepancy.sliced.discrepancy import sliced_stein_discrepancy
 
     given = {name: value for name, value in vars(settings).items() if (name, value) != ("tolerance", None)}
-    result = sliced_stein_discrepancy(sample, target, **given)
-    return Measurement("sliced", result.value, result.lower, result.upper, result, result.document, result.warnings)
+    return bracketed(sliced_stein_discrepancy(sample, target, **given))
 
 
 SLICED = Measure(

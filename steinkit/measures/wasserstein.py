@@ -30,7 +30,7 @@ def _take(sample: Sample, target: Target | None, settings: WassersteinSettings) 
 
     assert target is not None  # take_measure saw to it
     given = {name: value for name, value in vars(settings).items() if value is not None}
-    return bracketed("wasserstein", wasserstein_distance(sample, target, **given))
+    return bracketed(wasserstein_distance(sample, target, **given))
 
 
 WASSERSTEIN = Measure(

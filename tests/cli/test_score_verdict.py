@@ -41,7 +41,7 @@ class TestHead:
     def test_json_holds_that_of_the_library(self, steinkit, drawn, folder):
         outcome = steinkit("score", drawn(shifted), *_NORMAL, "--seed", "7", "--matters", "0.2", "--json")
         alone = sk.verdict(sk.read_sample("draws.csv"), sk.targets.Normal(dim=2), matters=0.2, rng=7)
-        assert outcome.document["verdict"] == json.loads(json.dumps(alone.document))
+        assert outcome.document["verdict"] == json.loads(json.dumps(alone.to_dict()))
         assert alone.document["blame"][0]["coordinates"] == ["a"]
 
     @pytest.mark.parametrize("command", ["score", "compare"])

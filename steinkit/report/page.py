@@ -128,9 +128,9 @@ def _accounts(found: Sequence[Found], target: Target | str | None) -> list[Part]
     try:
         curves = iter(curve_parts([each for each in found if each.kind == "curve"]))
         return [next(curves) if each.kind == "curve" else kinds[each.kind](each) for each in found]
-    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, StopIteration) as error:
-        if isinstance(error, SteinkitError):
-            raise
+    except SteinkitError:
+        raise
+    except Exception as error:  # of what no command wrote anything may be missing, or of another kind
         names = ", ".join(each.name for each in found if each.address is not None)
         if not names:
             raise

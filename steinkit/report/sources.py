@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +20,6 @@ from steinkit.files.streams import read_bytes
 from steinkit.json_documents import parse_json
 from steinkit.measures.scoring import Scores
 from steinkit.printable import printable, printable_document
-from steinkit.report.document_shapes import require_document, require_sweep
 from steinkit.saved_results import has_arrays, restored
 from steinkit.sweeps.result import SweepResult, read_folder
 from steinkit.sweeps.store import CONFIGURATION, RECORDS
@@ -39,6 +39,7 @@ _RESULTS: dict[Kind, type[Result]] = {
     "curve": Curve,
     "score": Scores,
 }
+_CELL = re.compile("[0-9a-f]{8,128}")
 _WANTED = "give a sweep's folder, or what steinkit score, compare, curve or sweep print with --json"
 
 
@@ -132,7 +133,8 @@ def _read(source: Source) -> Found:
 
 def _read_folder(folder: Path) -> Found:
     configuration, document, records = read_folder(folder)
-    require_sweep(configuration, document, records, str(folder))
+    if not all(_CELL.fullmatch(str(record.get("cell"))) for record in records):  # which names a file
+        raise InputError(f"{folder}/{RECORDS} holds a record of no cell; run the sweep again on the folder")
     hashes = {name: _hash((folder / name).read_bytes()) for name in (CONFIGURATION, RECORDS)}
     name = folder.name or str(folder.resolve().name)
     return Found(name, "sweep", document, records, configuration, folder, hashes, str(folder))
@@ -147,7 +149,6 @@ def _read_document(source: str) -> Found:
         raise InputError(f"{error}; {_WANTED}") from None
     for kind, keys in _MARKS.items():
         if isinstance(document, dict) and all(key in document for key in keys):
-            require_document(document, kind, name)
             result = restored(data, source) if has_arrays(source) else None
             return Found(name, kind, document, hashes={name: _hash(data)}, address=source, result=result)
     raise InputError(f"{name} is JSON, but no result that a report can be made of; {_WANTED}")

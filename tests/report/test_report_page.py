@@ -231,7 +231,7 @@ class TestMistakes:
 
     def test_a_result_that_lacks_something(self, write_json, tmp_path):
         older = write_json({key: value for key, value in ESS_SCORE.items() if key != "references"}, "older.json")
-        with pytest.raises(InputError, match=r'older\.json: the document lacks the key "references"'):
+        with pytest.raises(InputError, match=r"older\.json: a result lacks .*KeyError\('references'\)"):
             write_report(older, tmp_path / "page.html")
 
     def test_a_folder_of_another_version(self, sweep_folder, tmp_path):
@@ -239,7 +239,7 @@ class TestMistakes:
         found = unsealed((folder / "result.json").read_bytes(), INDENT)
         del found["result"]["failures"]
         (folder / "result.json").write_bytes(sealed(found, INDENT))
-        with pytest.raises(InputError, match=r'older/result\.json: the document lacks the key "failures"; .* again'):
+        with pytest.raises(InputError, match=r"older: a result lacks .*KeyError\('failures'\).* again"):
             write_report(folder, tmp_path / "page.html")
 
     def test_a_folder_without_a_sweep(self, tmp_path):

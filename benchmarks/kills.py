@@ -289,7 +289,7 @@ def outcome(folder: Path, path: Path, wanted: sk.SweepResult) -> str:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return "crashed"
     named |= any(path.name in note for note in again.warnings)
-    if records_in(again) != records or again.criteria["ksd"].document != wanted.criteria["ksd"].document:
+    if records_in(again) != records or again.criteria["ksd"].to_dict() != wanted.criteria["ksd"].to_dict():
         return "in silence"
     return "named" if named else "of no account"
 

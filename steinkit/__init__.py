@@ -6,10 +6,15 @@ modules they live in stand in ``__init__.pyi``.
 
 import lazy_loader
 
-from steinkit.describe.display import display_with
+from steinkit.describe.display import serve_results_with
 
 __version__ = "0.1.0"
 
-display_with("steinkit.report.notebook", "as_html")
+serve_results_with(
+    html="steinkit.report.notebook:as_html",
+    summary="steinkit.measures.scoring:summary_of",
+    picture="steinkit.plots.overview:picture",
+    save="steinkit.saved_results:save_result",
+)
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

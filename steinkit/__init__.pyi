@@ -17,6 +17,7 @@ from .comparison import compare as compare
 from .containers.reading import as_sample as as_sample
 from .curves import Curve as Curve
 from .curves import curve as curve
+from .describe.display import Result as Result
 from .discrepancy.blame import Blame as Blame
 from .discrepancy.classical.discrepancy import ClassicalSteinDiscrepancy as ClassicalSteinDiscrepancy
 from .discrepancy.classical.discrepancy import classical_stein_discrepancy as classical_stein_discrepancy
@@ -68,6 +69,7 @@ from .posterior import Posterior as Posterior
 from .report.page import write_report as write_report
 from .sample import DistinctSample as DistinctSample
 from .sample import Sample as Sample
+from .saved_results import read_result as read_result
 from .sweeps.choice import Choice as Choice
 from .sweeps.choice import choose as choose
 from .sweeps.result import SweepResult as SweepResult

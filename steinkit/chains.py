@@ -22,7 +22,7 @@ L. Kish (1965), Survey Sampling (the effective size of weighted draws).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -30,6 +30,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from steinkit.containers.reading import DrawsLike, as_sample
+from steinkit.describe.display import Result
 from steinkit.errors import Caution, cautious, reservations
 from steinkit.sample import Floats, Integers, Sample
 
@@ -37,12 +38,13 @@ Statistic: TypeAlias = Callable[[Any, Floats], Any]
 """Something of chains, shape (chains, draws), by arviz-stats' functions of arrays."""
 
 _FEWEST = 4  # draws of a chain below which arviz-stats gives no number
+_COLUMNS = ("mean", "sd", "mcse_mean", "bulk_ess", "tail_ess", "r_hat")
 _TAILS = (0.05, 0.95)
 _COMPARED = 64  # draws of each chain that put chains in order
 
 
 @dataclass(frozen=True, eq=False)
-class ChainDiagnostics:
+class ChainDiagnostics(Result):
     """Effective sample sizes, R-hat and moments of a sample's coordinates.
 
     NaN stands wherever a number is not defined: for R-hat of one chain, for a coordinate that never changes, for chains
@@ -118,6 +120,27 @@ class ChainDiagnostics:
         """A statistic of each coordinate alone."""
         return np.array([_statistic(self.common[:, :, j], statistic, in_units) for j in range(len(self.names))])
 
+    def to_dict(self, columns: Sequence[str] | None = None) -> dict[str, Any]:
+        """List what is known of every coordinate and of the chains as ``steinkit score --json`` does.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            Attributes of shape (d,) to list; all of them if not given.
+        """
+        listed = {name: getattr(self, name).tolist() for name in columns or _COLUMNS}
+        return {
+            "measure": "ess",
+            "value": _finite(self.min_ess),
+            "coordinates": [
+                {"name": name, **{key: _finite(values[j]) for key, values in listed.items()}}
+                for j, name in enumerate(self.names)
+            ],
+            "chains": self.n_chains,
+            "moved": _finite(self.moved),
+            "cost_per_draw": _finite(self.cost_per_draw),
+        }
+
     @property
     def min_ess(self) -> float:
         """Smallest bulk ESS of the coordinates for which it is defined; NaN where it is for none."""
@@ -129,6 +152,11 @@ class ChainDiagnostics:
             f"<ChainDiagnostics of {self.n_chains} x {self.n_draws} draws in {len(self.names)} dimensions, "
             f"smallest bulk ESS {self.min_ess:.4g}{reservations(self.warnings)}>"
         )
+
+
+def _finite(value: float | None) -> float | None:
+    """A number for JSON, which has no NaN: null where it is not defined."""
+    return None if value is None or not math.isfinite(value) else float(value)
 
 
 @cautious

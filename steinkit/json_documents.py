@@ -35,6 +35,11 @@ def parse_json(data: bytes | str, source: str) -> Any:
         raise InputError(f"{source} is no JSON: {error}") from None
 
 
+def as_json(document: dict[str, Any]) -> str:
+    """JSON text, in printable ASCII so that it passes through any encoding and screen; numbers lose no bit."""
+    return json.dumps(document, indent=2, allow_nan=False).replace("\x7f", r"\u007f")
+
+
 def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):

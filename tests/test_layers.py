@@ -20,8 +20,8 @@ PACKAGES = {
 
 # errors, describe < runtime, sample < containers, target, posterior < files, datasets, chains, adapters < targets
 # < discrepancy < measures
-# < samplers < comparison, curves, sweeps < plots < report < cli. What describes results knows their documents only, so
-# that it stands at the bottom and every result can say what it means.
+# < samplers < comparison, curves, sweeps < plots < saved_results < report < cli. What describes results knows their
+# documents only, so that it stands at the bottom and every result can say what it means.
 BASE = {
     "errors",
     "json_documents",
@@ -89,7 +89,8 @@ MAY_IMPORT = {
     "datasets": BASE | {"files"},
     "adapters": BASE | {"files"},
     "targets": BASE | {"files", "datasets", "runtime", "adapters"},
-    "chains": {"errors", "sample", "containers"},
+    "chains": {"errors", "sample", "containers", "describe"},
+    "saved_results": BASE | {"describe", "files"},
     "discrepancy": BASE | {"runtime", "chains", "describe"},
     "measures": BASE | {"files", "discrepancy", "chains", "describe", "runtime"},
     "samplers": BASE | {"targets", "datasets", "runtime", "describe"},
@@ -97,8 +98,8 @@ MAY_IMPORT = {
     "comparison": BASE | {"discrepancy", "measures", "describe", "runtime"},
     "sweeps": BASE | {"discrepancy", "chains", "measures", "files", "targets", "samplers", "describe", "runtime"},
     "plots": ALL_MEASURED,
-    "report": ALL_MEASURED | {"plots", "files"},
-    "cli": ALL_MEASURED | {"plots", "report", "files", "datasets", "adapters"},
+    "report": ALL_MEASURED | {"plots", "files", "saved_results"},
+    "cli": ALL_MEASURED | {"plots", "report", "files", "datasets", "adapters", "saved_results"},
     "__main__": {"cli"},
 }
 

@@ -167,9 +167,9 @@ def _documents() -> tuple[bytes, ...]:
     warned = {"warnings": [], "version": sk.__version__}
     scores = {
         "sample": {"draws": 60, "distinct": 60, "dim": 2, "names": ["x1", "x2"]},
-        "verdict": sk.verdict(samples["a.csv"], target).document,
+        "verdict": sk.verdict(samples["a.csv"], target).to_dict(),
         "units": {"kind": "own", "scale": {"x1": 1.0, "x2": 2.0}},
-        "results": [each["results"][0] for each in compared.document["samples"]],
+        "results": [each["results"][0] for each in compared.to_dict()["samples"]],
         "reference": None,
         "references": {},
         **warned,
@@ -186,7 +186,7 @@ def _documents() -> tuple[bytes, ...]:
         )
         (Path(folder) / "lock").unlink()
         swept = _folder(Path(folder))
-    documents = (scores, compared.document, drawn.document, found.document)
+    documents = (scores, compared.to_dict(), drawn.to_dict(), found.to_dict())
     return (*(json.dumps(each).encode() for each in documents), swept)
 
 

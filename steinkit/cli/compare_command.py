@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from steinkit.cli.delivery import deliver
 from steinkit.cli.documents import asked
@@ -29,9 +29,6 @@ from steinkit.describe.lines import one_line
 from steinkit.describe.numbers import count
 from steinkit.errors import SteinkitError
 from steinkit.sample import Sample
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _HELP = """Compare the draws in several FILEs against a target ('-' is standard input).
 
@@ -85,9 +82,9 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
     heading = f"{count(len(files), 'sample')} against {request.against(judged=judged)}"
     deliver(
         options,
-        {**found.document, **asked(request)},
+        {**found.to_dict(), **asked(request)},
         lambda: f"{one_line(heading)}\n\n{found.table()}",
-        lambda: _figure(found),
+        found.plot,
         found.warnings,
     )
     if not unread:
@@ -126,19 +123,6 @@ def _with_unread(
     entries |= {file: ComparedSample(file, None, {}, dict.fromkeys(found.measures, unread[file])) for file in unread}
     failed = [f"{file} could not be read: {error}" for file, error in unread.items()]
     return replace(found, samples=tuple(entries[file] for file in files), warnings=(*doubts, *failed, *found.warnings))
-
-
-def _figure(found: Comparison) -> Figure:
-    """The ranking by each measure, one below the other."""
-    from matplotlib.figure import Figure
-
-    from steinkit.plots import comparison
-
-    rows = len(found.measures)
-    figure = Figure(figsize=(6.5, rows * (1.6 + 0.45 * len(found.samples))), layout="constrained")
-    for ax, measure in zip(figure.subplots(rows, 1, squeeze=False)[:, 0], found.measures, strict=True):
-        comparison(found, ax, measure=measure)
-    return figure
 
 
 def _code(found: Comparison) -> int:

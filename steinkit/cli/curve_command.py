@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import numpy as np
@@ -23,13 +23,9 @@ from steinkit.cli.shared_options import (
     seed_option,
     target_options,
 )
-from steinkit.curves import Curve
 from steinkit.curves import curve as curve_of
 from steinkit.describe.lines import one_line
 from steinkit.errors import SolverError, UsageError
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _HELP = """Measure the first draws of FILE, for several numbers of draws, and fit the rate at which the measure falls.
 
@@ -102,9 +98,9 @@ def curve(files: tuple[str, ...], **options: Any) -> int:
         )
     deliver(
         options,
-        {**found.document, **asked(request)},
+        {**found.to_dict(), **asked(request)},
         lambda: f"{one_line(', '.join(files) + ' against ' + request.against())}\n\n{found.summary()}",
-        lambda: _figure(found),
+        found.plot,
         (*task.doubts, *renamed, *found.warnings),
     )
     say_next_of_result(files, options, "curve", has_picture=True)
@@ -116,13 +112,3 @@ def _require_one_measure(request: Request) -> None:
     if len(request.measures) > 1:
         names = " --measure ".join(measure.name for measure in request.measures)
         raise UsageError(f"a curve is of one measure; received --measure {names}")
-
-
-def _figure(found: Curve) -> Figure:
-    from matplotlib.figure import Figure
-
-    from steinkit.plots import curve as plot
-
-    figure = Figure(figsize=(6.5, 4.5), layout="constrained")
-    plot(found, figure.add_subplot())
-    return figure

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steinkit.cli.documents import as_json
 from steinkit.cli.outputs import is_device, say, warn
+from steinkit.describe.display import Result
 from steinkit.errors import OutputError
 from steinkit.files.streams import write_bytes
+from steinkit.json_documents import as_json
+from steinkit.saved_results import save_result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,6 +24,7 @@ def deliver(
     text: Callable[[], str],
     draw: Callable[[], Figure],
     notes: Iterable[str],
+    result: Result | None = None,
 ) -> None:
     """Print the document or the text, write the files that were asked for, and warn.
 
@@ -34,12 +37,16 @@ def deliver(
         Make the text and the picture where they are wanted.
     notes : iterable of str
         Warnings for standard error, which come last and whatever fails.
+    result : Result, optional
+        What goes beside the JSON file, for a page.
     """
     json_text = as_json(document)
     printed = json_text if options["json_output"] else text()
     json_file, picture_file = options["output"], options["plot"]
     deliveries: list[Callable[[], None]] = [lambda: say(printed)]
-    if json_file:
+    if json_file and result is not None and not is_device(json_file):
+        deliveries.append(lambda: save_result(result, json_file, json_text))
+    elif json_file:
         deliveries.append(lambda: write_bytes(json_file, f"{json_text}\n".encode(), binary=True))
     if picture_file:
         deliveries.append(lambda: _save(draw, picture_file))

@@ -9,7 +9,6 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from steinkit import __version__
-from steinkit.cli.documents import as_json
 from steinkit.cli.help_screens import command, option
 from steinkit.cli.named_target import NamedTarget
 from steinkit.cli.next_step import say_next, target_words
@@ -18,6 +17,7 @@ from steinkit.cli.sample_options import as_flag, sampler_options
 from steinkit.cli.shared_options import json_option, pairs_option, target_option
 from steinkit.describe.lines import filled, one_line
 from steinkit.errors import UsageError
+from steinkit.json_documents import as_json
 from steinkit.posterior import Posterior
 from steinkit.samplers import (
     RandomWalk,

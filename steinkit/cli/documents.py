@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from steinkit import __version__
 from steinkit.measures.registry import recorded_settings
 from steinkit.measures.scoring import Scores
 from steinkit.sample import Sample
@@ -33,17 +32,8 @@ def as_document(
     notes : sequence of str
     request : Request
     """
-    documents = {name: reference.document for name, reference in scores.references.items()}
     return {
-        "sample": sample_document(scores.sample),
-        "verdict": None if scores.verdict is None else scores.verdict.document,
-        "unjudged": scores.unjudged,
-        "units": scores.units,
-        "results": [measurement.document for measurement in scores.measurements],
-        "reference": next(iter(documents.values()), None),
-        "references": documents,
-        "warnings": list(notes),
-        "version": __version__,
+        **replace(scores, warnings=tuple(notes)).to_dict(),
         **asked(request),
         **_measured_again(sample, settings, request),
     }
@@ -77,18 +67,3 @@ def _measured_again(sample: Sample, settings: Mapping[str, Any], request: Reques
 def command_line() -> list[str]:
     """The words of the command as given, after the program's name: how to make the document again."""
     return sys.argv[1:]
-
-
-def sample_document(sample: Sample) -> dict[str, Any]:
-    """What a document says of a sample."""
-    return {
-        "draws": len(sample),
-        "distinct": len(sample.distinct()),
-        "dim": sample.dim,
-        "names": list(sample.names),
-    }
-
-
-def as_json(document: dict[str, Any]) -> str:
-    """JSON text, in printable ASCII so that it passes through any encoding and screen; numbers lose no bit."""
-    return json.dumps(document, indent=2, allow_nan=False).replace("\x7f", r"\u007f")

@@ -13,7 +13,6 @@ import click
 import numpy as np
 
 from steinkit.cli.completions import complete_sampler
-from steinkit.cli.documents import as_json
 from steinkit.cli.help_screens import OUTPUT, command, option
 from steinkit.cli.named_target import NamedTarget
 from steinkit.cli.next_step import say_next, target_words
@@ -26,6 +25,7 @@ from steinkit.cli.shared_options import json_option, pairs_option, target_option
 from steinkit.describe.run import text
 from steinkit.errors import InputError, UsageError
 from steinkit.files import write_sample
+from steinkit.json_documents import as_json
 from steinkit.posterior import Posterior
 from steinkit.sample import Sample, default_names
 from steinkit.samplers.registry import Sampler, find_sampler

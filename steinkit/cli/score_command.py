@@ -27,7 +27,6 @@ from steinkit.cli.shared_options import (
     target_options,
     verdict_options,
 )
-from steinkit.describe.score import score_text
 from steinkit.errors import InputError, UsageError
 from steinkit.measures import find_measure
 from steinkit.measures.scoring import score_sample
@@ -107,9 +106,10 @@ def score(files: tuple[str, ...], **options: Any) -> int:
     deliver(
         options,
         document,
-        lambda: score_text(heading, {**document, "results": scores.entries_with_findings}, find_measure),
+        lambda: scores.summary(heading),
         lambda: _figure(scores, drawn, "" if files == ("-",) else Path(title).name),
         notes,
+        scores,
     )
     has_picture = find_measure(scores.measurements[drawn].measure).has_picture
     say_next_of_result(files, options, "score", has_picture=has_picture)
@@ -148,8 +148,6 @@ def _threshold(request: Request) -> float:
 
 
 def _figure(scores: Scores, drawn: int, title: str) -> Figure:
-    """The picture of a measure, held against right samples where there are any, else against the verdict."""
-    from steinkit.plots import picture
+    from steinkit.plots.overview import scores as picture
 
-    measured = scores.measurements[drawn]
-    return picture(measured.result, title, scores.references.get(measured.measure) or scores.verdict)
+    return picture(scores, title, scores.measurements[drawn])

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import click
 
-from steinkit.cli.documents import as_json
 from steinkit.cli.help_screens import OUTPUT, SOLVER, command, option
 from steinkit.cli.next_step import say_next, target_words
 from steinkit.cli.outputs import on_terminal, say, tell, warn
 from steinkit.cli.shared_options import json_option, setting_option
 from steinkit.errors import UsageError
+from steinkit.json_documents import as_json
 from steinkit.sweeps.backends import BACKENDS
 
 _NOTHING_SCORED = 4
@@ -145,7 +145,7 @@ def sweep(
                 tell(note)
             raise
     try:
-        say(as_json(result.document) if json_output else result.summary())
+        say(as_json(result.to_dict()) if json_output else result.summary())
     finally:
         for note in result.warnings:
             warn(note)

@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from steinkit import __version__
-from steinkit.cli.documents import as_json, sample_document
 from steinkit.cli.help_screens import MEASURE, OUTPUT, SOLVER, command, option
 from steinkit.cli.named_target import NamedTarget, title_of
 from steinkit.cli.next_step import say_next, target_words
@@ -24,6 +23,8 @@ from steinkit.cli.shared_options import (
     setting_option,
     target_options,
 )
+from steinkit.json_documents import as_json
+from steinkit.measures.scoring import sample_document
 from steinkit.measures.units import units_of_one
 from steinkit.printable import printable
 from steinkit.runtime.deadlines import time_limit

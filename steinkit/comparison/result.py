@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from steinkit import __version__
 from steinkit.describe.comparison import text
-from steinkit.describe.display import Displayed
+from steinkit.describe.display import Result
 from steinkit.errors import SteinkitError, reservations
 from steinkit.measures import Measurement, find_measure
 from steinkit.sample import Sample
@@ -50,7 +50,7 @@ class ComparedSample:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison(Displayed):
+class Comparison(Result):
     """Samples measured alike, and their order.
 
     Attributes
@@ -112,11 +112,14 @@ class Comparison(Displayed):
         str
             Of several lines, as ``steinkit compare`` prints it.
         """
-        errors = {each.name: {name: str(error) for name, error in each.errors.items()} for each in self.samples}
-        return text(self.document, find_measure, errors)
+        return self.summary()
 
-    @property
-    def document(self) -> dict[str, Any]:
+    def summary(self) -> str:
+        """Say the same as `table`."""
+        errors = {each.name: {name: str(error) for name, error in each.errors.items()} for each in self.samples}
+        return text(self.to_dict(), find_measure, errors)
+
+    def to_dict(self) -> dict[str, Any]:
         """What ``steinkit compare --json`` prints."""
         return {
             "samples": [self._entry(each) for each in self.samples],
@@ -124,9 +127,9 @@ class Comparison(Displayed):
             "reference": {
                 measure: [
                     {
-                        "draws": each.document["draws"],
-                        "effective_draws": each.document["effective_draws"],
-                        "run": each.document["run"],
+                        "draws": each.to_dict()["draws"],
+                        "effective_draws": each.to_dict()["effective_draws"],
+                        "run": each.to_dict()["run"],
                         "median": each.median,
                         "lower": float(each.lower.min()),
                         "upper": float(each.upper.max()),
@@ -151,7 +154,7 @@ class Comparison(Displayed):
             "effective_draws": each.effective,
             "distinct": None if sample is None else len(sample.distinct()),
             "dim": None if sample is None else sample.dim,
-            "verdict": None if each.verdict is None else each.verdict.document,
+            "verdict": None if each.verdict is None else each.verdict.to_dict(),
             "unjudged": each.unjudged,
             "results": [measurement.document for measurement in each.measurements.values()],
             "rank": {measure: rank for measure, rank in ranks.items() if rank is not None},

@@ -12,7 +12,7 @@ import numpy as np
 from steinkit import __version__
 from steinkit.curves.rates import Flags
 from steinkit.describe.curve import text
-from steinkit.describe.display import Displayed
+from steinkit.describe.display import Result
 from steinkit.errors import reservations
 from steinkit.measures import find_measure
 from steinkit.sample import Floats
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Curve(Displayed):
+class Curve(Result):
     """A measure against the number of draws.
 
     Attributes
@@ -84,10 +84,9 @@ class Curve(Displayed):
         str
             Of several lines, as ``steinkit curve`` prints it.
         """
-        return text(self.document, find_measure(self.measure))
+        return text(self.to_dict(), find_measure(self.measure))
 
-    @property
-    def document(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """What ``steinkit curve --json`` prints."""
         return {
             "measure": self.measure,

@@ -6,25 +6,37 @@ import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from steinkit.describe.display import Brief, Displayed
+from steinkit.describe.display import Brief, Result
 from steinkit.describe.numbers import rounded_outwards
 from steinkit.errors import Caution, CrossedBracketError, SolverError
 from steinkit.sample import Floats
 
 WIDEST_BRACKET = 0.1  # relative width: a wider one is no answer
 
-Result = TypeVar("Result", bound=Any)
+Found = TypeVar("Found", bound=Any)
 
 
-class Bracketed(Displayed):
+class Bracketed(Result):
     """A number that is known to lie in [lower, upper]."""
 
+    measure: ClassVar[str]
     lower: float
     upper: float
+    seconds: dict[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """List the number, its bracket and the time it took as ``steinkit score --json`` does."""
+        return {
+            "measure": self.measure,
+            "value": self.value,
+            "lower": self.lower,
+            "upper": self.upper,
+            "seconds": self.seconds,
+        }
 
     @property
     def value(self) -> float:
@@ -77,8 +89,7 @@ class Reference(Brief):
         """Median of the values."""
         return float(np.median(self.values))
 
-    @property
-    def document(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """What JSON documents say of them."""
         brackets = zip(self.values.tolist(), self.lower.tolist(), self.upper.tolist(), strict=True)
         medians = None if self.coordinates is None else np.median(self.coordinates, axis=0).tolist()
@@ -151,7 +162,7 @@ def outwards(end: float, exponent: int, *, up: bool = False) -> float:
     return math.nextafter(scaled, math.inf if up else -math.inf)
 
 
-def accepted(result: Result, number: str, cause: str, remedy: str) -> Result:
+def accepted(result: Found, number: str, cause: str, remedy: str) -> Found:
     """Refuse a result whose bracket is no answer, and add a caution to one wider than the tolerance.
 
     Parameters

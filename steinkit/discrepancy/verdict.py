@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from steinkit.arguments import checked
 from steinkit.chains import chain_diagnostics
 from steinkit.containers.reading import DrawsLike
-from steinkit.describe.display import Displayed
+from steinkit.describe.display import Result
 from steinkit.describe.numbers import probability
 from steinkit.describe.render import running_text
 from steinkit.describe.statement import cautioned
@@ -57,7 +57,7 @@ _UNTESTED = (
 
 
 @dataclass(frozen=True, eq=False)
-class Verdict(Displayed):
+class Verdict(Result):
     """What the tests say of a sample.
 
     Attributes
@@ -167,8 +167,7 @@ class Verdict(Displayed):
         """
         return running_text([*verdict_statements(self._facts), *cautioned(self.warnings)])
 
-    @property
-    def document(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """What ``steinkit score --json`` prints as "verdict"."""
         return {**self._facts, "sentence": self.sentence}
 

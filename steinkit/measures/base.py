@@ -53,7 +53,7 @@ class Measurement:
             lower=getattr(result, "lower", value),
             upper=getattr(result, "upper", value),
             result=result,
-            document=result.document if document is None else document,
+            document=result.to_dict() if document is None else document,
             warnings=result.warnings,
             unranked=getattr(result, "unranked", ""),
         )

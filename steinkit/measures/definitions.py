@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,19 +29,12 @@ from steinkit.sample import Sample
 from steinkit.target import Target
 
 _BOOTSTRAP = 1000  # replicates, where the command line asks for a p-value
-_OF_CHAINS = ("mean", "sd", "mcse_mean", "bulk_ess", "tail_ess", "r_hat")
 _OF_CHAINS_FOR_VALUE = ("mean", "sd", "bulk_ess")  # a quarter of the work
 _BRACKET = {"bounds": BOUNDS, "units": UNITS, "tolerance": TOLERANCE, "max_seconds": MAX_SECONDS}
 
 
 def _langevin_only(name: str) -> dict[str, str]:
     return {"operator": f"measure {name} knows the Langevin operator only; operator= is for graph and ksd"}
-
-
-def _bracketed(name: str, result: Any, **more: Any) -> Measurement:
-    """The measurement whose document is the bracket, what else there is, and the time it took."""
-    bracket = {"value": result.value, "lower": result.lower, "upper": result.upper}
-    return Measurement.of(name, result, {"measure": name, **bracket, **more, "seconds": result.seconds})
 
 
 def _graph(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
@@ -121,7 +113,7 @@ MOMENTS = Measure(
 def _classical(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
     from steinkit.discrepancy.classical.discrepancy import classical_stein_discrepancy
 
-    return _bracketed("classical", classical_stein_discrepancy(sample, target, **settings))
+    return Measurement.of("classical", classical_stein_discrepancy(sample, target, **settings))
 
 
 CLASSICAL = Measure(
@@ -139,7 +131,7 @@ def _wasserstein(sample: Sample, target: Target | None, settings: Mapping[str, A
     from steinkit.discrepancy.wasserstein.distance import wasserstein_distance
 
     assert target is not None  # take_measure saw to it
-    return _bracketed("wasserstein", wasserstein_distance(sample, target, **settings))
+    return Measurement.of("wasserstein", wasserstein_distance(sample, target, **settings))
 
 
 WASSERSTEIN = Measure(
@@ -176,11 +168,12 @@ def _kernel(sample: Sample, target: Target | None, settings: Mapping[str, Any]) 
     form = {name: given.pop(name) for name in ("statistic", "squared")}
     bootstrap, seed = given.pop("bootstrap"), given.pop("seed")
     result = kernel_stein_discrepancy(sample, target, **form, **given)
-    found: dict[str, Any] = {"kernel": result.kernel.document()}
+    document = result.to_dict()
+    seconds = document.pop("seconds")
     if bootstrap:
         test = kernel_stein_test(sample, target, n_bootstrap=bootstrap, rng=seed, **given)
-        found |= {"p_value": test.p_value, "flip_probability": test.flip_probability, "bootstrap": bootstrap}
-    return _bracketed("ksd", result, **form, **found)
+        document |= {"p_value": test.p_value, "flip_probability": test.flip_probability, "bootstrap": bootstrap}
+    return Measurement.of("ksd", result, {**document, "seconds": seconds})
 
 
 KSD = Measure(
@@ -226,34 +219,18 @@ KSD = Measure(
 )
 
 
-def _ess(sample: Sample, columns: tuple[str, ...]) -> Measurement:
+def _ess(sample: Sample, columns: tuple[str, ...] | None = None) -> Measurement:
     from steinkit.chains import chain_diagnostics
 
     found = chain_diagnostics(sample)
-    coordinates = [
-        {"name": name, **{key: _finite(getattr(found, key)[j]) for key in columns}}
-        for j, name in enumerate(found.names)
-    ]
-    document = {
-        "measure": "ess",
-        "value": _finite(found.min_ess),
-        "coordinates": coordinates,
-        "chains": found.n_chains,
-        "moved": _finite(found.moved),
-        "cost_per_draw": _finite(found.cost_per_draw),
-    }
-    return Measurement("ess", found.min_ess, found.min_ess, found.min_ess, found, document, found.warnings)
-
-
-def _finite(value: float | None) -> float | None:
-    """A number for JSON, which has no NaN: null where it is not defined."""
-    return None if value is None or not math.isfinite(value) else float(value)
+    value = found.min_ess
+    return Measurement("ess", value, value, value, found, found.to_dict(columns), found.warnings)
 
 
 ESS = Measure(
     "ess",
     "effective sample size",
-    lambda sample, target, settings: _ess(sample, _OF_CHAINS),
+    lambda sample, target, settings: _ess(sample),
     smaller_is_better=False,
     claim="estimated",
     needs="draws",

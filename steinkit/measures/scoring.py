@@ -9,9 +9,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from steinkit import __version__
+from steinkit.describe.display import Result
+from steinkit.describe.render import running_text
+from steinkit.describe.score import score_text
+from steinkit.describe.statement import cautioned
 from steinkit.errors import Caution, SolverError, SteinkitError, SteinkitWarning, UsageError, leave_to_results
 from steinkit.measures.base import Measure, Measurement
-from steinkit.measures.registry import all_options, take_measure
+from steinkit.measures.registry import all_options, find_measure, take_measure
 from steinkit.runtime.deadlines import Shares, seconds_left, time_limit
 from steinkit.sample import Sample
 from steinkit.target import Seed, Target
@@ -102,7 +107,7 @@ class Judging:
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
+class Scores(Result):
     """What was measured.
 
     Attributes
@@ -132,6 +137,36 @@ class Scores:
         named = (each.result.units.document for each in self.measurements if hasattr(each.result, "units"))
         return next(named, None)
 
+    def to_dict(self) -> dict[str, Any]:
+        """List what was measured; the reference is that of the first measure that has one."""
+        references = {name: reference.to_dict() for name, reference in self.references.items()}
+        return {
+            "sample": sample_document(self.sample),
+            "verdict": None if self.verdict is None else self.verdict.to_dict(),
+            "unjudged": self.unjudged,
+            "units": self.units,
+            "results": [measurement.document for measurement in self.measurements],
+            "reference": next(iter(references.values()), None),
+            "references": references,
+            "warnings": list(self.warnings),
+            "version": __version__,
+        }
+
+    def summary(self, heading: str = "The sample") -> str:
+        """Say in words whether the draws may be used, and what each measure says of them.
+
+        Parameters
+        ----------
+        heading : str
+            The first line.
+
+        Returns
+        -------
+        str
+            Of several lines, as ``steinkit score`` prints it.
+        """
+        return score_text(heading, {**self.to_dict(), "results": self.entries_with_findings}, find_measure)
+
     @property
     def entries_with_findings(self) -> list[dict[str, Any]]:
         """The measurements' entries in JSON, with what only their results know to say: never printed as JSON."""
@@ -139,6 +174,27 @@ class Scores:
             {**each.document, **({"findings": each.result.findings()} if hasattr(each.result, "findings") else {})}
             for each in self.measurements
         ]
+
+
+def sample_document(sample: Sample) -> dict[str, Any]:
+    """What a document says of a sample."""
+    return {
+        "draws": len(sample),
+        "distinct": len(sample.distinct()),
+        "dim": sample.dim,
+        "names": list(sample.names),
+    }
+
+
+def summary_of(result: Any) -> str:
+    """What is said of a measure's result where it stands alone."""
+    entry = result.to_dict()
+    measure = find_measure(entry["measure"])
+    points = getattr(result, "sample", None)
+    sample = {"draws": 0} if points is None else {"draws": len(points.inverse), "dim": points.dim}
+    findings = {"findings": result.findings()} if hasattr(result, "findings") else {}
+    said = measure.describe(measure, {**entry, **findings}, None, sample).statements
+    return running_text([*said, *cautioned(result.warnings)])
 
 
 def score_sample(

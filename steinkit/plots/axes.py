@@ -45,7 +45,7 @@ def strip_below(ax: Any, heights: tuple[float, float]) -> Any:
 
 def document_of(result: Any) -> Mapping[str, Any]:
     """The JSON document of a result, or what is one already."""
-    found: Mapping[str, Any] = result if isinstance(result, Mapping) else result.document
+    found: Mapping[str, Any] = result if isinstance(result, Mapping) else result.to_dict()
     return found
 
 

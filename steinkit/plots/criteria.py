@@ -79,6 +79,17 @@ def selection(
     return ax
 
 
+def most_varied(settings: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Parameters with several values, the one with most first; lists make no axis."""
+    values: dict[str, list[Any]] = {}
+    for setting in settings:
+        for name, value in setting.items():
+            if value not in values.setdefault(name, []):
+                values[name].append(value)
+    varied = [name for name, found in values.items() if len(found) > 1]
+    return sorted(varied, key=lambda name: -len(values[name]))
+
+
 def _upper_measure(choices: Mapping[str, Any], measure: str | None) -> str:
     if measure is None:
         measure = next((name for name in choices if find_measure(name).smaller_is_better), next(iter(choices), None))

@@ -198,7 +198,7 @@ def coordinates(result: GraphSteinDiscrepancy, ax: Axes | None = None) -> Axes:
         Those given, or the new ones.
     """
     ax = axes_or_new(ax)
-    coordinate_bars([("", result.document["coordinates"])], ax, colours=("0.55",))
+    coordinate_bars([("", result.to_dict()["coordinates"])], ax, colours=("0.55",))
     ax.set_title("coordinate by coordinate", fontsize=10)
     return ax
 

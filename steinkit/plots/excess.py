@@ -19,13 +19,10 @@ too.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from steinkit.describe.verdict import is_accused
 from steinkit.discrepancy.bracket import Reference
 from steinkit.discrepancy.verdict import Verdict
 from steinkit.sample import Floats
@@ -34,28 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.colors import ListedColormap
 
 
-@dataclass(frozen=True)
-class Judged:
-    """What pictures need of a verdict, where only its document is at hand."""
-
-    is_biased: bool
-    ksd_equivalent_draws: float
-    ess: float
-    draws: int
-
-    @classmethod
-    def of(cls, document: Mapping[str, Any]) -> Judged:
-        """From what ``steinkit score --json`` prints as "verdict"."""
-        equivalent, ess = document["ksd_equivalent_draws"], document["ess"]
-        return cls(
-            is_accused(document),
-            math.inf if equivalent is None else equivalent,
-            math.nan if ess is None else ess,
-            document["draws"],
-        )
-
-
-Standard: TypeAlias = Reference | Verdict | Judged | None
+Standard: TypeAlias = Reference | Verdict | None
 
 TOO_MANY, TOO_FEW, WITHIN = "#b2182b", "#2166ac", "0.74"
 HATCH, ALPHA = "////", 0.6  # of areas with too few draws; of areas
@@ -71,13 +47,13 @@ def right_share(value: float, standard: Standard, coordinate: int | None = None)
     ----------
     value : float
         The discrepancy, or what a coordinate carries of it.
-    standard : Reference, Verdict, Judged or None
+    standard : Reference, Verdict or None
     coordinate : int, optional
         The coordinate that `value` is of.
     """
     if standard is None:
         return _UNJUDGED
-    if isinstance(standard, Verdict | Judged):
+    if isinstance(standard, Verdict):
         if not standard.is_biased:
             return 1.0
         mixing = standard.ess if math.isfinite(standard.ess) else float(standard.draws)
@@ -114,7 +90,7 @@ def said_of(standard: Standard, t: float) -> str:
     """What grey means, in a line."""
     if standard is None:
         return "not held against right samples: these draws carry half of the discrepancy"
-    if isinstance(standard, Verdict | Judged):
+    if isinstance(standard, Verdict):
         return "grey: no more than chance makes" if math.isfinite(t) else "no draw stands out from what chance makes"
     what = f"{len(standard.values)} {'blocks of the long run' if standard.run else 'independent samples'}"
     return f"grey: no more than {what} show" if math.isfinite(t) else f"all grey: no more than {what} show"

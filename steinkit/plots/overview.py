@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
+from steinkit.comparison import Comparison
+from steinkit.curves import Curve
+from steinkit.describe.display import Result
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy
 from steinkit.discrepancy.sliced.discrepancy import SlicedSteinDiscrepancy
+from steinkit.discrepancy.verdict import Verdict
+from steinkit.errors import UsageError
+from steinkit.measures import Measurement, find_measure
+from steinkit.measures.scoring import Scores
+from steinkit.plots.criteria import most_varied, selection
+from steinkit.plots.curves import curve
 from steinkit.plots.discrepancy import arranged
 from steinkit.plots.excess import Standard
+from steinkit.plots.faults import verdict
 from steinkit.plots.moment_scores import moments
+from steinkit.plots.ranks import comparison
 from steinkit.plots.slices import slices
+from steinkit.sweeps.result import SweepResult
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Pictured: TypeAlias = GraphSteinDiscrepancy | SlicedSteinDiscrepancy | MomentSteinDiscrepancy
 
-
-def picture(result: Pictured, title: str = "", reference: Standard = None) -> Figure:
+def picture(result: Result, title: str = "", reference: Standard = None) -> Figure:
     """Arrange what shows where a sample is wrong.
 
     Of a graph Stein discrepancy in one dimension g and h, above it the draws and the coordinates; of a sliced one the
@@ -26,8 +36,9 @@ def picture(result: Pictured, title: str = "", reference: Standard = None) -> Fi
 
     Parameters
     ----------
-    result : GraphSteinDiscrepancy, SlicedSteinDiscrepancy or MomentSteinDiscrepancy
-        What to show.
+    result : Result
+        What to show: of a graph, sliced or moment Stein discrepancy, a verdict that finds fault, a comparison, a curve
+        or a sweep.
     title : str
         First line of the heading, such as the name of the sample; none if empty.
     reference : Reference or Verdict, optional
@@ -37,9 +48,61 @@ def picture(result: Pictured, title: str = "", reference: Standard = None) -> Fi
     -------
     matplotlib Figure
         Not registered with pyplot; save it with ``figure.savefig``.
+
+    Raises
+    ------
+    UsageError
+        If there is no picture of such a result.
     """
+    if isinstance(result, GraphSteinDiscrepancy):
+        return arranged(result, title, reference)
     if isinstance(result, SlicedSteinDiscrepancy):
         return slices(result, title, reference)
     if isinstance(result, MomentSteinDiscrepancy):
         return moments(result, title)
-    return arranged(result, title, reference)
+    if isinstance(result, Scores):
+        return scores(result, title)
+    if isinstance(result, Comparison):
+        return comparisons(result)
+    from matplotlib.figure import Figure
+
+    if isinstance(result, Curve):
+        figure = Figure(figsize=(6.5, 4.5), layout="constrained")
+        curve(result, figure.add_subplot())
+        return figure
+    if isinstance(result, Verdict) and result.blame:
+        figure = Figure(figsize=(6.5, 1.6 + 0.4 * len(result.blame)), layout="constrained")
+        verdict(result, figure.add_subplot())
+        return figure
+    if isinstance(result, SweepResult) and result.criteria:
+        parameter = next(iter(most_varied(result.settings)), next(iter(result.settings[0])))
+        figure = Figure(figsize=(5.2, 5.6), layout="constrained")
+        selection(result, parameter, figure.add_subplot())
+        return figure
+    raise UsageError(f"there is no picture of this {type(result).__name__}; its summary() says what was found")
+
+
+def scores(found: Scores, title: str = "", of: Measurement | None = None) -> Figure:
+    """The picture of a measure, held against right samples where there are any, else against the verdict.
+
+    Parameters
+    ----------
+    found : Scores
+    title : str
+    of : Measurement, optional
+        One of those taken; by default the first that has a picture.
+    """
+    able = (each for each in found.measurements if find_measure(each.measure).has_picture)
+    drawn = next(able, found.measurements[0]) if of is None else of
+    return picture(drawn.result, title, found.references.get(drawn.measure) or found.verdict)
+
+
+def comparisons(found: Comparison) -> Figure:
+    """The ranking by each measure, one below the other."""
+    from matplotlib.figure import Figure
+
+    rows = len(found.measures)
+    figure = Figure(figsize=(6.5, rows * (1.6 + 0.45 * len(found.samples))), layout="constrained")
+    for ax, measure in zip(figure.subplots(rows, 1, squeeze=False)[:, 0], found.measures, strict=True):
+        comparison(found, ax, measure=measure)
+    return figure

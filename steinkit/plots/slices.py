@@ -120,7 +120,7 @@ def slices(result: SlicedSteinDiscrepancy, title: str = "", reference: Standard 
         ax.set_title(f"carries {values[number]:.3g}\n{ax.get_title()}", fontsize=9)
     if not alone:
         beside = figure.add_subplot(grid[:, -1])
-        coordinate_bars([("", result.document["coordinates"])], beside, most=_MOST_BARS, colours=("0.55",))
+        coordinate_bars([("", result.to_dict()["coordinates"])], beside, most=_MOST_BARS, colours=("0.55",))
         beside.set_title(_bars_title(len(result.slices)), fontsize=10)
     figure.legend(handles=_key(axes[0]), loc="outside lower center", ncols=2, fontsize=9, frameon=False)
     heading = f"sliced graph Stein discrepancy in {result.bracket}"

@@ -13,9 +13,8 @@ from importlib import resources
 from pathlib import Path
 
 from steinkit import __version__
-from steinkit.comparison import Comparison
-from steinkit.curves import Curve
 from steinkit.describe.columns import meanings
+from steinkit.describe.display import Result
 from steinkit.describe.numbers import UNDEFINED
 from steinkit.describe.table import Table
 from steinkit.errors import InputError, SteinkitError, UsageError
@@ -26,7 +25,6 @@ from steinkit.report.elements import Listing, Part, visible
 from steinkit.report.score_part import score_part
 from steinkit.report.sources import Found, Source, read_source
 from steinkit.report.sweep_part import sweep_part
-from steinkit.sweeps.result import SweepResult
 from steinkit.target import Target
 
 _LONG = 36  # letters, beyond which a cell may be broken into lines
@@ -51,8 +49,8 @@ def write_report(
     title : str, optional
         A line above the verdict, and the name of the page in a browser.
     target : Target or str, optional
-        Target of the sweep or score, where that is code of your own (as ``path.py:attribute`` it is run): draws are
-        scored again for a picture of them. Built-in targets are made from what the source says.
+        Target of the sweep or score, where that is code of your own (as ``path.py:attribute`` it is run): the picture
+        of the draws needs it. Built-in targets are made from what the source says.
 
     Raises
     ------
@@ -67,8 +65,8 @@ def write_report(
     -----
     The page holds no date: the same sources give the same bytes.
 
-    A score's document holds no draws. Its files are read again for their picture, and measured again; where they are
-    not there, or not what was scored, the page says so and shows no draws.
+    A score's document holds no draws: they are shown where its arrays stand beside it, as ``steinkit score -o`` and
+    `Result.save` write them.
 
     Examples
     --------
@@ -93,7 +91,7 @@ def write_report(
 
 
 def _as_list(sources: Source | Sequence[Source]) -> list[Source]:
-    if isinstance(sources, str | os.PathLike | SweepResult | Comparison | Curve):
+    if isinstance(sources, str | os.PathLike | Result):
         return [sources]
     if not isinstance(sources, Sequence):
         raise UsageError(f"sources must be a path, a result, or a list of these; received {type(sources).__name__}")
@@ -130,9 +128,9 @@ def _accounts(found: Sequence[Found], target: Target | str | None) -> list[Part]
     try:
         curves = iter(curve_parts([each for each in found if each.kind == "curve"]))
         return [next(curves) if each.kind == "curve" else kinds[each.kind](each) for each in found]
-    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, StopIteration) as error:
-        if isinstance(error, SteinkitError):
-            raise
+    except SteinkitError:
+        raise
+    except Exception as error:  # of what no command wrote anything may be missing, or of another kind
         names = ", ".join(each.name for each in found if each.address is not None)
         if not names:
             raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,17 +12,19 @@ from typing import Any, Literal, TypeAlias
 
 from steinkit.comparison import Comparison
 from steinkit.curves import Curve
+from steinkit.describe.display import Result
 from steinkit.describe.numbers import count
 from steinkit.describe.subject import files_label, target_label
 from steinkit.errors import InputError, UsageError
 from steinkit.files.streams import read_bytes
 from steinkit.json_documents import parse_json
+from steinkit.measures.scoring import Scores
 from steinkit.printable import printable, printable_document
-from steinkit.report.document_shapes import require_document, require_sweep
+from steinkit.saved_results import has_arrays, restored
 from steinkit.sweeps.result import SweepResult, read_folder
 from steinkit.sweeps.store import CONFIGURATION, RECORDS
 
-Source: TypeAlias = str | os.PathLike[str] | SweepResult | Comparison | Curve
+Source: TypeAlias = str | os.PathLike[str] | Result
 Kind = Literal["sweep", "comparison", "curve", "score"]
 
 _MARKS: dict[Kind, tuple[str, ...]] = {  # keys that only documents of that kind have
@@ -30,6 +33,13 @@ _MARKS: dict[Kind, tuple[str, ...]] = {  # keys that only documents of that kind
     "curve": ("measure", "n", "values"),
     "score": ("sample", "results"),
 }
+_RESULTS: dict[Kind, type[Result]] = {
+    "sweep": SweepResult,
+    "comparison": Comparison,
+    "curve": Curve,
+    "score": Scores,
+}
+_CELL = re.compile("[0-9a-f]{8,128}")
 _WANTED = "give a sweep's folder, or what steinkit score, compare, curve or sweep print with --json"
 
 
@@ -54,6 +64,8 @@ class Found:
         SHA-256 of the files read, by their names.
     address : str, optional
         Where it was read from, as it was given; None for a result in memory.
+    result : Result, optional
+        That of the document, where it is in memory or its arrays were kept.
     """
 
     name: str
@@ -64,6 +76,7 @@ class Found:
     folder: Path | None = None
     hashes: Mapping[str, str] | None = None
     address: str | None = None
+    result: Result | None = None
 
     @property
     def sample(self) -> str:
@@ -105,12 +118,10 @@ def read_source(source: Source) -> Found:
 
 
 def _read(source: Source) -> Found:
-    if isinstance(source, SweepResult):
-        return Found("the sweep", "sweep", source.document, source.records)
-    if isinstance(source, Comparison):
-        return Found("the comparison", "comparison", source.document)
-    if isinstance(source, Curve):
-        return Found("the curve", "curve", source.document)
+    for kind, made in _RESULTS.items():
+        if isinstance(source, made):
+            records = source.records if isinstance(source, SweepResult) else ()
+            return Found(f"the {kind}", kind, source.to_dict(), records, result=source)
     if not isinstance(source, str | os.PathLike):
         raise UsageError(
             "a report is made of a sweep's folder, a JSON document, or the result of sweep, compare or curve; received "
@@ -122,7 +133,8 @@ def _read(source: Source) -> Found:
 
 def _read_folder(folder: Path) -> Found:
     configuration, document, records = read_folder(folder)
-    require_sweep(configuration, document, records, str(folder))
+    if not all(_CELL.fullmatch(str(record.get("cell"))) for record in records):  # which names a file
+        raise InputError(f"{folder}/{RECORDS} holds a record of no cell; run the sweep again on the folder")
     hashes = {name: _hash((folder / name).read_bytes()) for name in (CONFIGURATION, RECORDS)}
     name = folder.name or str(folder.resolve().name)
     return Found(name, "sweep", document, records, configuration, folder, hashes, str(folder))
@@ -137,8 +149,8 @@ def _read_document(source: str) -> Found:
         raise InputError(f"{error}; {_WANTED}") from None
     for kind, keys in _MARKS.items():
         if isinstance(document, dict) and all(key in document for key in keys):
-            require_document(document, kind, name)
-            return Found(name, kind, document, hashes={name: _hash(data)}, address=source)
+            result = restored(data, source) if has_arrays(source) else None
+            return Found(name, kind, document, hashes={name: _hash(data)}, address=source, result=result)
     raise InputError(f"{name} is JSON, but no result that a report can be made of; {_WANTED}")
 
 

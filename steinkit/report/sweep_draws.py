@@ -94,7 +94,7 @@ def judged_draws(
     judgement = judge_again(_sweep_target(found.configuration, target, sample.dim), sample, measure, record)
     if judgement.verdict is None:
         raise InputError(f"there is no verdict: {judgement.unjudged}")
-    return judgement.verdict.document, record["seed"]
+    return judgement.verdict.to_dict(), record["seed"]
 
 
 def mode_missed(found: Found, best: Setting, target: Target | str | None) -> str:

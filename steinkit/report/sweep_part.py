@@ -18,6 +18,7 @@ from steinkit.describe.units import units_label
 from steinkit.describe.verdict import chosen_statements, is_accused
 from steinkit.errors import SteinkitError
 from steinkit.measures import Measure, find_measure
+from steinkit.plots.criteria import most_varied
 from steinkit.report.coordinate_bars import bars_pictures
 from steinkit.report.elements import Part, Picture
 from steinkit.report.pictures import NARROW, WIDE, drawing, draws_in_numbers, on_axes
@@ -84,7 +85,10 @@ def sweep_part(found: Found, target: Target | str | None) -> Part:
             judged, missed = judged_draws(found, best, name, target), mode_missed(found, best, target)
         except SteinkitError as error:
             reservations.append(f"draws of the best setting were not judged: {error}")
-        choice, parameters = document["criteria"][name], _parameters(document["criteria"][name])
+        choice, parameters = (
+            document["criteria"][name],
+            most_varied([row["settings"] for row in document["criteria"][name]["table"]]),
+        )
         pictures += [_selection(document, find_measure(name), parameter) for parameter in parameters]
         if parameters and found.records and name in _PANELS:
             shown = telling_settings(choice, document["criteria"].get(_blind_to(document)), parameters[0])
@@ -124,17 +128,6 @@ def _of_the_best(judged: tuple[Mapping[str, Any], int] | None, missed: str) -> s
 def _blind_to(document: Document) -> str:
     """The measure that does not know the target, of those that the sweep chose by; empty if there is none."""
     return next((name for name in document["criteria"] if find_measure(name).needs == "draws"), "")
-
-
-def _parameters(choice: Mapping[str, Any]) -> list[str]:
-    """Options with several values, the one with most first; lists make no axis."""
-    values: dict[str, list[Any]] = {}
-    for row in choice["table"]:
-        for name, value in row["settings"].items():
-            if value not in values.setdefault(name, []):
-                values[name].append(value)
-    varied = [name for name, found in values.items() if len(found) > 1]
-    return sorted(varied, key=lambda name: -len(values[name]))
 
 
 def _selection(document: Document, measure: Measure, parameter: str) -> Picture:

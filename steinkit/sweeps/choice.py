@@ -79,8 +79,7 @@ class SettingSummary:
     upper: float
     cost_per_draw: float | None
 
-    @property
-    def document(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The row in JSON; null for what is infinite or not known."""
         ends = {name: _number(getattr(self, name)) for name in ("median", "lower", "upper")}
         return vars(self) | ends | {"settings": dict(self.settings), "interval": _ends(self.interval)}
@@ -119,15 +118,14 @@ class Choice:
     level: float
     warnings: tuple[str, ...]
 
-    @property
-    def document(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The choice in JSON."""
         return {
             "best": dict(self.best),
             "ties": [dict(tie) for tie in self.ties],
             "median": _number(self.median),
             "interval": _ends(self.interval),
-            "table": [row.document for row in self.rows],
+            "table": [row.to_dict() for row in self.rows],
         }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from steinkit import __version__
 from steinkit.arguments import checked
-from steinkit.describe.display import Displayed
+from steinkit.describe.display import Result
 from steinkit.describe.settings import setting_key
 from steinkit.describe.sweep import text
 from steinkit.errors import Caution, InputError, about, reservations
@@ -22,7 +22,7 @@ from steinkit.sweeps.store import CONFIGURATION, INDENT, RECORDS, RESULT
 
 
 @dataclass(frozen=True, eq=False)
-class SweepResult(Displayed):
+class SweepResult(Result):
     """A sweep's cells and the settings chosen from them.
 
     Attributes
@@ -83,11 +83,10 @@ class SweepResult(Displayed):
                 grouped.setdefault(key, entry)["seeds"].append(record["seed"])
         return list(grouped.values())
 
-    @property
-    def document(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """What ``steinkit sweep --json`` prints."""
         return {
-            "criteria": {name: choice.document for name, choice in self.criteria.items()},
+            "criteria": {name: choice.to_dict() for name, choice in self.criteria.items()},
             "refused": dict(self.refused),
             "cells": self.cells,
             "failed": self.failed,
@@ -108,7 +107,7 @@ class SweepResult(Displayed):
         str
             Of several lines, as ``steinkit sweep`` prints it.
         """
-        return text(self.document, find_measure, len(self.settings), len(self.seeds))
+        return text(self.to_dict(), find_measure, len(self.settings), len(self.seeds))
 
 
 def make_result(

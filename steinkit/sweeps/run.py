@@ -270,7 +270,7 @@ def run_plan(
             units=plan.measure_settings.get("units"),
             notes=[*store.notes, *doubts, *others, *execution.notes],
         )
-        store.write_document(RESULT, {"result": result.document, "records": [record["cell"] for record in records]})
+        store.write_document(RESULT, {"result": result.to_dict(), "records": [record["cell"] for record in records]})
     return result
 
 

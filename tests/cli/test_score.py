@@ -152,7 +152,7 @@ class TestFiles:
         outcome = steinkit("score", sample_file, *_NORMAL, "--output", "result.json")
         assert outcome.out.startswith("draws.csv against")
         assert json.loads((folder / "result.json").read_text())["version"] == __version__
-        assert sorted(os.listdir(folder)) == ["draws.csv", "result.json"]
+        assert sorted(os.listdir(folder)) == ["draws.csv", "result.json", "result.json.npz"]
 
     @pytest.mark.parametrize("ending", sorted(_SIGNATURES))
     def test_plot(self, steinkit, folder, sample_file, ending):

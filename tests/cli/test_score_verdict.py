@@ -41,8 +41,8 @@ class TestHead:
     def test_json_holds_that_of_the_library(self, steinkit, drawn, folder):
         outcome = steinkit("score", drawn(shifted), *_NORMAL, "--seed", "7", "--matters", "0.2", "--json")
         alone = sk.verdict(sk.read_sample("draws.csv"), sk.targets.Normal(dim=2), matters=0.2, rng=7)
-        assert outcome.document["verdict"] == json.loads(json.dumps(alone.document))
-        assert alone.document["blame"][0]["coordinates"] == ["a"]
+        assert outcome.document["verdict"] == json.loads(json.dumps(alone.to_dict()))
+        assert alone.to_dict()["blame"][0]["coordinates"] == ["a"]
 
     @pytest.mark.parametrize("command", ["score", "compare"])
     def test_looks_multiply_its_p_value(self, steinkit, drawn, command):

@@ -88,7 +88,7 @@ class TestCompare:
         assert set(three.measurements) == {"ess"}
         assert right.errors == {}
         assert "nan was not measured: points: row 1" in found.table()
-        entries = found.document["samples"]
+        entries = found.to_dict()["samples"]
         assert [entry["error"] is None for entry in entries] == [False, False, True]
         assert [entry["draws"] for entry in entries] == [None, 5, 200]
         assert "graph" not in entries[1]["rank"]
@@ -114,7 +114,7 @@ class TestCompare:
         assert found.ranking["ess"] == (("free",), ("walk",))
         assert found.rank("still", "ess") is None
         assert "blind to bias" in found.table()
-        assert json.loads(json.dumps(found.document, allow_nan=False))["samples"][2]["rank"] == {}
+        assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["samples"][2]["rank"] == {}
 
     def test_independent_samples_give_the_scale(self, points):
         found = compare({"a": points, "b": points[:40], "c": points[:40] + 1.0}, NORMAL, reference=3, rng=5)
@@ -122,7 +122,7 @@ class TestCompare:
         alone = sk.reference_discrepancy(NORMAL, 200, 3, rng=5, tolerance=1e-3, units=found.units)
         assert found.references["graph"][1].median == pytest.approx(alone.median, rel=1e-3)
         assert "(3 independent samples)" in found.table()
-        assert found.document["reference"]["graph"][0]["draws"] == 40
+        assert found.to_dict()["reference"]["graph"][0]["draws"] == 40
         small, large = found.references["graph"]
         assert large.median < small.median
 
@@ -130,7 +130,7 @@ class TestCompare:
         found = compare({"slow": np.repeat(points, 5, axis=0)}, NORMAL, measures="ksd", reference=3, rng=5)
         (reference,) = found.references["ksd"]
         assert found.samples[0].effective == reference.n < 400  # 200 draws, five times each
-        entry, said = found.document["reference"]["ksd"][0], found.document["samples"][0]
+        entry, said = found.to_dict()["reference"]["ksd"][0], found.to_dict()["samples"][0]
         assert (entry["draws"], entry["effective_draws"], entry["run"]) == (reference.n, reference.n, None)
         assert (said["draws"], said["effective_draws"]) == (1000, reference.n)
 
@@ -140,7 +140,7 @@ class TestCompare:
         (reference,) = found.references["ksd"]
         assert len(reference.values) == 1000 // reference.n
         assert 200 <= reference.n < 400
-        assert found.document["reference"]["ksd"][0]["run"] == "the long run"
+        assert found.to_dict()["reference"]["ksd"][0]["run"] == "the long run"
         assert "blocks of the long run)" in found.table()
         with pytest.raises(UsageError, match="leave out one of the two"):
             compare({"a": points}, NORMAL, measures="ksd", reference_draws=run, reference=2)
@@ -179,7 +179,7 @@ class TestCompare:
 
     def test_the_same_seed_gives_the_same_document(self, points):
         def document():
-            found = compare({"a": points, "b": points + 0.1}, NORMAL, measures=("ksd",), reference=2).document
+            found = compare({"a": points, "b": points + 0.1}, NORMAL, measures=("ksd",), reference=2).to_dict()
             for entry in found["samples"]:
                 entry["results"][0].pop("seconds")
             return found
@@ -187,7 +187,7 @@ class TestCompare:
         assert document() == document()
 
     def test_the_document_is_the_contract(self, points):
-        document = compare({"a": points}, NORMAL, measures=("graph", "ess"), reference=2).document
+        document = compare({"a": points}, NORMAL, measures=("graph", "ess"), reference=2).to_dict()
         assert list(document) == ["samples", "ranking", "reference", "units", "warnings", "version"]
         assert list(document["samples"][0]) == [
             "file",
@@ -225,7 +225,7 @@ class TestUnits:
         found = compare({"a": 20.0 * LINE, "b": 10.0 * LINE}, target)
         assert found.units.kind == "reference"
         assert found.units.scale == pytest.approx([20.0], rel=0.03)  # of 10,000 draws: .007
-        assert found.document["units"] == {"kind": "reference", "scale": {"x1": found.units.scale[0]}}
+        assert found.to_dict()["units"] == {"kind": "reference", "scale": {"x1": found.units.scale[0]}}
 
     def test_are_the_first_samples_where_it_cannot(self):
         target = sk.Target(score=lambda x: -x / 400.0, dim=1)
@@ -246,7 +246,7 @@ class TestUnits:
 
     def test_given_ones_are_taken(self):
         found = compare({"a": LINE}, sk.targets.Normal([0.0]), units=[2.0])
-        assert found.document["units"] == {"kind": "given", "scale": {"x1": 2.0}}
+        assert found.to_dict()["units"] == {"kind": "given", "scale": {"x1": 2.0}}
         raw = compare({"a": LINE}, sk.targets.Normal([0.0]), units="raw")
         assert (
             raw.samples[0].measurements["graph"].lower
@@ -254,7 +254,7 @@ class TestUnits:
         )
 
     def test_ess_has_none(self):
-        assert compare({"a": LINE}, measures="ess").document["units"] is None
+        assert compare({"a": LINE}, measures="ess").to_dict()["units"] is None
 
 
 class TestRefusals:
@@ -289,16 +289,16 @@ class TestVerdicts:
         found = compare({"wide": 1.5 * points, "right": points}, NORMAL, measures="ksd", matters=0.2, rng=3)
         wide, right = found.samples
         alone = sk.verdict(1.5 * points, NORMAL, matters=0.2, rng=3)
-        assert wide.verdict.document == alone.document
+        assert wide.verdict.to_dict() == alone.to_dict()
         assert (wide.verdict.is_biased, right.verdict.is_biased) == (True, False)
-        assert found.document["samples"][0]["verdict"] == alone.document
+        assert found.to_dict()["samples"][0]["verdict"] == alone.to_dict()
 
     def test_a_sample_that_cannot_be_judged_costs_nothing_else(self, points):
         found = compare({"few": points[:5], "right": points}, NORMAL, measures="graph")
         assert found.samples[0].verdict is None
         assert [each.measurements["graph"].value > 0.0 for each in found.samples] == [True, True]
         assert any(note.startswith("few: there is no verdict: the test needs at least 8") for note in found.warnings)
-        assert [bool(each["unjudged"]) for each in found.document["samples"]] == [True, False]
+        assert [bool(each["unjudged"]) for each in found.to_dict()["samples"]] == [True, False]
         assert "\n\nfew: There is no verdict: the test needs at least 8 draws" in found.table()
         assert "few: There is no verdict" in compare({"few": points[:5]}, NORMAL, measures="graph").table()
 

@@ -89,7 +89,7 @@ class TestValues:
         """A scale of its own at every size would mix the first draws' spread into the rate."""
         target = sk.Target(score=lambda x: -x, dim=2)
         found = curve(3.0 * draws, target, n=[20, 60], measure="ksd")
-        assert (found.units.kind, found.document["units"]["kind"]) == ("pilot", "pilot")
+        assert (found.units.kind, found.to_dict()["units"]["kind"]) == ("pilot", "pilot")
         assert found.units.scale == pytest.approx(3.0 * draws.std(axis=0))
         first = sk.kernel_stein_discrepancy(3.0 * draws[:20], target, units=found.units)
         assert found.values[0] == pytest.approx(first.value)
@@ -140,7 +140,7 @@ class TestValues:
         by_size = curve(sample, LINE, n=[10, 20, 40, 80], tail_from=10)
         assert found.values.tolist() == by_size.values.tolist()
         assert found.rate == pytest.approx(by_size.rate)
-        assert found.document["rate_against"] == "cost"
+        assert found.to_dict()["rate_against"] == "cost"
 
     def test_a_budget_that_buys_nothing_more_is_said(self):
         sample = sk.Sample(np.random.default_rng(11).standard_normal(20), cost=np.arange(1.0, 21))
@@ -191,7 +191,7 @@ class TestRate:
         assert math.isnan(found.rate)
         assert found.warnings[-1] == "no rate: the tail has 2 different points to fit, 3 are needed"
         assert "No rate could be fitted" in found.summary()
-        assert found.document["rate"] is None
+        assert found.to_dict()["rate"] is None
 
     @pytest.mark.slow
     def test_rates_of_the_paper(self):
@@ -227,7 +227,7 @@ class TestReports:
         assert (found.lower[1], found.upper[1]) == (1.0, 2.0)
         assert found.tail.tolist() == [True, False, True, True, True]
         assert "n = 20: no certified answer" in found.warnings
-        assert found.document["values"][1] is None
+        assert found.to_dict()["values"][1] is None
         assert "undefined" in found.summary()
 
     def test_what_is_said_at_every_size_is_said_once(self):
@@ -239,7 +239,7 @@ class TestReports:
             assert said.endswith(f"(and likewise at {others} of the curve)")
 
     def test_the_document_is_json(self, draws):
-        document = json.loads(json.dumps(curve(draws, PLANE, measure="ksd").document, allow_nan=False))
+        document = json.loads(json.dumps(curve(draws, PLANE, measure="ksd").to_dict(), allow_nan=False))
         assert document["n"][0] == 10
         assert list(document) == [
             *("measure", "n", "cost", "budget", "values", "lower", "upper", "interval", "replicates", "rate"),
@@ -258,7 +258,7 @@ class TestReports:
     def test_the_same_seed_gives_the_same_curve(self):
         samples = replicates(LINE, 50, 5)
         one, other = (curve(samples, LINE, measure="ksd", rng=3) for _ in range(2))
-        assert one.document == other.document
+        assert one.to_dict() == other.to_dict()
 
     def test_an_interrupt_goes_through(self, draws, monkeypatch):
         def interrupted(*args, **kwargs):

@@ -99,9 +99,9 @@ def test_direction_where_there_are_two_modes(spread, said):
 
 def test_a_document_read_again_says_all_but_the_findings():
     result = wrong(lambda x: x + 1.0)
-    entry = json.loads(json.dumps({**result.document, "findings": result.findings()}))
+    entry = json.loads(json.dumps({**result.to_dict(), "findings": result.findings()}))
     sample = {"draws": 150, "distinct": 150, "dim": 2, "names": ["alpha", "beta"]}
-    reference = json.loads(json.dumps(sk.Reference(np.array([0.5, 0.9]), np.array([0.5, 0.9]), 150).document))
+    reference = json.loads(json.dumps(sk.Reference(np.array([0.5, 0.9]), np.array([0.5, 0.9]), 150).to_dict()))
     again = running_text(graph_statements(entry, reference, sample))
     said = result.summary(sk.Reference(np.array([0.5, 0.9]), np.array([0.5, 0.9]), 150))
     assert said.partition("\n\nCaution:")[0] == again
@@ -115,8 +115,8 @@ def test_a_document_read_again_says_all_but_the_findings():
 def test_one_coordinate_without_findings_leaves_nothing_to_blame():
     result = sk.graph_stein_discrepancy(np.linspace(-2.0, 2.0, 30), sk.targets.Normal(0.0))
     sample = {"draws": 30, "distinct": 30, "dim": 1, "names": ["x1"]}
-    inside = sk.Reference(np.array([0.0, 9.0]), np.array([0.0, 9.0]), 30).document
-    said = graph_statements(result.document, inside, sample)
+    inside = sk.Reference(np.array([0.0, 9.0]), np.array([0.0, 9.0]), 30).to_dict()
+    said = graph_statements(result.to_dict(), inside, sample)
     assert [each.text for each in said if each.kind == "blame"] == [""]
     assert "noise" not in running_text(said)
 
@@ -181,15 +181,15 @@ def test_coordinates_stand_beside_those_of_independent_samples():
     result = sk.graph_stein_discrepancy(draws, target, tolerance=1e-3)
     reference = sk.reference_discrepancy(target, 300, 5, tolerance=1e-3)
     medians = np.median(reference.coordinates, axis=0)
-    assert reference.document["coordinates"] == medians.tolist()
+    assert reference.to_dict()["coordinates"] == medians.tolist()
     values = result.coordinate_values
     assert values[0] > values[1]
     assert values[1] / medians[1] > 1.5 > values[0] / medians[0]
     said = " ".join(result.summary(reference).split())
     times = [f"x{j + 1} {values[j]:.4g} ({values[j] / medians[j]:.2f} times)" for j in (1, 0)]
     assert f"(times the median of right samples): {', '.join(times)}." in said
-    entry, sample = result.document, {"draws": 300, "distinct": 300, "dim": 2, "names": ["x1", "x2"]}
-    table = describe_graph(find_measure("graph"), entry, reference.document, sample).table
+    entry, sample = result.to_dict(), {"draws": 300, "distinct": 300, "dim": 2, "names": ["x1", "x2"]}
+    table = describe_graph(find_measure("graph"), entry, reference.to_dict(), sample).table
     assert table.columns == ("coordinate", "discrepancy", "times expected", "certified between")
     assert [row[2] for row in table.rows] == [
         f"{ratio:.2f}" for ratio in (*(values / medians), result.value / reference.median)

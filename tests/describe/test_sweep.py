@@ -32,7 +32,7 @@ def _records(graph, ess=None, seeds=8):
 def _criteria(graph, ess=None, seeds=8):
     records = _records(graph, ess, seeds)
     names = ("graph", "ess") if ess is not None else ("graph",)
-    return {name: choose(records, name, _SETTINGS[: len(graph)]).document for name in names}
+    return {name: choose(records, name, _SETTINGS[: len(graph)]).to_dict() for name in names}
 
 
 def _document(criteria, failed=0, failures=(), racing=None):
@@ -105,7 +105,7 @@ def test_a_pick_that_failed_is_said():
     criteria = _criteria([[None, None, None, 1.0], 1.0, 2.0], ess=[90.0, 30.0, 3.0])
     assert math.isinf(median_of(row_of(criteria["graph"], {"step_size": 0.1}), find_measure("graph")))
     assert criteria["ess"]["best"] != {"step_size": 0.1}
-    criteria["ess"] = choose(_records([1.0, 1.0, 1.0], [90.0, 30.0, 3.0]), "ess", _SETTINGS).document
+    criteria["ess"] = choose(_records([1.0, 1.0, 1.0], [90.0, 30.0, 3.0]), "ess", _SETTINGS).to_dict()
     said = _answers(criteria)["What would effective sample size have picked?"]
     assert "Half or more of its cells have no graph Stein discrepancy" in said
 
@@ -168,7 +168,7 @@ def test_a_bracket_is_called_what_it_is(measure, claim):
         for k, each in enumerate(_SETTINGS)
         for seed in range(3)
     ]
-    criteria = {measure: choose(records, measure, _SETTINGS).document}
+    criteria = {measure: choose(records, measure, _SETTINGS).to_dict()}
     assert f"it is {claim} to lie between 0.9" in _answers(criteria)["How sure is that?"]
     assert f"{claim} between" in table(criteria[measure], find_measure(measure)).columns
     every = "".join(_answers(criteria).values())

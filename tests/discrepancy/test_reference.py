@@ -106,5 +106,5 @@ class TestLongRun:
         alone = [sk.kernel_stein_discrepancy(each, TARGET).value for each in run.blocks(150)]
         assert reference.values.tolist() == pytest.approx(alone, rel=1e-12, abs=0)
         assert (reference.effective, reference.run, reference.n) == (150, "run.csv", len(run.blocks(150)[0]))
-        document = reference.document
+        document = reference.to_dict()
         assert (document["draws"], document["effective_draws"], document["run"]) == (reference.n, 150, "run.csv")

@@ -214,7 +214,7 @@ def test_a_bounded_target():
 
 
 def test_the_document_is_json_and_keeps_the_contracts_keys():
-    document = sk.verdict(1.3 * normal(7, (500, 2)), sk.targets.Normal([0.0, 0.0])).document
+    document = sk.verdict(1.3 * normal(7, (500, 2)), sk.targets.Normal([0.0, 0.0])).to_dict()
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert list(document) == [
         "p", "p_moments", "p_bounded", "p_sliced", "p_ksd", "level", "looks", "ksd_equivalent_draws", "ess", "draws",
@@ -232,7 +232,7 @@ def test_looks_multiply_the_verdicts_own_p_values_alone(scale, looks):
     assert often.p == min(1.0, looks * once.p)
     assert often.p_matters == min(1.0, looks * once.p_matters)
     assert (often.p_moments, often.p_sliced, often.p_ksd) == (once.p_moments, once.p_sliced, once.p_ksd)
-    assert json.loads(json.dumps(often.document))["looks"] == looks
+    assert json.loads(json.dumps(often.to_dict()))["looks"] == looks
     assert f"times {looks} looks" in often.summary()
 
 
@@ -366,7 +366,7 @@ def test_features_that_hardly_change_have_finite_z_scores(slope):
     assert found.moments.n_effective > 300.0
     assert found.measurements["moments"].p_value == found.p_moments
     assert found.measurements["sliced"].p_value == found.p_sliced
-    assert json.loads(json.dumps(found.document, allow_nan=False)) == found.document
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False)) == found.to_dict()
 
 
 def test_what_preparation_noted_is_kept():
@@ -388,7 +388,7 @@ def test_one_draw_far_from_all_others_is_told():
     assert "draw 401 makes up 100% of the variance of x2" in " ".join(found.warnings)
     assert not found.is_biased
     assert found.sentence.endswith("The warnings say what may hide one.")
-    assert found.document["hiding"] == [each for each in found.warnings if "makes up" in each]
+    assert found.to_dict()["hiding"] == [each for each in found.warnings if "makes up" in each]
 
 
 def test_draws_that_only_their_units_make_equal_are_no_contradiction():

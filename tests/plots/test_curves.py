@@ -78,5 +78,5 @@ def test_a_document_gives_the_same_picture(ax, replicates):
     found = curve(replicates, LINE, measure="ksd")
     other = Figure(layout="constrained").add_subplot()
     plots.curve(found, ax)
-    plots.curve(json.loads(json.dumps(found.document)), other)
+    plots.curve(json.loads(json.dumps(found.to_dict())), other)
     assert [line.get_xydata().tolist() for line in ax.lines] == [line.get_xydata().tolist() for line in other.lines]

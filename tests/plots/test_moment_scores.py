@@ -27,9 +27,9 @@ def cells(ax):
 @pytest.mark.parametrize("given", ["result", "document"])
 def test_signs_say_which_way(given):
     result = found(4)
-    ax = plots.moment_matrix(result if given == "result" else result.document, Figure().add_subplot())
+    ax = plots.moment_matrix(result if given == "result" else result.to_dict(), Figure().add_subplot())
     shown = cells(ax)
-    z = {(each["kind"], *each["coordinates"]): each["z"] for each in result.document["features"]}
+    z = {(each["kind"], *each["coordinates"]): each["z"] for each in result.to_dict()["features"]}
     assert shown[0, 0] == abs(z["location", "name 0"]) > 5.0  # too high, where the moment itself is negative
     assert z["location", "name 0"] < 0.0
     assert shown[3, 1] == -z["spread", "name 3"] > 5.0

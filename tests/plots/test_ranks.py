@@ -63,7 +63,7 @@ def test_a_document_gives_the_same_picture(ax):
     found = compare({"a": np.arange(10.0), "b": np.arange(8.0)}, LINE, measures="ksd", reference=2)
     other = Figure(layout="constrained").add_subplot()
     plots.comparison(found, ax)
-    plots.comparison(json.loads(json.dumps(found.document)), other)
+    plots.comparison(json.loads(json.dumps(found.to_dict())), other)
     assert [line.get_xydata().tolist() for line in ax.lines] == [line.get_xydata().tolist() for line in other.lines]
     assert labels(ax.yaxis) == labels(other.yaxis)
 
@@ -75,7 +75,7 @@ def test_samples_that_a_measure_does_not_rank_follow_in_another_colour(ax):
     assert found.rank("narrow", "graph") is None
     values = {each.name: each.measurements["graph"].value for each in found.samples}
     assert values["narrow"] < values["right"]
-    document = found.document
+    document = found.to_dict()
     document["ranking"]["graph"] = [["right"]]
     document["samples"][0]["results"][0]["unranked"] = None
     plots.comparison(document, ax, measure="graph")

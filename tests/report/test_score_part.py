@@ -71,7 +71,7 @@ def test_moments_and_every_sum_over_coordinates_have_their_pictures():
     document = copy.deepcopy(ESS_SCORE)
     two = [{"name": name, "value": 0.25, "lower": 0.24, "upper": 0.26} for name in "xy"]
     draws = np.random.default_rng(0).standard_normal((50, 2))
-    moments = sk.moment_stein_discrepancy(sk.Sample(draws, names=("x", "y"), scores=-draws)).document
+    moments = sk.moment_stein_discrepancy(sk.Sample(draws, names=("x", "y"), scores=-draws)).to_dict()
     sliced = {**_GRAPH, "measure": "sliced", "coordinates": two}
     document["results"] += [{**_GRAPH, "coordinates": two}, sliced, moments]
     pictures = score_part(Found("draws.json", "score", document)).pictures
@@ -86,14 +86,14 @@ def test_moments_and_every_sum_over_coordinates_have_their_pictures():
 def test_the_verdict_heads_the_page_and_shows_its_faults():
     document = copy.deepcopy(ESS_SCORE)
     x = np.random.default_rng(0).standard_normal((400, 1)) + 0.5
-    document["verdict"] = sk.verdict(x, scores=-x).document
+    document["verdict"] = sk.verdict(x, scores=-x).to_dict()
     part = score_part(Found("draws.json", "score", document))
     assert part.headline.startswith("These draws are not from the target (p = ")
     assert "x1 is too high" in part.headline
     assert part.answers[0] == ("May these draws be used?", document["verdict"]["sentence"])
     assert part.pictures[0].title == "What is wrong with draws.json"
     assert "X1 is too high" in part.pictures[0].description
-    document["verdict"] = sk.verdict(x - 0.5, scores=0.5 - x).document
+    document["verdict"] = sk.verdict(x - 0.5, scores=0.5 - x).to_dict()
     right = score_part(Found("draws.json", "score", document))
     assert right.headline.startswith("No bias found that 400 draws")
     assert [each for each in right.pictures if "wrong" in each.title] == []

@@ -31,7 +31,7 @@ def _choice(measure, values):
         for setting, value in zip(settings, values, strict=True)
         for seed in range(6)
     ]
-    return choose(records, measure, settings).document
+    return choose(records, measure, settings).to_dict()
 
 
 def test_one_setting_on_either_side_of_the_best():
@@ -65,7 +65,7 @@ def test_draws_of_a_setting_are_judged_as_they_were_kept(sweep_folder):
     (record,) = [each for each in found.records if each["settings"] == setting and each["seed"] == 0]
     sample = sk.read_sample(str(draws_file(sweep_folder, record["cell"])))
     assert seed == 0
-    assert verdict == sk.verdict(sample, sk.targets.Normal([0.0, 0.0])).document
+    assert verdict == sk.verdict(sample, sk.targets.Normal([0.0, 0.0])).to_dict()
     assert judged_draws(replace(found, folder=None), setting, "graph", None) is None
     with pytest.raises(InputError, match="not the one that the sweep was run with"):
         judged_draws(found, setting, "graph", sk.targets.Normal([0.0, 1.0]))

@@ -239,7 +239,7 @@ class TestDocument:
     def test_is_strict_json_with_all_that_was_found(self):
         table = [[1.0, 1.1, 1.2, 1.3], [_FAILED, _FAILED, 2.0, 2.0], [1.0, 1.2, 1.3, 1.4]]
         choice = _choose(table, slack=0.01)
-        document = json.loads(json.dumps(choice.document, allow_nan=False))
+        document = json.loads(json.dumps(choice.to_dict(), allow_nan=False))
         assert set(document) == {"best", "ties", "median", "interval", "table"}
         assert document["best"] == {"step": 0}
         assert document["ties"] == [{"step": 2}]
@@ -250,7 +250,7 @@ class TestDocument:
         assert (second["median"], second["interval"][1]) == (None, None)
 
     def test_one_seed_has_no_interval(self):
-        assert _choose([[1.0]]).document["interval"] is None
+        assert _choose([[1.0]]).to_dict()["interval"] is None
 
 
 class TestErrors:

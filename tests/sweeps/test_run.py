@@ -48,7 +48,7 @@ def test_a_cell_is_the_samplers_chain_scored():
     ]
     assert result.criteria["graph"].best == {"proposal_scale": GRID["proposal_scale"][int(np.argmin(medians))]}
     assert (result.cells, result.failed, result.reused) == (6, 0, 0)
-    json.dumps(result.document, allow_nan=False)
+    json.dumps(result.to_dict(), allow_nan=False)
 
 
 def test_seeds_given_are_the_chains_own():
@@ -163,7 +163,7 @@ def test_code_that_raises_and_time_that_runs_out_are_reasons():
     assert reasons[0].startswith("graph: no certified answer: time ran out")
     assert result.criteria == {}
     assert any("no cell has a value of measure graph" in note for note in result.warnings)
-    assert result.document["criteria"] == {}
+    assert result.to_dict()["criteria"] == {}
 
 
 def test_draws_of_another_dimension_than_the_target_fail_with_every_measure():
@@ -198,7 +198,7 @@ def test_jobs_do_not_change_the_result():
         small(sampler=lambda target, seed, **options: [lock], n_jobs=2)
     one, two = small(), small(n_jobs=2)
     assert timeless(one.records) == timeless(two.records)
-    assert one.criteria["graph"].document == two.criteria["graph"].document
+    assert one.criteria["graph"].to_dict() == two.criteria["graph"].to_dict()
 
 
 @pytest.mark.slow
@@ -380,10 +380,10 @@ def test_a_measure_at_its_ceiling_chooses_nothing_and_says_by_what_to_choose():
     assert result.criteria["sliced"].best == {"width": 1.0}
     assert "take the sliced discrepancy" in result.refused["graph"]
     assert result.refused["graph"] in result.warnings
-    assert result.document["refused"] == result.refused
+    assert result.to_dict()["refused"] == result.refused
     assert "By graph Stein discrepancy no setting is chosen: settings cannot be ordered" in result.summary()
-    assert headline(result.document, find_measure).startswith("Width 1 is the best of 2 settings by sliced")
-    blind = {**result.document, "criteria": {"ess": result.criteria["ess"].document}}
+    assert headline(result.to_dict(), find_measure).startswith("Width 1 is the best of 2 settings by sliced")
+    blind = {**result.to_dict(), "criteria": {"ess": result.criteria["ess"].to_dict()}}
     assert headline(blind, find_measure).startswith("No setting is chosen by graph Stein discrepancy")
     assert statements(blind, find_measure, 60)[0].text.startswith("By graph Stein discrepancy none is chosen")
 

@@ -6,6 +6,7 @@ import time
 from dataclasses import astuple, dataclass
 from functools import partial
 from threading import Event
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -54,6 +55,7 @@ class ClassicalSteinDiscrepancy(Bracketed):
         What was merged or left out, or not reached.
     """
 
+    measure: ClassVar[str] = "classical"
     lower: float
     upper: float
     g: Floats

@@ -178,8 +178,7 @@ class GraphSteinDiscrepancy(Bracketed):
         with np.errstate(over="ignore"):  # infinite where it is
             return np.asarray((self.g * self.drift).sum(axis=1) + spread)
 
-    @property
-    def document(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """What JSON documents say of it."""
         return {
             "measure": "graph",
@@ -217,9 +216,9 @@ class GraphSteinDiscrepancy(Bracketed):
         str
             Paragraphs, with a blank line between them.
         """
-        entry = {**self.document, "findings": self.findings()}
+        entry = {**self.to_dict(), "findings": self.findings()}
         sample = {"draws": len(self.sample.inverse), "distinct": len(self.sample), "dim": self.sample.dim}
-        said = graph_statements(entry, None if reference is None else reference.document, sample)
+        said = graph_statements(entry, None if reference is None else reference.to_dict(), sample)
         return running_text([*said, *cautioned(self.warnings)])
 
     def findings(self) -> dict[str, Any]:

@@ -21,14 +21,14 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.describe.display import Displayed
+from steinkit.describe.display import Result
 from steinkit.discrepancy.bracket import outwards, require_ordered
 from steinkit.discrepancy.kernel.base_kernels import BaseKernel, kernel_of
 from steinkit.discrepancy.kernel.rounding import pair_sum_rounding
@@ -49,7 +49,7 @@ _EPS = 2.0**-50  # relative, of a product with a power of two that is not whole,
 
 
 @dataclass(frozen=True, eq=False)
-class KernelSteinDiscrepancy(Displayed):
+class KernelSteinDiscrepancy(Result):
     """A kernel Stein discrepancy. The n points are the sample's distinct points in order of first appearance.
 
     Attributes
@@ -99,6 +99,19 @@ class KernelSteinDiscrepancy(Displayed):
     witness: Floats
     seconds: dict[str, float]
     warnings: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """List the number, its bracket and its kernel as ``steinkit score --json`` does."""
+        return {
+            "measure": "ksd",
+            "value": self.value,
+            "lower": self.lower,
+            "upper": self.upper,
+            "statistic": self.statistic,
+            "squared": self.squared,
+            "kernel": self.kernel.document(),
+            "seconds": self.seconds,
+        }
 
     def __repr__(self) -> str:
         what = f"{'squared ' if self.squared else ''}{self.statistic.upper()}-statistic"

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
-from steinkit.describe.display import Displayed
+from steinkit.describe.display import Result
 from steinkit.discrepancy.blind_spots import far_apart
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.kernel.boundary import boundary_factor
@@ -49,7 +49,7 @@ class ChainMoments:
 
 
 @dataclass(frozen=True, eq=False)
-class MomentSteinDiscrepancy(Displayed):
+class MomentSteinDiscrepancy(Result):
     """Means of features that are zero under the target, in standard units, and what they prove against it.
 
     Attributes
@@ -103,8 +103,7 @@ class MomentSteinDiscrepancy(Displayed):
         """Largest |mean| of a location, spread or dependence, in units of one standard deviation."""
         return _largest_named(self.features, self.mean)
 
-    @property
-    def document(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """What JSON documents say of it."""
         columns = (self.mean.tolist(), self.z.tolist(), self.autocorrelation_time.tolist())
         chains = [{"chain": each.chain, "p_value": each.p_value, "value": each.value} for each in self.chains]

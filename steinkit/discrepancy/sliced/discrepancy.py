@@ -73,8 +73,7 @@ class SlicedSteinDiscrepancy(Bracketed):
         points, scores = self.units.points(self.sample.points), self.units.scores(self.scores)
         return np.column_stack([each.test_function(points, scores) for each in self.slices])
 
-    @property
-    def document(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """What JSON documents say of it."""
         return {
             "measure": "sliced",

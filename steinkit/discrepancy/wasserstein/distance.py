@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -61,6 +61,7 @@ class WassersteinDistance(Bracketed):
         What was merged or left out, what the bracket rests on, or what was not reached.
     """
 
+    measure: ClassVar[str] = "wasserstein"
     lower: float
     upper: float
     claim: Claim

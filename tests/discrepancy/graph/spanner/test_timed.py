@@ -101,7 +101,7 @@ class TestSpanInTime:
         assert coarse.dilation > 2.0
         assert coarse.dilation_asked == 2.0
         assert "no time for a 2-spanner" in coarse.unranked
-        assert coarse.document["dilation"] == coarse.dilation
+        assert coarse.to_dict()["dilation"] == coarse.dilation
         exact = graph_stein_discrepancy(points, target, graph="complete", tolerance=1e-2)
         assert exact.dilation_asked is None
         assert "no time" not in exact.unranked

@@ -1,0 +1,113 @@
+"""Results in files: what is read is what was kept."""
+
+import json
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit.errors import Caution, InputError
+
+DRAWS = 1.5 * np.random.default_rng(0).standard_normal((150, 2))
+PLANE, LINE = sk.targets.Normal([0.0, 0.0]), sk.targets.Normal([0.0])
+
+pytestmark = pytest.mark.filterwarnings("ignore::steinkit.SteinkitWarning")
+
+
+def _sweep():
+    options = {"draws": 50, "start": [0.0]}
+    return sk.sweep("normal", "rwmh", grid={"proposal_scale": [0.1, 1.0]}, options=options, seeds=2)
+
+
+MADE = {
+    "graph": lambda: sk.graph_stein_discrepancy(DRAWS, PLANE),
+    "sliced": lambda: sk.sliced_stein_discrepancy(DRAWS, PLANE),
+    "moments": lambda: sk.moment_stein_discrepancy(DRAWS, PLANE),
+    "ksd": lambda: sk.kernel_stein_discrepancy(DRAWS, PLANE),
+    "ess": lambda: sk.chain_diagnostics(DRAWS),
+    "classical": lambda: sk.classical_stein_discrepancy(DRAWS[:, :1], LINE),
+    "wasserstein": lambda: sk.wasserstein_distance(DRAWS[:, :1], LINE),
+    "verdict": lambda: sk.verdict(DRAWS, PLANE),
+    "comparison": lambda: sk.compare({"a": DRAWS, "b": DRAWS / 1.5, "c": "none"}, PLANE, measures=["sliced", "ess"]),
+    "curve": lambda: sk.curve(DRAWS, PLANE, measure="ksd"),
+    "sweep": _sweep,
+}
+PICTURED = ("graph", "sliced", "moments", "verdict", "comparison", "curve", "sweep")
+
+
+@pytest.fixture(scope="module", params=MADE)
+def kept(request, tmp_path_factory):
+    """The name of a result, the result, and it again from its files."""
+    result = MADE[request.param]()
+    path = tmp_path_factory.mktemp("kept") / "result.json"
+    result.save(path)
+    assert json.loads(path.read_text()) == result.to_dict()
+    return request.param, result, sk.read_result(path)
+
+
+def test_what_is_read_is_what_was_kept(kept):
+    _, result, again = kept
+    assert isinstance(result, sk.Result)
+    assert type(again) is type(result)
+    assert again.to_dict() == result.to_dict()
+    assert again.summary() == result.summary()
+    assert repr(again) == repr(result)
+    assert again.warnings == result.warnings
+    assert [isinstance(each, Caution) for each in again.warnings] == [
+        isinstance(each, Caution) for each in result.warnings
+    ]
+
+
+def test_it_shows_what_it_showed(kept):
+    name, result, again = kept
+    if name in PICTURED:
+        drawn, redrawn = (each.plot() for each in (result, again))
+        assert len(redrawn.axes) == len(drawn.axes) > 0
+    else:
+        with pytest.raises(sk.UsageError, match="there is no picture of this"):
+            again.plot()
+
+
+def test_arrays_lose_no_bit(tmp_path):
+    result = MADE["graph"]()
+    result.save(tmp_path / "r.json")
+    again = sk.read_result(tmp_path / "r.json")
+    assert np.array_equal(again.test_function, result.test_function)
+    assert np.array_equal(again.graph.edges, result.graph.edges)
+
+
+def test_a_users_function_is_kept_as_its_text(tmp_path):
+    operator = sk.RiemannianLangevin(lambda x: np.tile(np.eye(2), (len(x), 1, 1)), lambda x: np.zeros_like(x))
+    result = sk.kernel_stein_discrepancy(DRAWS, PLANE, operator=operator)
+    result.save(tmp_path / "r.json")
+    assert sk.read_result(tmp_path / "r.json").value == result.value
+
+
+def _spoilt(folder, **members):
+    MADE["ksd"]().save(folder / "r.json")
+    with np.load(folder / "r.json.npz") as archive:
+        arrays = dict(archive)
+    state = json.loads(arrays["result"].tobytes())
+    for name, change in members.items():
+        state["result"]["record"][{"module": 0, "kind": 1}[name]] = change
+    arrays["result"] = np.frombuffer(json.dumps(state).encode(), dtype=np.uint8)
+    np.savez(folder / "r.json.npz", **arrays)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda folder: (folder / "r.json.npz").unlink(), "has no r.json.npz beside it"),
+        (lambda folder: (folder / "r.json.npz").write_bytes(b"PK"), "is no result that this version"),
+        (lambda folder: (folder / "r.json").write_text("{}"), "belongs to another result"),
+        (lambda folder: _spoilt(folder, module="os", kind="system"), "os holds no results"),
+        (lambda folder: _spoilt(folder, module="steinkit.cli", kind="main"), "steinkit.cli holds no results"),
+        (lambda folder: _spoilt(folder, kind="None"), "is no result that this version"),
+        (lambda folder: _spoilt(folder, kind="DistinctSample"), "is no result that this version"),
+    ],
+)
+def test_damaged_files_are_refused(spoil, said, tmp_path):
+    MADE["ksd"]().save(tmp_path / "r.json")
+    spoil(tmp_path)
+    with pytest.raises(InputError, match=said):
+        sk.read_result(tmp_path / "r.json")

@@ -8,7 +8,7 @@ from tqdm import tqdm
 
 import steinkit as sk
 from steinkit import samplers
-from steinkit.runtime import bar
+from steinkit.runtime import progress
 from steinkit.samplers.chains import minibatches as minibatch_run
 
 NODAL = sk.targets.LogisticRegression.nodal()
@@ -270,7 +270,7 @@ def test_settings_say_how_the_draws_were_made():
 
 
 def test_progress_goes_to_standard_error(capsys, monkeypatch):
-    monkeypatch.setattr(bar, "Bar", lambda *args, **options: tqdm(*args, **options | {"delay": 0.0}))
+    monkeypatch.setattr(progress, "_bar", lambda: lambda *args, **options: tqdm(*args, **options | {"delay": 0.0}))
     samplers.rwmh(NODAL, progress=True, **WALK)
     out, err = capsys.readouterr()
     assert not out

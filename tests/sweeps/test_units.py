@@ -30,7 +30,7 @@ def test_are_the_targets_where_it_can_be_drawn_from():
     assert found.units["kind"] == "reference"
     assert list(found.units["scale"].values()) == pytest.approx(_SD, rel=0.03)  # of 10,000 draws: .007
     assert all(record["measure_settings"]["units"] == found.units for record in found.records)
-    assert found.document["units"] == found.units
+    assert found.to_dict()["units"] == found.units
 
 
 def test_are_those_of_the_chain_whose_spread_the_score_agrees_with():

@@ -131,11 +131,13 @@ class OneShuffle(DataWalk):
         self.places = np.zeros(len(seeds), dtype=np.int64)
 
     def take(self, chains: Any, rows: int) -> tuple[np.ndarray, ...]:
+        """Next data of these chains."""
         places = (self.origins[chains] + self.places[chains])[:, None] + np.arange(rows)
         self.places[chains] += rows
         return tuple(array[places % self.size] for array in self.shuffled)
 
     def close(self, chains: Any) -> None:
+        """End the tests of these chains."""
         for k in chains[self.places[chains] >= self.size].tolist():
             self.origins[k], self.places[k] = self.generators[k].integers(self.size), 0
 

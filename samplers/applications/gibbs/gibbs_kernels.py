@@ -38,7 +38,7 @@ def term(differences: Floats, pairs: NDArray[np.uint16], state: NDArray[np.uint8
 @array_kernel
 def random_below(seed: Any, bound: int) -> tuple[Any, Any]:
     """Next seed, and a random whole number below ``bound`` (the generator SplitMix64, Steele, Lea and Flood 2014)."""
-    seed = np.uint64(seed) + _STEP
+    seed = seed + _STEP
     z = (seed ^ (seed >> _S30)) * _FIRST
     z = (z ^ (z >> _S27)) * _SECOND
     z = z ^ (z >> _S31)
@@ -167,14 +167,14 @@ def sweep_in_python(
             state, normal = states[chain], normals[chain, i] if normals.shape[1] else 0.0
             order[:] = np.arange(len(order))
             seed, origin = random_below(seeds[chain, i], size)
-            seed, stride = random_stride(seed, size) if batch < size else (seed, 1)
+            seed, stride = random_stride(np.uint64(seed), size) if batch < size else (seed, 1)
             shuffled, shift = 0, term(differences, pairs, state, origin)
             count, end, number, total, squares = 0, batch, 0, 0.0, 0.0
             decided = accepted = False
             while not decided:
                 if end < size:  # else all are read, in whatever order
                     needed = min((end - 1) // length + 1, len(order))
-                    seed = shuffle_on(order, seed, shuffled, needed)
+                    seed = shuffle_on(order, np.uint64(seed), shuffled, needed)
                     shuffled = needed
                 added = sums(differences, pairs, state, origin, stride, order, count, end, shift)
                 count, total, squares = end, total + added[0], squares + added[1]

@@ -146,8 +146,8 @@ def beginnings(number, size):
     origins, strides = np.empty((2, number), dtype=np.int64)
     for k, seed in enumerate(np.random.default_rng(0).integers(0, 1 << 53, number).astype(np.uint64)):
         after, origins[k] = random_below(seed, size)
-        after, strides[k] = random_stride(after, size)
-        shuffle_on(orders[k], after, 0, orders.shape[1])
+        after, strides[k] = random_stride(np.uint64(after), size)
+        shuffle_on(orders[k], np.uint64(after), 0, orders.shape[1])
     return origins, strides, orders
 
 

@@ -16,32 +16,40 @@ def advance(machine: Machine, block: Block, quota: int) -> Outcome:
     plan, chain, terms, vectors, read = machine.plan[0], machine.chain[0], machine.terms, machine.vectors, 0
     state, prior, data = vectors[Vector.STATE], vectors[Vector.PRIOR_GRADIENT], vectors[Vector.DATA_GRADIENT]
     proposed, batch = vectors[Vector.PROPOSED], plan.gradient_batch
+    walk, digits, rows = machine.gradient_walk, machine.digits, terms.rows[:batch]
+    noise, temperatures, levels, bounds, points = (
+        block.noise,
+        block.temperatures,
+        block.levels,
+        terms.bounds,
+        block.points,
+    )
     while chain.step < plan.steps:
         now = chain.step - chain.block_start
-        if now == len(block.temperatures):
+        if now == len(temperatures):
             return Outcome.NOISE_USED
         if read >= quota:
             return Outcome.PAUSED
         read += batch
-        take_rows(machine.gradient_walk, 0, terms.rows[:batch], machine.digits)
-        end_reading(machine.gradient_walk, 0)
+        take_rows(walk, 0, rows, digits)
+        end_reading(walk, 0)
         grad_log_prior(terms, state, prior)
         batch_gradient(terms, state, batch, data)
         if terms.stop[0]:
             return Outcome.PAUSED
-        factor, step = plan.size / batch / block.temperatures[now], block.levels[now]
+        factor, step = plan.size / batch / temperatures[now], levels[now]
         for j in range(len(state)):
             prior[j] += factor * data[j]
-            proposed[j] = state[j] + (0.5 * step * prior[j] + math.sqrt(step) * block.noise[now, j])
+            proposed[j] = state[j] + (0.5 * step * prior[j] + math.sqrt(step) * noise[now, j])
         for j in range(len(state)):
             if not math.isfinite(proposed[j]):
                 return Outcome.STATE_NOT_FINITE
         for j in range(len(state)):
             state[j] = proposed[j]
-        for j in range(len(terms.bounds)):
-            if not terms.bounds[j, 0] <= state[j] <= terms.bounds[j, 1]:
+        for j in range(len(bounds)):
+            if not bounds[j, 0] <= state[j] <= bounds[j, 1]:
                 return Outcome.OUTSIDE
         chain.step += 1
         for j in range(len(state)):
-            block.points[now, j] = state[j]
+            points[now, j] = state[j]
     return Outcome.FINISHED

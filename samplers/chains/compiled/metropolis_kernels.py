@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from steinkit.runtime.compilation import array_kernel
-from steinkit.sample import Floats
+from steinkit.sample import Floats, Integers
 from steinkit.samplers.acceptance.interface import Look
-from steinkit.samplers.acceptance.rules import decide
+from steinkit.samplers.acceptance.rules import Rule, decide
 from steinkit.samplers.chains.compiled.posterior_kernels import (
     batch_gradient,
     grad_log_prior,
@@ -25,7 +25,7 @@ from steinkit.samplers.chains.compiled.posterior_kernels import (
     slice_log_likelihood,
     total_gradient,
 )
-from steinkit.samplers.chains.compiled.records import Block, Drift, Machine, Outcome, Vector
+from steinkit.samplers.chains.compiled.records import Block, Drift, Machine, Outcome, Terms, Vector
 from steinkit.samplers.chains.proposals import add_noise, follow_gradient
 from steinkit.samplers.chains.random_order_kernels import end_reading, take_rows
 
@@ -35,31 +35,34 @@ _add_noise, _follow_gradient = array_kernel(add_noise), array_kernel(follow_grad
 @array_kernel
 def advance(machine: Machine, block: Block, quota: int) -> Outcome:
     """Run the chain on, and say why it stopped: after ``quota`` data, or once ``terms.stop`` holds, at the latest."""
+    # handed on one by one: to take an array out of a tuple, which counts it, costs as much as a term of the likelihood
     plan, chain, terms, vectors, read = machine.plan[0], machine.chain[0], machine.terms, machine.vectors, 0
+    scale, rule, test_walk, gradient_walk = machine.scale, machine.rule, machine.test_walk, machine.gradient_walk
+    noise, temperatures, levels, normals, points, results = block
+    digits, rows, values, stop = machine.digits, terms.rows, terms.values, terms.stop
     while True:
         now = chain.step - chain.block_start
         if not chain.testing:
             if chain.step == plan.steps or chain.spent + plan.first_batch + plan.step_cost > plan.budget:
                 return Outcome.FINISHED
-            if now == len(block.levels):
+            if now == len(levels):
                 return Outcome.NOISE_USED
             if read >= quota:
                 return Outcome.PAUSED
             read += 1
             if plan.drift == Drift.NONE:
-                for j in range(len(machine.scale)):
-                    state = vectors[Vector.STATE, j]
-                    vectors[Vector.PROPOSED, j] = _add_noise(state, machine.scale[j], block.noise[now, j])
+                for j in range(len(scale)):
+                    vectors[Vector.PROPOSED, j] = _add_noise(vectors[Vector.STATE, j], scale[j], noise[now, j])
             else:
-                propose_along_gradient(machine, block.noise[now], block.temperatures[now])
+                propose_along_gradient(plan, terms, vectors, noise[now], temperatures[now], gradient_walk, digits)
                 read += 2 * plan.gradient_batch if plan.drift == Drift.MINIBATCH else plan.size
-            outcome = weigh_proposal(machine, block.temperatures[now])
-            if terms.stop[0]:
+            outcome = weigh_proposal(plan, chain, terms, vectors, temperatures[now])
+            if stop[0]:
                 return Outcome.PAUSED
             if outcome != Outcome.GO_ON:
                 return outcome  # type: ignore[no-any-return]
             if chain.offset == -np.inf:
-                conclude(machine, block, False)
+                conclude(plan, chain, vectors, points, results, False)
                 chain.outside += 1
                 if chain.outside >= plan.patience:
                     return Outcome.LOST
@@ -75,9 +78,9 @@ def advance(machine: Machine, block: Block, quota: int) -> Outcome:
             chain.proposed_log_likelihood += slice_log_likelihood(terms, vectors[Vector.PROPOSED], chain.count, count)
             chain.count += count
         else:
-            take_rows(machine.test_walk, 0, terms.rows[:count], machine.digits)
+            take_rows(test_walk, 0, rows[:count], digits)
             log_ratios(terms, vectors[Vector.STATE], vectors[Vector.PROPOSED], count)
-            if not add_values(chain, terms.values, count):
+            if not add_values(chain, values, count):
                 return Outcome.LIKELIHOOD_NO_NUMBER
         if chain.count == chain.target:
             if plan.reads_all:
@@ -87,23 +90,24 @@ def advance(machine: Machine, block: Block, quota: int) -> Outcome:
                 chain.mean = (chain.proposed_log_likelihood - chain.log_likelihood) / plan.size
             decided, accepted = True, False
             if chain.mean != -np.inf:  # else some datum has no likelihood at the proposal
-                normal = block.normals[now] if len(block.normals) else 0.0
-                decided, accepted = look_at(machine, block.levels[now], normal, block.temperatures[now])
+                normal = normals[now] if len(normals) else 0.0
+                decided, accepted = look_at(plan, chain, rule, levels[now], normal, temperatures[now])
             if decided:
-                conclude(machine, block, accepted)
+                conclude(plan, chain, vectors, points, results, accepted)
                 if not plan.reads_all:
-                    end_reading(machine.test_walk, 0)
+                    end_reading(test_walk, 0)
 
 
 @array_kernel
-def propose_along_gradient(machine: Machine, noise: Floats, temperature: float) -> None:
+def propose_along_gradient(
+    plan: Any, terms: Terms, vectors: Floats, noise: Floats, temperature: float, walk: Any, digits: Any
+) -> None:
     """theta' = theta + (eps / 2) g(theta) + sqrt(eps) xi; of a minibatch the rows are left in ``terms.rows``."""
-    plan, terms, vectors = machine.plan[0], machine.terms, machine.vectors
     state, centre, proposed = vectors[Vector.STATE], vectors[Vector.CENTRE], vectors[Vector.PROPOSED]
     prior, data = vectors[Vector.PRIOR_GRADIENT], vectors[Vector.DATA_GRADIENT]
     if plan.drift == Drift.MINIBATCH:
-        take_rows(machine.gradient_walk, 0, terms.rows[: plan.gradient_batch], machine.digits)
-        end_reading(machine.gradient_walk, 0)
+        take_rows(walk, 0, terms.rows[: plan.gradient_batch], digits)
+        end_reading(walk, 0)
         grad_log_prior(terms, state, prior)
         batch_gradient(terms, state, plan.gradient_batch, data)
     factor = drift_factor(plan, temperature)
@@ -122,9 +126,8 @@ def drift_factor(plan: Any, temperature: float) -> float:
 
 
 @array_kernel
-def way_back(machine: Machine, temperature: float) -> float:
+def way_back(plan: Any, terms: Terms, vectors: Floats, temperature: float) -> float:
     """log q(theta | theta') - log q(theta' | theta) of a Langevin proposal, over the same data both ways."""
-    plan, terms, vectors = machine.plan[0], machine.terms, machine.vectors
     state, centre, proposed = vectors[Vector.STATE], vectors[Vector.CENTRE], vectors[Vector.PROPOSED]
     prior, data = vectors[Vector.PROPOSED_PRIOR_GRADIENT], vectors[Vector.PROPOSED_DATA_GRADIENT]
     grad_log_prior(terms, proposed, prior)
@@ -141,9 +144,8 @@ def way_back(machine: Machine, temperature: float) -> float:
 
 
 @array_kernel
-def weigh_proposal(machine: Machine, temperature: float) -> Outcome:
+def weigh_proposal(plan: Any, chain: Any, terms: Terms, vectors: Floats, temperature: float) -> Outcome:
     """Find the proposal's offset, and begin its test; minus infinity outside the support."""
-    plan, chain, terms, vectors = machine.plan[0], machine.chain[0], machine.terms, machine.vectors
     proposed = vectors[Vector.PROPOSED]
     for j in range(len(proposed)):
         if not math.isfinite(proposed[j]):
@@ -154,7 +156,7 @@ def weigh_proposal(machine: Machine, temperature: float) -> Outcome:
     if chain.proposed_log_prior == -np.inf:
         chain.offset = -np.inf
         return Outcome.GO_ON
-    ratio = 0.0 if plan.drift == Drift.NONE else way_back(machine, temperature)
+    ratio = 0.0 if plan.drift == Drift.NONE else way_back(plan, terms, vectors, temperature)
     chain.offset = chain.proposed_log_prior - chain.log_prior + ratio
     if not chain.offset < np.inf:
         chain.wrong = chain.offset
@@ -209,13 +211,12 @@ def add_values(chain: Any, values: Floats, count: int) -> bool:
 
 
 @array_kernel
-def look_at(machine: Machine, level: float, normal: float, temperature: float) -> tuple[bool, bool]:
+def look_at(plan: Any, chain: Any, rule: Rule, level: float, normal: float, temperature: float) -> tuple[bool, bool]:
     """Let the test decide, or ask for more data."""
-    plan, chain = machine.plan[0], machine.chain[0]
     N, b = plan.size, chain.count
     variance = chain.squares / max(b - 1, 1)
     look = Look(N, chain.number, b, chain.mean, variance, chain.offset, temperature, level, normal, chain.bound, None)
-    decided, accepted, wanted = decide(machine.rule, look)
+    decided, accepted, wanted = decide(rule, look)
     chain.number += 1
     chain.target = min(wanted, N)
     return decided, accepted
@@ -229,9 +230,8 @@ def copy_row(source: Floats, at: int, target: Floats, to: int) -> None:
 
 
 @array_kernel
-def conclude(machine: Machine, block: Block, accepted: bool) -> None:
+def conclude(plan: Any, chain: Any, vectors: Floats, points: Floats, results: Integers, accepted: bool) -> None:
     """Move if the test accepted, and record the step."""
-    plan, chain, vectors, results = machine.plan[0], machine.chain[0], machine.vectors, block.results
     now = chain.step - chain.block_start
     if accepted:
         copy_row(vectors, Vector.PROPOSED, vectors, Vector.STATE)
@@ -243,7 +243,7 @@ def conclude(machine: Machine, block: Block, accepted: bool) -> None:
     chain.testing = 0
     chain.step += 1
     chain.spent += chain.count + plan.step_cost
-    copy_row(vectors, Vector.STATE, block.points, now)
+    copy_row(vectors, Vector.STATE, points, now)
     results[now, 0] = chain.spent
     results[now, 1] = accepted
     results[now, 2] = chain.count

@@ -76,7 +76,7 @@ class Look(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What a test says of a chain.
+    """What a test says of a chain; or of n chains, each field an array (n,).
 
     Attributes
     ----------
@@ -88,10 +88,10 @@ class Verdict(NamedTuple):
         What `AcceptanceTest.diagnostics` names.
     """
 
-    decided: bool
-    accepted: bool
-    wanted: int
-    diagnostics: dict[str, float] = {}  # noqa: RUF012 (never changed)
+    decided: Any
+    accepted: Any
+    wanted: Any
+    diagnostics: dict[str, Any] = {}  # noqa: RUF012 (never changed)
 
 
 class Moves(Protocol):

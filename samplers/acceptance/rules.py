@@ -41,6 +41,7 @@ class Rule(NamedTuple):
     Attributes
     ----------
     kind : int
+        A `Kind`, as a plain number: enumerations take Numba long to hand over.
     batch : int
         Data of the first look.
     thresholds : ndarray, shape (J - 1,)
@@ -63,22 +64,23 @@ class Rule(NamedTuple):
 
 def rule_of(test: AcceptanceTest, size: int) -> Rule | None:
     """The rule of a test of N data; None if it is not known."""
-    batch, none, kind = min(test.first_batch(size), size), np.zeros(0), type(test)
+    batch, none = min(test.first_batch(size), size), np.zeros(0)
     # classes themselves: one derived from them may have changed any of their methods
-    if kind is MinibatchBarkerTest and not test.needs_values:
+    if type(test) is MinibatchBarkerTest and not test.needs_values:
         return Rule(Kind.BARKER.value, batch, none, float(test.sigma), test.growth == "jump")
-    if kind in (MetropolisTest, BarkerTest) or (kind in (AusterityTest, ConcentrationTest) and test.reads_all(size)):
+    sequential = type(test) in (AusterityTest, ConcentrationTest)
+    if type(test) in (MetropolisTest, BarkerTest) or (sequential and test.reads_all(size)):
         return Rule(Kind.EXACT.value, batch, none)
-    if kind is AusterityTest:
+    if type(test) is AusterityTest:
         return Rule(Kind.AUSTERITY.value, batch, test.thresholds(size).copy())
-    if kind is ConcentrationTest:
-        options = {name: float(getattr(test, name)) for name in ("epsilon", "factor", "power")}
-        return Rule(Kind.CONCENTRATION.value, batch, none, **options)
+    if type(test) is ConcentrationTest:
+        options = (float(test.epsilon), float(test.factor), float(test.power))
+        return Rule(Kind.CONCENTRATION.value, batch, none, 0.0, False, *options)
     return None
 
 
 @array_kernel
-def decide(rule: Rule, look: Look) -> tuple[bool, bool, int]:
+def decide(rule: Rule, look: Look) -> Any:
     """Whether the test decides at this look of one chain, whether it accepts, and the data for its next look."""
     if rule.kind == Kind.AUSTERITY:
         threshold = rule.thresholds[look.number] if look.number < len(rule.thresholds) else math.inf

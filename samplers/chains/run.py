@@ -130,9 +130,9 @@ class Run:
 
         test, seeds = self.test, self.options.seeds
         self._verdicts = partial(verdicts, test, rule_of(test, self.model.size))
-        minibatches = isinstance(self.model, PosteriorModel) and not self.reads_all
-        make_reader = partial(MinibatchReader, options=self.options) if minibatches else FullDataReader
-        self.reader: Reader = make_reader(self.model, test)
+        self.reader: Reader = FullDataReader(self.model, test)
+        if isinstance(self.model, PosteriorModel) and not self.reads_all:
+            self.reader = MinibatchReader(self.model, test, self.options)
         self._moves = Noise(seeds, Kind.PROPOSAL, self._noise_width, normals)
         self._levels = Noise(seeds, Kind.UNIFORM, 1, lambda rng, shape: test.level(uniforms(rng, shape)))
         self._normals = Noise(seeds, Kind.TEST, 1, normals) if test.needs_normal else None
@@ -206,7 +206,7 @@ class Run:
         variance = live.squares[rows] / np.maximum(seen - 1, 1)
         given = (live.offset, live.temperature, live.level, live.normal, live.bound)
         columns = (live.number[rows], seen, mean, variance, *(column[rows] for column in given))
-        looks = Look(self.model.size, *columns, self.reader.values(live, rows))
+        looks = Look._make((self.model.size, *columns, self.reader.values(live, rows)))
         verdict = self._verdicts(looks)
         impossible = mean == -np.inf  # some datum has no likelihood at the proposal
         decided, accepted = verdict.decided | impossible, verdict.accepted & ~impossible

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +21,6 @@ from steinkit.samplers.chains.likelihood_terms import lost, no_number, require_l
 from steinkit.samplers.chains.proposals import Langevin
 from steinkit.samplers.chains.random_streams import Kind, generator, normals, uniforms
 
-if TYPE_CHECKING:
-    from steinkit.samplers.chains.run import Run
-
 
 class CompiledRun:
     """The chains of a run of a posterior with compiled terms, with a proposal and a test that compiled code knows.
@@ -36,7 +33,7 @@ class CompiledRun:
     stop : StopSignal
     """
 
-    def __init__(self, run: Run, patience: int, stop: StopSignal) -> None:
+    def __init__(self, run: Any, patience: int, stop: StopSignal) -> None:
         self.run, self.patience, self.options, self.test = run, patience, run.options, run.test
         proposal, size, plan = run.proposal, run.model.size, dict[str, Any]()
         if isinstance(proposal, Langevin):
@@ -99,13 +96,14 @@ class CompiledRun:
         outcome = Outcome.NOISE_USED
         while outcome == Outcome.NOISE_USED:
             paid = (plan["budget"] - record["spent"]) // (plan["step_cost"] + dearest)
-            chain.begin_block(min(int(plan["steps"] - record["step"]), int(paid)), partial(self._noise, *generators))
+            chain.begin_block(min(int(plan["steps"] - record["step"]), int(paid)), partial(self._noise, generators))
             outcome = chain.run_block(advance, bar)
             if outcome not in (Outcome.NOISE_USED, Outcome.FINISHED):
                 self._raise(outcome, k)
             self._keep(k)
 
-    def _noise(self, moves: Any, levels: Any, noise: Any, steps: int) -> tuple[Floats, Floats, Floats]:
+    def _noise(self, generators: list[np.random.Generator], steps: int) -> tuple[Floats, Floats, Floats]:
+        moves, levels, noise = generators
         test, dim = self.test, self.chain.vectors.shape[1]
         level = np.array(test.level(uniforms(levels, (steps, 1)))[:, 0], dtype=np.float64)
         return normals(moves, (steps, dim)), level, normals(noise, (steps if test.needs_normal else 0, 1))[:, 0]

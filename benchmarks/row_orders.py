@@ -33,7 +33,7 @@ from scipy.stats import f as f_distribution
 
 import steinkit as sk
 from steinkit import samplers
-from steinkit.samplers.chains import minibatches
+from steinkit.samplers.chains import readers
 from steinkit.samplers.chains.data_order import DataWalk
 
 SIZES = (12_000, 33_600, 100_000)  # on either side of `data_order.LARGEST_SHUFFLED`
@@ -122,32 +122,35 @@ class OneShuffle(DataWalk):
     """The control: all chains walk through one shuffled copy of the data, from random places on."""
 
     def __init__(self, data: Any, seeds: Any, kind: Any) -> None:
-        super().__init__(data, len(seeds))
+        super().__init__(data, seeds, kind)
+        self.size = len(data[0])
         order = np.random.default_rng(0).permutation(self.size)
         self.shuffled = tuple(array[order] for array in self.data)
         self.generators = [np.random.default_rng([seed, 1]) for seed in seeds]
-        self.origins = np.zeros(len(seeds), dtype=np.int64)
-        self._renew(np.arange(len(seeds)))
+        self.origins = np.array([generator.integers(self.size) for generator in self.generators])
+        self.places = np.zeros(len(seeds), dtype=np.int64)
 
-    def _slices(self, chains: Any, position: Any, rows: int) -> tuple[np.ndarray, ...]:
-        places = (self.origins[chains] + position)[:, None] + np.arange(rows)
+    def take(self, chains: Any, rows: int) -> tuple[np.ndarray, ...]:
+        """Next data of these chains."""
+        places = (self.origins[chains] + self.places[chains])[:, None] + np.arange(rows)
+        self.places[chains] += rows
         return tuple(array[places % self.size] for array in self.shuffled)
 
-    def _renew(self, chains: Any) -> None:
-        for k in chains.tolist():
-            self.origins[k] = self.generators[k].integers(self.size)
-        self._position[chains] = 0
+    def close(self, chains: Any) -> None:
+        """End the tests of these chains."""
+        for k in chains[self.places[chains] >= self.size].tolist():
+            self.origins[k], self.places[k] = self.generators[k].integers(self.size), 0
 
 
 @contextmanager
 def one_shuffle() -> Iterator[None]:
     """Let the tests of samplers use the control's walk."""
-    own = minibatches.data_walk
-    minibatches.data_walk = OneShuffle
+    own = readers.DataWalk
+    readers.DataWalk = OneShuffle
     try:
         yield
     finally:
-        minibatches.data_walk = own
+        readers.DataWalk = own
 
 
 def chain_means(sampler: Sampler, data: WaitingTimes, heat: float, **options: Any) -> dict[str, np.ndarray]:

@@ -35,7 +35,7 @@ from steinkit.samplers.chains.likelihood_terms import (
     start_states,
 )
 from steinkit.samplers.chains.options import RunOptions, Temperature, describe_temperature, temperatures
-from steinkit.samplers.chains.proposals import Langevin
+from steinkit.samplers.chains.proposals import Langevin, add_noise, follow_gradient
 from steinkit.samplers.chains.random_streams import Kind, Noise, normals
 from steinkit.samplers.chains.recorder import Recorder
 from steinkit.samplers.chains.run import run_chains
@@ -231,7 +231,7 @@ def _take_steps(
         if callable(temperature):
             heat = temperatures(temperature, done)
         drift = gradient.turn_to(chains, states, heat).at_states()
-        moved = states + 0.5 * step * drift + math.sqrt(step) * noise.take(chains, done)
+        moved = add_noise(follow_gradient(states, step, drift), math.sqrt(step), noise.take(chains, done))
         if not np.isfinite(moved).all():
             require_gradients(drift, states, chains, done)
             require_states(moved, chains, done, "the state")

@@ -109,27 +109,25 @@ def test_a_state_of_one_feature_is_left_out_of_deaths_and_births(script):
 
 def look(mean: float, variance: float, seen: int, *, number: int = 0, bound: float = 1.0) -> Look:
     """What one chain sees after `seen` of a thousand data, at temperature 10, with a level and normal noise of 0."""
-    one = {"mean": mean, "variance": variance, "offset": 0.0, "temperature": 10.0, "level": 0.0, "normal": 0.0}
-    counted = {"number": np.array([number]), "seen": np.array([seen])}
-    return Look(size=1000, bound=np.array([bound]), **counted, **{name: np.array([x]) for name, x in one.items()})
+    return Look(1000, number, seen, mean, variance, 0.0, 10.0, 0.0, 0.0, bound)
 
 
 def test_the_published_barker_test_stops_five_standard_errors_from_zero(script):
     test = script("_published_code").PublishedBarkerTest(100)
     assert test.sigma == 0.9
     error = 1.0 / np.sqrt(100)  # of a mean of 100 data of variance 1; that of 1000 / 10 times it is above .9
-    assert not test.decide(look(4.9 * error, 1.0, 100)).decided.any()
+    assert not test.decide(look(4.9 * error, 1.0, 100)).decided
     for side in (1.0, -1.0):
         early = test.decide(look(side * 5.1 * error, 1.0, 100))
-        assert early.decided.all()
-        assert early.accepted.item() == (side > 0.0)
+        assert early.decided
+        assert early.accepted == (side > 0.0)
 
 
 def test_the_published_concentration_test_takes_the_bound_for_draws_with_replacement(script):
     test = script("_published_code").PublishedConcentrationTest(0.01, 100, factor=2.0)
     log = np.log(3.0 / (0.01 * 0.5 / 2.0**2))  # the first look counts as the second
     bound = np.sqrt(2.0 * 0.25 * log / 100) + 6.0 * 1.5 * log / 100
-    assert not test.decide(look(0.999 * bound, 0.25, 100, bound=1.5)).decided.any()
-    assert test.decide(look(1.001 * bound, 0.25, 100, bound=1.5)).decided.all()
-    assert not test.decide(look(0.0, 0.25, 499, number=2, bound=1.5)).decided.any()
-    assert test.decide(look(0.0, 0.25, 500, number=2, bound=1.5)).decided.all()  # the next look would take all
+    assert not test.decide(look(0.999 * bound, 0.25, 100, bound=1.5)).decided
+    assert test.decide(look(1.001 * bound, 0.25, 100, bound=1.5)).decided
+    assert not test.decide(look(0.0, 0.25, 499, number=2, bound=1.5)).decided
+    assert test.decide(look(0.0, 0.25, 500, number=2, bound=1.5)).decided  # the next look would take all

@@ -9,6 +9,7 @@ where theirs are consecutive. The program is the one that makes the correction d
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,9 +29,8 @@ class PublishedBarkerTest(MinibatchBarkerTest):
         scale = look.size / look.temperature
         verdict = super().decide(look)
         delta = scale * look.mean + look.offset
-        clear = np.abs(delta) > 5.0 * scale * np.sqrt(look.variance / look.seen)
-        accept = np.where(clear, delta > 0.0, verdict.accepted)
-        return type(verdict)(verdict.decided | clear, accept, verdict.wanted, verdict.diagnostics)
+        clear = abs(delta) > 5.0 * scale * math.sqrt(look.variance / look.seen)
+        return verdict._replace(decided=True, accepted=delta > 0.0) if clear else verdict
 
 
 class PublishedConcentrationTest(ConcentrationTest):
@@ -43,10 +43,10 @@ class PublishedConcentrationTest(ConcentrationTest):
     def decide(self, look):
         verdict = super().decide(look)
         gap = look.mean - (look.level - look.offset) * (look.temperature / look.size)
-        log = np.log(3.0 / (self.epsilon * (self.power - 1.0) / (self.power * (look.number + 2.0) ** self.power)))
-        bound = np.sqrt(2.0 * look.variance * log / look.seen) + 6.0 * look.bound * log / look.seen
-        decided = (np.abs(gap) >= bound) | (verdict.wanted >= look.size)
-        return type(verdict)(decided, gap > 0.0, verdict.wanted, verdict.diagnostics)
+        log = math.log(3.0 / (self.epsilon * (self.power - 1.0) / (self.power * (look.number + 2.0) ** self.power)))
+        bound = math.sqrt(2.0 * look.variance * log / look.seen) + 6.0 * look.bound * log / look.seen
+        decided = abs(gap) >= bound or verdict.wanted >= look.size
+        return verdict._replace(decided=decided, accepted=gap > 0.0)
 
 
 def correction_error(sigma: float, steps: int, penalty: float, end: float) -> float:

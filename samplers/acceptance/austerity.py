@@ -29,14 +29,22 @@ from functools import lru_cache
 
 import numpy as np
 
-from steinkit.errors import UsageError
 from steinkit.sample import Floats
-from steinkit.samplers.acceptance.interface import AcceptanceTest, Look, Moves, Verdict, option, varies
+from steinkit.samplers.acceptance.interface import ROUNDING, AcceptanceTest, Look, Moves, Verdict, option
 from steinkit.samplers.acceptance.oracle import oracle_thresholds
 from steinkit.samplers.arguments import batch_within, number, share
 
 # Stands for infinity at epsilon = 0: times a standard error it neither overflows nor makes NaN.
 _NEVER = 1e150
+
+
+def sequential_t_test(look: Look, threshold: float, batch: int) -> tuple[bool, bool, int]:
+    """Accept if mean > mu_0, decided if |mean - mu_0| > G_j s or b = N, with s^2 = v / b (1 - (b - 1) / (N - 1))."""
+    N, b = look.size, look.seen
+    gap = look.mean - (look.level - look.offset) / (N / look.temperature)
+    s = math.sqrt(look.variance / b * (1.0 - (b - 1.0) / max(N - 1, 1)))
+    varies = look.variance > ROUNDING * look.mean * look.mean
+    return (varies and abs(gap) > threshold * s) or b == N, gap > 0.0, b + batch
 
 
 @dataclass(frozen=True)
@@ -99,15 +107,6 @@ class _SequentialTest(AcceptanceTest):
         """
         return self.first_batch(size) == size
 
-    def _verdict(self, look: Look, thresholds: Floats) -> Verdict:
-        """Decide where the mean is more than G_j standard errors away from mu_0, and at b = N."""
-        N, b = look.size, look.seen
-        mu_0 = (look.level - look.offset) * (look.temperature / N)
-        gap = look.mean - mu_0
-        s = np.sqrt(look.variance / b * (1.0 - (b - 1.0) / max(N - 1, 1)))
-        decided = ((np.abs(gap) > thresholds * s) & varies(look)) | (b == N)
-        return Verdict(decided, gap > 0.0, b + self.first_batch(N))
-
 
 @dataclass(frozen=True)
 class AusterityTest(_SequentialTest):
@@ -147,19 +146,19 @@ class AusterityTest(_SequentialTest):
         Parameters
         ----------
         look : interface.Look
-            Level, and what has been seen of the data by these n chains, an entry a chain: see
-            `steinkit.samplers.acceptance.interface`.
+            Level, and what has been seen of the data.
 
         Returns
         -------
         interface.Verdict
-            Arrays of shape (n,): ``decided``, ``accepted`` (which counts where decided), and ``wanted``, the data to
-            have seen by the next look: m more.
+            ``decided``, ``accepted`` (which counts where decided), and ``wanted``, the data to have seen by the next
+            look: m more.
         """
-        room = 1 << int(look.number.max()).bit_length()
-        return self._verdict(look, self._thresholds(look.size, room)[look.number])
+        at_end = look.seen == look.size
+        threshold = 0.0 if at_end else self.thresholds(look.size)[look.number]
+        return Verdict(*sequential_t_test(look, threshold, self.first_batch(look.size)))
 
-    def fixed_thresholds(self, size: int) -> Floats:
+    def thresholds(self, size: int) -> Floats:
         """G_j of the looks before the last.
 
         Parameters
@@ -172,10 +171,7 @@ class AusterityTest(_SequentialTest):
         ndarray, shape (ceil(N / m) - 1,)
             In standard errors of the mean; about 1e150, for infinity, where a look cannot decide.
         """
-        return self._thresholds(size, -(-size // self.first_batch(size)))[:-1].copy()
-
-    def _thresholds(self, size: int, looks: int) -> Floats:
-        return austerity_thresholds(self.epsilon, self.alpha, self.first_batch(size), size, looks)
+        return _thresholds(self.epsilon, self.alpha, self.first_batch(size), size)
 
 
 @dataclass(frozen=True)
@@ -235,38 +231,31 @@ class OracleAusterityTest(_SequentialTest):
         Parameters
         ----------
         look : interface.Look
-            Level, and what has been seen of the data by these n chains, an entry a chain: see
-            `steinkit.samplers.acceptance.interface`.
+            Level, and what has been seen of the data; as ``bound``, the standardised mean that `bounds` makes.
 
         Returns
         -------
         interface.Verdict
-            Arrays of shape (n,): ``decided``, ``accepted`` (which counts where decided), and ``wanted``, the data to
-            have seen by the next look: m more.
-
-        Raises
-        ------
-        UsageError
-            If the look does not carry, as ``bound``, the standardised means that `bounds` makes.
+            ``decided``, ``accepted`` (which counts where decided), and ``wanted``, the data to have seen by the next
+            look: m more.
         """
         from scipy.special import ndtr, stdtrit
 
-        if look.bound is None:
-            raise UsageError("the oracle's austerity test needs the true standardised mean at every look")
         b, N, batch = look.seen, look.size, self.first_batch(look.size)
-        G = oracle_thresholds(look.bound, first_fraction=batch / N, epsilon=self.epsilon, alpha=self.alpha)
-        testable = (b > 1) & np.isfinite(G)
-        quantiles = np.where(testable, -stdtrit(np.maximum(b - 1.0, 1.0), ndtr(-G)), _NEVER)
-        return self._verdict(look, np.clip(quantiles, 0.0, _NEVER) * (b / N) ** (0.5 - self.alpha))
+        bound = np.array([look.bound])
+        G = oracle_thresholds(bound, first_fraction=batch / N, epsilon=self.epsilon, alpha=self.alpha)[0]
+        quantile = -stdtrit(b - 1.0, ndtr(-G)) if b > 1 and np.isfinite(G) else _NEVER
+        threshold = min(max(float(quantile), 0.0), _NEVER) * (b / N) ** (0.5 - self.alpha)
+        return Verdict(*sequential_t_test(look, threshold, batch))
 
 
 @lru_cache(maxsize=64)
-def austerity_thresholds(epsilon: float, alpha: float, batch: int, size: int, looks: int) -> Floats:
-    """G_j of the first looks; Student's distribution is inverted here, once for each of them."""
+def _thresholds(epsilon: float, alpha: float, batch: int, size: int) -> Floats:
+    """G_j of the looks before the last; Student's distribution is inverted here, once for each of them."""
     from scipy.special import stdtrit
 
-    b = np.minimum(np.arange(1, looks + 1) * batch, size).astype(np.float64)
-    quantiles = np.full(looks, _NEVER)
+    b = np.arange(batch, size, batch, dtype=np.float64)
+    quantiles = np.full(len(b), _NEVER)
     testable = b > 1.0
     if epsilon > 0.0:
         quantiles[testable] = -stdtrit(b[testable] - 1.0, min(epsilon, 0.5))

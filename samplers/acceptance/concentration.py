@@ -30,6 +30,21 @@ Bound = float | str | Callable[[Floats, Floats], ArrayLike]
 RANGE_FACTOR = 7.0 / 3.0 + 3.0 / math.sqrt(2.0)
 
 
+def concentration(look: Look, epsilon: float, factor: float, power: float) -> tuple[bool, bool, int]:
+    """Accept if mean > mu_0, decided if |mean - mu_0| > c_b or b = N, with ``look.bound`` for C; next look at gamma b.
+
+    c_b = s sqrt(2 rho_b L / b) + (7/3 + 3/sqrt 2) 2 C L / b,   L = log(5 / delta_j),
+    delta_j = epsilon (p - 1) / (p j^p),   rho_b = 1 - (b - 1) / N for b <= N / 2, else (1 - b / N) (1 + 1 / b).
+    """
+    N, b = look.size, look.seen
+    gap = look.mean - (look.level - look.offset) / (N / look.temperature)
+    delta = epsilon * (power - 1.0) / (power * (look.number + 1.0) ** power)
+    L = math.log(5.0 / delta) if delta > 0.0 else math.inf  # then nothing is decided before b = N
+    rho = 1.0 - (b - 1.0) / N if 2 * b <= N else (1.0 - b / N) * (1.0 + 1.0 / b)
+    c = math.sqrt(look.variance * 2.0 * rho * L / b) + RANGE_FACTOR * 2.0 * look.bound * L / b
+    return abs(gap) > c or b == N, gap > 0.0, math.ceil(min(factor * b, N))
+
+
 @dataclass(frozen=True)
 class ConcentrationTest(AcceptanceTest):
     """Approximation of the Metropolis test by a concentration inequality: safe, and hungry for data.
@@ -173,27 +188,12 @@ class ConcentrationTest(AcceptanceTest):
         Parameters
         ----------
         look : interface.Look
-            Level, and what has been seen of the data by these n chains, an entry a chain: see
-            `steinkit.samplers.acceptance.interface`.
+            Level, the C of the move, and what has been seen of the data.
 
         Returns
         -------
         interface.Verdict
-            Arrays of shape (n,): ``decided``, ``accepted`` (which counts where decided), and ``wanted``, the data to
-            have seen by the next look: gamma b, rounded up.
-
-        Raises
-        ------
-        UsageError
-            If the look does not carry, as ``bound``, the C of each move.
+            ``decided``, ``accepted`` (which counts where decided), and ``wanted``, the data to have seen by the next
+            look: gamma b, rounded up.
         """
-        if look.bound is None:
-            raise UsageError("the concentration test needs a bound of the |l_i| at every look")
-        N, b = look.size, look.seen
-        gap = look.mean - (look.level - look.offset) * (look.temperature / N)
-        delta = self.epsilon * (self.power - 1.0) / (self.power * (look.number + 1.0) ** self.power)
-        L = np.log(5.0 / delta)  # infinite at epsilon = 0: then nothing is decided before b = N
-        rho = np.where(2 * b <= N, 1.0 - (b - 1.0) / N, (1.0 - b / N) * (1.0 + 1.0 / b))
-        c = np.sqrt(look.variance * 2.0 * rho * L / b) + RANGE_FACTOR * 2.0 * look.bound * L / b
-        decided = (np.abs(gap) > c) | (b == N)
-        return Verdict(decided, gap > 0.0, np.ceil(self.factor * b).astype(np.int64))
+        return Verdict(*concentration(look, self.epsilon, self.factor, self.power))

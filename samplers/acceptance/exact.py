@@ -14,6 +14,11 @@ from steinkit.sample import Floats
 from steinkit.samplers.acceptance.interface import AcceptanceTest, Look, Verdict
 
 
+def exceeds_level(look: Look) -> tuple[bool, bool, int]:
+    """Accept if (N / T) mean + offset > level; decided at once."""
+    return True, look.mean * (look.size / look.temperature) + look.offset > look.level, look.seen
+
+
 @dataclass(frozen=True)
 class _ExactTest(AcceptanceTest):
     """One look at all the data, which compares Delta with the level."""
@@ -41,32 +46,14 @@ class _ExactTest(AcceptanceTest):
         Parameters
         ----------
         look : interface.Look
-            Level, and what has been seen of the data by these n chains, an entry a chain: see
-            `steinkit.samplers.acceptance.interface`.
+            Level, and the mean of all the l_i.
 
         Returns
         -------
         interface.Verdict
-            Arrays of shape (n,): ``decided``, everywhere true, ``accepted``, where Delta is above the level, and
-            ``wanted``.
+            ``decided``, always, and ``accepted``, if Delta is above the level.
         """
-        delta = look.size / look.temperature * look.mean + look.offset
-        return Verdict(np.ones(len(delta), dtype=bool), delta > look.level, look.seen)
-
-    def fixed_thresholds(self, size: int) -> Floats:
-        """None are needed: there is no look before the last.
-
-        Parameters
-        ----------
-        size : int
-            Number of data N.
-
-        Returns
-        -------
-        ndarray, shape (0,)
-            Empty.
-        """
-        return np.zeros(0)
+        return Verdict(*exceeds_level(look))
 
 
 @dataclass(frozen=True)

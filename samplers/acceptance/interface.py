@@ -16,13 +16,12 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from steinkit.sample import Floats, Integers
+from steinkit.sample import Floats
 
-Booleans = NDArray[np.bool_]
-
-# Variance of the l_i, relative to their squared mean, that rounding alone can produce.
+# Variance of the l_i, relative to their squared mean, that rounding alone can produce. Where the l_i seen differ by no
+# more, their variance says nothing of the data to come: identical rows in the first batch would end a test with false
+# certainty.
 ROUNDING = 1e-14
 
 
@@ -40,59 +39,59 @@ def option(metavar: str, text: str) -> dict[str, str]:
 
 
 class Look(NamedTuple):
-    """What the tests of n chains see at a look.
+    """What the test of a chain sees at a look; or what those of n chains see, each field but ``size`` an array (n,).
 
     Attributes
     ----------
     size : int
         Number of data N.
-    number : ndarray of int, shape (n,)
+    number : int
         Number of this look in its test, from 0.
-    seen : ndarray of int, shape (n,)
+    seen : int
         Number of data seen so far b, each of them once.
-    mean, variance : ndarray, shape (n,)
+    mean, variance : float
         Of the b values l_i; the variance with divisor b - 1.
-    offset : ndarray, shape (n,)
-    temperature : ndarray, shape (n,)
-    level : ndarray, shape (n,)
+    offset, temperature : float
+    level : float
         What `AcceptanceTest.level` made of the step's uniform number.
-    normal : ndarray, shape (n,), or None
+    normal : float
         A standard normal number for the step, where the test wants one.
-    bound : ndarray, shape (n,), or None
+    bound : float
         What `AcceptanceTest.bounds` made of the move, where the test needs it: a bound of all |l_i|, say.
-    values : list of n ndarray of shape (b,), or None
+    values : ndarray, shape (b,), or None
         The l_i themselves, where the test wants them.
     """
 
-    size: int
-    number: Integers
-    seen: Integers
-    mean: Floats
-    variance: Floats
-    offset: Floats
-    temperature: Floats
-    level: Floats
-    normal: Floats | None = None
-    bound: Floats | None = None
-    values: list[Floats] | None = None
+    size: Any
+    number: Any
+    seen: Any
+    mean: Any
+    variance: Any
+    offset: Any
+    temperature: Any
+    level: Any
+    normal: Any = 0.0
+    bound: Any = 0.0
+    values: Any = None
 
 
 class Verdict(NamedTuple):
-    """What the tests say of n chains.
+    """What a test says of a chain; or of n chains, each field an array (n,).
 
     Attributes
     ----------
-    decided, accepted : ndarray of bool, shape (n,)
+    decided, accepted : bool
         ``accepted`` counts where ``decided``.
-    wanted : ndarray of int, shape (n,)
+    wanted : int
         Data to have seen by the next look, where not decided; more than N is read as N.
-    diagnostics : dict of str to ndarray of shape (n,)
+    diagnostics : dict of str to float
+        What `AcceptanceTest.diagnostics` names.
     """
 
-    decided: Booleans
-    accepted: Booleans
-    wanted: Integers
-    diagnostics: dict[str, Floats] = {}  # noqa: RUF012 (never changed)
+    decided: Any
+    accepted: Any
+    wanted: Any
+    diagnostics: dict[str, Any] = {}  # noqa: RUF012 (never changed)
 
 
 class Moves(Protocol):
@@ -238,33 +237,15 @@ class AcceptanceTest:
         Parameters
         ----------
         look : interface.Look
-            Level, and what has been seen of the data by these n chains, an entry a chain: see
-            `steinkit.samplers.acceptance.interface`.
+            Level, and what one chain has seen of the data.
 
         Returns
         -------
         interface.Verdict
-            Arrays of shape (n,): ``decided``, ``accepted`` (which counts where decided), and ``wanted``, the data to
-            have seen by the next look.
+            ``decided``, ``accepted`` (which counts where decided), and ``wanted``, the data to have seen by the next
+            look.
         """
         raise NotImplementedError
-
-    def fixed_thresholds(self, size: int) -> Floats | None:
-        """G_j of the looks before the last, where the test is: |mean - mu_0| > G_j s.
-
-        Compiled code can then take the place of `decide`; s is the standard error of the mean, as in `austerity`.
-
-        Parameters
-        ----------
-        size : int
-            Number of data N.
-
-        Returns
-        -------
-        ndarray, shape (J - 1,), or None
-            None, if not overridden: the test is not of that form.
-        """
-        return None
 
     def described(self) -> dict[str, Any]:
         """Name and options, for `Draws.settings`.
@@ -279,12 +260,3 @@ class AcceptanceTest:
             name: getattr(value, "__name__", "function") if callable(value) else value
             for name, value in options.items()
         }
-
-
-def varies(look: Look) -> Booleans:
-    """Whether the l_i seen so far differ by more than rounding.
-
-    Where they do not, their variance says nothing of the data to come: identical rows in the first batch would
-    otherwise end a test with false certainty.
-    """
-    return look.variance > ROUNDING * look.mean**2

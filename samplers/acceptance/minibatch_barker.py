@@ -22,11 +22,32 @@ import numpy as np
 
 from steinkit.arguments import checked
 from steinkit.errors import UsageError
-from steinkit.sample import Floats, Integers
-from steinkit.samplers.acceptance.interface import AcceptanceTest, Look, Verdict, option, varies
+from steinkit.sample import Floats
+from steinkit.samplers.acceptance.interface import ROUNDING, AcceptanceTest, Look, Verdict, option
 from steinkit.samplers.arguments import batch_within, positive, share
 
 JUMP = 1.1
+
+
+def minibatch_barker(look: Look, sigma: float, batch: int, jumps: bool) -> tuple[bool, bool, int]:
+    """Accept if Delta* + X_nc > level, the level being -X_corr; decided if s^2 < sigma^2, or b = N.
+
+    Delta* = (N / T) mean + offset,   s^2 = (N / T)^2 variance (1 / b - 1 / N),   X_nc ~ N(0, sigma^2 - s^2).
+
+    The next look has ``batch`` data more; or, if it ``jumps``, 1.1 s^2 b / sigma^2 in whole batches.
+    """
+    N, b = look.size, look.seen
+    scale, target = N / look.temperature, sigma**2
+    s2 = scale * scale * look.variance * (1.0 / b - 1.0 / N)
+    noise = math.sqrt(max(target - s2, 0.0)) * look.normal
+    accepted = scale * look.mean + look.offset + noise > look.level
+    wanted = b + batch
+    if jumps:
+        excess = JUMP * (s2 / target) * (b / batch)
+        batches = 0.0 if math.isnan(excess) else excess
+        wanted = min(max(math.ceil(min(batches, N)), b // batch + 1), N // batch + 1) * batch
+    varies = look.variance > ROUNDING * look.mean * look.mean
+    return (varies and s2 < target) or b == N, accepted, wanted
 
 
 @checked
@@ -163,37 +184,22 @@ class MinibatchBarkerTest(AcceptanceTest):
         Parameters
         ----------
         look : interface.Look
-            Level, and what has been seen of the data by these n chains, an entry a chain: see
-            `steinkit.samplers.acceptance.interface`.
+            Level and normal number, and what has been seen of the data.
 
         Returns
         -------
         interface.Verdict
-            Arrays of shape (n,): ``decided``, ``accepted`` (which counts where decided), and ``wanted``, the data to
-            have seen by the next look; and ``diagnostics``, with "clt_bound" where it is asked for.
-
-        Raises
-        ------
-        UsageError
-            If the look does not carry a normal number for each step.
+            ``decided``, ``accepted`` (which counts where decided), and ``wanted``, the data to have seen by the next
+            look.
         """
-        if look.normal is None:
-            raise UsageError("the minibatch Barker test needs a normal number for every step")
-        N, b = look.size, look.seen
-        scale = N / look.temperature
-        delta = scale * look.mean + look.offset
-        complete = b == N
-        s2 = scale * scale * look.variance * (1.0 / b - 1.0 / N)
-        target = self.sigma**2
-        decided = (s2 < target) & varies(look)
-        diagnostics = {}
-        if self.needs_values:
-            bound = _normality_bounds(look.values or [])
-            diagnostics["clt_bound"] = bound
-            if self.delta is not None:
-                decided &= bound <= self.delta
-        noise = np.sqrt(np.maximum(target - s2, 0.0)) * look.normal
-        return Verdict(decided | complete, delta + noise > look.level, self._wanted(look, s2), diagnostics)
+        decided, accepted, wanted = minibatch_barker(
+            look, self.sigma, self.first_batch(look.size), self.growth == "jump"
+        )
+        if not self.needs_values:
+            return Verdict(decided, accepted, wanted)
+        bound = _normality_bound(look.values)
+        normal_enough = self.delta is None or bound <= self.delta or look.seen == look.size
+        return Verdict(decided and normal_enough, accepted, wanted, {"clt_bound": bound})
 
     def described(self) -> dict[str, Any]:
         """Name and options, for `Draws.settings`.
@@ -206,21 +212,11 @@ class MinibatchBarkerTest(AcceptanceTest):
         described = super().described()
         return described | {"clt_bound": described.pop("clt_bound")}  # last, after delta
 
-    def _wanted(self, look: Look, s2: Floats) -> Integers:
-        """Data for the next look."""
-        batch, b = self.first_batch(look.size), look.seen
-        if self.growth == "fixed":
-            return b + batch
-        batches = np.ceil(np.nan_to_num(JUMP * s2 / self.sigma**2) * (b / batch))
-        return np.clip(batches, b // batch + 1, look.size // batch + 1).astype(np.int64) * batch
 
-
-def _normality_bounds(values: list[Floats]) -> Floats:
-    """(6.4 E|X|^3 + 2 E|X|) / sqrt(b) of each chain's standardised values; infinite where they do not vary."""
-    bounds = np.full(len(values), np.inf)
-    for k, sample in enumerate(values):
-        spread = sample.std()
-        if spread > 0.0:
-            x = np.abs(sample - sample.mean()) / spread
-            bounds[k] = (6.4 * (x**3).mean() + 2.0 * x.mean()) / math.sqrt(len(x))
-    return bounds
+def _normality_bound(values: Floats) -> float:
+    """(6.4 E|X|^3 + 2 E|X|) / sqrt(b) of the standardised values; infinite where they do not vary."""
+    spread = values.std()
+    if not spread > 0.0:
+        return math.inf
+    x = np.abs(values - values.mean()) / spread
+    return float((6.4 * (x**3).mean() + 2.0 * x.mean()) / math.sqrt(len(x)))

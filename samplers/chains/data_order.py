@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,91 +32,82 @@ _TABLES = 6
 _LARGEST = 1 << 31
 
 
+#: Where a chain is on its walk: the key of its orders, which of them, the place there, of how many.
+PLACE = np.dtype([("key", np.uint64), ("number", np.int64), ("place", np.int64), ("size", np.int64)])
+
+
+class Walk(NamedTuple):
+    """Ways of K chains through N data, as `random_order_kernels` take them.
+
+    Attributes
+    ----------
+    place : ndarray of `PLACE`, shape (K,)
+    order : ndarray of int32, shape (K, N) or (K, 0)
+        Lists of the data, each shuffled as it is read; or none, and tables.
+    tables : ndarray of uint16, shape (K, 6, side) or (K, 6, 0)
+    """
+
+    place: Array
+    order: Array
+    tables: Array
+
+
 def order_key(seed: int, kind: Kind) -> int:
     """The number of which all orders of one kind of the chain with this seed are made."""
     return int(seed_sequence(seed, kind).generate_state(1, np.uint64)[0])
 
 
-def order_room(size: int) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
-    """Room for an order of N data of a chain, as `random_order_kernels.next_rows` takes it: a list and tables.
+def begin_walk(size: int, seeds: Sequence[int], kind: Kind) -> Walk:
+    """The chains with these seeds at the beginning of their first orders of N data.
 
     Raises
     ------
     InputError
         If there are too many data.
     """
+    from steinkit.samplers.chains.random_order_kernels import begin_order
+
     if size > _LARGEST:
         raise InputError(f"{size} data are more than the {_LARGEST} that can be put into random orders")
     shuffled = size <= LARGEST_SHUFFLED
     side = 0 if shuffled else math.isqrt(size - 1) + 1
-    return np.arange(size if shuffled else 0, dtype=np.int32), np.empty((_TABLES, side), dtype=np.uint16)
+    place = np.array([(order_key(seed, kind), 0, 0, size) for seed in seeds], dtype=PLACE)
+    order = np.tile(np.arange(size if shuffled else 0, dtype=np.int32), (len(seeds), 1))
+    walk = Walk(place, order, np.empty((len(seeds), _TABLES, side), dtype=np.uint16))
+    if side:
+        for key, tables in zip(place["key"], walk.tables, strict=True):
+            begin_order(tables, key, 0)
+    return walk
 
 
 class DataWalk:
-    """The chains' ways through the data; see `data_walk`."""
-
-    def __init__(self, data: Sequence[Array], chains: int) -> None:
-        self.data = tuple(data)
-        self.size = len(data[0])
-        self._position = np.zeros(chains, dtype=np.int64)
-
-    def take(self, chains: Integers, rows: int) -> tuple[Array, ...]:
-        """Next ``rows`` data of each of these chains: arrays of shape (n, rows, ...)."""
-        position = self._position[chains]
-        self._position[chains] = position + rows
-        return self._slices(chains, position, rows)
-
-    def close(self, chains: Integers) -> None:
-        """End the test of each of these chains; whoever has passed the end gets a new order."""
-        passed = self._position[chains] >= self.size
-        if passed.any():
-            self._renew(chains[passed])
-
-    def _slices(self, chains: Integers, position: Integers, rows: int) -> tuple[Array, ...]:
-        raise NotImplementedError
-
-    def _renew(self, chains: Integers) -> None:
-        raise NotImplementedError
-
-
-class RandomWalk(DataWalk):
-    """Walks in random orders of each chain's own."""
-
-    def __init__(self, data: Sequence[Array], seeds: Sequence[int], kind: Kind) -> None:
-        from steinkit.runtime.compilation import announced_compilation
-        from steinkit.samplers.chains.random_order_kernels import begin_orders, rows_of_chains
-
-        super().__init__(data, len(seeds))
-        self._begin_orders, self._rows_of_chains = begin_orders, rows_of_chains
-        order, tables = order_room(self.size)
-        self._orders, self._tables = np.tile(order, (len(seeds), 1)), np.tile(tables, (len(seeds), 1, 1))
-        self._keys = np.array([order_key(seed, kind) for seed in seeds], dtype=np.uint64)
-        self._numbers = np.full(len(seeds), -1)
-        with announced_compilation():
-            self._renew(np.arange(len(seeds)))
-            self._slices(np.arange(0), np.arange(0), 0)
-
-    def _slices(self, chains: Integers, position: Integers, rows: int) -> tuple[Array, ...]:
-        index = np.empty((len(chains), rows), dtype=np.int64)
-        self._rows_of_chains(self._orders, self._tables, self._keys, self._numbers, self.size, chains, position, index)
-        return tuple(array.take(index, axis=0) for array in self.data)
-
-    def _renew(self, chains: Integers) -> None:
-        self._numbers[chains] += 1
-        self._position[chains] = 0
-        if self._tables.size:
-            self._begin_orders(self._tables, self._keys, self._numbers, chains)
-
-
-def data_walk(data: Sequence[Array], seeds: Sequence[int], kind: Kind) -> DataWalk:
-    """Walks of the chains with these seeds through the data.
+    """Walks of the chains with these seeds through arrays of the same leading length N.
 
     Parameters
     ----------
     data : sequence of ndarray
-        Arrays of the same leading length N.
     seeds : sequence of int
     kind : Kind
         Which of the chains' streams orders the data.
     """
-    return RandomWalk(data, seeds, kind)
+
+    def __init__(self, data: Sequence[Array], seeds: Sequence[int], kind: Kind) -> None:
+        from steinkit.runtime.compilation import announced_compilation
+        from steinkit.samplers.chains.random_order_kernels import end_readings, rows_of_chains
+
+        self.data = tuple(data)
+        self._rows_of_chains, self._end_readings, nobody = rows_of_chains, end_readings, np.arange(0)
+        with announced_compilation():
+            self._walk = begin_walk(len(data[0]), seeds, kind)
+            rows_of_chains(self._walk, nobody, np.empty((0, 0), dtype=np.int64))
+            end_readings(self._walk, nobody)
+
+    def take(self, chains: Integers, rows: int) -> tuple[Array, ...]:
+        """Next ``rows`` data of each of these chains: arrays of shape (n, rows, ...)."""
+        index = np.empty((len(chains), rows), dtype=np.int64)
+        self._rows_of_chains(self._walk, chains, index)
+        return tuple(array.take(index, axis=0) for array in self.data)
+
+    def close(self, chains: Integers) -> None:
+        """End the test of each of these chains; whoever has passed the end gets a new order."""
+        self._end_readings(self._walk, chains)

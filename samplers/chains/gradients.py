@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from steinkit.sample import Floats, Integers
-from steinkit.samplers.chains.data_order import data_walk
+from steinkit.samplers.chains.data_order import DataWalk
 from steinkit.samplers.chains.likelihood_terms import Model, PosteriorModel
 from steinkit.samplers.chains.random_streams import Kind
 
@@ -58,7 +58,7 @@ class BatchGradient:
     def __init__(self, model: PosteriorModel, batch_size: int, seeds: Sequence[int]) -> None:
         self.model = model
         self._batch_size = batch_size
-        self._walk = data_walk(model.data, seeds, Kind.PROPOSAL_ORDER)
+        self._walk = DataWalk(model.data, seeds, Kind.PROPOSAL_ORDER)
 
     def turn_to(self, chains: Integers, states: Floats, temperature: Floats) -> BatchGradient:
         """Serve the proposals of these chains next, each from its next minibatch."""

@@ -26,6 +26,16 @@ from steinkit.sample import Floats
 from steinkit.samplers.arguments import batch_within, positive, whole
 
 
+def add_noise(theta: Any, scale: Any, xi: Any) -> Any:
+    """theta + scale xi, of numbers in compiled chains, of arrays elsewhere."""
+    return theta + scale * xi
+
+
+def follow_gradient(theta: Any, eps: Any, gradient: Any) -> Any:
+    """theta + (eps / 2) g: the mean of a Langevin move, of numbers in compiled chains, of arrays elsewhere."""
+    return theta + 0.5 * eps * gradient
+
+
 class Gradient(Protocol):
     """Gradient of the log posterior at the chains' states and at their proposals, over the same data."""
 
@@ -176,7 +186,7 @@ class RandomWalk(Proposal):
         log_ratio : ndarray, shape (n,)
             Zeros: the walk is symmetric.
         """
-        return states + self._scale * noise, np.zeros(len(states))  # type: ignore[attr-defined]
+        return add_noise(states, self._scale, noise), np.zeros(len(states))  # type: ignore[attr-defined]
 
     def described(self) -> dict[str, Any]:
         """The scale, for `Draws.settings`.
@@ -263,9 +273,9 @@ class Langevin(Proposal):
         if gradient is None:
             raise UsageError("a Langevin proposal needs a gradient")
         eps = self.step_size
-        centre = states + 0.5 * eps * gradient.at_states()
-        proposals = centre + math.sqrt(eps) * noise
-        back = proposals + 0.5 * eps * gradient.at_proposals(proposals)
+        centre = follow_gradient(states, eps, gradient.at_states())
+        proposals = add_noise(centre, math.sqrt(eps), noise)
+        back = follow_gradient(proposals, eps, gradient.at_proposals(proposals))
         ratio = (((proposals - centre) ** 2).sum(axis=1) - ((states - back) ** 2).sum(axis=1)) / (2.0 * eps)
         return proposals, np.asarray(ratio)
 

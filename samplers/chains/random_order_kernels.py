@@ -176,42 +176,33 @@ def _compute(
 
 
 @array_kernel
-def rows_of_chains(
-    orders: NDArray[np.int32],
-    tables: NDArray[np.uint16],
-    keys: NDArray[np.uint64],
-    numbers: Integers,
-    size: int,
-    chains: Integers,
-    positions: Integers,
-    found: Integers,
-) -> None:
-    """`next_rows` of several chains.
-
-    Parameters
-    ----------
-    orders : ndarray of int32, shape (K, N) or (K, 0)
-    tables : ndarray of uint16, shape (K, 6, side) or (K, 6, 0)
-    keys : ndarray of uint64, shape (K,)
-    numbers : ndarray of int, shape (K,)
-        Of the chains' orders.
-    size : int
-        N.
-    chains : ndarray of int, shape (n,)
-        Which of the K chains.
-    positions : ndarray of int, shape (n,)
-        Where the last data of each ended.
-    found : ndarray of int, shape (n, rows)
-    """
-    digits = np.empty((2, TOGETHER), dtype=np.uint32)
-    for i in range(len(chains)):
-        k = chains[i]
-        next_rows(orders[k], tables[k], keys[k], numbers[k], positions[i], size, found[i], digits)
+def take_rows(walk: Any, chain: int, found: Integers, digits: NDArray[np.uint32]) -> None:
+    """Next data of a chain of a `data_order.Walk`, into found (n,); digits as `next_rows` takes them."""
+    at = walk.place[chain]
+    next_rows(walk.order[chain], walk.tables[chain], at.key, at.number, at.place, at.size, found, digits)
+    at.place += len(found)
 
 
 @array_kernel
-def begin_orders(tables: NDArray[np.uint16], keys: NDArray[np.uint64], numbers: Integers, chains: Integers) -> None:
-    """`begin_order` of several chains; arguments as in `rows_of_chains`."""
+def end_reading(walk: Any, chain: int) -> None:
+    """Turn a chain to its next order where the end of this one has been passed."""
+    at = walk.place[chain]
+    if at.place >= at.size:
+        at.number += 1
+        at.place = 0
+        begin_order(walk.tables[chain], at.key, at.number)
+
+
+@array_kernel
+def rows_of_chains(walk: Any, chains: Integers, found: Integers) -> None:
+    """`take_rows` of several chains, (n,), into found (n, rows)."""
+    digits = np.empty((2, TOGETHER), dtype=np.uint32)
     for i in range(len(chains)):
-        k = chains[i]
-        begin_order(tables[k], keys[k], numbers[k])
+        take_rows(walk, chains[i], found[i], digits)
+
+
+@array_kernel
+def end_readings(walk: Any, chains: Integers) -> None:
+    """`end_reading` of several chains."""
+    for k in chains:
+        end_reading(walk, k)

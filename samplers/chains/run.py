@@ -7,17 +7,17 @@ or has spent its own budget: to stop all chains together would cut off the long 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from steinkit.errors import UsageError
+from steinkit.posterior import Posterior
 from steinkit.runtime.deadlines import stop_signal
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Integers
 from steinkit.samplers.acceptance.interface import AcceptanceTest, Look
-from steinkit.samplers.chains.compiled.rules import runs_compiled
-from steinkit.samplers.chains.full_data import FullDataReader
 from steinkit.samplers.chains.gradients import BatchGradient, FullGradient
 from steinkit.samplers.chains.likelihood_terms import (
     PosteriorModel,
@@ -28,11 +28,10 @@ from steinkit.samplers.chains.likelihood_terms import (
     require_states,
     start_states,
 )
-from steinkit.samplers.chains.minibatches import MinibatchReader
 from steinkit.samplers.chains.options import RunOptions, Temperature, describe_temperature, temperatures
-from steinkit.samplers.chains.proposals import Proposal
+from steinkit.samplers.chains.proposals import Langevin, Proposal, RandomWalk
 from steinkit.samplers.chains.random_streams import Kind, Noise, normals, uniforms
-from steinkit.samplers.chains.reader import Chains, Reader
+from steinkit.samplers.chains.readers import Chains, FullDataReader, MinibatchReader, Reader
 from steinkit.samplers.chains.recorder import Recorder
 from steinkit.samplers.draws import Draws
 from steinkit.target import Target
@@ -120,27 +119,20 @@ class Run:
             from steinkit.samplers.chains.compiled.metropolis_run import CompiledRun
 
             with stop_signal() as stop:
-                CompiledRun(
-                    model,
-                    proposal,
-                    test,
-                    self.options,
-                    self.temperature,
-                    self.recorder,
-                    step_cost=self.proposal_cost,
-                    patience=_LOST,
-                    states=self.states,
-                    log_prior=self.log_prior,
-                    stop=stop,
-                ).advance()
+                CompiledRun(self, _LOST, stop).advance()
         else:
             self._begin()
             self._advance_together()
 
     def _begin(self) -> None:
         """Prepare to run all chains together."""
+        from steinkit.samplers.acceptance.rules import rule_of, verdicts
+
         test, seeds = self.test, self.options.seeds
-        self.reader: Reader = self._make_reader()
+        self._verdicts = partial(verdicts, test, rule_of(test, self.model.size))
+        self.reader: Reader = FullDataReader(self.model, test)
+        if isinstance(self.model, PosteriorModel) and not self.reads_all:
+            self.reader = MinibatchReader(self.model, test, self.options)
         self._moves = Noise(seeds, Kind.PROPOSAL, self._noise_width, normals)
         self._levels = Noise(seeds, Kind.UNIFORM, 1, lambda rng, shape: test.level(uniforms(rng, shape)))
         self._normals = Noise(seeds, Kind.TEST, 1, normals) if test.needs_normal else None
@@ -151,9 +143,12 @@ class Run:
         self.reader.begin_run(self.live)
 
     def _advance_together(self) -> None:
+        from steinkit.runtime.compilation import announced_compilation
+
         live, options = self.live, self.options
         total = options.chains * (options.steps or 0) or None
-        with progress_bar("sampling", total, shown=options.progress, unit=" steps") as self.bar:
+        shown = progress_bar("sampling", total, shown=options.progress, unit=" steps")
+        with announced_compilation(), shown as self.bar:
             self._propose(np.arange(len(live.chain)))
             while len(live.chain):
                 if self._finished:
@@ -162,11 +157,6 @@ class Run:
                 else:
                     self.reader.read(live)
                     self._look()
-
-    def _make_reader(self) -> Reader:
-        if isinstance(self.model, PosteriorModel) and not self.reads_all:
-            return MinibatchReader(self.model, self.test, self.options)
-        return FullDataReader(self.model, self.test)
 
     def _make_gradient(self, states: Floats, batch: int) -> FullGradient | BatchGradient | None:
         if not self.proposal.needs_gradient:
@@ -213,21 +203,11 @@ class Run:
             return
         rows = slice(None) if ready.all() else np.flatnonzero(ready)
         mean, seen = live.mean[rows], live.count[rows]
-        verdict = self.test.decide(
-            Look(
-                size=self.model.size,
-                number=live.number[rows],
-                seen=seen,
-                mean=mean,
-                variance=live.squares[rows] / np.maximum(seen - 1, 1),
-                offset=live.offset[rows],
-                temperature=live.temperature[rows],
-                level=live.level[rows],
-                normal=None if self._normals is None else live.normal[rows],
-                bound=live.bound[rows],
-                values=self.reader.values(live, rows),
-            )
-        )
+        variance = live.squares[rows] / np.maximum(seen - 1, 1)
+        given = (live.offset, live.temperature, live.level, live.normal, live.bound)
+        columns = (live.number[rows], seen, mean, variance, *(column[rows] for column in given))
+        looks = Look._make((self.model.size, *columns, self.reader.values(live, rows)))
+        verdict = self._verdicts(looks)
         impossible = mean == -np.inf  # some datum has no likelihood at the proposal
         decided, accepted = verdict.decided | impossible, verdict.accepted & ~impossible
         live.target[rows] = np.minimum(verdict.wanted, self.model.size)
@@ -272,6 +252,21 @@ class Run:
         strayed = rows[self.live.outside[rows] >= _LOST]
         if strayed.size:
             raise lost(int(self.live.chain[strayed[0]]), _LOST, self.live.state[strayed[0]])
+
+
+def runs_compiled(posterior: Posterior, proposal: Proposal, test: AcceptanceTest) -> bool:
+    """Whether chains of this posterior, with this proposal and test, run in compiled code.
+
+    What compiled chains do not know, a test or a proposal of your own among it, runs together, with the same results.
+    """
+    terms = posterior.compiled_terms
+    if terms is None or (proposal.needs_gradient and not terms.has_gradients):
+        return False
+    if type(proposal) not in (RandomWalk, Langevin) or callable(getattr(test, "bound", None)):
+        return False
+    from steinkit.samplers.acceptance.rules import rule_of
+
+    return rule_of(test, posterior.size) is not None
 
 
 def _require(value: Any, name: str, method: str, example: str) -> None:

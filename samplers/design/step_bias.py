@@ -25,8 +25,11 @@ import numpy as np
 from steinkit.arguments import checked
 from steinkit.describe.display import Brief
 from steinkit.sample import Floats
-from steinkit.samplers.acceptance.operating_characteristics import interim_looks, operating_characteristics
-from steinkit.samplers.acceptance.quadrature import nodes_on_two_scales
+from steinkit.samplers.acceptance.operating_characteristics import (
+    interim_looks,
+    nodes_on_two_scales,
+    operating_characteristics,
+)
 from steinkit.samplers.arguments import number
 from steinkit.samplers.design.trial_runs import TrialRun
 

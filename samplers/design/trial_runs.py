@@ -24,6 +24,7 @@ from steinkit.describe.display import Brief
 from steinkit.errors import InputError
 from steinkit.posterior import Posterior
 from steinkit.sample import Floats
+from steinkit.samplers.acceptance.exact import exceeds_level
 from steinkit.samplers.acceptance.interface import AcceptanceTest, Look, Verdict
 from steinkit.samplers.arguments import whole
 from steinkit.samplers.chains.options import RunOptions, Temperature
@@ -202,11 +203,10 @@ class _Scan(AcceptanceTest):
     def decide(self, look: Look) -> Verdict:
         """Accept if Delta > log u."""
         N = look.size
-        accepted = look.mean * (N / look.temperature) + look.offset > look.level
         moments = {
             "mean": look.mean,
-            "sd": np.sqrt(look.variance * ((N - 1.0) / N)),
+            "sd": math.sqrt(look.variance * ((N - 1.0) / N)),
             "offset": look.offset,
             "temperature": look.temperature,
         }
-        return Verdict(np.ones(len(accepted), dtype=bool), accepted, look.seen, moments)
+        return Verdict(*exceeds_level(look), moments)

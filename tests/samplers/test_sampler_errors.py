@@ -9,7 +9,7 @@ from tqdm import tqdm
 import steinkit as sk
 from steinkit import samplers
 from steinkit.runtime import progress
-from steinkit.samplers.chains import minibatches as minibatch_run
+from steinkit.samplers.chains import readers
 
 NODAL = sk.targets.LogisticRegression.nodal()
 NORMAL = sk.targets.Normal(mean=[0.0, 0.0])
@@ -201,7 +201,7 @@ def test_a_batch_longer_than_a_slice_is_read_in_several(monkeypatch):
     run = {"proposal_scale": 0.3, "batch_size": 17, "chains": 4, "draws": 40}
     tests = (samplers.approximate_mh, samplers.barker_mh, samplers.subsampling_mh)
     wanted = [function(NODAL, **run) for function in tests]
-    monkeypatch.setattr(minibatch_run, "_SLICE_ROWS", (1, 5))
+    monkeypatch.setattr(readers, "_SLICE_ROWS", (1, 5))
     for function, expected in zip(tests, wanted, strict=True):
         found = function(NODAL, **run)
         np.testing.assert_array_equal(found.batch_sizes, expected.batch_sizes)

@@ -103,8 +103,8 @@ def test_a_test_on_the_proposals_own_minibatch_accepts_too_much(monkeypatch):
     posterior = sk.targets.LassoRegression.toy()
     options = PITFALL | {"epsilon": 0.5, "draws": 100, "start": posterior.sample(50, rng=1)}
     apart = samplers.corrected_sgld(posterior, **options)
-    walk = gradients.data_walk
-    monkeypatch.setattr(gradients, "data_walk", lambda data, seeds, kind: walk(data, seeds, Kind.TEST_ORDER))
+    walk = gradients.DataWalk
+    monkeypatch.setattr(gradients, "DataWalk", lambda data, seeds, kind: walk(data, seeds, Kind.TEST_ORDER))
     together = samplers.corrected_sgld(posterior, **options)
     print("acceptance", apart.acceptance.mean(), together.acceptance.mean())
     assert apart.acceptance.mean() < 0.85 < 0.9 < together.acceptance.mean()

@@ -1,13 +1,12 @@
 """Looks of acceptance tests."""
 
-import numpy as np
-
 from steinkit.samplers.acceptance.interface import Look
 
 
 def look(**changes):
-    """One chain's look at 100 of 1000 data; numbers are wrapped into arrays."""
+    """One chain's look at 100 of 1000 data."""
     values = {
+        "size": 1000,
         "number": 0,
         "seen": 100,
         "mean": 0.001,
@@ -18,5 +17,4 @@ def look(**changes):
         "normal": 0.4,
         "bound": 1.5,
     } | changes
-    size = values.pop("size", 1000)
-    return Look(size=size, **{name: np.atleast_1d(value) for name, value in values.items()})
+    return Look(**values)

@@ -63,18 +63,11 @@ def looks_at_data(test, terms, mean, tests, rng, bound=None):
         order = terms[rng.permutation(N)]
         sums, squares = np.cumsum(order)[ends - 1], np.cumsum(order**2)[ends - 1]
         means = sums / ends
-        look = Look(
-            size=N,
-            number=np.arange(len(ends)),
-            seen=ends,
-            mean=means,
-            variance=(squares - ends * means**2) / (ends - 1),
-            offset=np.zeros(len(ends)),
-            temperature=np.ones(len(ends)),
-            level=np.full(len(ends), N * mu_0),
-            bound=None if bound is None else np.full(len(ends), bound),
-        )
-        verdict = test.decide(look)
-        stop = int(np.argmax(verdict.decided))
-        wrong[i], read[i] = verdict.accepted[stop] != (mean > 0) and ends[stop] < N, ends[stop] / N
+        variances = (squares - ends * means**2) / (ends - 1)
+        for j, columns in enumerate(zip(ends.tolist(), means.tolist(), variances.tolist(), strict=True)):
+            verdict = test.decide(Look(N, j, *columns, 0.0, 1.0, N * mu_0, 0.0, bound))
+            if verdict.decided:
+                break
+        wrong[i] = verdict.accepted != (mean > 0) and ends[j] < N
+        read[i] = ends[j] / N
     return [(v.mean(), max(v.std(), 1e-9) / np.sqrt(tests)) for v in (wrong, read)]

@@ -9,11 +9,13 @@ import pytest
 
 import steinkit as sk
 from steinkit.samplers.chains.compiled import posterior_kernels as kernels
+from steinkit.samplers.chains.compiled.records import Terms
 from steinkit.targets import GaussianMean, LogisticRegression, MixturePosterior
 from steinkit.targets.elementary_kernels import exp_negative, expit, log_ratio, softplus, softplus_difference
 
 NO_BOUNDS = np.empty((0, 2))
 GO_ON = np.zeros(1, dtype=np.bool_)
+KEPT = []
 
 
 def regression(dim, size=300):
@@ -32,80 +34,84 @@ POSTERIORS = [
 ]
 
 
-def room(rows):
-    return np.empty(2 * rows)
+def terms_of(target, rows, longest=None, bounds=NO_BOUNDS, stop=GO_ON):
+    """A posterior's terms, with room for as many rows, or these."""
+    index = np.arange(rows) if np.ndim(rows) == 0 else rows
+    longest, values, work = longest or len(index), np.empty(2 * len(index)), np.empty(target.dim)
+    KEPT.append(target.compiled_terms)  # which keep what the addresses point to
+    return Terms(KEPT[-1].addresses, bounds, target.size, longest, index, values, work, stop)
 
 
 @pytest.mark.parametrize("target", POSTERIORS, ids=repr)
 @pytest.mark.parametrize("rows", [1, 3, 8, 47])
 def test_the_terms_of_a_batch_are_those_of_numpy(target, rows):
     rng = np.random.default_rng(rows)
-    addresses, index = target.compiled_terms.addresses, rng.integers(target.size, size=rows)
+    index = rng.integers(target.size, size=rows)
+    terms = terms_of(target, index)
     theta, proposed = 2.0 * rng.normal(size=(2, target.dim))
     batch = tuple(array[index] for array in target.data)
-    values, total = room(rows), np.empty(target.dim)
-    kernels.log_ratios(addresses, theta, proposed, index, rows, values)
+    total = np.empty(target.dim)
+    kernels.log_ratios(terms, theta, proposed, rows)
     expected = target.log_likelihood(proposed, *batch) - target.log_likelihood(theta, *batch)
-    np.testing.assert_allclose(values[:rows], expected, rtol=1e-12, atol=1e-13)
-    kernels.slice_gradient(addresses, theta, index, 0, rows, total, values)
+    np.testing.assert_allclose(terms.values[:rows], expected, rtol=1e-12, atol=1e-13)
+    kernels.slice_gradient(terms, theta, 0, rows, total)
     np.testing.assert_allclose(total, target.grad_log_likelihood(theta, *batch), rtol=1e-11, atol=1e-12)
     begin = int(rng.integers(target.size - rows + 1))
-    found = kernels.slice_log_likelihood(addresses, theta, begin, rows, values)
+    found = kernels.slice_log_likelihood(terms, theta, begin, rows)
     some = tuple(array[begin : begin + rows] for array in target.data)
     np.testing.assert_allclose(found, target.log_likelihood(theta, *some).sum(), rtol=1e-12)
 
 
 @pytest.mark.parametrize("target", POSTERIORS, ids=repr)
 def test_sums_over_all_the_data_and_priors(target):
-    terms, theta, other = target.compiled_terms.addresses, *np.random.default_rng(1).normal(size=(2, target.dim))
-    rows, values, work, found = np.empty(37, dtype=np.int64), room(37), *np.empty((2, target.dim))
+    theta, other = np.random.default_rng(1).normal(size=(2, target.dim))
+    terms, found = terms_of(target, 37), np.empty(target.dim)
     likelihood = target.log_likelihood(theta, *target.data)
-    total = kernels.total_log_likelihood(terms, theta, target.size, 37, values, GO_ON)
+    total = kernels.total_log_likelihood(terms, theta)
     np.testing.assert_allclose(total, likelihood.sum(), rtol=1e-12)
-    kernels.total_gradient(terms, theta, target.size, 37, found, rows, values, work, GO_ON)
+    kernels.total_gradient(terms, theta, found)
     np.testing.assert_allclose(found, target.grad_log_likelihood(theta, *target.data), rtol=1e-11)
-    every = np.arange(target.size)
-    kernels.batch_gradient(terms, theta, every, target.size, 37, found, values, work, GO_ON)
+    kernels.batch_gradient(terms_of(target, target.size, 37), theta, target.size, found)
     np.testing.assert_allclose(found, target.grad_log_likelihood(theta, *target.data), rtol=1e-11)
-    largest = kernels.largest_log_ratio(terms, theta, other, target.size, 37, rows, values, GO_ON)
+    largest = kernels.largest_log_ratio(terms, theta, other)
     ratios = target.log_likelihood(other, *target.data) - likelihood
     np.testing.assert_allclose(largest, np.abs(ratios).max(), rtol=1e-12)
-    np.testing.assert_allclose(kernels.log_prior(terms, theta, NO_BOUNDS), target.log_prior(theta[None])[0], rtol=1e-13)
+    np.testing.assert_allclose(kernels.log_prior(terms, theta), target.log_prior(theta[None])[0], rtol=1e-13)
     kernels.grad_log_prior(terms, theta, found)
     np.testing.assert_allclose(found, target.grad_log_prior(theta[None])[0], rtol=1e-13)
 
 
 def test_the_log_prior_is_minus_infinity_outside_the_bounds():
-    terms, bounds = POSTERIORS[0].compiled_terms.addresses, np.array([[0.0, 1.0], [-np.inf, 2.0]])
+    terms = terms_of(POSTERIORS[0], 1, bounds=np.array([[0.0, 1.0], [-np.inf, 2.0]]))
     for theta, inside in (((0.5, -9.0), True), ((0.0, 2.0), True), ((1.1, 0.0), False), ((0.5, 2.1), False)):
-        assert np.isfinite(kernels.log_prior(terms, np.array(theta), bounds)) == inside
+        assert np.isfinite(kernels.log_prior(terms, np.array(theta))) == inside
 
 
 @pytest.mark.parametrize("target", POSTERIORS[:2], ids=repr)
 def test_far_parameters_and_nan(target):
-    terms, rows, size = target.compiled_terms.addresses, np.arange(target.size), target.size
-    here, values, found = np.zeros(target.dim), room(size), np.empty(target.dim)
+    terms, size = terms_of(target, target.size), target.size
+    here, found = np.zeros(target.dim), np.empty(target.dim)
     at_zero = target.log_likelihood(here, *target.data)
     for value in (-1e3, 1e3, -1e6, 1e6):
         far = np.full(target.dim, value)
-        kernels.log_ratios(terms, here, far, rows, size, values)
+        kernels.log_ratios(terms, here, far, size)
         expected = target.log_likelihood(far, *target.data) - at_zero
-        np.testing.assert_allclose(values[:size], expected, rtol=1e-12, atol=1e-12)
-        kernels.slice_gradient(terms, far, rows, 0, size, found, values)
+        np.testing.assert_allclose(terms.values[:size], expected, rtol=1e-12, atol=1e-12)
+        kernels.slice_gradient(terms, far, 0, size, found)
         np.testing.assert_allclose(found, target.grad_log_likelihood(far, *target.data), rtol=1e-12, atol=1e-290)
     for column in range(target.dim):
         broken = np.ones(target.dim)
         broken[column] = np.nan
-        kernels.log_ratios(terms, here, broken, rows, size, values)
-        assert np.isnan(values[:size]).any()
-        assert np.isnan(kernels.slice_log_likelihood(terms, broken, 0, size, values))
+        kernels.log_ratios(terms, here, broken, size)
+        assert np.isnan(terms.values[:size]).any()
+        assert np.isnan(kernels.slice_log_likelihood(terms, broken, 0, size))
 
 
 def test_data_of_any_layout():
     x, y = LogisticRegression.nodal().data
     turned = LogisticRegression(np.asfortranarray(x), y[::-1])
-    terms, theta = turned.compiled_terms.addresses, np.linspace(-1.0, 1.0, 6)
-    found = kernels.total_log_likelihood(terms, theta, turned.size, 20, room(20), GO_ON)
+    theta = np.linspace(-1.0, 1.0, 6)
+    found = kernels.total_log_likelihood(terms_of(turned, 20), theta)
     np.testing.assert_allclose(found, turned.log_likelihood(theta, x, y[::-1]).sum(), rtol=1e-12)
 
 
@@ -133,9 +139,8 @@ def test_terms_belong_to_the_functions_and_data_they_were_made_for():
 
 
 def total(target, theta):
-    terms = target.compiled_terms  # which keep what the addresses point to
-    likelihood = kernels.total_log_likelihood(terms.addresses, theta, target.size, 9, room(9), GO_ON)
-    return likelihood / terms.temperature + kernels.log_prior(terms.addresses, theta, NO_BOUNDS)
+    terms = terms_of(target, 9)
+    return kernels.total_log_likelihood(terms, theta) / KEPT[-1].temperature + kernels.log_prior(terms, theta)
 
 
 @pytest.mark.parametrize(
@@ -240,13 +245,12 @@ def test_differences_of_softplus_far_out(y, z):
 
 def test_sums_end_at_once_when_they_are_asked_to():
     target, stop = POSTERIORS[1], np.ones(1, dtype=np.bool_)
-    terms, theta, size = target.compiled_terms.addresses, np.linspace(-1.0, 1.0, 6), target.size
-    rows, values, work, found = np.arange(size), room(size), *np.full((2, 6), 7.0)
-    assert kernels.total_log_likelihood(terms, theta, size, 10, values, stop) == 0.0
-    assert kernels.largest_log_ratio(terms, theta, -theta, size, 10, rows.copy(), values, stop) == 0.0
-    kernels.total_gradient(terms, theta, size, 10, found, rows.copy(), values, work, stop)
+    terms, theta, found = terms_of(target, target.size, 10, stop=stop), np.linspace(-1.0, 1.0, 6), np.full(6, 7.0)
+    assert kernels.total_log_likelihood(terms, theta) == 0.0
+    assert kernels.largest_log_ratio(terms, theta, -theta) == 0.0
+    kernels.total_gradient(terms, theta, found)
     np.testing.assert_array_equal(found, np.zeros(6))
-    kernels.batch_gradient(terms, theta, rows, size, 10, found, values, work, stop)
+    kernels.batch_gradient(terms, theta, target.size, found)
     first = target.grad_log_likelihood(theta, *(array[:10] for array in target.data))
     np.testing.assert_allclose(found, first, rtol=1e-12)
 

@@ -18,13 +18,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from steinkit.errors import InputError, UsageError
 from steinkit.runtime.progress import progress_bar
-from steinkit.sample import Floats, Integers
+from steinkit.sample import Integers
 from steinkit.samplers.acceptance.exact import BarkerTest
-from steinkit.samplers.acceptance.interface import AcceptanceTest, Look
+from steinkit.samplers.acceptance.interface import AcceptanceTest
 from steinkit.samplers.applications.gibbs.markov_field import MarkovField, States, as_states
 from steinkit.samplers.chains.options import RunOptions
 from steinkit.samplers.chains.random_streams import Kind, Noise, normals, uniforms
@@ -84,8 +84,8 @@ def approximate_gibbs(
 
     Notes
     -----
-    For exact and austerity tests a sweep is one compiled loop; the others cost a few calls of NumPy for each update,
-    shared by all chains: run many of them.
+    A sweep is one compiled loop; by a test of your own it is the same loop in Python, some tens of microseconds an
+    update.
 
     References
     ----------
@@ -97,8 +97,7 @@ def approximate_gibbs(
     _require_usable(field, test)
     first_batch = field.dim * test.first_batch(field.size)
     options.require_budget(first_batch)
-    is_compiled = test.fixed_thresholds(field.size) is not None
-    sampler = (CompiledSweeps if is_compiled else Sweeps)(field, test, options.seeds)
+    sampler = Sweeps(field, test, options.seeds)
     recorder = Recorder(options, field.dim, {})
     _run(sampler, _start_states(field, options), recorder, options, first_batch)
     names = tuple(f"x{i + 1}" for i in range(field.dim))
@@ -125,7 +124,7 @@ def _run(sampler: Sweeps, states: States, recorder: Recorder, options: RunOption
 
 
 class Sweeps:
-    """Sweeps by any acceptance test, an update of all chains at a time.
+    """Sweeps by an acceptance test.
 
     Parameters
     ----------
@@ -136,81 +135,27 @@ class Sweeps:
     """
 
     def __init__(self, field: MarkovField, test: AcceptanceTest, seeds: Sequence[int]) -> None:
-        self.field, self.test = field, test
+        from steinkit.samplers.acceptance.rules import rule_of
+        from steinkit.samplers.applications.gibbs.gibbs_kernels import sweep, sweep_in_python
+
+        self.field = field
         # a test that adds noise of its own brings the level that goes with it
         level = test.level if test.needs_normal else BarkerTest().level
         self._levels = Noise(seeds, Kind.UNIFORM, field.dim, lambda rng, shape: level(uniforms(rng, shape)))
-        self._normals = Noise(seeds, Kind.TEST, field.dim, normals) if test.needs_normal else None
+        self._normals = Noise(seeds, Kind.TEST, field.dim if test.needs_normal else 0, normals)
         self._orders = None if test.reads_all(field.size) else Noise(seeds, Kind.TEST_ORDER, field.dim, uniforms)
+        rule = rule_of(test, field.size)
+        self._sweep = sweep_in_python if rule is None else sweep
+        self._judge = (rule or test, test.first_batch(field.size), test.constant_bound or 0.0)
 
     def sweep(self, states: States, chains: Integers, steps: Integers) -> Integers:
         """Update all variables of these chains, (n, D), in place; return the terms that each has read, (n,)."""
-        levels, seeds = self._levels.take(chains, steps), self._seeds(chains, steps)
-        noise = None if self._normals is None else self._normals.take(chains, steps)
-        read = np.zeros(len(states), dtype=np.int64)
-        for i in range(self.field.dim):
-            read += self._update(i, states, levels[:, i], seeds[:, i], None if noise is None else noise[:, i])
-        return read
-
-    def _seeds(self, chains: Integers, steps: Integers) -> NDArray[np.uint64]:
-        """Seed of the order in which each update reads, (n, D); it does not matter where all terms are read."""
-        if self._orders is None:
-            return np.zeros((len(chains), self.field.dim), dtype=np.uint64)
-        return np.asarray(self._orders.take(chains, steps) * 2.0**53).astype(np.uint64)
-
-    def _update(
-        self, i: int, states: States, levels: Floats, seeds: NDArray[np.uint64], noise: Floats | None
-    ) -> Integers:
-        """Update variable i of each chain, each when its own test is decided."""
-        from steinkit.samplers.applications.gibbs.gibbs_kernels import begin, block_length, read_on
-
-        field, test, n = self.field, self.test, len(states)
-        differences, pairs, N = field.terms.differences[i], field.terms.pairs[i], field.size
-        counts, numbers = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-        wanted = np.full(n, test.first_batch(N))
-        shifts, totals, squares = np.zeros(n), np.zeros(n), np.zeros(n)
-        places = *np.empty((2, n), dtype=np.int64), np.empty((n, N // block_length(N)), dtype=np.int64)
-        begin(np.ascontiguousarray(seeds), *places, N)
-        bound = None if test.constant_bound is None else np.full(n, test.constant_bound)
-        rows = np.arange(n)
-        while rows.size:
-            read_on(differences, pairs, states, rows, *places, counts, wanted, shifts, totals, squares)
-            b, deviation = counts[rows], totals[rows] / counts[rows]
-            verdict = test.decide(
-                Look(
-                    size=N,
-                    number=numbers[rows],
-                    seen=b,
-                    mean=shifts[rows] + deviation,
-                    variance=np.maximum(squares[rows] - totals[rows] * deviation, 0.0) / np.maximum(b - 1, 1),
-                    offset=np.zeros(len(rows)),
-                    temperature=np.ones(len(rows)),
-                    level=levels[rows],
-                    normal=None if noise is None else noise[rows],
-                    bound=None if bound is None else bound[rows],
-                )
-            )
-            states[rows[verdict.decided], i] = verdict.accepted[verdict.decided]
-            wanted[rows] = np.minimum(verdict.wanted, N)
-            numbers[rows] += 1
-            rows = rows[~verdict.decided]
-        return counts
-
-
-class CompiledSweeps(Sweeps):
-    """The same sweeps by the austerity test or an exact one, compiled."""
-
-    def __init__(self, field: MarkovField, test: AcceptanceTest, seeds: Sequence[int]) -> None:
-        super().__init__(field, test, seeds)
-        self._batch, self._thresholds = test.first_batch(field.size), test.fixed_thresholds(field.size)
-
-    def sweep(self, states: States, chains: Integers, steps: Integers) -> Integers:
-        """Update all variables of these chains, (n, D), in place; return the terms that each has read, (n,)."""
-        from steinkit.samplers.applications.gibbs.gibbs_kernels import sweep
-
+        levels, noise = (each.take(chains, steps) for each in (self._levels, self._normals))
+        seeds = np.zeros(levels.shape)  # of the orders in which terms are read: where all are, it does not matter
+        if self._orders is not None:
+            seeds = np.asarray(self._orders.take(chains, steps) * 2.0**53)
         read = np.empty(len(states), dtype=np.int64)
-        levels, seeds = self._levels.take(chains, steps), self._seeds(chains, steps)
-        sweep(*self.field.terms, states, levels, seeds, self._batch, self._thresholds, read)
+        self._sweep(self.field.terms, states, levels, noise, seeds.astype(np.uint64), *self._judge, read)
         return read
 
 

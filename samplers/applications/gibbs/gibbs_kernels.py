@@ -12,17 +12,17 @@ variance zero exactly.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
+from numba.extending import overload
 from numpy.typing import NDArray
 
 from steinkit.runtime.compilation import array_kernel
 from steinkit.sample import Floats, Integers
-
-# As in `steinkit.samplers.acceptance.interface.varies`.
-_ROUNDING = 1e-14
+from steinkit.samplers.acceptance.interface import Look
+from steinkit.samplers.acceptance.rules import decide
+from steinkit.samplers.applications.gibbs.markov_field import FieldTerms
 
 _STEP, _FIRST, _SECOND = (np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 _S27, _S30, _S31, _S32 = (np.uint64(n) for n in (27, 30, 31, 32))
@@ -115,113 +115,76 @@ def log_odds(differences: Floats, pairs: NDArray[np.uint16], states: NDArray[np.
         out[row] = total
 
 
-@array_kernel
-def sweep(
-    differences: Floats,
-    pairs: NDArray[np.uint16],
+def judged(judge: Any, look: Look) -> Any:
+    """Whether a test decides and accepts, and the data it wants: by its own function, or by its rule where compiled."""
+    return judge.decide(look)[:3]
+
+
+@overload(judged, strict=False)
+def _judged_by_rule(judge: Any, look: Any) -> Any:
+    return lambda judge, look: decide(judge, look)
+
+
+def sweep_in_python(
+    terms: FieldTerms,
     states: NDArray[np.uint8],
     levels: Floats,
+    normals: Floats,
     seeds: NDArray[np.uint64],
+    judge: Any,
     batch: int,
-    thresholds: Floats,
+    bound: float,
     read: Integers,
 ) -> None:
-    """Update all variables of each chain in turn, by the austerity test.
+    """Update all variables of each chain in turn, by an acceptance test; `sweep` is the same, compiled.
 
     Parameters
     ----------
-    differences, pairs : ndarray, shape (D, N, 4) and (D, N, 2)
+    terms : FieldTerms
     states : ndarray of uint8, shape (n, D)
         Changed in place.
     levels : ndarray, shape (n, D)
         log(u / (1 - u)) of each update.
+    normals : ndarray, shape (n, D) or (n, 0)
+        Normal numbers of the updates, where the test wants them.
     seeds : ndarray of uint64, shape (n, D)
         Of the order in which each update reads.
+    judge : AcceptanceTest, or Rule where compiled
     batch : int
-        Terms of a look; with N of them the update is exact.
-    thresholds : ndarray, shape (looks before the last,)
+        Terms of the first look.
+    bound : float
+        Of all |l|, where the test wants it.
     read : ndarray of int, shape (n,)
         Terms read by all updates of each chain.
     """
-    size = pairs.shape[1]
+    size = terms.pairs.shape[1]
     length = block_length(size)
     order = np.empty(size // length, dtype=np.int64)
     read[:] = 0
     for i in range(states.shape[1]):  # the terms of a variable stay in the processor's cache for all chains
+        differences, pairs = terms.differences[i], terms.pairs[i]
         for chain in range(len(states)):
-            state, mu_0 = states[chain], levels[chain, i] * (1.0 / size)
+            state, normal = states[chain], normals[chain, i] if normals.shape[1] else 0.0
             order[:] = np.arange(len(order))
             seed, origin = random_below(seeds[chain, i], size)
-            seed, stride = random_stride(seed, size) if batch < size else (seed, 1)
-            shuffled, shift = 0, term(differences[i], pairs[i], state, origin)
-            count, look, total, squares, decided = 0, 0, 0.0, 0.0, False
-            gap = 0.0
+            seed, stride = random_stride(np.uint64(seed), size) if batch < size else (seed, 1)
+            shuffled, shift = 0, term(differences, pairs, state, origin)
+            count, end, number, total, squares = 0, batch, 0, 0.0, 0.0
+            decided = accepted = False
             while not decided:
-                end = min(count + batch, size)
                 if end < size:  # else all are read, in whatever order
-                    needed = (end - 1) // length + 1
-                    seed = shuffle_on(order, seed, shuffled, min(needed, len(order)))
-                    shuffled = min(needed, len(order))
-                added = sums(differences[i], pairs[i], state, origin, stride, order, count, end, shift)
+                    needed = min((end - 1) // length + 1, len(order))
+                    seed = shuffle_on(order, np.uint64(seed), shuffled, needed)
+                    shuffled = needed
+                added = sums(differences, pairs, state, origin, stride, order, count, end, shift)
                 count, total, squares = end, total + added[0], squares + added[1]
-                mean = shift + total / count
-                gap = mean - mu_0
-                decided = count == size
-                if not decided:
-                    variance = (squares - total * total / count) / max(count - 1, 1)
-                    s = math.sqrt(max(variance, 0.0) / count * (1.0 - (count - 1.0) / (size - 1)))
-                    decided = variance > _ROUNDING * mean * mean and abs(gap) > thresholds[look] * s
-                    look += 1
-            state[i] = gap > 0.0
+                variance = max(squares - total * total / count, 0.0) / max(count - 1, 1)
+                mean, level = shift + total / count, levels[chain, i]
+                look = Look(size, number, count, mean, variance, 0.0, 1.0, level, normal, bound, None)
+                decided, accepted, wanted = judged(judge, look)
+                end, number = min(wanted, size), number + 1
+            state[i] = accepted
             read[chain] += count
 
 
-@array_kernel
-def begin(seeds: NDArray[np.uint64], origins: Integers, strides: Integers, orders: Integers, size: int) -> None:
-    """Draw origin, stride and the order of the blocks for tests with these seeds, (n,) each and (n, blocks)."""
-    for chain in range(len(seeds)):
-        orders[chain] = np.arange(orders.shape[1])
-        seed, origins[chain] = random_below(seeds[chain], size)
-        seed, strides[chain] = random_stride(seed, size)
-        shuffle_on(orders[chain], seed, 0, orders.shape[1])
-
-
-@array_kernel
-def read_on(
-    differences: Floats,
-    pairs: NDArray[np.uint16],
-    states: NDArray[np.uint8],
-    chains: Integers,
-    origins: Integers,
-    strides: Integers,
-    orders: Integers,
-    counts: Integers,
-    wanted: Integers,
-    shifts: Floats,
-    totals: Floats,
-    squares: Floats,
-) -> None:
-    """Let these chains, in their tests of one variable, read on to the number of terms wanted.
-
-    Parameters
-    ----------
-    differences, pairs : ndarray, shape (N, 4) and (N, 2)
-    states : ndarray of uint8, shape (n, D)
-    chains : ndarray of int, shape (m,)
-        Rows of all the others that are meant.
-    origins, strides, orders : ndarray of int, shape (n,), (n,) and (n, blocks)
-    counts, wanted : ndarray of int, shape (n,)
-        Terms read, changed in place, and to be read.
-    shifts, totals, squares : ndarray, shape (n,)
-        The first term, and the sums of `sums`; changed in place.
-    """
-    for chain in chains:
-        state, count, origin = states[chain], counts[chain], origins[chain]
-        if count == 0:
-            shifts[chain] = term(differences, pairs, state, origin)
-        added = sums(
-            differences, pairs, state, origin, strides[chain], orders[chain], count, wanted[chain], shifts[chain]
-        )
-        totals[chain] += added[0]
-        squares[chain] += added[1]
-        counts[chain] = wanted[chain]
+sweep = array_kernel(sweep_in_python)

@@ -26,8 +26,10 @@ from steinkit.arguments import checked
 from steinkit.describe.display import Brief
 from steinkit.errors import UsageError
 from steinkit.sample import Floats, Integers
-from steinkit.samplers.acceptance.operating_characteristics import operating_characteristics
-from steinkit.samplers.acceptance.quadrature import nodes_on_two_scales
+from steinkit.samplers.acceptance.operating_characteristics import (
+    nodes_on_two_scales,
+    operating_characteristics,
+)
 from steinkit.samplers.applications.gibbs.markov_field import MarkovField, as_states
 from steinkit.samplers.arguments import positive, whole
 from steinkit.samplers.draws import Draws

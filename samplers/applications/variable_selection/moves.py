@@ -21,9 +21,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steinkit.sample import Floats, Integers
-from steinkit.samplers.acceptance.interface import Booleans
 from steinkit.samplers.arguments import number, positive
 from steinkit.samplers.chains.proposals import Gradient, Proposal
 
@@ -164,7 +164,7 @@ class JumpMoves(Proposal):
         return np.asarray(np.log(deaths / (k + 1)) - np.log(births / (dim - k)) - log_normal, dtype=np.float64)
 
 
-def _pick(choices: Booleans, uniforms: Floats) -> Integers:
+def _pick(choices: NDArray[np.bool_], uniforms: Floats) -> Integers:
     """One of the true entries of each row, at random: (n, D), (n,) -> (n,)."""
     counts = choices.sum(axis=1)
     wanted = np.minimum((uniforms * counts).astype(np.int64), counts - 1)  # a uniform number may round to 1

@@ -3,43 +3,27 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from steinkit.runtime.compilation import array_kernel
-from steinkit.sample import Floats, Integers
-from steinkit.samplers.chains.compiled.order_kernels import end_reading, take_rows
 from steinkit.samplers.chains.compiled.posterior_kernels import batch_gradient, grad_log_prior
-from steinkit.samplers.chains.compiled.records import Outcome, Vector
+from steinkit.samplers.chains.compiled.records import Block, Machine, Outcome, Vector
+from steinkit.samplers.chains.random_order_kernels import end_reading, take_rows
 
 
 @array_kernel
-def advance(
-    plans: Any,
-    chains: Any,
-    terms: Integers,
-    bounds: Floats,
-    vectors: Floats,
-    noise: Floats,
-    step_sizes: Floats,
-    temperatures: Floats,
-    walks: Any,
-    order: Any,
-    tables: Any,
-    rows: Integers,
-    values: Floats,
-    digits: Any,
-    points: Floats,
-    quota: int,
-    stop: Any,
-) -> Outcome:
-    """Run the chain on, and say why it stopped; arguments as in `metropolis_kernels.advance`.
-
-    ``step_sizes`` are those of the steps from ``chain.block_start`` on, shape (B,);
-    ``walks``, ``order`` and ``tables`` are those of the gradient.
-    """
+def advance(machine: Machine, block: Block, quota: int) -> Outcome:
+    """Run the chain on, and say why it stopped, as `metropolis_kernels.advance`; levels are the sizes of the steps."""
+    plan, chain, terms, vectors, read = machine.plan[0], machine.chain[0], machine.terms, machine.vectors, 0
     state, prior, data = vectors[Vector.STATE], vectors[Vector.PRIOR_GRADIENT], vectors[Vector.DATA_GRADIENT]
-    plan, chain, walk, read, proposed = plans[0], chains[0], walks[0], 0, vectors[Vector.PROPOSED]
-    batch = plan.gradient_batch
+    proposed, batch = vectors[Vector.PROPOSED], plan.gradient_batch
+    walk, digits, rows = machine.gradient_walk, machine.digits, terms.rows[:batch]
+    noise, temperatures, levels, bounds, points = (
+        block.noise,
+        block.temperatures,
+        block.levels,
+        terms.bounds,
+        block.points,
+    )
     while chain.step < plan.steps:
         now = chain.step - chain.block_start
         if now == len(temperatures):
@@ -47,13 +31,13 @@ def advance(
         if read >= quota:
             return Outcome.PAUSED
         read += batch
-        take_rows(walk, order, tables, batch, rows, digits)
-        end_reading(walk, tables)
+        take_rows(walk, 0, rows, digits)
+        end_reading(walk, 0)
         grad_log_prior(terms, state, prior)
-        batch_gradient(terms, state, rows, batch, plan.slice_rows, data, values, vectors[Vector.SUM], stop)
-        if stop[0]:
+        batch_gradient(terms, state, batch, data)
+        if terms.stop[0]:
             return Outcome.PAUSED
-        factor, step = plan.size / batch / temperatures[now], step_sizes[now]
+        factor, step = plan.size / batch / temperatures[now], levels[now]
         for j in range(len(state)):
             prior[j] += factor * data[j]
             proposed[j] = state[j] + (0.5 * step * prior[j] + math.sqrt(step) * noise[now, j])

@@ -24,6 +24,6 @@ def test_austerity_decides_at_its_threshold(alpha, number):
     for side in (-1.0, 1.0):
         for factor, decided in ((1 - 1e-9, False), (1 + 1e-9, True)):
             verdict = test.decide(look(number=number, seen=b, mean=mu_0 + side * factor * edge))
-            assert verdict.decided[0] == decided
-            assert verdict.accepted[0] == (side > 0)
-            assert verdict.wanted[0] == b + 100
+            assert verdict.decided == decided
+            assert verdict.accepted == (side > 0)
+            assert verdict.wanted == b + 100

@@ -48,9 +48,9 @@ def test_on_all_data_the_decisions_are_those_of_metropolis(test, proposal):
 @pytest.mark.parametrize("test", [AusterityTest(0.1, 100), AusterityTest(0.5, 100), MinibatchBarkerTest(100)], ids=repr)
 def test_identical_values_end_no_test(test):
     for variance in (0.0, 1e-22):
-        assert not test.decide(look(mean=-0.3, variance=variance)).decided[0]
-        assert test.decide(look(mean=-0.3, variance=variance, seen=1000, number=9)).decided[0]
-    assert not test.decide(look(mean=0.0, variance=0.0)).decided[0]
+        assert not test.decide(look(mean=-0.3, variance=variance)).decided
+        assert test.decide(look(mean=-0.3, variance=variance, seen=1000, number=9)).decided
+    assert not test.decide(look(mean=0.0, variance=0.0)).decided
 
 
 WALK = {"proposal_scale": 0.3, "chains": 2, "draws": 25, "seed": 5}

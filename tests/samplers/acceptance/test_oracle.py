@@ -66,7 +66,8 @@ def test_a_chain_is_told_the_standardised_mean_of_all_the_data():
             mu_0 = (look.level - look.offset) * 2.0 / SIZE
             sd = np.sqrt(look.variance * (SIZE - 1) / SIZE)
             wanted = (look.mean - mu_0) * np.sqrt(SIZE - 1) / sd
-            gaps.extend((look.bound / wanted - 1.0)[look.seen == SIZE].tolist())
+            if look.seen == SIZE:
+                gaps.append(look.bound / wanted - 1.0)
             return super().decide(look)
 
     metropolis_hastings(POSTERIOR, test=Listening(0.1), temperature=2.0, **RUN)

@@ -13,7 +13,7 @@ from steinkit.samplers.chains.random_streams import Kind
 
 
 def walk_of(size, seeds):
-    return walks.data_walk((np.arange(size), np.arange(size)[:, None] * [1, 10]), seeds, Kind.TEST_ORDER)
+    return walks.DataWalk((np.arange(size), np.arange(size)[:, None] * [1, 10]), seeds, Kind.TEST_ORDER)
 
 
 @pytest.fixture(params=["shuffled", "computed"])
@@ -156,7 +156,7 @@ def test_proposals_and_tests_do_not_share_an_order():
     """Else a test might read its proposal's own minibatch, and accept what that one is wrong about."""
     cycles = []
     for kind in (Kind.TEST_ORDER, Kind.PROPOSAL_ORDER):
-        numbers = walks.data_walk((np.arange(53),), [1], kind).take(np.array([0]), 53)[0][0]
+        numbers = walks.DataWalk((np.arange(53),), [1], kind).take(np.array([0]), 53)[0][0]
         cycles.append(np.roll(numbers, -int(numbers.argmin())))
     assert (cycles[0] == cycles[1]).mean() < 0.3
 
@@ -186,7 +186,7 @@ def variance_ratios(size, read, orders):
     """Variance of the means of an order's first data, over that of random samples; and its standard error."""
     x, squares = features(size), []
     for first in range(0, orders, 50):
-        walk = walks.data_walk((x,), list(range(first, first + 50)), Kind.TEST_ORDER)
+        walk = walks.DataWalk((x,), list(range(first, first + 50)), Kind.TEST_ORDER)
         batch = walk.take(np.arange(50), max(read))[0]
         squares.append([batch[:, :n].mean(axis=1, dtype=np.float64) ** 2 / ((1.0 - n / size) / n) for n in read])
     found = np.concatenate(squares, axis=1)

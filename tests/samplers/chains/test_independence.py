@@ -6,11 +6,9 @@ from support.sampler_problems import vectorised
 
 import steinkit as sk
 from steinkit import samplers
-from steinkit.samplers.chains import data_order as data_walk
+from steinkit.samplers.chains import data_order, readers, recorder
 from steinkit.samplers.chains import likelihood_terms as model
-from steinkit.samplers.chains import minibatches as minibatch_run
 from steinkit.samplers.chains import random_streams as streams
-from steinkit.samplers.chains import recorder
 from steinkit.samplers.chains.compiled import chain_blocks
 
 NODAL = sk.targets.LogisticRegression.nodal()
@@ -46,7 +44,7 @@ RUNS = {
 def run(request, monkeypatch):
     function, target, options = RUNS[request.param]
     if request.param.endswith("computed"):
-        monkeypatch.setattr(data_walk, "LARGEST_SHUFFLED", 0)
+        monkeypatch.setattr(data_order, "LARGEST_SHUFFLED", 0)
     return lambda **more: function(target, draws=14, burn_in=3, thin=2, **{**options, **more})
 
 
@@ -77,7 +75,7 @@ def test_blocks_change_nothing(run, monkeypatch):
     monkeypatch.setattr(streams, "_BLOCK_STEPS", 7)
     monkeypatch.setattr(chain_blocks, "_BLOCK_STEPS", 7)
     monkeypatch.setattr(chain_blocks, "_CALL_FLOATS", 1)
-    monkeypatch.setattr(minibatch_run, "_TOGETHER_FLOATS", 1)
+    monkeypatch.setattr(readers, "_TOGETHER_FLOATS", 1)
     monkeypatch.setattr(recorder, "_FIRST_CAPACITY", 1)
     found = run(chains=6, seed=2)
     for chain, seed in enumerate(wanted.seeds):

@@ -11,7 +11,7 @@ from steinkit import samplers
 from steinkit.errors import TimeLimitError
 from steinkit.runtime.deadlines import time_limit
 from steinkit.samplers.chains import run
-from steinkit.samplers.chains.compiled import chain_blocks, langevin_run, metropolis_run, rules
+from steinkit.samplers.chains.compiled import chain_blocks, langevin_run, metropolis_run
 
 NODAL, MIXTURE = sk.targets.LogisticRegression.nodal(), sk.targets.MixturePosterior()
 MANY = sk.targets.MixturePosterior.simulate(40_000, rng=1)  # whose orders are computed where they are read
@@ -156,7 +156,7 @@ class SternTest(samplers.AusterityTest):
 
     def decide(self, look):
         """Reject everything."""
-        return super().decide(look)._replace(accepted=np.zeros(len(look.seen), dtype=bool))
+        return super().decide(look)._replace(accepted=False)
 
 
 @pytest.mark.parametrize(
@@ -172,8 +172,8 @@ class SternTest(samplers.AusterityTest):
     ],
 )
 def test_what_compiled_chains_do_not_know_runs_on_the_vectorised_path(proposal, test, known):
-    assert rules.runs_compiled(NODAL, proposal, test) == known
-    assert not rules.runs_compiled(vectorised(NODAL), proposal, test)
+    assert run.runs_compiled(NODAL, proposal, test) == known
+    assert not run.runs_compiled(vectorised(NODAL), proposal, test)
     draws = metropolis_hastings(proposal, test)(NODAL, draws=20)
     assert (draws.acceptance[0] == 0.0) == isinstance(test, SternTest)
 

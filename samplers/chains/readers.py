@@ -1,25 +1,129 @@
-"""Tests that read growing minibatches."""
+"""What lets the tests of chains read data: all of them at once, or minibatches."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from steinkit.sample import Floats, Integers
 from steinkit.samplers.acceptance.interface import AcceptanceTest
-from steinkit.samplers.chains.data_order import DataWalk, data_walk
-from steinkit.samplers.chains.likelihood_terms import PosteriorModel
+from steinkit.samplers.chains.data_order import DataWalk
+from steinkit.samplers.chains.likelihood_terms import Model, PosteriorModel, no_number, require_likelihoods
 from steinkit.samplers.chains.options import RunOptions
 from steinkit.samplers.chains.random_streams import Kind
-from steinkit.samplers.chains.reader import Chains, Reader
 
 # The most data a chain reads at once: floats, and rows whatever their width. Not to depend on the number of chains.
 _SLICE_FLOATS = 1 << 16
 _SLICE_ROWS = (1 << 9, 1 << 13)
 # Floats of data that several chains read in one call.
 _TOGETHER_FLOATS = 1 << 20
+
+
+@dataclass
+class Chains:
+    """The chains that are not finished, an entry each."""
+
+    chain: Integers  # number
+    step: Integers  # steps finished
+    spent: Integers
+    outside: Integers  # proposals outside the support since the last one inside
+    state: Floats  # (n, d)
+    proposed: Floats  # (n, d)
+    log_prior: Floats
+    proposed_log_prior: Floats
+    offset: Floats  # log prior ratio and log proposal ratio
+    temperature: Floats
+    level: Floats
+    normal: Floats
+    number: Integers  # of the coming look
+    target: Integers  # data it wants
+    count: Integers  # data seen in the test
+    mean: Floats  # of the l_i seen
+    squares: Floats  # sum of squared deviations from it
+    bound: Floats  # what the test made of the move, where it wants that
+    log_likelihood: Floats  # of the state, over all data, where the test wants that
+    done: Any  # whether finished
+
+    @classmethod
+    def begin(cls, states: Floats, log_prior: Floats) -> Chains:
+        """Chains at their first states, (n, d)."""
+        n = len(states)
+        columns: dict[str, Any] = {entry.name: np.zeros(n) for entry in fields(cls)}
+        for name in ("step", "spent", "outside", "number", "target", "count"):
+            columns[name] = np.zeros(n, dtype=np.int64)
+        columns |= {"chain": np.arange(n), "done": np.zeros(n, dtype=bool), "log_prior": log_prior.copy()}
+        return cls(**columns | {"state": states.copy(), "proposed": states.copy()})
+
+    def keep(self, rows: Any) -> None:
+        """Drop all other chains."""
+        for entry in fields(self):
+            setattr(self, entry.name, getattr(self, entry.name)[rows])
+
+    def require_numbers(self, values: Floats, rows: Any, proposed: Floats, what: str) -> None:
+        """Refuse NaN and plus infinity, naming chain, step and state."""
+        if not math.isfinite(np.add.reduce(values)) and not (values < np.inf).all():
+            bad = int(np.flatnonzero(~(values < np.inf))[0])
+            raise no_number(int(self.chain[rows][bad]), int(self.step[rows][bad]), what, values[bad], proposed[bad])
+
+
+class Reader:
+    """Lets the tests of chains read data."""
+
+    model: Model
+
+    def begin_run(self, live: Chains) -> None:
+        """Prepare for chains at their first states."""
+
+    def begin_tests(self, live: Chains, rows: Integers, first_batch: int) -> None:
+        """Prepare the tests of these chains, which have just proposed."""
+        live.target[rows] = first_batch
+
+    def read(self, live: Chains) -> None:
+        """Let every chain read the next data of its test."""
+        raise NotImplementedError
+
+    def values(self, live: Chains, rows: Any) -> list[Floats] | None:
+        """The l_i that the tests of these chains have seen, where they want them."""
+        return None
+
+    def end_tests(self, live: Chains, rows: Integers, moved: Integers, reported: dict[str, Floats]) -> None:
+        """End the tests of these chains, some of which have moved, and complete what is reported of them."""
+
+
+class FullDataReader(Reader):
+    """Reads all the data of a target, or of a posterior, at once."""
+
+    def __init__(self, model: Model, test: AcceptanceTest) -> None:
+        self.model, self._scans = model, "oracle_cost" in test.diagnostics
+
+    def begin_run(self, live: Chains) -> None:
+        """Evaluate the first states."""
+        values = self.model.total_log_likelihood(live.state)
+        require_likelihoods(values, live.state)
+        live.log_likelihood = values
+        self._proposed = np.zeros(len(values))
+
+    def begin_tests(self, live: Chains, rows: Integers, first_batch: int) -> None:
+        """Every test wants all the data."""
+        live.target[rows] = self.model.size
+
+    def read(self, live: Chains) -> None:
+        """Evaluate all proposals."""
+        size = self.model.size
+        self._proposed = self.model.total_log_likelihood(live.proposed)
+        live.require_numbers(self._proposed, slice(None), live.proposed, "the log likelihood")
+        live.mean = (self._proposed - live.log_likelihood) / size
+        live.count = np.full(len(live.chain), size)
+
+    def end_tests(self, live: Chains, rows: Integers, moved: Integers, reported: dict[str, Floats]) -> None:
+        """Keep the log likelihood of the proposals that became states. There is nothing to scan for."""
+        if self._scans:
+            reported["oracle_cost"] = np.zeros(len(rows))
+        if moved.size:
+            live.log_likelihood[moved] = self._proposed[moved]
 
 
 class MinibatchReader(Reader):
@@ -31,7 +135,7 @@ class MinibatchReader(Reader):
         self.model, self.test = model, test
         lowest, highest = _SLICE_ROWS
         self._longest = min(max(_SLICE_FLOATS // self.model.width, lowest), highest)
-        self._walk: DataWalk = data_walk(self.model.data, options.seeds, Kind.TEST_ORDER)
+        self._walk = DataWalk(self.model.data, options.seeds, Kind.TEST_ORDER)
         self._seen: list[list[Floats]] = [[] for _ in range(options.chains)]
         self._oracle_cost = np.zeros(options.chains)
 

@@ -14,11 +14,9 @@ from steinkit.discrepancy.graph.engines.block import cholesky, newton_system
 from steinkit.discrepancy.graph.engines.block import cholesky_kernels as kernels
 from steinkit.discrepancy.graph.engines.interior_point import solve
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
-from steinkit.discrepancy.graph.spanner import exhaustive_filter_kernels, filter_kernels, insertion_kernels
+from steinkit.discrepancy.graph.spanner import filter_kernels, insertion_kernels
 from steinkit.discrepancy.graph.spanner.box_tree import box_tree
-from steinkit.discrepancy.graph.spanner.desk_kernels import Problem
 from steinkit.discrepancy.graph.spanner.greedy import _adjacency
-from steinkit.discrepancy.graph.spanner.sketch import sketch_of_points
 from steinkit.errors import TimeLimitError
 from steinkit.runtime.deadlines import (
     Shares,
@@ -98,16 +96,10 @@ def test_a_solver_that_is_late_is_not_waited_for():
 def test_stopped_spanner_kernels_return_without_having_worked():
     points = LONG[:300]
     rank, tree = box_tree(points, 4)
-    problem = Problem(np.ascontiguousarray(points[rank].T), tree, 2.0, 1e-12, STOPPED)
+    problem = filter_kernels.Problem(np.ascontiguousarray(points[rank].T), tree, 2.0, 1e-12, STOPPED)
     graph = _adjacency(300, np.empty((0, 2), np.int64), np.empty(0), np.zeros(300, np.int64))
-    pairs, _, _ = exhaustive_filter_kernels.filter_all(problem, graph, np.arange(300), -1.0, np.inf, 0.0, 1, 64)
+    pairs, _, _ = filter_kernels.filter_block(problem, graph, 0, 300, -1.0, np.inf, 0.0, 1, 64)
     assert len(pairs) == 0
-    whole = sketch_of_points(problem.columns, tree, graph)
-    for grouped in (False, True):
-        nodes = np.arange(64, 128) if not grouped else np.array([4, 5, 6, 7])
-        shared = np.full(len(tree.first), grouped)
-        pairs, _, _ = filter_kernels.filter_block(problem, whole, whole, nodes, shared, -1.0, np.inf, 1, 64)
-        assert len(pairs) == 0
     pairs, first = np.array([[0, 1]]), np.append(0, np.cumsum([1, 1] + 298 * [0]))
     graph = _adjacency(300, np.empty((0, 2), np.int64), np.empty(0), np.bincount([0, 1], minlength=300))
     linked = insertion_kernels.insert_in_order(problem, graph, pairs, np.ones(1), first, np.zeros(2, np.int64))

@@ -49,7 +49,6 @@ def _steps() -> dict[str, Callable[[], object]]:
     """Work that between it runs every kernel, by what to call it."""
     from steinkit import samplers
     from steinkit.discrepancy.graph.discrepancy import graph_stein_discrepancy as score
-    from steinkit.discrepancy.graph.spanner.greedy import MOST_MEASURED, greedy_spanner
     from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy
     from steinkit.discrepancy.verdict import verdict
     from steinkit.targets.gaussian import Normal
@@ -63,7 +62,6 @@ def _steps() -> dict[str, Callable[[], object]]:
     noisy: dict[str, Any] = {"step_size": 1e-3, "batch_size": 5, "draws": 3, "seed": 0}
     return {
         "the graph Stein discrepancy": lambda: score(plane, normal[1]),
-        "the spanner of many points": lambda: greedy_spanner(rng.standard_normal((MOST_MEASURED + 1, 2))),
         "the discrepancy in one dimension": lambda: score(plane[:, :1], normal[0]),
         "and in many dimensions": lambda: score(space, normal[2], engine="first_order", tolerance=1e-3),
         "the verdict": lambda: verdict(plane, normal[1]),

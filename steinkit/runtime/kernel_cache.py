@@ -25,16 +25,27 @@ PATIENCE = 300.0  # seconds, far more than any kernel takes; then whoever holds 
 _WRITING = 2.0  # seconds, far more than it takes to keep a kernel's code
 
 
+class _Index(IndexDataCacheFile):  # type: ignore[misc]
+    """An index that is empty, and not an error, where it was kept by code whose types have moved or gone since."""
+
+    def _load_index(self) -> Any:
+        try:
+            return super()._load_index()
+        except (ImportError, AttributeError):  # Numba reads the types of arguments before the date of the source
+            return {}
+
+
 class KernelCache(FunctionCache):  # type: ignore[misc]
     """The cache of one kernel; RuntimeError if no folder can be written."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
         beside = os.path.join(os.path.dirname(function.__code__.co_filename), "__pycache__")
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file = _Index(self.cache_path, self._impl.filename_base, stamp)
         self._installed = None
         if not numba.config.CACHE_DIR and beside != self.cache_path:
-            stamp = self._impl.locator.get_source_stamp()
-            self._installed = IndexDataCacheFile(beside, self._impl.filename_base, stamp)
+            self._installed = _Index(beside, self._impl.filename_base, stamp)
         self._locks: dict[int, FileLock] = {}
 
     @property

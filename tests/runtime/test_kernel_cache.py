@@ -101,3 +101,14 @@ def test_who_waits_in_vain_for_another_process_compiles_for_itself(call, tmp_pat
         fcntl.flock(held, fcntl.LOCK_EX)
         assert outcome(call([1, 0.5], hasty)) == [[2, 1.0], 1, 1]
     assert len(list((tmp_path / "code").rglob("*.nbc"))) == 1
+
+
+def test_code_kept_for_a_type_that_has_moved_since_is_compiled_anew(call, tmp_path):
+    """Numba reads the types in an index before it compares dates: a moved class ended the first call after it."""
+    for home in ("first_home", "second_home"):
+        module, kernels = (tmp_path / "code" / f"{name}.py" for name in (home, "numbers_of_someone"))
+        module.write_text("import typing\nclass Point(typing.NamedTuple):\n    x: float\n")
+        kernels.write_text(KERNEL.replace("x + x", "x[0] + x[0]") + f"\nfrom {home} import Point\n")
+        found = call("[__import__('numbers_of_someone').Point(1.0)]")
+        assert outcome(found) == [[2.0], 0, 1]
+        module.unlink()

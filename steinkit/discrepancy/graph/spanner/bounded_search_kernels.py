@@ -262,3 +262,25 @@ def settle_nearest(
             if through + from_other <= furthest:
                 label(near, other, through)
     return shortest
+
+
+@kernel
+def cover(graph: Adjacency, radius: float, stop: Flags) -> Integers:
+    """The nodes, in order, that are within ``radius`` of none before them: every other is within that of one of them.
+
+    Once ``stop[0]`` is true it returns with its work unfinished.
+    """
+    n = len(graph.start)
+    is_covered, count, centres = np.zeros(n, np.bool_), 0, np.empty(n, np.int64)
+    frontier = new_frontier(graph)
+    for node in range(n):
+        if stop[0]:
+            break
+        if is_covered[node]:
+            continue
+        centres[count] = node
+        count += 1
+        search_within(graph, node, radius, node, frontier)
+        is_covered[frontier.touched[: frontier.counts[N_TOUCHED]]] = True
+        clear(frontier)
+    return centres[:count]

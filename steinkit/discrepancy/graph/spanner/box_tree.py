@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steinkit.runtime.deadlines import require_time
 from steinkit.sample import Floats, Integers
@@ -53,16 +52,3 @@ def box_tree(points: Floats, leaf_size: int) -> tuple[Integers, BoxTree]:
             node = np.repeat(np.arange(1 << level), sizes)
             rank = rank[np.lexsort((ordered[np.arange(n), widest], node))]
     return rank, BoxTree(first, end, low, high)
-
-
-def widths(tree: BoxTree) -> Floats:
-    """L1 distance of the corners of every node's box: none of its points are further apart."""
-    return np.asarray((tree.high - tree.low).sum(axis=1), dtype=np.float64)
-
-
-def with_descendants(chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Nodes that are chosen, and all below them."""
-    chosen = chosen.copy()
-    for level in range(1, len(chosen).bit_length() - 1):
-        chosen[1 << level : 2 << level] |= np.repeat(chosen[1 << level - 1 : 1 << level], 2)
-    return chosen

@@ -1,302 +1,278 @@
 """Kernels of the greedy spanner's filter: pairs of a bucket of lengths that no quick search proves joined.
 
-Points stand in the order of a `BoxTree`. Where they lie close together compared with the lengths in question, they form
-a *group*, a node of the tree, whose pairs are looked at together. A pair of points that are both in groups, or both in
-none, is looked at from the first of them, another from the one that is in a group.
+Points stand in the order of a `BoxTree`. Points that lie close together in the graph, compared with the lengths in
+question, form a *cluster* and share a search from its centre. A pair is looked at from the cluster of its first point.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.discrepancy.graph.spanner.bounded_search_kernels import Goals, clear, search_goals
-from steinkit.discrepancy.graph.spanner.desk_kernels import Bucket, Desk, Problem, new_desk
-from steinkit.discrepancy.graph.spanner.pair_list_kernels import Pairs, append, new_pairs
-from steinkit.discrepancy.graph.spanner.range_kernels import distances_run, gap, leaves_in_range, most_central, parts_of
-from steinkit.discrepancy.graph.spanner.settling_kernels import FIRST_ROOM, HASTE, keep_to_room, settle, settle_twice
-from steinkit.discrepancy.graph.spanner.sketch import Sketch
-from steinkit.discrepancy.graph.spanner.target_kernels import drop_joined
+from steinkit.discrepancy.graph.spanner.binary_heap_kernels import heap_pop, heap_push
+from steinkit.discrepancy.graph.spanner.bounded_search_kernels import (
+    N_TOUCHED,
+    Adjacency,
+    Frontier,
+    Goals,
+    clear,
+    new_frontier,
+    search_within,
+)
+from steinkit.discrepancy.graph.spanner.box_tree import BoxTree
+from steinkit.discrepancy.graph.spanner.target_kernels import drop_joined, drop_reached
 from steinkit.runtime.compilation import inner_kernel, kernel
 from steinkit.sample import Floats, Integers
 
 Flags = NDArray[np.bool_]
 
-PATIENCE = 64  # of a sketch's search: it may end while one goal in so many is open
+SMALLEST_CLUSTER = 4  # below this, one wide search costs more than the narrow ones it saves
+HASTE = 0.5  # of shared and directed searches: the part of the stretch allowed that they reckon with
+FEWER = 10  # times that searches from a cluster must be to be worth more than those towards it
+MEDIAN_OF = 255  # lengths, evenly spaced, whose median stands for that of all
+
+
+class Problem(NamedTuple):
+    """What does not change between buckets: coordinates (d, n), their tree, dilation, rounding margin, and the signal.
+
+    Once ``stop[0]`` is true the kernels return with their work unfinished, for the caller to throw away.
+    """
+
+    columns: Floats
+    tree: BoxTree
+    dilation: float
+    margin: float
+    stop: Flags
+
+
+class Scratch(NamedTuple):
+    """Labels and arrays by point that a block works with."""
+
+    shared: Frontier
+    own: Frontier
+    goals: Goals
+    distance: Floats
+    targets: Integers
 
 
 @inner_kernel
-def filter_point(
-    problem: Problem, points: Sketch, sketch: Sketch, bucket: Bucket, u: int, desk: Desk, waiting: Pairs, found: Pairs
-) -> tuple[Pairs, Pairs]:
-    """Find the pairs of the bucket at point u, in no group, that a search from u leaves open.
+def gap(tree: BoxTree, node: int, low: Floats, high: Floats) -> float:
+    """A lower bound on the distances between the points of a node and those of a box.
 
-    Where there is a sketch to search, what that leaves open is put on the list of those waiting.
+    It is summed over the coordinates in order, as distances are. Rounding is monotone, so that it holds for distances
+    as rounded; and so does `span`.
     """
-    columns, tree = problem.columns, problem.tree
-    limit, targets, row = desk.goals.limit, desk.targets, desk.row
-    factor = problem.dilation * (1.0 - problem.margin)
-    place = np.empty(len(columns))
-    for k in range(len(columns)):
-        place[k] = columns[k, u]
-    n_leaves = leaves_in_range(
-        tree, place, place, bucket.lower, bucket.upper[0], u, bucket.grouped, False, sketch.whole, desk.leaves
-    )
-    count = np.int64(0)  # a literal would be a type of its own, for which all that is called with it is compiled again
-    for leaf in desk.leaves[:n_leaves]:
-        first, end = max(tree.first[leaf], u + 1), tree.end[leaf]
-        distances_run(columns, u, first, end, row)
-        for v in range(first, end):
-            if bucket.lower < row[v] <= bucket.upper[0]:
-                limit[v] = factor * row[v]
-                targets[count] = v
-                count += 1
-    if count > 0 and len(sketch.centre) < len(row):
-        count = drop_sketched(sketch, u, targets, count, desk)
-        for v in targets[:count]:
-            waiting = append(waiting, u, v, row[v])
-        return waiting, found
-    if count > 0:
-        count = drop_joined(points.links, u, desk.goals, targets, count, bucket.patience, desk.own)
-    for v in targets[:count]:
-        found = append(found, u, v, row[v])
-    keep_to_room(bucket, found)
-    return waiting, found
+    total = 0.0
+    for k in range(len(low)):
+        total += max(0.0, low[k] - tree.high[node, k], tree.low[node, k] - high[k])
+    return total
 
 
 @inner_kernel
-def filter_group(
-    problem: Problem, points: Sketch, sketch: Sketch, bucket: Bucket, group: int, desk: Desk, found: Pairs
-) -> Pairs:
-    """Find the pairs of the bucket at a group's points that no way through a central one, nor a search, proves joined.
+def span(tree: BoxTree, node: int, low: Floats, high: Floats) -> float:
+    """An upper bound on the distances between the points of a node and those of a box."""
+    total = 0.0
+    for k in range(len(low)):
+        total += max(high[k] - tree.low[node, k], tree.high[node, k] - low[k])
+    return total
 
-    Parts of the tree are compared first, by their boxes and by the longest way to a point of theirs.
+
+@kernel
+def leaves_in_range(
+    tree: BoxTree, low: Floats, high: Floats, lower: float, upper: float, after: int, leaves: Integers
+) -> int:
+    """List the leaves with points behind number ``after`` that may lie in (lower, upper] from a box; return how many.
+
+    ``leaves`` has room for all; its end serves as the stack of nodes still to be looked at.
     """
-    columns, tree = problem.columns, problem.tree
-    factor = problem.dilation * (1.0 - problem.margin)
-    low, high = tree.low[group], tree.high[group]
-    n_leaves = leaves_in_range(
-        tree,
-        low,
-        high,
-        bucket.lower,
-        bucket.upper[0],
-        tree.first[group],
-        bucket.grouped,
-        True,
-        sketch.whole,
-        desk.leaves,
-    )
-    if n_leaves == 0:
-        return found
-    centre = most_central(columns, tree, group)
-    label_leaves(problem, sketch, bucket, group, centre, n_leaves, desk)
-    via = desk.via
-    offset = largest(via, tree.first[group], tree.end[group])
-    kept = 0
-    for leaf in desk.leaves[:n_leaves]:
-        furthest = largest(via, tree.first[leaf], tree.end[leaf])
-        if offset + furthest > factor * max(bucket.lower, gap(tree, leaf, low, high)):
-            desk.leaves[kept] = leaf
-            desk.furthest[kept] = furthest
-            kept += 1
-    longer: Pairs = compare_parts(problem, points, sketch, bucket, group, kept, desk, found)
-    return longer
-
-
-@inner_kernel
-def compare_parts(
-    problem: Problem,
-    points: Sketch,
-    sketch: Sketch,
-    bucket: Bucket,
-    group: int,
-    n_others: int,
-    desk: Desk,
-    found: Pairs,
-) -> Pairs:
-    """Compare the parts of a group with the others listed: by the way through the centre, from cell to cell, by points.
-
-    Parts are cells, or leaves where points are cells of their own.
-    """
-    tree = problem.tree
-    factor = problem.dilation * (1.0 - problem.margin)
-    open_pairs, open_cells = new_pairs(FIRST_ROOM), new_pairs(FIRST_ROOM)
-    for mine in desk.parts[: parts_of(tree, group, sketch.whole, desk.parts)]:
-        if problem.stop[0]:
-            break
-        p = tree.first[mine]
-        offset, own_way = largest(desk.via, p, tree.end[mine]), largest(sketch.way, p, tree.end[mine])
-        for k in range(n_others):
-            part = desk.leaves[k]
-            q = tree.first[part]
-            if tree.end[part] - 1 <= p and bucket.grouped[part]:
-                continue
-            shortest = max(bucket.lower, gap(tree, part, tree.low[mine], tree.high[mine]))
-            if shortest > bucket.upper[0] or offset + desk.furthest[k] <= factor * shortest:
-                continue
-            left = shortest
-            if sketch.part[p] >= 0 and sketch.part[q] >= 0 and mine != part:
-                left -= (own_way + largest(sketch.way, q, tree.end[part])) / factor
-            if 0.0 < left < shortest:
-                ends = sketch.centre[sketch.cell[p]], sketch.centre[sketch.cell[q]]
-                open_cells = append(open_cells, ends[0], ends[1], left)
-            else:
-                open_pairs = compare_points(problem, bucket, mine, part, desk.via, desk.row, open_pairs)
-        if open_cells.used[0] > bucket.room[0]:
-            open_pairs = settle_cells(problem, sketch, bucket, group, open_cells, desk, open_pairs)
-        if open_pairs.used[0] > bucket.room[0]:
-            found = settle_twice(problem, points, sketch, bucket, open_pairs, desk, found)
-    open_pairs = settle_cells(problem, sketch, bucket, group, open_cells, desk, open_pairs)
-    longer: Pairs = settle_twice(problem, points, sketch, bucket, open_pairs, desk, found)
-    return longer
-
-
-@inner_kernel
-def drop_sketched(sketch: Sketch, u: int, targets: Integers, n_targets: int, desk: Desk) -> int:
-    """Strike from the list the targets that the sketch proves joined to u; return how many are left.
-
-    u and the targets are cells of their own.
-    """
-    goals = Goals(desk.via, desk.goals.is_open)
-    reach = 0.0
-    for v in targets[:n_targets]:
-        cell = sketch.cell[v]
-        goals.is_open[cell] = True
-        goals.limit[cell] = desk.goals.limit[v]
-        reach = max(reach, desk.goals.limit[v])
-    own = sketch.cell[u]
-    search_goals(sketch.links, own, goals, reach, n_targets, n_targets // PATIENCE, desk.shared)
-    clear(desk.shared)
-    count = 0
-    for v in targets[:n_targets]:
-        if goals.is_open[sketch.cell[v]]:
-            goals.is_open[sketch.cell[v]] = False
-            targets[count] = v
+    count, top = 0, len(leaves) - 1
+    leaves[top] = 1
+    while top < len(leaves):
+        node = leaves[top]
+        top += 1
+        if tree.end[node] - 1 <= after or gap(tree, node, low, high) > upper or span(tree, node, low, high) <= lower:
+            continue
+        if 2 * node >= len(tree.first):
+            leaves[count] = node
             count += 1
+        else:
+            top -= 2
+            leaves[top], leaves[top + 1] = 2 * node, 2 * node + 1
+    return count
+
+
+@kernel
+def distances_run(columns: Floats, u: int, first: int, end: int, row: Floats) -> None:
+    """L1 distances from point u to the points of a run, in ``row[first:end]``; coordinates are summed in order."""
+    row[first:end] = 0.0
+    for k in range(len(columns)):
+        for v in range(first, end):
+            row[v] += abs(columns[k, v] - columns[k, u])
+
+
+@inner_kernel
+def gather_cluster(
+    graph: Adjacency, centre: int, radius: float, waiting: Flags, frontier: Frontier, members: Integers
+) -> int:
+    """List the waiting points within ``radius`` of ``centre`` in the graph, itself first; alone if they are too few."""
+    search_within(graph, centre, radius, centre, frontier)
+    members[0] = centre
+    count = 1
+    for node in frontier.touched[: frontier.counts[N_TOUCHED]]:
+        if waiting[node] and node != centre:
+            members[count] = node
+            count += 1
+    clear(frontier)
+    return count if count >= SMALLEST_CLUSTER else 1
+
+
+@inner_kernel
+def find_far(
+    problem: Problem, members: Integers, lower: float, upper: float, scratch: Scratch, leaves: Integers, far: Integers
+) -> int:
+    """List the points v at a distance in (lower, upper] from a member u < v that no way through the centre joins.
+
+    Leaves are compared first, by their boxes and by the longest way to a point of theirs.
+    """
+    columns, tree, row, way = problem.columns, problem.tree, scratch.distance, scratch.shared.distance
+    factor = problem.dilation * (1.0 - problem.margin)
+    low, high = columns[:, members[0]].copy(), columns[:, members[0]].copy()
+    after, longest, count = members[0], 0.0, 0
+    for u in members:
+        after, longest = min(after, u), max(longest, way[u])
+        for k in range(len(columns)):
+            low[k], high[k] = min(low[k], columns[k, u]), max(high[k], columns[k, u])
+    for leaf in leaves[: leaves_in_range(tree, low, high, lower, upper, after, leaves)]:
+        furthest, begin = 0.0, count
+        for v in range(tree.first[leaf], tree.end[leaf]):
+            furthest = max(furthest, way[v])
+        if longest + furthest <= factor * max(lower, gap(tree, leaf, low, high)):
+            continue
+        for u in members:
+            first, end = max(tree.first[leaf], u + 1), tree.end[leaf]
+            distances_run(columns, u, first, end, row)
+            for v in range(first, end):
+                if lower < row[v] <= upper and way[u] + way[v] > factor * row[v] and not scratch.goals.is_open[v]:
+                    scratch.goals.is_open[v] = True
+                    far[count] = v
+                    count += 1
+        for v in far[begin:count]:
+            scratch.goals.is_open[v] = False
     return count
 
 
 @inner_kernel
-def label_leaves(
-    problem: Problem, sketch: Sketch, bucket: Bucket, group: int, centre: int, n_leaves: int, desk: Desk
-) -> None:
-    """Label the points of a group, and of the leaves listed, with lengths of walks from the centre of a cell."""
-    tree, (limit, is_open) = problem.tree, desk.goals
-    count, furthest = np.int64(0), 0.0
-    haste = 1.0 + HASTE * (problem.dilation - 1.0)
-    for leaf in desk.leaves[:n_leaves]:
-        first, end = tree.first[leaf], tree.end[leaf]
-        distances_run(problem.columns, centre, first, end, desk.row)
-        for v in range(first, end):
-            if bucket.lower < desk.row[v] <= bucket.upper[0]:
-                cell = sketch.cell[v]
-                if not is_open[cell]:
-                    is_open[cell] = True
-                    desk.targets[count] = cell
-                    count += 1
-                limit[cell] = haste * desk.row[v]
-                furthest = max(furthest, desk.row[v])
-    search_goals(
-        sketch.links,
-        sketch.cell[centre],
-        desk.goals,
-        problem.dilation * furthest,
-        count,
-        count // PATIENCE,
-        desk.shared,
-    )
-    for cell in desk.targets[:count]:
-        is_open[cell] = False
-    label_run(sketch, desk.shared.distance, tree.first[group], tree.end[group], desk.via)
-    for leaf in desk.leaves[:n_leaves]:
-        label_run(sketch, desk.shared.distance, tree.first[leaf], tree.end[leaf], desk.via)
-    clear(desk.shared)
+def open_targets(
+    problem: Problem, source: int, others: Integers, forward: bool, lower: float, upper: float, scratch: Scratch
+) -> np.int64:
+    """List the points, of those behind a source or else before it, at a distance in (lower, upper] to be searched for.
 
-
-@inner_kernel
-def label_run(sketch: Sketch, distance: Floats, first: int, end: int, via: Floats) -> None:
-    """Label a run of points by the distances of the centres of their cells."""
-    for v in range(first, end):
-        via[v] = distance[sketch.cell[v]] + sketch.way[v]
-
-
-@inner_kernel
-def largest(values: Floats, first: int, end: int) -> float:
-    """The largest of a run of values that are not negative."""
-    found = 0.0
-    for v in range(first, end):
-        found = max(found, values[v])
-    return found
-
-
-@inner_kernel
-def compare_points(
-    problem: Problem, bucket: Bucket, mine: int, other: int, via: Floats, row: Floats, found: Pairs
-) -> Pairs:
-    """Add the pairs between two parts that are in the bucket and for which the way through the centre is too long."""
-    tree = problem.tree
+    The way through the centre is too long for them. Returns how many ``scratch.targets`` there are.
+    """
+    columns, distance, way = problem.columns, scratch.distance, scratch.shared.distance
     factor = problem.dilation * (1.0 - problem.margin)
-    for p in range(tree.first[mine], tree.end[mine]):
-        first, end = tree.first[other], tree.end[other]
-        if bucket.grouped[other]:
-            first = max(first, p + 1)
-        distances_run(problem.columns, p, first, end, row)
-        for q in range(first, end):
-            if bucket.lower < row[q] <= bucket.upper[0] and via[p] + via[q] > factor * row[q]:
-                found = append(found, p, q, row[q])
-    return found
+    count = np.int64(0)  # a literal would be a type of its own, for which all that is called with it is compiled again
+    for other in others:
+        if (source < other) != forward:
+            continue
+        total = 0.0
+        for k in range(len(columns)):
+            total += abs(columns[k, other] - columns[k, source])
+        if lower < total <= upper and way[source] + way[other] > factor * total:
+            distance[other] = total
+            scratch.goals.limit[other] = factor * total
+            scratch.targets[count] = other
+            count += 1
+    return count
+
+
+@kernel
+def keep_shorter_half(pairs: Integers, lengths: Floats, count: int, upper: float) -> tuple[int, float]:
+    """Lower the bucket's limit to about the median length of its pairs; return how many are left, and the limit."""
+    keys, nodes, size = np.empty(MEDIAN_OF), np.empty(MEDIAN_OF, np.int64), np.int64(0)
+    for k in range(MEDIAN_OF):
+        size = heap_push(keys, nodes, size, lengths[k * count // MEDIAN_OF], k)
+    for _ in range(MEDIAN_OF // 2):
+        size = heap_pop(keys, nodes, size)
+    limit = min(upper, keys[0])
+    kept = 0
+    for k in range(count):
+        if lengths[k] <= limit:
+            pairs[kept, 0], pairs[kept, 1], lengths[kept] = pairs[k, 0], pairs[k, 1], lengths[k]
+            kept += 1
+    return kept, limit
 
 
 @inner_kernel
-def settle_cells(
-    problem: Problem, sketch: Sketch, bucket: Bucket, group: int, waiting: Pairs, desk: Desk, found: Pairs
-) -> Pairs:
-    """Settle pairs of cells, of which one lies in a group, by the sketch; compare the points of those left open."""
-    tree = problem.tree
-    left = settle(problem, sketch, waiting, desk, desk.shared, new_pairs(FIRST_ROOM))
-    for c in range(left.used[0]):
-        p, q = left.ends[c]
-        if not tree.first[group] <= p < tree.end[group]:
-            p, q = q, p
-        found = compare_points(problem, bucket, sketch.part[p], sketch.part[q], desk.via, desk.row, found)
-    return found
+def enlarged(pairs: Integers, lengths: Floats, count: int, room: int) -> tuple[Integers, Floats]:
+    """Copy the first ``count`` pairs and their lengths to arrays with room for more."""
+    more_pairs, more_lengths = np.empty((room, 2), np.int64), np.empty(room)
+    for k in range(count):
+        more_pairs[k, 0], more_pairs[k, 1], more_lengths[k] = pairs[k, 0], pairs[k, 1], lengths[k]
+    return more_pairs, more_lengths
 
 
 @kernel
 def filter_block(
     problem: Problem,
-    points: Sketch,
-    sketch: Sketch,
-    sources: Integers,
-    grouped: Flags,
+    graph: Adjacency,
+    begin: int,
+    end: int,
     lower: float,
     upper: float,
+    radius: float,
     patience: int,
     room: int,
 ) -> tuple[Integers, Floats, float]:
-    """Pairs at a distance in (lower, upper], looked at from nodes ``sources``, that no quick search proves joined.
+    """Pairs (u, v), u < v, begin <= u < end, at a distance in (lower, upper], that no quick search proves joined.
 
-    ``points`` is the graph itself, ``sketch`` may be the same. A source that is ``grouped`` is looked at as one,
-    another point by point. If there are more than ``room`` pairs, the upper limit is lowered; the pairs, their lengths
-    and the limit in force are returned, with some pairs that are longer.
+    Clusters have ``radius``, less than half of ``lower``, in the graph. What the way through a centre leaves open is
+    searched for from every member, or, where that makes fewer searches, from the far ends towards the members. If there
+    are more than ``room`` pairs, the upper limit is lowered; the pairs, their lengths and the limit in force are
+    returned.
     """
-    tree = problem.tree
-    desk = new_desk(points, sketch, len(tree.first) // 2)
-    found, waiting = new_pairs(FIRST_ROOM), new_pairs(FIRST_ROOM)
-    bucket = Bucket(lower, np.array([upper]), patience, np.array([room]), grouped)
-    for node in sources:
-        first, end = tree.first[node], tree.end[node]
-        if grouped[node]:
-            found = filter_group(problem, points, sketch, bucket, node, desk, found)
-        else:
-            for u in range(first, end):
-                if problem.stop[0]:
-                    break
-                waiting, found = filter_point(problem, points, sketch, bucket, u, desk, waiting, found)
-                if waiting.used[0] > bucket.room[0]:
-                    found = settle_twice(problem, points, sketch, bucket, waiting, desk, found)
+    n = problem.columns.shape[1]
+    weight = 1.0 + HASTE * (problem.dilation - 1.0)
+    pairs, lengths, count = np.empty((room + n, 2), np.int64), np.empty(room + n), np.int64(0)
+    shared, own, goals = new_frontier(graph), new_frontier(graph), Goals(np.empty(n), np.zeros(n, np.bool_))
+    scratch = Scratch(shared, own, goals, np.empty(n), np.empty(n, np.int64))
+    members, far, leaves = (
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+        np.empty(len(problem.tree.first) + 64, np.int64),
+    )
+    waiting = np.zeros(n, np.bool_)
+    waiting[begin:end] = True
+    for centre in range(begin, end):
+        if not waiting[centre]:
+            continue
         if problem.stop[0]:
-            break
-    found = settle_twice(problem, points, sketch, bucket, waiting, desk, found)
-    return found.ends[: found.used[0]], found.length[: found.used[0]], bucket.upper[0]
+            return pairs[:0], lengths[:0], upper
+        n_members = gather_cluster(graph, centre, radius, waiting, own, members)
+        waiting[members[:n_members]] = False
+        if n_members > 1:
+            search_within(graph, centre, weight * upper, centre, shared)
+        n_far = find_far(problem, members[:n_members], lower, upper, scratch, leaves, far)
+        forward = n_members == 1 or n_far > FEWER * n_members
+        sources, others = (members[:n_members], far[:n_far]) if forward else (far[:n_far], members[:n_members])
+        for source in sources:
+            if problem.stop[0]:
+                return pairs[:0], lengths[:0], upper
+            left = open_targets(problem, source, others, forward, lower, upper, scratch)
+            if left > 0 and forward:
+                left = drop_joined(graph, source, goals, scratch.targets, left, patience, own)
+            elif left > 0:
+                left = drop_reached(graph, problem.columns, source, goals, scratch.targets, left, weight, own)
+            for other in scratch.targets[:left]:
+                pairs[count, 0], pairs[count, 1] = min(source, other), max(source, other)
+                lengths[count] = scratch.distance[other]
+                count += 1
+            if count > room:
+                count, upper = keep_shorter_half(pairs, lengths, count, upper)
+                if count > room:  # too many pairs of one length
+                    room *= 2
+                    pairs, lengths = enlarged(pairs, lengths, count, room + n)
+        clear(shared)
+    return pairs[:count], lengths[:count], upper

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,10 @@ from numpy.typing import NDArray
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.discrepancy.graph.spanner.bounded_search_kernels import Adjacency
-from steinkit.discrepancy.graph.spanner.box_tree import BoxTree, box_tree, widths, with_descendants
-from steinkit.discrepancy.graph.spanner.desk_kernels import Problem
-from steinkit.discrepancy.graph.spanner.exhaustive_filter_kernels import filter_all
-from steinkit.discrepancy.graph.spanner.filter_kernels import filter_block
+from steinkit.discrepancy.graph.spanner.box_tree import box_tree
+from steinkit.discrepancy.graph.spanner.filter_kernels import Problem, filter_block
 from steinkit.discrepancy.graph.spanner.geometry import Graph, checked_dilation, edge_lengths
 from steinkit.discrepancy.graph.spanner.insertion_kernels import insert_in_order
-from steinkit.discrepancy.graph.spanner.sketch import FEWER, Sketch, coarser, sketch_of_points, with_edges
 from steinkit.errors import InputError
 from steinkit.runtime.compilation import announced_compilation
 from steinkit.runtime.deadlines import StopSignal, stop_signal, within_time
@@ -30,13 +28,10 @@ from steinkit.sample import Floats, Integers
 NEAREST = 6.0  # pairs at a point, on average, in the first bucket: enough to connect most points
 GROWTH = 4.0  # of the number of pairs from one bucket to the next
 ROOM = 64  # pairs a point that the filter of a bucket may leave open
-MOST_DIMENSIONS, MOST_MEASURED = 3, 2000  # beyond which boxes are of no use, and points up to which they are not needed
-LEAF_SIZE = 4  # points in a leaf of the tree of boxes
-SMALLEST_GROUP = 3  # points; below this, one wide search costs more than the narrow ones it saves
-GROUP_WIDTH = 0.8  # of a group's box, in units of (t - 1) times the shortest length
-CELL_WIDTH = 0.2  # of a cell's, in a sketch of the graph
-BLOCKS = 16  # of a pass over the tree, which threads share out among them
-POINTS_PER_BLOCK = 750  # without a tree: large enough to hold clusters, small enough to share out
+MOST_DIMENSIONS = 3  # beyond which boxes are of no use
+LEAF_SIZE, LARGE_LEAF = 4, 512  # points in a leaf of the tree of boxes, and where boxes are of no use
+BLOCKS = 16  # of a pass over the points, which threads share out among them
+POINTS_PER_BLOCK = 750  # at least: large enough to hold clusters
 CLUSTER_RADIUS = 0.45  # in units of (t - 1) times the shortest length: a way through the centre must stay below t
 
 
@@ -94,12 +89,10 @@ def greedy_spanner(
     the first and four times as many in each next. For each bucket,
 
     1. *filter*: most pairs are found to be joined already by the graph of the shorter edges, which is frozen
-       meanwhile. In up to three dimensions a tree of boxes tells which points lie at such a distance. Points of a
-       small box share one search from its middle, which proves whole boxes of others joined; what that leaves open is
-       tried by hasty searches that make straight for their targets, and then by exact ones. Of long pairs a *sketch*
-       of the graph is searched first, whose nodes stand for the points of a cell and whose links are walks between
-       their centres; from bucket to bucket its cells grow. Up to 2000 points, and those of more dimensions, are all
-       measured, and share searches where they lie close together in the graph;
+       meanwhile. In up to three dimensions a tree of boxes tells which points lie at such a distance. Points close
+       together in the graph share one search from their midst, which proves whole boxes of others joined; what that
+       leaves open is searched for from each of them, or, if this takes fewer searches, from the others towards them,
+       hastily at first;
     2. *insert*: the few pairs that are left are sorted, and go through the definition one at a time, with a search
        from both ends that stops at t d(i, j). Where such a search grows long, one search from an endpoint settles all
        pairs of the bucket at that endpoint.
@@ -147,17 +140,11 @@ def span_greedily(points: Floats, dilation: float, *, n_jobs: int, progress: boo
         announced_compilation(),
         progress_bar("spanner", shown=progress) as bar,
     ):
-        rank, tree = box_tree(points, n if _all_are_measured(points) else LEAF_SIZE)
+        rank, tree = box_tree(points, LEAF_SIZE if points.shape[1] <= MOST_DIMENSIONS else LARGE_LEAF)
         columns = np.ascontiguousarray(points[rank].T)
         problem = Problem(columns, tree, dilation, margin, stop.flag)
         interruptible(partial(_insert_buckets, problem, rank, thread_count(n_jobs), _Pace(stop, bar), begun), stop)
     return Graph(n, begun.edges, begun.lengths)
-
-
-def _all_are_measured(points: Floats) -> bool:
-    """Whether all pairs are to be measured for each bucket, which few points, or those of many dimensions, do best."""
-    n, dim = len(points), points.shape[1]
-    return n <= MOST_MEASURED or dim > MOST_DIMENSIONS
 
 
 class _Pace:
@@ -187,22 +174,18 @@ class _Pace:
 def _insert_buckets(problem: Problem, rank: Integers, n_threads: int, pace: _Pace, begun: Begun) -> None:
     """Filter and insert bucket after bucket; a bucket that was cut short is taken up again where it was cut."""
     edges, lengths = np.empty((0, 2), dtype=np.int64), np.empty(0)
-    sketch = None
     lower = -1.0  # so that distances of 0 are in the first bucket
     limits = _bucket_limits(problem.columns.T)
     for k, limit in enumerate(limits):
         while lower < limit:
             graph = laid_out(len(rank), edges, lengths)
-            points = sketch_of_points(problem.columns, problem.tree, graph)
-            sketch = _sketched(problem, points if sketch is None else sketch, lower)
-            tasks = _filter_tasks(problem, points, sketch, lower, limit)
+            tasks = _filter_tasks(problem, graph, lower, limit)
             pace.expect((len(limits) - k) * len(tasks))
             pairs, distances, lower = _open_pairs(rank, tasks, n_threads, pace)
             chosen = _chosen(problem, edges, lengths, pairs, distances)
             pace.require()
             edges = np.concatenate([edges, pairs[chosen]])
             lengths = np.concatenate([lengths, distances[chosen]])
-            sketch = None if len(sketch.centre) == len(rank) else with_edges(sketch, pairs[chosen], distances[chosen])
             # At once: who gave up waiting for this thread may read them at any time.
             vars(begun).update(edges=np.sort(rank[edges], axis=1), lengths=lengths, reached=lower)
 
@@ -221,34 +204,15 @@ def _open_pairs(rank: Integers, tasks: list[Any], n_threads: int, pace: _Pace) -
     return pairs[order], distances[order], upper
 
 
-def _filter_tasks(problem: Problem, points: Sketch, sketch: Sketch, lower: float, upper: float) -> list[Any]:
+def _filter_tasks(problem: Problem, graph: Adjacency, lower: float, upper: float) -> list[Any]:
     """The calls that filter the bucket (lower, upper]."""
     dim, n = problem.columns.shape
-    stretch = min(problem.dilation - 1.0, 1.0) * max(lower, 0.0)
+    radius = CLUSTER_RADIUS * min(problem.dilation - 1.0, 1.0) * max(lower, 0.0)
     patience = 1 if dim <= 4 else 6  # the last few open pairs of a source are cheaper to settle one by one
-    if _all_are_measured(problem.columns.T):
-        blocks = _slabs(problem.columns)
-        room = ROOM * n // len(blocks)
-        wide = CLUSTER_RADIUS * stretch
-        return [partial(filter_all, problem, points.links, b, lower, upper, wide, patience, room) for b in blocks]
-    grouped = _groups(problem.tree, GROUP_WIDTH * stretch)
-    blocks = _sources(problem.tree, grouped)
-    room = ROOM * n // len(blocks)
-    return [partial(filter_block, problem, points, sketch, b, grouped, lower, upper, patience, room) for b in blocks]
-
-
-def _sketched(problem: Problem, sketch: Sketch, lower: float) -> Sketch:
-    """A sketch with cells as wide as pairs of a bucket allow, if these are much fewer than there are."""
-    if _all_are_measured(problem.columns.T):
-        return sketch
-    width = CELL_WIDTH * min(problem.dilation - 1.0, 1.0) * max(lower, 0.0)
-    grouped = _groups(problem.tree, width)
-    cells = np.concatenate(_sources(problem.tree, grouped))
-    cells = cells[grouped[cells]]
-    saved = int((problem.tree.end[cells] - problem.tree.first[cells] - 1).sum())
-    if len(problem.columns[0]) - saved > FEWER * len(sketch.centre):
-        return sketch
-    return coarser(sketch, problem.columns, problem.tree, cells, width, problem.stop)
+    blocks = min(BLOCKS, max(1, n // POINTS_PER_BLOCK))
+    room = ROOM * n // blocks
+    cuts = [k * n // blocks for k in range(blocks + 1)]
+    return [partial(filter_block, problem, graph, *run, lower, upper, radius, patience, room) for run in pairwise(cuts)]
 
 
 def _chosen(
@@ -297,26 +261,6 @@ def _bucket_limits(points: Floats) -> list[float]:
     levels = NEAREST / n * GROWTH ** np.arange(32)
     distances = edge_lengths(points, np.column_stack([i, j]))
     return [*np.unique(np.quantile(distances, levels[levels < 1.0])).tolist(), np.inf]
-
-
-def _slabs(columns: Floats) -> list[Integers]:
-    """Points in slabs across the widest coordinate, so that a block holds whole clusters of them."""
-    rank = np.argsort(columns[np.argmax(np.ptp(columns, axis=1))], kind="stable")
-    return np.array_split(rank, max(1, len(rank) // POINTS_PER_BLOCK))
-
-
-def _groups(tree: BoxTree, widest: float) -> NDArray[np.bool_]:
-    """Which nodes are narrow enough for a shared search, or lie in one that is."""
-    return with_descendants((widths(tree) <= widest) & (tree.end - tree.first >= SMALLEST_GROUP))
-
-
-def _sources(tree: BoxTree, grouped: NDArray[np.bool_]) -> list[Integers]:
-    """What to search from, the largest groups and the leaves outside them, in as many parts as there are steps."""
-    node = np.arange(len(grouped))
-    is_source = (grouped | (node >= len(grouped) // 2)) & (~grouped[node // 2] | (node == 1)) & (node > 0)
-    sources = node[is_source]
-    sources = sources[np.argsort(tree.first[sources])]
-    return np.array_split(sources, min(BLOCKS, len(sources)))
 
 
 def _require_finite_paths(points: Floats, dilation: float) -> None:

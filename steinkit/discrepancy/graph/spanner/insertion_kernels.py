@@ -18,7 +18,7 @@ from steinkit.discrepancy.graph.spanner.bounded_search_kernels import (
     search_goals,
     search_within,
 )
-from steinkit.discrepancy.graph.spanner.desk_kernels import Problem
+from steinkit.discrepancy.graph.spanner.filter_kernels import Problem
 from steinkit.runtime.compilation import inner_kernel, kernel
 from steinkit.sample import Floats, Integers
 

@@ -68,8 +68,7 @@ def drop_reached(
 ) -> int:
     """Strike from the list the targets, which lie together, that a search from u towards them closes.
 
-    A hasty search is tried first, and what it leaves open by one that finds shortest paths. Their labels are not
-    cleared. Returns how many targets are left.
+    A hasty search comes first, then one that finds shortest paths to what is left. Returns how many are left.
     """
     limit, is_open = goals
     low, high = np.empty(len(columns)), np.empty(len(columns))
@@ -85,6 +84,7 @@ def drop_reached(
     if n_open > 0:
         clear(frontier)
         search_towards(graph, columns, u, low, high, goals, reach, n_open, 1.0, frontier)
+    clear(frontier)
     left: int = strike_closed(targets, n_targets, is_open)
     return left
 

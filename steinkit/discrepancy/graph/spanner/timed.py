@@ -22,8 +22,7 @@ from functools import partial
 
 import numpy as np
 
-from steinkit.discrepancy.graph.spanner.bounded_search_kernels import Adjacency
-from steinkit.discrepancy.graph.spanner.cover_kernels import cover
+from steinkit.discrepancy.graph.spanner.bounded_search_kernels import Adjacency, cover
 from steinkit.discrepancy.graph.spanner.geometry import Graph
 from steinkit.discrepancy.graph.spanner.greedy import Begun, laid_out, span_greedily
 from steinkit.errors import TimeLimitError

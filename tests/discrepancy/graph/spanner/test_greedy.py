@@ -16,15 +16,7 @@ from scipy.sparse.csgraph import dijkstra
 from support.dense_spanner import dense_greedy, distance_matrix, searching_greedy
 
 from steinkit.discrepancy.graph.spanner import bounded_search_kernels as search
-from steinkit.discrepancy.graph.spanner import (
-    desk_kernels,
-    exhaustive_filter_kernels,
-    filter_kernels,
-    greedy,
-    pair_list_kernels,
-    sketch,
-)
-from steinkit.discrepancy.graph.spanner import range_kernels as ranges
+from steinkit.discrepancy.graph.spanner import filter_kernels, greedy
 from steinkit.discrepancy.graph.spanner import target_kernels as targets
 from steinkit.discrepancy.graph.spanner.binary_heap_kernels import heap_pop, heap_push
 from steinkit.discrepancy.graph.spanner.box_tree import box_tree
@@ -53,7 +45,7 @@ def lattice(*sides: int) -> np.ndarray:
 
 @functools.cache
 def twin_edges(points: bytes, d: int, t: float) -> list[tuple[int, int]]:
-    """The dense twin's edges, for both filters at once."""
+    """The dense twin's edges, for both sizes of leaves at once."""
     return dense_greedy(np.frombuffer(points).reshape(-1, d), t)
 
 
@@ -65,14 +57,13 @@ def assert_greedy(points: np.ndarray, t: float) -> Graph:
     return graph
 
 
-@pytest.fixture(params=["boxes", "measured"])
-def _by_either_filter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both filters are put to all samples, and not as their size and dimension would have it."""
-    monkeypatch.setattr(greedy, "MOST_MEASURED", 0 if request.param == "boxes" else 10**9)
-    monkeypatch.setattr(greedy, "MOST_DIMENSIONS", 99)
+@pytest.fixture(params=["small", "large"])
+def _by_either_leaf(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both sizes of leaves are put to all samples, and not as their dimension would have it."""
+    monkeypatch.setattr(greedy, "MOST_DIMENSIONS", 99 if request.param == "small" else 0)
 
 
-@pytest.mark.usefixtures("_by_either_filter")
+@pytest.mark.usefixtures("_by_either_leaf")
 class TestEdges:
     @pytest.mark.parametrize("d", [1, 2, 3, 7])
     @pytest.mark.parametrize("t", DILATIONS)
@@ -138,7 +129,7 @@ class TestEdges:
         np.testing.assert_array_equal(greedy_spanner(values[:, 0]).edges, greedy_spanner(values).edges)
 
 
-@pytest.mark.usefixtures("_by_either_filter")
+@pytest.mark.usefixtures("_by_either_leaf")
 class TestTies:
     @pytest.mark.parametrize("t", [1.5, 2.0, 3.0, 5.0])
     @pytest.mark.parametrize("sides", [(20, 20), (7, 7, 7), (2,) * 8, (60,)])
@@ -210,8 +201,8 @@ class TestProperties:
 
     def test_threads_change_nothing(self) -> None:
         points = np.vstack([normal(2700, 2), np.random.default_rng(2).integers(-9, 9, (300, 2))])
-        one = greedy_spanner(points)  # of more points than are all measured
-        assert len(points) > greedy.MOST_MEASURED
+        one = greedy_spanner(points)
+        assert len(points) > greedy.POINTS_PER_BLOCK  # so that there are several blocks
         for n_jobs in (2, 3, -1):
             several = greedy_spanner(points, n_jobs=n_jobs)
             np.testing.assert_array_equal(several.edges, one.edges)
@@ -281,7 +272,7 @@ class TestKernels:
     def test_distances_run(self) -> None:
         points = normal(40, 5)
         row = np.full(40, -1.0)
-        ranges.distances_run(np.ascontiguousarray(points.T), 7, 8, 30, row)
+        filter_kernels.distances_run(np.ascontiguousarray(points.T), 7, 8, 30, row)
         assert (row[:8] == -1.0).all()
         assert (row[30:] == -1.0).all()
         np.testing.assert_array_equal(row[8:30], distance_matrix(points)[7, 8:30])
@@ -351,11 +342,11 @@ class TestKernels:
         lengths = rng.exponential(size=1000)
         pairs = np.column_stack([np.arange(1000), 1000 + np.arange(1000)])
         before = lengths.copy()
-        count, limit = pair_list_kernels.keep_shorter_half(pairs, lengths, 1000, np.inf)
+        count, limit = filter_kernels.keep_shorter_half(pairs, lengths, 1000, np.inf)
         assert 400 < count < 600
         np.testing.assert_array_equal(pairs[:count, 0], np.flatnonzero(before <= limit))
         np.testing.assert_array_equal(lengths[:count], before[before <= limit])
-        assert pair_list_kernels.keep_shorter_half(pairs, lengths, count, 1e-9)[1] == 1e-9
+        assert filter_kernels.keep_shorter_half(pairs, lengths, count, 1e-9)[1] == 1e-9
 
     def test_search_towards(self) -> None:
         points, rng = normal(120, 2), np.random.default_rng(6)
@@ -409,71 +400,48 @@ class TestKernels:
                 parent = node // 2
                 assert tree.first[parent] <= tree.first[node] < tree.end[node] <= tree.end[parent]
 
-    @pytest.mark.parametrize("for_group", [False, True])
-    def test_leaves_in_range(self, for_group: bool) -> None:
+    def test_leaves_in_range(self) -> None:
         points, lower, upper = clusters(150, 2), 0.5, 2.0
         rank, tree = box_tree(points, 4)
         distance = distance_matrix(points[rank])
         half = len(tree.first) // 2
-        grouped = np.repeat(np.random.default_rng(0).random(half // 4) < 0.5, 4)
-        grouped = np.append(np.zeros(half, dtype=bool), grouped)
         leaves = np.empty(half + 64, np.int64)
         for mine in range(half, 2 * half):
             own = np.arange(tree.first[mine], tree.end[mine])
-            count = ranges.leaves_in_range(
-                tree,
-                tree.low[mine],
-                tree.high[mine],
-                lower,
-                upper,
-                own[0],
-                grouped,
-                for_group,
-                np.arange(2 * half) >= half,
-                leaves,
-            )
+            low, high = tree.low[mine], tree.high[mine]
+            count = filter_kernels.leaves_in_range(tree, low, high, lower, upper, own[0], leaves)
             listed = set(leaves[:count].tolist())
             assert len(listed) == count
             for leaf in range(half, 2 * half):
                 other = np.arange(tree.first[leaf], tree.end[leaf])
                 near = distance[np.ix_(own, other)]
                 in_range = ((near > lower) & (near <= upper)).any()
-                wanted = for_group or not grouped[leaf]
-                behind = other[-1] > own[0] or grouped[leaf] != for_group
-                if in_range and wanted and behind:
+                behind = other[-1] > own[0]
+                if in_range and behind:
                     assert leaf in listed
-                assert leaf not in listed or (wanted and behind)
+                assert leaf not in listed or behind
 
     @pytest.mark.parametrize("room", [10_000, 40])
     @pytest.mark.parametrize("patience", [0, 6])
-    @pytest.mark.parametrize("boxes", [True, False])
-    def test_filter_keeps_every_pair_that_is_needed(self, boxes: bool, patience: int, room: int) -> None:
-        points, lower, upper, t = normal(200, 2), 0.4, 1.6, 2.0
+    @pytest.mark.parametrize("leaf_size", [4, 500])
+    @pytest.mark.parametrize("radius", [0.0, 0.45])
+    @pytest.mark.parametrize("sample", [normal, clusters])
+    def test_filter_keeps_every_pair_that_is_needed(
+        self, sample: Any, radius: float, leaf_size: int, patience: int, room: int
+    ) -> None:
+        points, lower, upper, t = sample(200, 2), 0.4, 1.6, 2.0
+        rank, tree = box_tree(points, leaf_size)
+        points = points[rank]
         distance = distance_matrix(points)
         whole = greedy_spanner(points, t)
         short = whole.lengths <= lower
         edges, lengths = whole.edges[short], whole.lengths[short]
-        rank, tree = box_tree(points, 4)
-        if not boxes:
-            rank = np.arange(200)
-        problem = desk_kernels.Problem(np.ascontiguousarray(points[rank].T), tree, t, 1e-12, np.zeros(1, dtype=bool))
-        edges = np.argsort(rank)[edges]
+        problem = filter_kernels.Problem(np.ascontiguousarray(points.T), tree, t, 1e-12, np.zeros(1, dtype=bool))
         graph = _adjacency(200, edges, lengths, np.zeros(200, dtype=np.int64))
-        distance = distance[np.ix_(rank, rank)]
-        if boxes:
-            grouped = greedy._groups(tree, 0.8 * lower)
-            assert grouped.any()
-            assert not grouped[-len(grouped) // 2 :].all()
-            sources = np.concatenate(greedy._sources(tree, grouped))
-            whole = sketch.sketch_of_points(problem.columns, tree, graph)
-            pairs, found, limit = filter_kernels.filter_block(
-                problem, whole, whole, sources, grouped, lower, upper, patience, room
-            )
-            pairs = np.sort(pairs, axis=1)
-        else:
-            pairs, found, limit = exhaustive_filter_kernels.filter_all(
-                problem, graph, np.arange(200), lower, upper, 0.45 * lower, patience, room
-            )
+        pairs, found, limit = filter_kernels.filter_block(
+            problem, graph, 0, 200, lower, upper, radius * lower, patience, room
+        )
+        assert (pairs[:, 0] < pairs[:, 1]).all()
         np.testing.assert_array_equal(found, distance[pairs[:, 0], pairs[:, 1]])
         assert ((found > lower) & (found <= limit)).all()
         assert len(pairs) <= room

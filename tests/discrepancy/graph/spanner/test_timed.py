@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from steinkit import SteinkitWarning, Target, graph_stein_discrepancy
 from steinkit.discrepancy.graph.spanner import greedy, timed
-from steinkit.discrepancy.graph.spanner.cover_kernels import cover
+from steinkit.discrepancy.graph.spanner.bounded_search_kernels import cover
 from steinkit.discrepancy.graph.spanner.geometry import dilation
 from steinkit.discrepancy.graph.spanner.greedy import greedy_spanner, laid_out
 from steinkit.errors import TimeLimitError

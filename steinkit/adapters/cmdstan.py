@@ -20,9 +20,8 @@ from steinkit.containers.messages import listed
 from steinkit.containers.reading import as_sample
 from steinkit.errors import InputError, UsageError
 from steinkit.files import read_sample
-from steinkit.files.chain_files import matching_files
-from steinkit.files.stan import read_stan_columns, readable, stan_header
-from steinkit.files.stan_gradients import is_log_prob
+from steinkit.files.dispatch import matching_files
+from steinkit.files.stan import is_log_prob, read_stan_columns, readable, stan_header
 from steinkit.files.streams import read_bytes
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target

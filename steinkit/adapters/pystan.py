@@ -18,8 +18,7 @@ from steinkit.adapters.stan_parameters import StanParameters, stan_parameters
 from steinkit.adapters.stored_scores import check_stored, require_same_scores, target_at_draws
 from steinkit.containers.samplers import stan_fit_lengths
 from steinkit.errors import InputError, UsageError
-from steinkit.files.stan import parameter_of
-from steinkit.files.stan_gradients import latent_columns
+from steinkit.files.stan import latent_columns, parameter_of
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 

@@ -22,13 +22,12 @@ from steinkit.containers.chain_labels import array_layout
 from steinkit.containers.columns import choose, make_sample
 from steinkit.containers.messages import listed
 from steinkit.errors import InputError, SteinkitError, UsageError, did_you_mean
-from steinkit.limits import MAX_BYTES, MAX_COLUMNS, MAX_MEMBERS, require_ratio
+from steinkit.limits import MAX_COLUMNS, MAX_MEMBERS, read_within
 from steinkit.sample import Sample, default_names
 
 _ENTRIES = ("points", "weights", "scores", "cost", "names", "chain", "draw")
 _ZIP, _NPY = (b"PK\x03\x04", b"PK\x05\x06"), b"\x93NUMPY"
 _MEMBER = b"PK\x01\x02"  # each in an archive's directory begins so
-_BLOCK = 2**20
 
 
 def read_npz(data: bytes, source: str, columns: Sequence[str] | None = None) -> Sample:
@@ -121,11 +120,12 @@ def _unpack(data: bytes, source: str) -> dict[str, Any]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = _members(archive, source)
-            return {
-                entry: _array(_content(archive, members[entry], source), f'{source}, array "{entry}",')
-                for entry in _ENTRIES
-                if entry in members
-            }
+            found = {}
+            for entry in [each for each in _ENTRIES if each in members]:
+                with archive.open(members[entry]) as stream:  # whose header may be wrong about its size
+                    content = read_within(stream, source, members[entry].compress_size)
+                found[entry] = _array(content.getvalue(), f'{source}, array "{entry}",')
+            return found
     except SteinkitError:
         raise
     except Exception as error:  # of a damaged archive zipfile says it with almost any
@@ -153,17 +153,6 @@ def _members(archive: zipfile.ZipFile, source: str) -> dict[str, zipfile.ZipInfo
         if hint:
             raise InputError(f'{source} holds an array "{name}" that nothing reads{hint}: rename or drop it')
     return members
-
-
-def _content(archive: zipfile.ZipFile, member: zipfile.ZipInfo, source: str) -> bytes:
-    """A member unpacked; what its header says of its size may be wrong, so that the limits are held to on the way."""
-    found = io.BytesIO()
-    with archive.open(member) as stream:
-        while block := stream.read(_BLOCK):
-            found.write(block)
-            MAX_BYTES.require(found.tell(), source, "holds at least")
-            require_ratio(found.tell(), member.compress_size, source)
-    return found.getvalue()
 
 
 def _array(data: bytes, source: str) -> NDArray[Any]:

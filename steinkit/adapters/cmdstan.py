@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 
 from steinkit.adapters.stored_scores import check_stored, target_at_draws
-from steinkit.containers.messages import listed
 from steinkit.containers.reading import as_sample
-from steinkit.errors import InputError, UsageError
+from steinkit.errors import InputError, UsageError, listed
 from steinkit.files import read_sample
 from steinkit.files.dispatch import matching_files
 from steinkit.files.stan import is_log_prob, read_stan_columns, readable, stan_header

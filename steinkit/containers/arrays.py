@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.containers.messages import listed
 from steinkit.containers.named_draws import NamedDraws, require_numbers, row_labels
 from steinkit.containers.variables import positions
-from steinkit.errors import InputError, UsageError
+from steinkit.errors import InputError, UsageError, listed
 from steinkit.masks import require_unmasked
 from steinkit.sample import Sample
 

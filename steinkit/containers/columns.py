@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.containers.column_names import entries_of
-from steinkit.containers.messages import listed
-from steinkit.errors import InputError, UsageError, did_you_mean
+from steinkit.containers.variables import entries_of
+from steinkit.errors import InputError, UsageError, did_you_mean, listed
 from steinkit.sample import Floats, Integers, Sample, Unshared
 
 RESERVED = ("chain", "draw", "weight", "cost")

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.containers.columns import require_distinct, sample_from_table, sort_columns
-from steinkit.containers.messages import listed
-from steinkit.errors import InputError
+from steinkit.errors import InputError, listed
 from steinkit.sample import Sample, default_names
 
 _STAN = "lp__"

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from steinkit.arguments import checked
 from steinkit.containers.arrays import from_array, from_mapping, require_dims
-from steinkit.containers.chain_labels import rectangle_of
-from steinkit.containers.column_names import Entries, gather
 from steinkit.containers.columns import choose
 from steinkit.containers.frames import from_frame, is_frame, is_series
 from steinkit.containers.named_draws import NamedDraws
@@ -22,9 +20,10 @@ from steinkit.containers.samplers import (
     is_ensemble,
     is_stan_fit,
 )
+from steinkit.containers.variables import Entries, gather
 from steinkit.containers.xarray_objects import from_xarray, is_xarray
 from steinkit.errors import UsageError
-from steinkit.sample import Sample
+from steinkit.sample import Sample, rectangle_of
 
 DrawsLike: TypeAlias = Any
 """What `as_sample` takes: a Sample, ArrayLike, or an object of packages that are not imported here."""
@@ -79,6 +78,8 @@ def as_sample(
     >>> sk.as_sample({"mu": np.zeros(100), "theta": np.ones((100, 2))}).names
     ('mu', 'theta[0]', 'theta[1]')
     """
+    if isinstance(draws, Sample) and group == "posterior" and dims is None:
+        return _selected(draws, columns)
     named = _named(draws, group, dims, None)
     if named is not None:
         return named.sample(columns)
@@ -86,8 +87,7 @@ def as_sample(
         draws = draws.to_frame()
     if is_frame(draws):
         return from_frame(draws, columns)
-    sample = _unnamed(draws, dims)
-    return sample if columns is None else _selected(sample, columns)
+    return _selected(_unnamed(draws, dims), columns)
 
 
 def read_draws(
@@ -163,7 +163,9 @@ def _refuse_dims(draws: Any, dims: Sequence[str] | None) -> None:
         )
 
 
-def _selected(sample: Sample, columns: Sequence[str]) -> Sample:
+def _selected(sample: Sample, columns: Sequence[str] | None) -> Sample:
+    if columns is None:
+        return sample
     return sample.select([sample.names[k] for k in choose(sample.names, columns, "the sample")])
 
 

@@ -22,8 +22,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from steinkit.containers.columns import Columns, columns_of, require_distinct, sample_from_table, sort_columns
-from steinkit.containers.messages import listed, shortened
-from steinkit.errors import InputError, UsageError
+from steinkit.errors import InputError, UsageError, listed, shortened
 from steinkit.files.streams import opened
 from steinkit.limits import MAX_COLUMNS
 from steinkit.sample import Floats, Sample, default_names

@@ -19,8 +19,7 @@ import numpy as np
 
 from steinkit.arguments import checked
 from steinkit.containers.columns import make_sample
-from steinkit.containers.messages import listed
-from steinkit.errors import InputError, OutputError, UsageError
+from steinkit.errors import InputError, OutputError, UsageError, listed
 from steinkit.files.csv_format import read_csv, write_csv
 from steinkit.files.grouped import is_zarr, read_netcdf, read_zarr, write_netcdf
 from steinkit.files.numpy_format import read_npy, read_npz, write_npy, write_npz

@@ -19,12 +19,11 @@ from pathlib import Path
 
 import numpy as np
 
-from steinkit.containers.chain_labels import rectangle
 from steinkit.containers.columns import columns_of
 from steinkit.containers.xarray_objects import LABELS, RESERVED
 from steinkit.errors import InputError, UsageError
 from steinkit.files.reader_process import read_in_child, require_installed
-from steinkit.sample import Integers, Sample
+from steinkit.sample import Integers, Sample, rectangle
 
 _GROUP = "posterior"
 # NetCDF forbids control characters, slashes and blanks at the end, HDF5 also "." alone and half characters.

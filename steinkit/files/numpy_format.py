@@ -18,12 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.containers.chain_labels import array_layout
 from steinkit.containers.columns import choose, make_sample
-from steinkit.containers.messages import listed
-from steinkit.errors import InputError, SteinkitError, UsageError, did_you_mean
+from steinkit.errors import InputError, SteinkitError, UsageError, did_you_mean, listed
 from steinkit.limits import MAX_COLUMNS, MAX_MEMBERS, read_within
-from steinkit.sample import Sample, default_names
+from steinkit.sample import Sample, default_names, rectangle
 
 _ENTRIES = ("points", "weights", "scores", "cost", "names", "chain", "draw")
 _ZIP, _NPY = (b"PK\x03\x04", b"PK\x05\x06"), b"\x93NUMPY"
@@ -59,7 +57,7 @@ def read_npz(data: bytes, source: str, columns: Sequence[str] | None = None) -> 
 
 def write_npz(sample: Sample, target: str) -> bytes:
     """Write all of a sample as NPZ; chains of equal length make points of shape (chains, draws, d)."""
-    lead = array_layout(sample) or (len(sample),)
+    lead = _layout(sample)
     arrays: dict[str, Any] = {"points": sample.points.reshape(*lead, sample.dim)}
     if sample.scores is not None:
         arrays["scores"] = sample.scores.reshape(*lead, sample.dim)
@@ -75,6 +73,14 @@ def write_npz(sample: Sample, target: str) -> bytes:
     stream = io.BytesIO()
     np.savez(stream, **arrays)
     return stream.getvalue()
+
+
+def _layout(sample: Sample) -> tuple[int, ...]:
+    """(chains, draws) if the labels are those that an array (chains, draws, d) stands for, else (draws,)."""
+    labels = None if sample.chain is None or sample.draw is None else rectangle(sample.chain, sample.draw)
+    if labels is None or any((axis != np.arange(len(axis))).any() for axis in labels):
+        return (len(sample),)
+    return len(labels[0]), len(labels[1])
 
 
 def read_npy(data: bytes, source: str, columns: Sequence[str] | None = None) -> Sample:
@@ -98,7 +104,7 @@ def write_npy(sample: Sample, target: str) -> bytes:
     UsageError
         If the sample holds anything that an array of points cannot: weights, scores, cost, names, odd labels.
     """
-    lead = array_layout(sample) or (len(sample),)
+    lead = _layout(sample)
     entries = ("weights", "scores", "cost") + (("chain", "draw") if len(lead) == 1 else ())
     lost = [entry for entry in entries if getattr(sample, entry) is not None]
     if not sample.has_default_names:

@@ -20,9 +20,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from steinkit.containers.messages import listed
 from steinkit.containers.xarray_objects import from_dataset
-from steinkit.errors import InputError, SteinkitError, did_you_mean
+from steinkit.errors import InputError, SteinkitError, did_you_mean, listed
 from steinkit.files.numpy_format import write_npz
 from steinkit.files.reader_process import read_frame, write_frame
 from steinkit.json_documents import parse_json

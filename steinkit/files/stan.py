@@ -25,8 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from steinkit.containers.columns import Columns, choose, require_distinct, sample_from_table
-from steinkit.containers.messages import listed
-from steinkit.errors import InputError
+from steinkit.errors import InputError, listed
 from steinkit.files.csv_format import Table, read_cells, read_plain
 from steinkit.limits import MAX_COLUMNS
 from steinkit.sample import Floats, Sample

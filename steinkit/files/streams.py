@@ -16,8 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
-from steinkit.containers.messages import listed
-from steinkit.errors import InputError, OutputError, UsageError, did_you_mean
+from steinkit.errors import InputError, OutputError, UsageError, did_you_mean, listed
 from steinkit.limits import MAX_BYTES, MAX_WAIT, read_within
 
 _BLOCK = 2**20

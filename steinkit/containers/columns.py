@@ -208,6 +208,15 @@ def require_distinct(header: Sequence[str], source: str) -> None:
         raise InputError(f'{source}: two columns are named "{twice[0]}"; every column needs a name of its own')
 
 
+def require_numbers(values: NDArray[Any], what: str, source: str, remedy: str) -> None:
+    """Raise InputError unless an array holds real numbers, none of them masked."""
+    if values.dtype.kind not in "fiub":
+        raise InputError(f"{source}: {what} holds {values.dtype} where real numbers are wanted; {remedy}")
+    masked = int(np.sum(values.mask)) if isinstance(values, np.ma.MaskedArray) else 0
+    if masked:
+        raise InputError(f"{source}: {what} has {masked} masked entries, which are no draws; drop them first")
+
+
 def _score_columns(header: Sequence[str], names: Sequence[str], source: str) -> tuple[int, ...]:
     position = {name.removeprefix(SCORE): k for k, name in enumerate(header) if name.startswith(SCORE)}
     known = set(names)

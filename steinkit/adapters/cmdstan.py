@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from steinkit.adapters.stored_scores import check_stored, target_at_draws
+from steinkit.adapters.stored_scores import from_stored
 from steinkit.containers.reading import as_sample
 from steinkit.errors import InputError, UsageError, listed
 from steinkit.files import read_sample
@@ -62,8 +62,7 @@ def from_cmdstan(draws: Any, gradients: _Path | Sequence[_Path] | None = None) -
         sample, log_density = _diagnostics(_files(draws))
     else:
         sample, log_density = _log_prob(draws, _files(gradients))
-    check_stored(sample, log_density)
-    return target_at_draws(sample, _LABEL, log_density), sample
+    return from_stored(sample, _LABEL, log_density)
 
 
 def _diagnostics(files: list[str]) -> tuple[Sample, Floats]:

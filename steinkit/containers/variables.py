@@ -7,7 +7,7 @@ them, it is told which are entries of one parameter.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -131,8 +131,12 @@ def entries_of(name: str, columns: Sequence[str]) -> list[str]:
     return [column for column in columns if column != name and split(column)[0] == name]
 
 
-def gather(columns: Sequence[str], known: Container[str] = ()) -> list[Entries]:
-    """Columns put together into parameters, in order of first appearance.
+def gather(
+    columns: Sequence[str],
+    known: Container[str] = (),
+    split: Callable[[str], tuple[str, tuple[str, ...]]] = split,
+) -> list[Entries]:
+    """Columns put together into parameters, in order of first appearance; ``split`` says how their names are read.
 
     Columns whose indices do not fill a rectangle, or that share their name with a column without an index, stay
     parameters of their own, and so do those whose whole name is ``known``.

@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from steinkit import double_double
-from steinkit.arguments import checked
+from steinkit.arguments import checked, masked_entries
 from steinkit.describe.display import Displayed, named
 from steinkit.errors import InputError
-from steinkit.masks import masked_entries
 from steinkit.printable import printable
 
 Floats = NDArray[np.float64]

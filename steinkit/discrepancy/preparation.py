@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit import double_double
+from steinkit.arguments import require_unmasked
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.discrepancy.modes import far_apart
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import Caution, InputError, UsageError
-from steinkit.masks import require_unmasked
 from steinkit.sample import DistinctSample, Floats, Integers, Sample, first_occurrences, rectangle_of
 from steinkit.target import Target, as_bounds, require_inside
 

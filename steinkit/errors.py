@@ -11,7 +11,7 @@ import math
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
@@ -294,6 +294,19 @@ def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
         return ""
     *others, last = (f'"{name}"' for name in near)
     return f" (did you mean {', '.join(others)} or {last}?)" if others else f" (did you mean {last}?)"
+
+
+def listed(names: Sequence[str], *, most: int = 12, last: str = ", ") -> str:
+    """Quote names and join them, at most ``most`` of them."""
+    quoted = [f'"{name}"' for name in names[:most]]
+    if len(names) > most:
+        return ", ".join(quoted) + f" and {len(names) - most} more"
+    return last.join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
+
+
+def shortened(text: str, most: int = 40) -> str:
+    """Text in double quotes, cut when long: a stray quote can turn half a file into one cell."""
+    return f'"{text}"' if len(text) <= most else f'"{text[:most]}..."'
 
 
 class AbandonedWork(KeyboardInterrupt):

@@ -6,9 +6,11 @@ reaches, and a variable of the environment that raises it; the message that refu
 
 from __future__ import annotations
 
+import io
 import math
 import os
 from dataclasses import dataclass
+from typing import Any
 
 from steinkit.errors import InputError, UsageError
 
@@ -81,6 +83,7 @@ MAX_SECONDS = Limit(
     "STEINKIT_MAX_SECONDS", 5, "seconds", "the library that reads NetCDF or Zarr, beyond what the file's size takes"
 )
 
+_BLOCK = 2**20  # bytes read at a time
 _SMALL = 2**26  # bytes; what unpacks to less is harmless, however well it was packed
 
 
@@ -90,3 +93,30 @@ def require_ratio(unpacked: float, packed: int, source: str) -> None:
         raise MAX_RATIO.exceeded(
             source, f"unpacks to {unpacked / max(packed, 1):,.0f} bytes or more for each of its own"
         )
+
+
+def read_within(stream: Any, source: str, packed: int | None = None) -> io.BytesIO:
+    """All that a stream holds, in memory, as long as it keeps to the limits.
+
+    Parameters
+    ----------
+    stream : file
+        Of bytes or of text.
+    source : str
+        Name of the file, for messages.
+    packed : int, optional
+        Bytes of which the stream's are unpacked: then their ratio is limited, too, whatever a header says of it.
+
+    Raises
+    ------
+    InputError
+        If there is more.
+    """
+    found = io.BytesIO()
+    while block := stream.read(_BLOCK):
+        found.write(block.encode("utf-8", errors="surrogatepass") if isinstance(block, str) else block)
+        MAX_BYTES.require(found.tell(), source, "holds at least")
+        if packed is not None:
+            require_ratio(found.tell(), packed, source)
+    found.seek(0)
+    return found

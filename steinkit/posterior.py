@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from steinkit.arguments import checked
+from steinkit.arguments import checked, require_unmasked
 from steinkit.compiled_terms import CompiledTerms
 from steinkit.errors import InputError, UsageError
-from steinkit.masks import require_unmasked
 from steinkit.sample import Floats
 from steinkit.target import Target
 

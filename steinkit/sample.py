@@ -16,15 +16,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from steinkit import double_double
-from steinkit.arguments import checked
+from steinkit.arguments import checked, masked_entries
 from steinkit.describe.display import Displayed, named
 from steinkit.errors import InputError
-from steinkit.masks import masked_entries
 from steinkit.printable import printable
-from steinkit.repeats import first_occurrences
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+_MULTIPLIERS = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB], dtype=np.uint64)
+_SHIFTS = np.array([30, 27], dtype=np.uint64)
 
 
 @checked
@@ -178,17 +179,14 @@ class Sample(Displayed):
             If two equal draws carry different scores.
         """
         carried = np.arange(len(self)) if self.weights is None else np.flatnonzero(self.weights > 0.0)
-        everything = len(carried) == len(self)
-        first, inverse = first_occurrences(self.points if everything else self.points[carried])
-        if everything and len(first) == len(self):
-            return self._as_distinct()
+        first, inverse = first_occurrences(self.points if len(carried) == len(self) else self.points[carried])
         first = carried[first]
         group = np.full(len(self), -1, dtype=np.int64)
         group[carried] = inverse
-        scores = None
-        if self.scores is not None:
-            scores = self.scores[first]
-            differ = np.flatnonzero((self.scores[carried] != scores[inverse]).any(axis=1))
+        kept = slice(None) if len(first) == len(self) else first  # where all are distinct nothing is copied
+        scores = None if self.scores is None else self.scores[kept]
+        if self.scores is not None and len(first) < len(carried):
+            differ = np.flatnonzero((self.scores[carried] != self.scores[first[inverse]]).any(axis=1))
             if differ.size:
                 row = carried[differ[0]]
                 raise InputError(
@@ -198,28 +196,13 @@ class Sample(Displayed):
         counts = np.bincount(inverse, minlength=len(first))
         weights, weights_low = self._shares(carried, inverse, counts)
         return DistinctSample(
-            points=self.points[first],
+            points=self.points[kept],
             weights=weights,
             weights_low=weights_low,
             scores=scores,
             counts=counts,
             first=first,
             inverse=group,
-            names=self.names,
-        )
-
-    def _as_distinct(self) -> DistinctSample:
-        """The draws themselves, where none repeats another or is without weight: nothing is copied."""
-        places, counts = np.arange(len(self)), np.ones(len(self), dtype=np.int64)
-        weights, weights_low = self._shares(places, places, counts)
-        return DistinctSample(
-            points=self.points,
-            weights=weights,
-            weights_low=weights_low,
-            scores=self.scores,
-            counts=counts,
-            first=places,
-            inverse=places,
             names=self.names,
         )
 
@@ -483,3 +466,70 @@ def _integers(column: Floats | None, what: str) -> Integers | None:
         row = fractional[0]
         raise InputError(f"{what}: row {row + 1} is {column[row]:g}; whole numbers are wanted")
     return column.astype(np.int64)
+
+
+def rectangle(chain: Integers, draw: Integers) -> tuple[Integers, Integers] | None:
+    """Split labels of draws into labels of rows and columns.
+
+    Parameters
+    ----------
+    chain, draw : ndarray of int, shape (n,)
+
+    Returns
+    -------
+    tuple of ndarray, shapes (chains,) and (draws,), or None
+        None unless each chain is one contiguous block and all blocks carry the same draw labels.
+    """
+    starts = np.flatnonzero(np.concatenate([[True], chain[1:] != chain[:-1]]))
+    chains, (length, rest) = chain[starts], divmod(len(chain), len(starts))
+    if rest or len(np.unique(chains)) < len(chains) or (chain != np.repeat(chains, length)).any():
+        return None
+    draws = draw[:length]
+    return None if (draw != np.tile(draws, len(chains))).any() else (chains, draws)
+
+
+def rectangle_of(sample: Sample) -> tuple[int, int] | None:
+    """(chains, draws) if the sample's labels form a rectangle of chains by draws, whatever the labels are."""
+    labels = None if sample.chain is None or sample.draw is None else rectangle(sample.chain, sample.draw)
+    return None if labels is None else (len(labels[0]), len(labels[1]))
+
+
+def first_occurrences(points: Floats) -> tuple[Integers, Integers]:
+    """Index of the first of each group of equal rows, in order of appearance, and the group of every row.
+
+    Rows are sorted by a hash; should two that differ share theirs, by all their coordinates, which takes longer.
+    """
+    hashes = _row_hashes(points)
+    order = np.argsort(hashes, kind="stable")  # equal rows stay in order of appearance
+    first, group = _groups(order, hashes[order[1:]] != hashes[order[:-1]])
+    if len(first) < len(points) and (points != points[first[group]]).any():
+        order = np.lexsort(points.T[::-1])  # stable, too
+        first, group = _groups(order, (points[order[1:]] != points[order[:-1]]).any(axis=1))
+    return first, group
+
+
+def _groups(order: Integers, changes: NDArray[np.bool_]) -> tuple[Integers, Integers]:
+    """The first row of each group and the group of every row, of rows in an order in which groups change somewhere."""
+    starts = np.concatenate([[True], changes])
+    if starts.all():
+        alone = np.arange(len(order))
+        return alone, alone
+    leaders = order[starts]
+    rank = np.empty(len(leaders), dtype=np.int64)
+    rank[np.argsort(leaders)] = np.arange(len(leaders))
+    group = np.empty(len(order), dtype=np.int64)
+    group[order] = rank[np.cumsum(starts) - 1]
+    return np.sort(leaders), group
+
+
+def _row_hashes(points: Floats) -> NDArray[np.uint64]:
+    """64 bits of each row, the same for rows that are equal as numbers, by the mixing steps of splitmix64."""
+    hashes = np.zeros(len(points), dtype=np.uint64)
+    for column in points.T:
+        bits = (column + 0.0).view(np.uint64)  # -0.0 is 0.0
+        hashes *= _MULTIPLIERS[0]
+        hashes += bits
+        for shift, multiplier in zip(_SHIFTS, _MULTIPLIERS[1:], strict=True):
+            hashes ^= hashes >> shift
+            hashes *= multiplier
+    return hashes

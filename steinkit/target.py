@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.arguments import checked
+from steinkit.arguments import checked, require_unmasked
 from steinkit.errors import InputError, UsageError
 from steinkit.finite_differences import DifferenceScore, length_scales, numerical_gradient
-from steinkit.masks import require_unmasked
 from steinkit.sample import Floats, Integers, default_names, require_printable
 from steinkit.user_functions import Vectorised, call_checked, numbers_from
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.arguments import require_unmasked
 from steinkit.errors import InputError, SteinkitError
-from steinkit.masks import require_unmasked
 from steinkit.sample import Floats
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep

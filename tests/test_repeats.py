@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from steinkit import repeats
-from steinkit.repeats import first_occurrences
+from steinkit import sample
+from steinkit.sample import first_occurrences
 
 
 def by_dictionary(points):
@@ -33,7 +33,7 @@ def cases():
 @pytest.mark.parametrize("collide", [False, True])
 def test_the_first_of_every_group_in_order_of_appearance(points, collide, monkeypatch):
     if collide:
-        monkeypatch.setattr(repeats, "_row_hashes", lambda points: np.zeros(len(points), dtype=np.uint64))
+        monkeypatch.setattr(sample, "_row_hashes", lambda points: np.zeros(len(points), dtype=np.uint64))
     first, group = first_occurrences(points)
     assert (first.tolist(), group.tolist()) == by_dictionary(points)
 
@@ -41,4 +41,4 @@ def test_the_first_of_every_group_in_order_of_appearance(points, collide, monkey
 def test_rows_like_integers_have_hashes_of_their_own():
     """Their bits lie in the upper part of a double: a hash that only multiplied would give 4096 values."""
     grid = np.stack(np.meshgrid(*[np.arange(40.0)] * 3), axis=-1).reshape(-1, 3)
-    assert len(np.unique(repeats._row_hashes(grid))) == len(grid)
+    assert len(np.unique(sample._row_hashes(grid))) == len(grid)

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from steinkit.adapters.model import check, refuse_discrete
-from steinkit.adapters.stored_scores import check_stored, compare_stored, target_at_draws
+from steinkit.adapters.model import as_floats, check, refuse_discrete
+from steinkit.adapters.stored_scores import compare_stored, from_stored
 from steinkit.containers.arrays import require_dims
 from steinkit.errors import InputError, UsageError
 from steinkit.jax_functions import TreeCoordinates, jax_module
@@ -73,15 +73,23 @@ def from_blackjax(
     refuse_discrete(discrete, "the position")
     lead = _leading_axes(tree, leaves, states, dims)
     points = _chain_by_chain(tree.ravel(positions, lead), dims)
-    gradients, log_density = _stored(tree, states, lead, dims)
+    gradients, heights = getattr(states, "logdensity_grad", None), getattr(states, "logdensity", None)
+    scores = None if gradients is None else _chain_by_chain(tree.ravel(gradients, lead), dims)
     if logdensity is None:
-        return _from_stored(Sample(points=points, scores=gradients, names=tree.names), log_density)
+        if scores is None:
+            raise InputError(
+                "the states hold no gradients (logdensity_grad), as those of HMC, NUTS and MALA do: give the log "
+                "density"
+            )
+        log_density = None if heights is None else _chain_by_chain(as_floats(heights), dims).reshape(-1)
+        sample = Sample(points=points, scores=scores, names=tree.names)
+        return from_stored(sample, "gradients that BlackJAX stored", log_density)
     sample = Sample(points=points, names=tree.names)
     example = jax_module().tree_util.tree_map(lambda leaf: np.asarray(leaf)[(0,) * len(dims)], positions)
     target = Target.from_jax(logdensity, like=example, label="BlackJAX log density")
     check(target, sample)
-    if gradients is not None:
-        compare_stored(target, sample, gradients.reshape(sample.points.shape))
+    if scores is not None:
+        compare_stored(target, sample, scores.reshape(sample.points.shape))
     return target, sample
 
 
@@ -96,26 +104,6 @@ def _leading_axes(tree: TreeCoordinates, leaves: Sequence[Any], states: Any, dim
             'dims=("chain", "draw") or dims=("draw", "chain")'
         )
     return lead
-
-
-def _stored(
-    tree: TreeCoordinates, states: Any, lead: tuple[int, ...], dims: Sequence[str]
-) -> tuple[Floats | None, Floats | None]:
-    """Gradients and log densities in the states, chain after chain; None where they hold none."""
-    gradients, heights = getattr(states, "logdensity_grad", None), getattr(states, "logdensity", None)
-    return (
-        None if gradients is None else _chain_by_chain(tree.ravel(gradients, lead), dims),
-        None if heights is None else _chain_by_chain(np.asarray(heights, dtype=np.float64), dims).reshape(-1),
-    )
-
-
-def _from_stored(sample: Sample, log_density: Floats | None) -> tuple[Target, Sample]:
-    if sample.scores is None:
-        raise InputError(
-            "the states hold no gradients (logdensity_grad), as those of HMC, NUTS and MALA do: give the log density"
-        )
-    check_stored(sample, log_density)
-    return target_at_draws(sample, "gradients that BlackJAX stored", log_density), sample
 
 
 def _chain_by_chain(array: Floats, dims: Sequence[str]) -> Floats:

@@ -15,14 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from steinkit.adapters.stored_scores import check_stored, target_at_draws
-from steinkit.containers.messages import listed
+from steinkit.adapters.stored_scores import from_stored
 from steinkit.containers.reading import as_sample
-from steinkit.errors import InputError, UsageError
+from steinkit.errors import InputError, UsageError, listed
 from steinkit.files import read_sample
-from steinkit.files.chain_files import matching_files
-from steinkit.files.stan import read_stan_columns, readable, stan_header
-from steinkit.files.stan_gradients import is_log_prob
+from steinkit.files.dispatch import matching_files
+from steinkit.files.stan import is_log_prob, read_stan_columns, readable, stan_header
 from steinkit.files.streams import read_bytes
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
@@ -64,8 +62,7 @@ def from_cmdstan(draws: Any, gradients: _Path | Sequence[_Path] | None = None) -
         sample, log_density = _diagnostics(_files(draws))
     else:
         sample, log_density = _log_prob(draws, _files(gradients))
-    check_stored(sample, log_density)
-    return target_at_draws(sample, _LABEL, log_density), sample
+    return from_stored(sample, _LABEL, log_density)
 
 
 def _diagnostics(files: list[str]) -> tuple[Sample, Floats]:

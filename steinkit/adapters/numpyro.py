@@ -16,7 +16,7 @@ import numpy as np
 
 from steinkit.adapters.model import Model, Parameter, imported, refuse_discrete
 from steinkit.adapters.numpyro_plates import likelihood_plate, posterior_of_plate, with_plates
-from steinkit.adapters.stored_scores import check_stored, compare_stored, target_at_draws
+from steinkit.adapters.stored_scores import compare_stored, from_stored
 from steinkit.errors import InputError, SteinkitError, UsageError
 from steinkit.jax_functions import TreeCoordinates, double_precision, fresh, jax_module, vectorised
 from steinkit.sample import Floats, Sample
@@ -262,8 +262,7 @@ def _from_stored_gradients(mcmc: Any) -> tuple[Target, Sample]:
     sample = Sample(points=tree.ravel(draws, lead), scores=-tree.ravel(gradients, lead), names=tree.names)
     energy = stored.get("potential_energy")
     log_density = None if energy is None else -np.asarray(energy, dtype=np.float64).reshape(-1)
-    check_stored(sample, log_density)
-    return target_at_draws(sample, "gradients that NumPyro stored", log_density), sample
+    return from_stored(sample, "gradients that NumPyro stored", log_density)
 
 
 def _require_untransformed(draws: Mapping[str, Any], mcmc: Any) -> None:

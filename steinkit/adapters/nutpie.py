@@ -15,7 +15,7 @@ import numpy as np
 
 from steinkit.adapters.model import Parameter, check
 from steinkit.adapters.pymc import SPACES, pymc_model
-from steinkit.adapters.stored_scores import check_stored, require_same_scores, target_at_draws
+from steinkit.adapters.stored_scores import from_stored, require_same_scores
 from steinkit.containers.named_draws import NamedDraws
 from steinkit.containers.reading import read_draws
 from steinkit.containers.variables import Labels
@@ -69,8 +69,7 @@ def from_nutpie(trace: Any, model: Any = None) -> tuple[Target, Sample]:
         return _of_model(model, stats, stored, points, scores)
     sample = Sample(points=points, scores=scores, names=_names(trace, stored), chain=stats.chain, draw=stats.draw)
     log_density = _matrix(stats, _LOG_DENSITY)[:, 0] if _LOG_DENSITY in stats.labels else None
-    check_stored(sample, log_density)
-    return target_at_draws(sample, "gradients stored by nutpie", log_density), sample
+    return from_stored(sample, "gradients stored by nutpie", log_density)
 
 
 def _of_model(

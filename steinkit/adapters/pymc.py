@@ -12,10 +12,10 @@ import numpy as np
 
 from steinkit.adapters.model import Model, Parameter, imported, refuse_discrete
 from steinkit.adapters.pymc_graphs import Graphs
-from steinkit.adapters.pymc_posterior import PyMCPosterior
 from steinkit.containers.variables import Labels, positions
 from steinkit.errors import InputError, UsageError
-from steinkit.sample import Floats, Sample
+from steinkit.posterior import Posterior
+from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Target
 
 # What PyMC calls a transform, and where the variables live that it is for.
@@ -93,10 +93,44 @@ def pymc_model(model: Any, *, mode: Any = None) -> Model:
     def make_target(names: tuple[str, ...], label: str) -> Target:
         limits = bounds if np.isfinite(bounds).any() else None
         if graphs.data_length is not None:
-            return PyMCPosterior(graphs, graphs.data_length, names, limits, label)
+            return _PyMCPosterior(graphs, graphs.data_length, names, limits, label)
         return Target(graphs.score, log_density=graphs.log_density, names=names, bounds=limits, label=label)
 
     return Model(label, parameters, make_target, graphs.unconstrain)
+
+
+class _PyMCPosterior(Posterior):
+    """The posterior of a PyMC model in unconstrained space; its data are the numbers 0 to N - 1 of the data.
+
+    The model computes the likelihood of all data, from which a batch is taken: it costs what all data cost.
+    """
+
+    def __init__(self, graphs: Graphs, size: int, names: tuple[str, ...], bounds: Floats | None, label: str) -> None:
+        self._graphs = graphs
+        super().__init__(
+            data=(np.arange(size),),
+            log_likelihood=lambda theta, rows: graphs.log_likelihood(theta[None])[0, rows],
+            grad_log_likelihood=lambda theta, rows: self._gradient(theta[None], rows[None])[0],
+            log_prior=graphs.log_prior,
+            grad_log_prior=graphs.grad_log_prior,
+            log_likelihood_many=lambda thetas, rows: np.take_along_axis(graphs.log_likelihood(thetas), rows, axis=1),
+            grad_log_likelihood_many=self._gradient,
+            names=names,
+            bounds=bounds,
+            label=label,
+        )
+
+    def _gradient(self, thetas: Floats, rows: Integers) -> Floats:
+        """Gradient of the log likelihood of each parameter's own batch, (K, d) and (K, b) -> (K, d)."""
+        times = np.zeros((len(thetas), self.size))
+        np.add.at(times, (np.arange(len(thetas))[:, None], rows), 1.0)
+        return self._graphs.grad_log_likelihood(thetas, times)
+
+    def _score_over_data(self, points: Floats) -> Floats:
+        return self._graphs.score(points)
+
+    def _log_density_over_data(self, points: Floats) -> Floats:
+        return self._graphs.log_density(points)
 
 
 def _require_smooth(model: Any, label: str) -> None:

@@ -7,8 +7,8 @@ meet, one gradient of the sum of all log densities holds the gradient at each. N
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cache, cached_property
 from math import prod
 from typing import Any
 
@@ -38,6 +38,14 @@ class Graphs:
     ----------
     data_length : int or None
         How many data the observed variables tell: their common length along the first axis of their log density.
+    log_density, log_prior : callable, (n, d) -> (n,)
+        Log density, and the same without the observed variables.
+    score, grad_log_prior : callable, (n, d) -> (n, d)
+        Their gradients.
+    log_likelihood : callable, (n, d) -> (n, N)
+        Of every datum.
+    grad_log_likelihood : callable, (n, d) and (n, N) -> (n, d)
+        Gradient of the data's log likelihood, each as many times as the second argument says.
     """
 
     def __init__(self, model: Any, free_shapes: Sequence[tuple[int, ...]], mode: Any, label: str) -> None:
@@ -48,67 +56,24 @@ class Graphs:
         self._values = [model.rvs_to_values[rv] for rv in model.free_RVs]
         self._data = _data_as_constants(model)
         every = _log_density_terms(model, self._data, label)
-        first, last = len(model.free_RVs), len(model.free_RVs) + len(model.observed_RVs)
-        self._likelihood, self._prior = every[first:last], every[:first] + every[last:]
         shapes = self._shapes_of(every)
+        first, last = len(model.free_RVs), len(model.free_RVs) + len(model.observed_RVs)
+        likelihood, prior = every[first:last], every[:first] + every[last:]
+        every = prior + likelihood
         self._block = max(1, _BLOCK_FLOATS // max(1, sum(map(prod, shapes))))
         lengths = {shape[0] if shape else None for shape in shapes[first:last]}
         self.data_length: int | None = lengths.pop() if len(lengths) == 1 else None
-
-    def score(self, points: Floats) -> Floats:
-        """Gradient of the log density, (n, d) -> (n, d)."""
-        return self._in_blocks(self._gradient, points)
-
-    def log_density(self, points: Floats) -> Floats:
-        """Log density, (n, d) -> (n,)."""
-        return self._in_blocks(self._density, points)
-
-    def log_prior(self, points: Floats) -> Floats:
-        """Log density without the observed variables, (n, d) -> (n,)."""
-        return self._in_blocks(self._prior_density, points)
-
-    def grad_log_prior(self, points: Floats) -> Floats:
-        """Gradient of `log_prior`, (n, d) -> (n, d)."""
-        return self._in_blocks(self._prior_gradient, points)
-
-    def log_likelihood(self, points: Floats) -> Floats:
-        """Log likelihood of every datum, (n, d) -> (n, N)."""
-        return self._in_blocks(self._terms, points)
-
-    def grad_log_likelihood(self, points: Floats, times: Floats) -> Floats:
-        """Gradient of the data's log likelihood, each as many times as ``times``, (n, N), says: (n, d)."""
-        return self._in_blocks(self._weighted_gradient, points, times)
+        self.log_density = self._lazily(lambda: self._function(*self._total(every)))
+        self.score = self._lazily(lambda: self._gradient_of(*self._total(every)))
+        self.log_prior = self._lazily(lambda: self._function(*self._total(prior)))
+        self.grad_log_prior = self._lazily(lambda: self._gradient_of(*self._total(prior)))
+        self.log_likelihood = self._lazily(lambda: self._function(*self._per_datum(likelihood)))
+        self.grad_log_likelihood = self._lazily(lambda: self._weighted_gradient(likelihood))
 
     def unconstrain(self, draws: dict[str, Floats]) -> Floats:
         """The model's transforms of its variables, {name: (n, *shape)} -> (n, d)."""
         with np.errstate(divide="ignore", invalid="ignore"):  # what is not finite is told of by its draw
             return np.asarray(self._forward(*(draws[rv.name] for rv in self._model.free_RVs)), dtype=np.float64)
-
-    @cached_property
-    def _density(self) -> Any:
-        return self._function(*self._total(self._prior + self._likelihood))
-
-    @cached_property
-    def _gradient(self) -> Any:
-        return self._gradient_of(*self._total(self._prior + self._likelihood))
-
-    @cached_property
-    def _prior_density(self) -> Any:
-        return self._function(*self._total(self._prior))
-
-    @cached_property
-    def _prior_gradient(self) -> Any:
-        return self._gradient_of(*self._total(self._prior))
-
-    @cached_property
-    def _terms(self) -> Any:
-        return self._function(*self._per_datum())
-
-    @cached_property
-    def _weighted_gradient(self) -> Any:
-        (points,), terms = self._per_datum()
-        times = _pytensor("tensor").matrix("times", dtype="float64")
-        return self._gradient_of([points, times], terms * times)
 
     @cached_property
     def _forward(self) -> Any:
@@ -136,10 +101,10 @@ class Graphs:
         value = _pytensor("graph.replace").vectorize_graph(sum(term.sum() for term in terms), at_points)
         return [points], value + 0.0 * points.sum(axis=1)  # (n,) of flat priors, too, which know of no point
 
-    def _per_datum(self) -> tuple[list[Any], Any]:
+    def _per_datum(self, likelihood: list[Any]) -> tuple[list[Any], Any]:
         """A matrix of n points, and the log likelihood of each datum at each of them, (n, N)."""
         points, at_points = self._points()
-        total = sum(term.reshape((term.shape[0], -1)).sum(axis=1) for term in self._likelihood)
+        total = sum(term.reshape((term.shape[0], -1)).sum(axis=1) for term in likelihood)
         return [points], _pytensor("graph.replace").vectorize_graph(total, at_points)
 
     def _points(self) -> tuple[Any, dict[Any, Any]]:
@@ -172,14 +137,24 @@ class Graphs:
             warnings.filterwarnings("ignore", message="PyTensor could not link to a BLAS", category=UserWarning)
             return compile_graph(inputs, outputs, mode=_numpy_mode(), **options)
 
-    def _in_blocks(self, function: Any, points: Floats, *others: Floats) -> Floats:
-        """What a function returns for points, asked for a block of them at a time."""
-        parts = []
-        with np.errstate(all="ignore"):  # a Target names the point at which a value is not finite
-            for begin in range(0, max(1, len(points)), self._block):
-                rows = slice(begin, begin + self._block)
-                parts.append(function(points[rows], *(other[rows] for other in others)))
-        return np.concatenate(parts)
+    def _weighted_gradient(self, likelihood: list[Any]) -> Any:
+        (points,), terms = self._per_datum(likelihood)
+        times = _pytensor("tensor").matrix("times", dtype="float64")
+        return self._gradient_of([points, times], terms * times)
+
+    def _lazily(self, compiled: Callable[[], Any]) -> Callable[..., Floats]:
+        """A function that is compiled when it is first called, and called for a block of points at a time."""
+        compiled = cache(compiled)
+
+        def function(points: Floats, *others: Floats) -> Floats:
+            parts = []
+            with np.errstate(all="ignore"):  # a Target names the point at which a value is not finite
+                for begin in range(0, max(1, len(points)), self._block):
+                    rows = slice(begin, begin + self._block)
+                    parts.append(compiled()(points[rows], *(other[rows] for other in others)))
+            return np.concatenate(parts)
+
+        return function
 
     def _shapes_of(self, terms: list[Any]) -> list[tuple[int, ...]]:
         """Shapes of terms of the log density, at any point."""

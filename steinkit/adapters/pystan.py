@@ -15,11 +15,10 @@ import numpy as np
 
 from steinkit.adapters.model import check, imported
 from steinkit.adapters.stan_parameters import StanParameters, stan_parameters
-from steinkit.adapters.stored_scores import check_stored, require_same_scores, target_at_draws
+from steinkit.adapters.stored_scores import from_stored, require_same_scores
 from steinkit.containers.samplers import stan_fit_lengths
 from steinkit.errors import InputError, UsageError
-from steinkit.files.stan import parameter_of
-from steinkit.files.stan_gradients import latent_columns
+from steinkit.files.stan import latent_columns, parameter_of
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 
@@ -68,9 +67,9 @@ def from_pystan(fit: Any, model: Any = None) -> tuple[Target, Sample]:
         names=found.names,
     )
     log_density = np.concatenate([chain.log_density for chain in chains])
-    check_stored(sample, log_density)
+    stored = from_stored(sample, _LABEL, log_density)
     if model is None:
-        return target_at_draws(sample, _LABEL, log_density), sample
+        return stored
     target = _target(model, found)
     require_same_scores(
         target,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.adapters.model import Parameter
-from steinkit.containers.variables import Labels
+from steinkit.containers.variables import Labels, gather
 from steinkit.errors import InputError
 from steinkit.files.stan import parameter_of
 from steinkit.sample import Floats
@@ -60,14 +60,16 @@ def stan_parameters(names: Sequence[str], free_names: Sequence[str], values: Flo
         The same points in both spaces; without rows all that names do not say is left open.
     """
     parameters, labels, columns, order = [], {}, {}, []
-    blocks = _entries(free_names)
-    for name, entries in _entries(names).items():
-        along, places = _rectangle(name, entries)
-        shape = tuple(len(axis) for axis in along)
-        own = np.array([where for _, where in blocks.pop(name, [])], dtype=np.intp)
+    blocks: dict[str, list[int]] = {}
+    for position, entry in enumerate(free_names):
+        blocks.setdefault(parameter_of(entry)[0], []).append(position)
+    for each in gather(names, split=parameter_of):
+        name, places = each.name, np.array(each.columns, dtype=np.intp)
+        shape = tuple(map(len, each.labels))
+        own = np.array(blocks.pop(name, []), dtype=np.intp)
         space, free_shape, first = _transform(values[:, places], free[:, own], shape)
         parameters.append(Parameter(name, shape, space, free_shape))
-        labels[name], columns[name] = along, places
+        labels[name], columns[name] = each.labels, places
         order.append(own[first])
     if blocks:
         raise InputError(
@@ -75,27 +77,6 @@ def stan_parameters(names: Sequence[str], free_names: Sequence[str], values: Flo
             "names of one program?"
         )
     return StanParameters(tuple(parameters), labels, columns, np.concatenate(order))
-
-
-def _entries(names: Sequence[str]) -> dict[str, list[tuple[tuple[str, ...], int]]]:
-    """Index and position of every entry, by parameter."""
-    found: dict[str, list[tuple[tuple[str, ...], int]]] = {}
-    for position, entry in enumerate(names):
-        name, index = parameter_of(entry)
-        found.setdefault(name, []).append((index, position))
-    return found
-
-
-def _rectangle(name: str, entries: list[tuple[tuple[str, ...], int]]) -> tuple[Labels, NDArray[np.intp]]:
-    """Labels along the axes, and the positions of all entries in C order."""
-    at = dict(entries)
-    along = tuple(tuple(dict.fromkeys(axis)) for axis in zip(*at, strict=True))
-    shape = tuple(len(axis) for axis in along)
-    if len(at) != int(np.prod(shape)) or len(at) != len(entries):
-        raise InputError(f"the {len(entries)} entries that Stan names of {name} are no array: {list(at)[:4]} ...")
-    index = np.ndindex(*shape)
-    places = [at[tuple(axis[k] for axis, k in zip(along, each, strict=True))] for each in index]
-    return along, np.array(places, dtype=np.intp)
 
 
 def _transform(

@@ -23,8 +23,8 @@ _HELD = 20  # draws at which gradients in double precision are held to it
 _ACCURACY = 1e-6  # of the gradients of one model that two compilers make, relative to a coordinate's largest
 
 
-def target_at_draws(sample: Sample, label: str, log_density: Floats | None = None) -> Target:
-    """A target whose score is known at the draws of a sample only, where a sampler stored it.
+def from_stored(sample: Sample, label: str, log_density: Floats | None = None) -> tuple[Target, Sample]:
+    """A sample with the scores that a sampler stored, checked, and a target that is known at its draws only.
 
     Parameters
     ----------
@@ -36,10 +36,16 @@ def target_at_draws(sample: Sample, label: str, log_density: Floats | None = Non
 
     Returns
     -------
-    Target
-        Asked elsewhere it raises InputError.
+    Target, Sample
+        The target raises InputError where it is asked elsewhere.
+
+    Raises
+    ------
+    InputError
+        As `check_stored` does.
     """
     assert sample.scores is not None
+    check_stored(sample, log_density)
     places = {point.tobytes(): k for k, point in enumerate(sample.points)}
 
     def rows(points: Floats) -> list[int]:
@@ -51,12 +57,13 @@ def target_at_draws(sample: Sample, label: str, log_density: Floats | None = Non
             ) from None
 
     scores = sample.scores
-    return Target(
+    target = Target(
         score=lambda points: scores[rows(points)],
         log_density=None if log_density is None else lambda points: log_density[rows(points)],
         names=sample.names,
         label=label,
     )
+    return target, sample
 
 
 def compare_stored(target: Target, sample: Sample, stored: Floats) -> None:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.containers.messages import listed
-from steinkit.containers.named_draws import NamedDraws, require_numbers, row_labels
+from steinkit.arguments import require_unmasked
+from steinkit.containers.columns import require_numbers
+from steinkit.containers.named_draws import NamedDraws, row_labels
 from steinkit.containers.variables import positions
-from steinkit.errors import InputError, UsageError
-from steinkit.masks import require_unmasked
+from steinkit.errors import InputError, UsageError, listed
 from steinkit.sample import Sample
 
 DIMS = (("draw",), ("chain", "draw"), ("draw", "chain"))

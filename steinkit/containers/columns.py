@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.containers.column_names import entries_of
-from steinkit.containers.messages import listed
-from steinkit.errors import InputError, UsageError, did_you_mean
+from steinkit.containers.variables import entries_of
+from steinkit.errors import InputError, UsageError, did_you_mean, listed
 from steinkit.sample import Floats, Integers, Sample, Unshared
 
 RESERVED = ("chain", "draw", "weight", "cost")
@@ -207,6 +206,15 @@ def require_distinct(header: Sequence[str], source: str) -> None:
     twice = [name for name, count in Counter(header).items() if count > 1]
     if twice:
         raise InputError(f'{source}: two columns are named "{twice[0]}"; every column needs a name of its own')
+
+
+def require_numbers(values: NDArray[Any], what: str, source: str, remedy: str) -> None:
+    """Raise InputError unless an array holds real numbers, none of them masked."""
+    if values.dtype.kind not in "fiub":
+        raise InputError(f"{source}: {what} holds {values.dtype} where real numbers are wanted; {remedy}")
+    masked = int(np.sum(values.mask)) if isinstance(values, np.ma.MaskedArray) else 0
+    if masked:
+        raise InputError(f"{source}: {what} has {masked} masked entries, which are no draws; drop them first")
 
 
 def _score_columns(header: Sequence[str], names: Sequence[str], source: str) -> tuple[int, ...]:

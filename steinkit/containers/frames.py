@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.containers.columns import require_distinct, sample_from_table, sort_columns
-from steinkit.containers.messages import listed
-from steinkit.errors import InputError
+from steinkit.errors import InputError, listed
 from steinkit.sample import Sample, default_names
 
 _STAN = "lp__"
@@ -23,12 +22,11 @@ _OF_STAN = {"chain__": "chain", "draw__": "draw"}
 
 
 def is_frame(draws: Any) -> bool:
-    """Whether an object is a data frame."""
-    return hasattr(draws, "columns") and hasattr(draws, "__len__") and hasattr(draws, "__getitem__")
+    """Whether an object is a data frame, or one column of it."""
+    return _is_series(draws) or all(hasattr(draws, name) for name in ("columns", "__len__", "__getitem__"))
 
 
-def is_series(draws: Any) -> bool:
-    """Whether an object is one column of a data frame."""
+def _is_series(draws: Any) -> bool:
     return hasattr(draws, "to_frame") and hasattr(draws, "name") and hasattr(draws, "dtype")
 
 
@@ -40,6 +38,8 @@ def from_frame(frame: Any, columns: Sequence[str] | None) -> Sample:
     InputError
         If a column is not numeric, its name is no text, or the frame holds several rows a draw.
     """
+    if _is_series(frame):
+        frame = frame.to_frame()
     source = f"the {type(frame).__name__}"
     found = {**_index_levels(frame, source), **_columns(frame, source)}
     if not len(frame):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.containers.columns import sample_from_table, sort_columns
+from steinkit.containers.columns import require_numbers, sample_from_table, sort_columns
 from steinkit.containers.variables import Labels, Variable, indexed
 from steinkit.errors import InputError
 from steinkit.sample import Floats, Sample, default_names
@@ -115,15 +115,6 @@ class NamedDraws:
                 f"{self.source}: chain number {short + 1} ends after {lengths[short]} of {draws} draws; cut all "
                 f"chains to {lengths[short]} draws, or store chains of unequal length as .npz or .csv"
             )
-
-
-def require_numbers(values: NDArray[Any], what: str, source: str, remedy: str) -> None:
-    """Raise InputError unless an array holds real numbers, none of them masked."""
-    if values.dtype.kind not in "fiub":
-        raise InputError(f"{source}: {what} holds {values.dtype} where real numbers are wanted; {remedy}")
-    masked = int(np.sum(values.mask)) if isinstance(values, np.ma.MaskedArray) else 0
-    if masked:
-        raise InputError(f"{source}: {what} has {masked} masked entries, which are no draws; drop them first")
 
 
 def row_labels(chain: Any, draw: Any) -> tuple[NDArray[Any], NDArray[Any]]:

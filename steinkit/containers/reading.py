@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.arguments import checked
 from steinkit.containers.arrays import from_array, from_mapping, require_dims
-from steinkit.containers.chain_labels import rectangle_of
-from steinkit.containers.column_names import Entries, gather
 from steinkit.containers.columns import choose
-from steinkit.containers.frames import from_frame, is_frame, is_series
+from steinkit.containers.frames import from_frame, is_frame
 from steinkit.containers.named_draws import NamedDraws
 from steinkit.containers.samplers import (
     from_cmdstan_fit,
@@ -22,12 +21,16 @@ from steinkit.containers.samplers import (
     is_ensemble,
     is_stan_fit,
 )
+from steinkit.containers.variables import Entries, gather
 from steinkit.containers.xarray_objects import from_xarray, is_xarray
 from steinkit.errors import UsageError
-from steinkit.sample import Sample
+from steinkit.sample import Sample, rectangle_of
 
 DrawsLike: TypeAlias = Any
 """What `as_sample` takes: a Sample, ArrayLike, or an object of packages that are not imported here."""
+
+
+_SOURCE = "the sample"  # what messages call one
 
 
 @checked
@@ -79,15 +82,10 @@ def as_sample(
     >>> sk.as_sample({"mu": np.zeros(100), "theta": np.ones((100, 2))}).names
     ('mu', 'theta[0]', 'theta[1]')
     """
-    named = _named(draws, group, dims, None)
-    if named is not None:
-        return named.sample(columns)
-    if is_series(draws):
-        draws = draws.to_frame()
-    if is_frame(draws):
-        return from_frame(draws, columns)
-    sample = _unnamed(draws, dims)
-    return sample if columns is None else _selected(sample, columns)
+    found = _read(draws, group, dims, columns, None)
+    if isinstance(found, NamedDraws):
+        return found.sample(columns)
+    return found if columns is None else found.select([found.names[k] for k in choose(found.names, columns, _SOURCE)])
 
 
 def read_draws(
@@ -119,40 +117,48 @@ def read_draws(
     InputError
         If it holds no draws.
     """
-    named = _named(draws, group, dims, shapes)
-    return _by_columns(as_sample(draws, dims=dims), shapes or {}) if named is None else named
+    found = _read(draws, group, dims, None, shapes)
+    return found if isinstance(found, NamedDraws) else _by_columns(found, shapes or {})
 
 
-def _named(
-    draws: Any, group: str, dims: Sequence[str] | None, shapes: Mapping[str, tuple[int, ...]] | None
-) -> NamedDraws | None:
-    """The draws of a container that keeps them by parameter; None for others."""
+def _read(
+    draws: Any,
+    group: str,
+    dims: Sequence[str] | None,
+    columns: Sequence[str] | None,
+    shapes: Mapping[str, tuple[int, ...]] | None,
+) -> NamedDraws | Sample:
+    """What a container holds: by parameter where it keeps draws so, else as a sample."""
     dims = require_dims(dims)
-    if is_xarray(draws):
+    plain = isinstance(draws, Sample | np.ndarray)
+    if not plain and is_xarray(draws):
         _refuse_dims(draws, dims)
         return from_xarray(draws, group)
     if group != "posterior":
         raise UsageError(
             f"group= names a group of an InferenceData or DataTree; received {group!r} and a {type(draws).__name__}"
         )
-    if is_stan_fit(draws):
-        _refuse_dims(draws, dims)
-        return from_stan_fit(draws)
-    return from_mapping(draws, dims, shapes) if isinstance(draws, Mapping) else None
-
-
-def _unnamed(draws: Any, dims: Sequence[str] | None) -> Sample:
-    """The draws of a container that keeps them in one array."""
-    if callable(getattr(draws, "to_sample", None)):
+    if not plain and callable(getattr(draws, "to_sample", None)):
         draws = draws.to_sample()
+    for is_one, read in () if plain else _SAMPLERS:
+        if is_one(draws):
+            _refuse_dims(draws, dims)
+            return read(draws)
+    if isinstance(draws, Mapping):
+        return from_mapping(draws, dims, shapes)
+    if not plain and is_frame(draws):
+        return from_frame(draws, columns)
     if isinstance(draws, Sample):
         _refuse_dims(draws, dims)
         return draws
-    for known, read in ((is_ensemble, from_ensemble), (is_cmdstan_fit, from_cmdstan_fit)):
-        if known(draws):
-            _refuse_dims(draws, dims)
-            return read(draws)
-    return from_array(draws, require_dims(dims))
+    return from_array(draws, dims)
+
+
+_SAMPLERS: tuple[tuple[Callable[[Any], bool], Callable[[Any], NamedDraws | Sample]], ...] = (
+    (is_stan_fit, from_stan_fit),
+    (is_ensemble, from_ensemble),
+    (is_cmdstan_fit, from_cmdstan_fit),
+)
 
 
 def _refuse_dims(draws: Any, dims: Sequence[str] | None) -> None:
@@ -161,10 +167,6 @@ def _refuse_dims(draws: Any, dims: Sequence[str] | None) -> None:
             f"dims says what the axes of an array, or of the arrays of a dict, count, and {type(draws).__name__} tells "
             "it itself: leave it out"
         )
-
-
-def _selected(sample: Sample, columns: Sequence[str]) -> Sample:
-    return sample.select([sample.names[k] for k in choose(sample.names, columns, "the sample")])
 
 
 def _by_columns(sample: Sample, shapes: Mapping[str, tuple[int, ...]]) -> NamedDraws:
@@ -178,7 +180,7 @@ def _by_columns(sample: Sample, shapes: Mapping[str, tuple[int, ...]]) -> NamedD
         return values.reshape(*lead, *map(len, entries.labels))
 
     return NamedDraws(
-        source="the sample",
+        source=_SOURCE,
         labels={name: each.labels for name, each in found.items()},
         lead=lead,
         read=read,

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steinkit.arguments import require_unmasked
 from steinkit.containers.named_draws import NamedDraws, row_labels
 from steinkit.containers.variables import indexed, positions
 from steinkit.errors import InputError
-from steinkit.masks import require_unmasked
 from steinkit.sample import Sample
 
 

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.containers.chain_labels import rectangle
-from steinkit.containers.messages import listed
 from steinkit.containers.named_draws import NamedDraws, row_labels
 from steinkit.containers.variables import Labels, indexed, positions
-from steinkit.errors import InputError, UsageError, did_you_mean
+from steinkit.errors import InputError, UsageError, did_you_mean, listed
+from steinkit.sample import rectangle
 
 # Attributes of datasets that steinkit wrote: which of chain and draw the sample itself had, and which variables are
 # no parameters. Files from before have the first one only.

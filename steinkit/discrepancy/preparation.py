@@ -9,14 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit import double_double
-from steinkit.containers.chain_labels import rectangle_of
+from steinkit.arguments import require_unmasked
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.discrepancy.blind_spots import far_apart
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import Caution, InputError, UsageError
-from steinkit.masks import require_unmasked
-from steinkit.repeats import first_occurrences
-from steinkit.sample import DistinctSample, Floats, Integers, Sample
+from steinkit.sample import DistinctSample, Floats, Integers, Sample, first_occurrences, rectangle_of
 from steinkit.target import Target, as_bounds, require_inside
 
 _LEAST_SHARE = 2.0**-960  # of a draw's weight in that of all: products with it are normal numbers still

@@ -17,12 +17,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.arguments import checked
+from steinkit.arguments import checked, require_unmasked
 from steinkit.containers.reading import as_sample
 from steinkit.describe.display import Brief
 from steinkit.describe.numbers import listed
 from steinkit.errors import InputError, UsageError, did_you_mean
-from steinkit.masks import require_unmasked
 from steinkit.sample import DistinctSample, Floats, default_names
 from steinkit.target import Seed, Target
 

@@ -1,7 +1,11 @@
-"""Read and write samples in any format: pick the format, then the bytes, then the reader or writer."""
+"""Read and write samples in any format: pick the format, then the bytes, then the reader or writer.
+
+Several files are the chains of one sample.
+"""
 
 from __future__ import annotations
 
+import glob
 import gzip
 import os
 import re
@@ -9,43 +13,47 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import IO, Any
+
+import numpy as np
 
 from steinkit.arguments import checked
-from steinkit.errors import InputError, OutputError, UsageError
-from steinkit.files.chain_files import join_chains, matching_files
+from steinkit.containers.columns import make_sample
+from steinkit.errors import InputError, OutputError, UsageError, listed
 from steinkit.files.csv_format import read_csv, write_csv
-from steinkit.files.netcdf import read_netcdf, write_netcdf
+from steinkit.files.grouped import is_zarr, read_netcdf, read_zarr, write_netcdf
 from steinkit.files.numpy_format import read_npy, read_npz, write_npy, write_npz
-from steinkit.files.stan import is_stan, read_stan
-from steinkit.files.streams import Place, is_standard, name_of, opened, write_bytes
-from steinkit.files.unpacking import unpacked
-from steinkit.files.zarr_format import is_zarr, read_zarr
-from steinkit.sample import Sample
+from steinkit.files.stan import read_stan
+from steinkit.files.streams import Place, is_standard, name_of, opened, unpacked, write_bytes
+from steinkit.sample import Integers, Sample
 
 
 @dataclass(frozen=True)
 class _Format:
-    read: Callable[[bytes, str, Sequence[str] | None], Sample] | None
+    """How samples of a format are read and written, and the endings of its files' names.
+
+    Draws in a text are read from a stream, line by line, so that a large file is never in memory as a whole; those of
+    other formats from bytes, or from a folder. Of formats with groups the reader takes the group, too.
+    """
+
+    read: Callable[..., Sample]
     write: Callable[[Sample, str], bytes] | None
     endings: tuple[str, ...]
-    binary: bool = True
-    # one that is read line by line, so that a large file is never in memory as a whole
-    read_text: Callable[[BinaryIO, str, Sequence[str] | None], Sample] | None = None
-    # one that keeps draws in groups: read from bytes, or from a folder
-    read_group: Callable[[bytes, str, Sequence[str] | None, str | None], Sample] | None = None
-    read_folder: Callable[[Path, str, Sequence[str] | None, str | None], Sample] | None = None
+    is_binary: bool = True
+    is_folder: bool = False
+    has_groups: bool = False
 
 
 _FORMATS = {
-    "csv": _Format(None, write_csv, (".csv",), binary=False, read_text=read_csv),
+    "csv": _Format(read_csv, write_csv, (".csv",), is_binary=False),
     "npz": _Format(read_npz, write_npz, (".npz",)),
     "npy": _Format(read_npy, write_npy, (".npy",)),
-    "stan": _Format(read_stan, None, (), binary=False),
-    "netcdf": _Format(None, write_netcdf, (".nc", ".netcdf", ".h5"), read_group=read_netcdf),
-    "zarr": _Format(None, None, (".zarr",), read_folder=read_zarr),
+    "stan": _Format(read_stan, None, (), is_binary=False),
+    "netcdf": _Format(read_netcdf, write_netcdf, (".nc", ".netcdf", ".h5"), has_groups=True),
+    "zarr": _Format(read_zarr, None, (".zarr",), is_folder=True, has_groups=True),
 }
 _HEAD = 2**20  # bytes; the comments in front of what Stan wrote fit into it
+_LEADING_COMMENTS = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s*#[^\n]*\n)+")
 
 
 @checked
@@ -110,28 +118,30 @@ def _sources(source: Place | Sequence[Place]) -> list[Place]:
 
 
 def _read_one(source: Place, format: str | None, columns: Sequence[str] | None, group: str | None) -> Sample:
-    chosen = _format_of(source, format, "input")
-    form, name = _FORMATS[chosen], name_of(source, "input")
-    if group is not None and form.read_group is None and form.read_folder is None:
+    chosen, name = _format_of(source, format, "input"), name_of(source, "input")
+    form = _FORMATS[chosen]
+    if group is not None and not form.has_groups:
         raise UsageError(f"{name}: {chosen} has no groups; leave out group= (--group), or name a NetCDF or Zarr file")
-    if form.read_folder is not None:
+    options = {"group": group} if form.has_groups else {}
+    if form.is_folder:
         if is_standard(source) or not isinstance(source, str | os.PathLike):
             raise UsageError(f"{name}: Zarr is a folder, which no stream carries; name its path")
-        return form.read_folder(Path(source), name, columns, group)
-    with opened(source, binary=form.binary) as file, unpacked(file, name) as stream:
+        return form.read(Path(source), name, columns, **options)
+    with opened(source, binary=form.is_binary) as file:
+        stream = unpacked(file, name)
         head = stream.read(_HEAD)
         if not head:
             raise InputError(f"{name} is empty; a sample of at least one draw is wanted")
-        if format is None and chosen == "csv" and is_stan(head):
-            form = _FORMATS["stan"]
         stream.seek(0)
-        if form.read_text is not None:
-            return form.read_text(stream, name, columns)
-        data = stream.read()
-    if form.read_group is not None:
-        return form.read_group(data, name, columns, group)
-    assert form.read is not None
-    return form.read(data, name, columns)
+        if format is None and chosen == "csv" and is_stan(head):
+            return read_stan(stream.read(), name, columns)
+        return form.read(stream if chosen == "csv" else stream.read(), name, columns, **options)
+
+
+def is_stan(data: bytes) -> bool:
+    """Whether the comments before the header say that Stan wrote this file."""
+    comments = _LEADING_COMMENTS.match(data)
+    return comments is not None and re.search(rb"stan_version_major|Generated by Stan", comments[0]) is not None
 
 
 @checked
@@ -181,7 +191,7 @@ def write_sample(
     write_bytes(
         destination,
         gzip.compress(data, mtime=0) if packed else data,
-        binary=packed or _FORMATS[chosen].binary,
+        binary=packed or _FORMATS[chosen].is_binary,
     )
 
 
@@ -208,3 +218,99 @@ def _format_of(place: Place, format: str | None, standard: str) -> str:
         f"{name}: the ending {ending!r} is that of no known format; rename the file, or pass format= (--format), "
         f"one of {endings}"
     )
+
+
+def matching_files(path: str | os.PathLike[str]) -> list[str]:
+    """The files that a pattern such as ``fit-*.csv`` matches, in the order of the numbers in their names.
+
+    A path without ``*`` or ``?``, or of a file that is there, is no pattern, and matches nothing.
+    """
+    text = os.fspath(path)
+    if not ("*" in text or "?" in text) or Path(text).exists():
+        return []
+    return sorted(glob.glob(text), key=_by_number)
+
+
+def join_chains(samples: Sequence[Sample], sources: Sequence[str]) -> Sample:
+    """Samples one after the other, each with chains of its own.
+
+    Chains keep their labels where no two files share one; else they are numbered from 0, in the order of the files.
+
+    Parameters
+    ----------
+    samples : sequence of Sample
+        With the same coordinates, in any order: that of the first is taken.
+    sources : sequence of str
+        Names of the files, for messages.
+
+    Raises
+    ------
+    InputError
+        If the coordinates' names differ, or some have weights, scores or costs and others none.
+    """
+    first = samples[0]
+    for sample, source in zip(samples, sources, strict=True):
+        _require_same_names(first, sample, sources[0], source)
+    ordered = [each if each.names == first.names else each.select(first.names) for each in samples]
+    fields: dict[str, Any] = {"points": np.concatenate([each.points for each in ordered])}
+    for name in ("weights", "scores", "cost"):
+        found = [getattr(each, name) for each in ordered]
+        without = [source for values, source in zip(found, sources, strict=True) if values is None]
+        if not without:
+            fields[name] = np.concatenate(found)
+        elif len(without) < len(sources):
+            with_one = next(source for source in sources if source not in without)
+            raise InputError(
+                f"{with_one} holds {name} and {without[0]} none; chains of one sample must all have them, or none"
+            )
+    chains = _chains(ordered)
+    draws = [_draws(each, chain) for each, chain in zip(ordered, chains, strict=True)]
+    return make_sample(
+        f"{sources[0]} to {sources[-1]}",
+        **fields,
+        chain=np.concatenate(chains),
+        draw=np.concatenate(draws),
+        names=first.names,
+    )
+
+
+def _by_number(name: str) -> list[tuple[int, str]]:
+    """``fit-2`` before ``fit-10``."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
+
+
+def _require_same_names(first: Sample, other: Sample, source: str, others: str) -> None:
+    if sorted(first.names) == sorted(other.names):
+        return
+    missing = [name for name in first.names if name not in other.names]
+    more = [name for name in other.names if name not in first.names]
+    which = " and ".join(
+        f"{listed(names, most=3)} in {where} only" for names, where in ((missing, source), (more, others)) if names
+    )
+    raise InputError(
+        f"{source} and {others} do not have the same coordinates: {which}; chains of one sample have, choose with "
+        "columns= (--columns)"
+    )
+
+
+def _chains(samples: Sequence[Sample]) -> list[Integers]:
+    """Labels of the chains of each sample, different from those of every other."""
+    labels = [np.zeros(len(each), dtype=np.int64) if each.chain is None else each.chain for each in samples]
+    distinct = [np.unique(each) for each in labels]
+    if all(each.chain is not None for each in samples) and len(np.unique(np.concatenate(distinct))) == sum(
+        map(len, distinct)
+    ):
+        return labels
+    begins = np.cumsum([0, *map(len, distinct[:-1])])
+    return [begin + np.searchsorted(known, each) for begin, known, each in zip(begins, distinct, labels, strict=True)]
+
+
+def _draws(sample: Sample, chain: Integers) -> Integers:
+    """Numbers of the draws within each chain, counted in their order where nobody numbered them."""
+    if sample.draw is not None:
+        return sample.draw
+    numbers = np.empty(len(sample), dtype=np.int64)
+    for label in np.unique(chain):
+        rows = np.flatnonzero(chain == label)
+        numbers[rows] = np.arange(len(rows))
+    return numbers

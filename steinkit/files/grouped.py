@@ -1,143 +1,147 @@
-"""Draws in the groups of HDF5 files and Zarr folders, through xarray; for the process that reads them for another.
+"""Samples as NetCDF and Zarr, what ArviZ and PyMC write InferenceData to.
 
-What such a file says of other files is not followed: a link, an external storage or a virtual dataset could make any
-file of this machine a sample.
+The draws stand in the group ``posterior``, unless another one is named, or in the root of a file without one. What is
+read of a group is what `as_sample` reads of it in memory: every variable with the dimensions ``chain`` and ``draw``,
+others left alone; further dimensions are flattened into names by their labels, ``theta[Choate]``, or by position,
+``Sigma[0,1]``, where these do not tell entries apart. ``score:NAME`` is the score of NAME; ``weight`` and ``cost`` are
+parameters like any other, except in files that steinkit wrote, whose attributes say so. Reading is done by a process
+of its own, for a damaged file can hang or crash the C library.
+
+Zarr's folders are read only; their variables come in the order of their names, since a folder keeps none.
 """
 
 from __future__ import annotations
 
-import importlib
-import io
-import math
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+import re
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from steinkit.containers.messages import listed
-from steinkit.containers.xarray_objects import from_dataset
-from steinkit.errors import InputError, SteinkitError, did_you_mean
-from steinkit.files.zarr_metadata import require_harmless
-from steinkit.limits import MAX_BYTES, MAX_COLUMNS, MAX_MEMBERS, require_ratio
-from steinkit.sample import Sample
+import numpy as np
+
+from steinkit.containers.columns import columns_of
+from steinkit.containers.xarray_objects import LABELS, RESERVED
+from steinkit.errors import InputError, UsageError
+from steinkit.files.reader_process import read_in_child, require_installed
+from steinkit.sample import Integers, Sample, rectangle
 
 _GROUP = "posterior"
+# NetCDF forbids control characters, slashes and blanks at the end, HDF5 also "." alone and half characters.
+_UNFIT = re.compile(r"[\x00-\x1f\x7f/\ud800-\udfff]|\s\Z|\A\.*\Z")
+_HDF5 = b"\x89HDF\r\n\x1a\n"
+_ZARR = ("zarr.json", ".zgroup", ".zmetadata")  # a folder of version 3 holds, and of version 2
 
 
-def read_hdf5(data: bytes, source: str, columns: Sequence[str] | None, group: str | None) -> Sample:
-    """A sample from the bytes of a NetCDF 4 file."""
-    import h5py
+def read_netcdf(data: bytes, source: str, columns: Sequence[str] | None = None, group: str | None = None) -> Sample:
+    """Read a sample from the bytes of a NetCDF 4 file.
+
+    Parameters
+    ----------
+    data : bytes
+    source : str
+        Name of the file, for messages.
+    columns : sequence of str, optional
+        Coordinates to keep; variables without any of them are not read.
+    group : str, optional
+        Where the draws stand; the posterior, or the root of a file without one, if not given.
+
+    Raises
+    ------
+    InputError
+        If the file is no NetCDF 4, holds no variable over chain and draw, or chains of unequal length.
+    MissingDependencyError
+        If xarray or h5netcdf is not installed (``pip install 'steinkit[netcdf]'``).
+    """
+    require_installed("NetCDF", "netcdf", "xarray", "h5netcdf", "h5py")
+    if not data.startswith(_HDF5):
+        kind = (
+            "a NetCDF 3 file; convert it to NetCDF 4 (nccopy -k nc4)"
+            if data.startswith(b"CDF")
+            else ("no NetCDF 4 (HDF5) file; say with format= (--format) what it is")
+        )
+        raise InputError(f"{source} is {kind}")
+    return read_in_child("netcdf", source, data=data, columns=columns, group=group)
+
+
+def write_netcdf(sample: Sample, target: str) -> bytes:
+    """Write a sample as the group ``posterior`` of a NetCDF 4 file, one variable a column.
+
+    Raises
+    ------
+    UsageError
+        If the chains do not form a rectangle, or a name cannot be one of a variable.
+    MissingDependencyError
+        If xarray or h5netcdf is not installed.
+    """
+    require_installed("NetCDF", "netcdf", "xarray", "h5netcdf", "h5py")
     import xarray
 
-    with damage_reported(source, "NetCDF file"):
-        with h5py.File(io.BytesIO(data), "r") as file:
-            _refuse_other_files(file, source)
-            found = group_to_read(group, [name for name, each in file.items() if isinstance(each, h5py.Group)], source)
-            members = (file if found is None else file[found]).values()
-            _require_size([each for each in members if isinstance(each, h5py.Dataset)], data, source)
-        # decode_times=False: a parameter with the attribute units="seconds" stays a number.
-        dataset = xarray.open_dataset(
-            io.BytesIO(data), group=found, engine="h5netcdf", decode_times=False, decode_timedelta=False
-        )
-        with dataset:
-            return _sample(dataset, source, columns)
-
-
-def read_zarr_folder(path: str, source: str, columns: Sequence[str] | None, group: str | None) -> Sample:
-    """A sample from a Zarr folder, its variables by name."""
-    import xarray
-
-    zarr: Any = importlib.import_module("zarr")  # an extra whose types are not at hand
-    with damage_reported(source, "Zarr folder"):
-        groups = [name for name, _ in zarr.open_group(path, mode="r").groups()]
-        found = group_to_read(group, groups, source)
-        require_harmless(Path(path), found, source)
-        dataset = xarray.open_dataset(
-            path,
-            group=found,
-            engine="zarr",
-            chunks=None,
-            decode_times=False,
-            decode_timedelta=False,
-            backend_kwargs={"consolidated": False},
-        )
-        with dataset:
-            # A folder keeps no order of its variables: it lists them as its file system does.
-            return _sample(dataset[sorted(dataset.data_vars, key=str)], source, columns)
-
-
-def group_to_read(asked: str | None, groups: Sequence[str], source: str) -> str | None:
-    """The group of a file that holds the draws; None for its root, where it has no posterior and none was asked for."""
-    if asked is None:
-        return _GROUP if _GROUP in groups else None
-    if asked.split("/")[0] not in groups:
-        hint = did_you_mean(asked, groups) or f"; it has {listed(groups) or 'none'}"
-        raise InputError(f'{source} has no group "{asked}"{hint}')
-    return asked
-
-
-@contextmanager
-def damage_reported(source: str, kind: str) -> Iterator[None]:
-    """What a library says of a file that it cannot read, as an error of the user's file."""
-    try:
-        yield
-    except (SteinkitError, MemoryError):
-        raise
-    except Exception as error:  # a damaged file makes libraries raise anything
-        reason = str(error) or type(error).__name__
-        raise InputError(f"{source} is damaged or no {kind} ({reason}); write it again") from None
-
-
-def _sample(dataset: Any, source: str, columns: Sequence[str] | None) -> Sample:
-    """The draws of a dataset, whose labels are not written out where they are beyond number."""
-    lead = {"chain", "draw", *(dataset["draw"].dims if "draw" in dataset.coords else ())}
-    entries = (
-        math.prod(size for dim, size in each.sizes.items() if dim not in lead)
-        for each in dataset.data_vars.values()
-        if lead.intersection(each.dims)
+    chains, draws = _axes(sample, target)
+    columns = columns_of(sample, reserved=("chain", "draw"))
+    unfit = [name for name in columns if _UNFIT.search(name)]
+    if unfit:
+        raise UsageError(f"{target}: {unfit[0]!r} cannot name a NetCDF variable; rename it, or write .npz")
+    dataset = xarray.Dataset(
+        {
+            name: (("chain", "draw"), column.reshape(len(chains), len(draws)))
+            for name, column in columns.items()
+            if name not in ("chain", "draw")
+        },
+        coords={"chain": chains, "draw": draws},
+        attrs={
+            LABELS: " ".join(name for name in ("chain", "draw") if name in columns),
+            RESERVED: " ".join(name for name in ("weight", "cost") if name in columns and name not in sample.names),
+        },
     )
-    MAX_COLUMNS.require(sum(entries), source)
-    return from_dataset(dataset, source).sample(columns)
+    with tempfile.TemporaryDirectory(prefix="steinkit-") as folder:
+        path = Path(folder, "sample.nc")
+        dataset.to_netcdf(path, group=_GROUP, engine="h5netcdf")
+        return path.read_bytes()
 
 
-def _require_size(datasets: Iterable[Any], data: bytes, source: str) -> None:
-    """Hold the arrays of a group to the limits, for nothing need be stored of what was never written."""
-    size = sum(math.prod(each.shape or ()) * each.dtype.itemsize for each in datasets)
-    MAX_BYTES.require(size, source, "unpacks to")
-    require_ratio(size, len(data), source)
+def _axes(sample: Sample, target: str) -> tuple[Integers, Integers]:
+    """Labels of the chains and of the draws in each; zeros and counts stand in for labels not there."""
+    n = len(sample)
+    chain = np.zeros(n, dtype=np.int64) if sample.chain is None else sample.chain
+    draw = np.arange(n) % np.count_nonzero(chain == chain[0]) if sample.draw is None else sample.draw
+    axes = rectangle(chain, draw)
+    if axes is None:
+        raise UsageError(
+            f"{target}: NetCDF needs chains of equal length, one after the other, with the same draw labels; "
+            "this sample's are not: write .npz or .csv"
+        )
+    return axes
 
 
-def _refuse_other_files(file: Any, source: str) -> None:
-    """Raise InputError if anything in an HDF5 file stands in another one."""
-    import h5py
-
-    seen, groups, members = set(), [("", file)], 0
-    while groups:
-        path, group = groups.pop()
-        for name in group:
-            members += 1
-            MAX_MEMBERS.require(members, source, "holds at least")
-            where, link = f"{path}/{name}", group.get(name, getlink=True)
-            if isinstance(link, h5py.ExternalLink):
-                raise _elsewhere(source, where, f"a link into the file {link.filename}")
-            if isinstance(link, h5py.SoftLink):
-                continue  # to something that is met in its own place
-            each = group[name]
-            if isinstance(each, h5py.Group):
-                address = h5py.h5o.get_info(each.id).addr
-                if address not in seen:
-                    seen.add(address)
-                    groups.append((where, each))
-            elif isinstance(each, h5py.Dataset):
-                if each.is_virtual:
-                    files = listed(sorted({part.file_name for part in each.virtual_sources()}), most=3)
-                    raise _elsewhere(source, where, f"a virtual dataset, made of {files}")
-                if each.external:
-                    raise _elsewhere(source, where, f"stored outside, in {listed([each.external[0][0]])}")
+def is_zarr(path: Path) -> bool:
+    """Whether a path is a folder in which Zarr keeps groups."""
+    return path.is_dir() and any((path / mark).is_file() for mark in _ZARR)
 
 
-def _elsewhere(source: str, where: str, what: str) -> InputError:
-    return InputError(
-        f'{source}: "{where.removeprefix("/")}" is {what}; other files are not read, for they could be any: copy the '
-        "values into this one (h5repack, or load and save them)"
-    )
+def read_zarr(path: Path, source: str, columns: Sequence[str] | None = None, group: str | None = None) -> Sample:
+    """Read a sample from a Zarr folder.
+
+    Parameters
+    ----------
+    path : Path
+    source : str
+        Name of the folder, for messages.
+    columns : sequence of str, optional
+        Coordinates to keep; variables without any of them are not read.
+    group : str, optional
+        Where the draws stand; the posterior, or the root of a folder without one, if not given.
+
+    Raises
+    ------
+    InputError
+        If the folder is not Zarr's, or holds no draws.
+    MissingDependencyError
+        If xarray or zarr is not installed (``pip install 'steinkit[zarr]'``).
+    """
+    require_installed("Zarr", "zarr", "xarray", "zarr")
+    if not path.exists():
+        raise InputError(f"{source} does not exist; check the path")
+    if not is_zarr(path):
+        raise InputError(f"{source} is no Zarr folder: none of {', '.join(_ZARR)} is in it; check the path")
+    size = sum(each.stat().st_size for each in path.rglob("*") if each.is_file())
+    return read_in_child("zarr", source, size=size, path=str(path.absolute()), columns=columns, group=group)

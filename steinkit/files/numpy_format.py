@@ -18,17 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.containers.chain_labels import array_layout
 from steinkit.containers.columns import choose, make_sample
-from steinkit.containers.messages import listed
-from steinkit.errors import InputError, SteinkitError, UsageError, did_you_mean
-from steinkit.limits import MAX_BYTES, MAX_COLUMNS, MAX_MEMBERS, require_ratio
-from steinkit.sample import Sample, default_names
+from steinkit.errors import InputError, SteinkitError, UsageError, did_you_mean, listed
+from steinkit.limits import MAX_COLUMNS, MAX_MEMBERS, read_within
+from steinkit.sample import Sample, default_names, rectangle
 
 _ENTRIES = ("points", "weights", "scores", "cost", "names", "chain", "draw")
 _ZIP, _NPY = (b"PK\x03\x04", b"PK\x05\x06"), b"\x93NUMPY"
 _MEMBER = b"PK\x01\x02"  # each in an archive's directory begins so
-_BLOCK = 2**20
 
 
 def read_npz(data: bytes, source: str, columns: Sequence[str] | None = None) -> Sample:
@@ -60,7 +57,7 @@ def read_npz(data: bytes, source: str, columns: Sequence[str] | None = None) -> 
 
 def write_npz(sample: Sample, target: str) -> bytes:
     """Write all of a sample as NPZ; chains of equal length make points of shape (chains, draws, d)."""
-    lead = array_layout(sample) or (len(sample),)
+    lead = _layout(sample)
     arrays: dict[str, Any] = {"points": sample.points.reshape(*lead, sample.dim)}
     if sample.scores is not None:
         arrays["scores"] = sample.scores.reshape(*lead, sample.dim)
@@ -76,6 +73,14 @@ def write_npz(sample: Sample, target: str) -> bytes:
     stream = io.BytesIO()
     np.savez(stream, **arrays)
     return stream.getvalue()
+
+
+def _layout(sample: Sample) -> tuple[int, ...]:
+    """(chains, draws) if the labels are those that an array (chains, draws, d) stands for, else (draws,)."""
+    labels = None if sample.chain is None or sample.draw is None else rectangle(sample.chain, sample.draw)
+    if labels is None or any((axis != np.arange(len(axis))).any() for axis in labels):
+        return (len(sample),)
+    return len(labels[0]), len(labels[1])
 
 
 def read_npy(data: bytes, source: str, columns: Sequence[str] | None = None) -> Sample:
@@ -99,7 +104,7 @@ def write_npy(sample: Sample, target: str) -> bytes:
     UsageError
         If the sample holds anything that an array of points cannot: weights, scores, cost, names, odd labels.
     """
-    lead = array_layout(sample) or (len(sample),)
+    lead = _layout(sample)
     entries = ("weights", "scores", "cost") + (("chain", "draw") if len(lead) == 1 else ())
     lost = [entry for entry in entries if getattr(sample, entry) is not None]
     if not sample.has_default_names:
@@ -121,11 +126,12 @@ def _unpack(data: bytes, source: str) -> dict[str, Any]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = _members(archive, source)
-            return {
-                entry: _array(_content(archive, members[entry], source), f'{source}, array "{entry}",')
-                for entry in _ENTRIES
-                if entry in members
-            }
+            found = {}
+            for entry in [each for each in _ENTRIES if each in members]:
+                with archive.open(members[entry]) as stream:  # whose header may be wrong about its size
+                    content = read_within(stream, source, members[entry].compress_size)
+                found[entry] = _array(content.getvalue(), f'{source}, array "{entry}",')
+            return found
     except SteinkitError:
         raise
     except Exception as error:  # of a damaged archive zipfile says it with almost any
@@ -153,17 +159,6 @@ def _members(archive: zipfile.ZipFile, source: str) -> dict[str, zipfile.ZipInfo
         if hint:
             raise InputError(f'{source} holds an array "{name}" that nothing reads{hint}: rename or drop it')
     return members
-
-
-def _content(archive: zipfile.ZipFile, member: zipfile.ZipInfo, source: str) -> bytes:
-    """A member unpacked; what its header says of its size may be wrong, so that the limits are held to on the way."""
-    found = io.BytesIO()
-    with archive.open(member) as stream:
-        while block := stream.read(_BLOCK):
-            found.write(block)
-            MAX_BYTES.require(found.tell(), source, "holds at least")
-            require_ratio(found.tell(), member.compress_size, source)
-    return found.getvalue()
 
 
 def _array(data: bytes, source: str) -> NDArray[Any]:

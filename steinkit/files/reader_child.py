@@ -1,27 +1,37 @@
-"""The process that reads files for another one, which `reader_process` starts: requests come in on standard input."""
+"""The process that reads files for another one, which `reader_process` starts: requests come in on standard input.
+
+It reads draws in the groups of HDF5 files and Zarr folders, through xarray. What such a file says of other files is not
+followed: a link, an external storage or a virtual dataset could make any file of this machine a sample. Nor is anything
+decoded before a folder's metadata are looked at: Numcodecs has a codec that unpickles, which runs what the file likes
+(versions before 0.16 do so unasked), shapes cost nothing to write down, and a symbolic link makes any file a chunk.
+"""
 
 from __future__ import annotations
 
 import importlib
+import io
 import json
 import math
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, Any
 
-from steinkit.errors import InputError, SteinkitError
-from steinkit.files.grouped import read_hdf5, read_zarr_folder
+from steinkit.containers.xarray_objects import from_dataset
+from steinkit.errors import InputError, SteinkitError, did_you_mean, listed
 from steinkit.files.numpy_format import write_npz
 from steinkit.files.reader_process import read_frame, write_frame
+from steinkit.json_documents import parse_json
+from steinkit.limits import MAX_BYTES, MAX_COLUMNS, MAX_MEMBERS, require_ratio
 from steinkit.sample import Sample
 
-_READERS: Mapping[str, Callable[..., Sample]] = {
-    "netcdf": read_hdf5,
-    "zarr": lambda data, source, **request: read_zarr_folder(source=source, **request),
-}
 _PACKAGES = {"netcdf": ("h5py", "h5netcdf"), "zarr": ("zarr",)}
+_GROUP = "posterior"
+_ARRAYS = ("zarr.json", ".zarray")
+_ITEM = 8  # bytes, of numbers; a little too many for the shorter ones
 
 
 def main() -> None:
@@ -70,6 +80,187 @@ def _end_after(seconds: float) -> None:
     soft = math.ceil(min(used.ru_utime + used.ru_stime + seconds, 2.0**30))
     resource.setrlimit(resource.RLIMIT_CPU, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))
 
+
+def _read_hdf5(data: bytes, source: str, columns: Sequence[str] | None, group: str | None) -> Sample:
+    """A sample from the bytes of a NetCDF 4 file."""
+    import h5py
+    import xarray
+
+    with _damage_reported(source, "NetCDF file"):
+        with h5py.File(io.BytesIO(data), "r") as file:
+            _refuse_other_files(file, source)
+            found = _group_to_read(group, [name for name, each in file.items() if isinstance(each, h5py.Group)], source)
+            members = (file if found is None else file[found]).values()
+            _require_size([each for each in members if isinstance(each, h5py.Dataset)], data, source)
+        # decode_times=False: a parameter with the attribute units="seconds" stays a number.
+        dataset = xarray.open_dataset(
+            io.BytesIO(data), group=found, engine="h5netcdf", decode_times=False, decode_timedelta=False
+        )
+        with dataset:
+            return _sample(dataset, source, columns)
+
+
+def _read_zarr(data: bytes, source: str, columns: Sequence[str] | None, group: str | None, path: str) -> Sample:
+    """A sample from a Zarr folder, its variables by name."""
+    import xarray
+
+    zarr: Any = importlib.import_module("zarr")  # an extra whose types are not at hand
+    with _damage_reported(source, "Zarr folder"):
+        groups = [name for name, _ in zarr.open_group(path, mode="r").groups()]
+        found = _group_to_read(group, groups, source)
+        _require_harmless(Path(path), found, source)
+        dataset = xarray.open_dataset(
+            path,
+            group=found,
+            engine="zarr",
+            chunks=None,
+            decode_times=False,
+            decode_timedelta=False,
+            backend_kwargs={"consolidated": False},
+        )
+        with dataset:
+            # A folder keeps no order of its variables: it lists them as its file system does.
+            return _sample(dataset[sorted(dataset.data_vars, key=str)], source, columns)
+
+
+def _group_to_read(asked: str | None, groups: Sequence[str], source: str) -> str | None:
+    """The group of a file that holds the draws; None for its root, where it has no posterior and none was asked for."""
+    if asked is None:
+        return _GROUP if _GROUP in groups else None
+    if asked.split("/")[0] not in groups:
+        hint = did_you_mean(asked, groups) or f"; it has {listed(groups) or 'none'}"
+        raise InputError(f'{source} has no group "{asked}"{hint}')
+    return asked
+
+
+@contextmanager
+def _damage_reported(source: str, kind: str) -> Iterator[None]:
+    """What a library says of a file that it cannot read, as an error of the user's file."""
+    try:
+        yield
+    except (SteinkitError, MemoryError):
+        raise
+    except Exception as error:  # a damaged file makes libraries raise anything
+        reason = str(error) or type(error).__name__
+        raise InputError(f"{source} is damaged or no {kind} ({reason}); write it again") from None
+
+
+def _sample(dataset: Any, source: str, columns: Sequence[str] | None) -> Sample:
+    """The draws of a dataset, whose labels are not written out where they are beyond number."""
+    lead = {"chain", "draw", *(dataset["draw"].dims if "draw" in dataset.coords else ())}
+    entries = (
+        math.prod(size for dim, size in each.sizes.items() if dim not in lead)
+        for each in dataset.data_vars.values()
+        if lead.intersection(each.dims)
+    )
+    MAX_COLUMNS.require(sum(entries), source)
+    return from_dataset(dataset, source).sample(columns)
+
+
+def _require_size(datasets: Iterable[Any], data: bytes, source: str) -> None:
+    """Hold the arrays of a group to the limits, for nothing need be stored of what was never written."""
+    size = sum(math.prod(each.shape or ()) * each.dtype.itemsize for each in datasets)
+    MAX_BYTES.require(size, source, "unpacks to")
+    require_ratio(size, len(data), source)
+
+
+def _refuse_other_files(file: Any, source: str) -> None:
+    """Raise InputError if anything in an HDF5 file stands in another one."""
+    import h5py
+
+    seen, groups, members = set(), [("", file)], 0
+    while groups:
+        path, group = groups.pop()
+        for name in group:
+            members += 1
+            MAX_MEMBERS.require(members, source, "holds at least")
+            where, link = f"{path}/{name}", group.get(name, getlink=True)
+            if isinstance(link, h5py.ExternalLink):
+                raise _elsewhere(source, where, f"a link into the file {link.filename}")
+            if isinstance(link, h5py.SoftLink):
+                continue  # to something that is met in its own place
+            each = group[name]
+            if isinstance(each, h5py.Group):
+                address = h5py.h5o.get_info(each.id).addr
+                if address not in seen:
+                    seen.add(address)
+                    groups.append((where, each))
+            elif isinstance(each, h5py.Dataset):
+                if each.is_virtual:
+                    files = listed(sorted({part.file_name for part in each.virtual_sources()}), most=3)
+                    raise _elsewhere(source, where, f"a virtual dataset, made of {files}")
+                if each.external:
+                    raise _elsewhere(source, where, f"stored outside, in {listed([each.external[0][0]])}")
+
+
+def _elsewhere(source: str, where: str, what: str) -> InputError:
+    return InputError(
+        f'{source}: "{where.removeprefix("/")}" is {what}; other files are not read, for they could be any: copy the '
+        "values into this one (h5repack, or load and save them)"
+    )
+
+
+def _require_harmless(folder: Path, group: str | None, source: str) -> None:
+    """Raise InputError if a folder unpickles, leads to other files, or holds more than the limits.
+
+    Parameters
+    ----------
+    folder : Path
+    group : str, optional
+        The group that will be read; None for the root.
+    source : str
+        Name of the folder, for messages.
+    """
+    stored, members, unpacked = 0, 0, 0
+    read = folder if group is None else folder / group
+    for place, folders, files in os.walk(folder):
+        for name in [*folders, *files]:
+            path = Path(place, name)
+            if path.is_symlink():
+                raise InputError(
+                    f'{source}: "{path.relative_to(folder)}" is a link to another file, which could be any; copy it'
+                )
+        stored += sum(Path(place, name).stat().st_size for name in files)
+        for name in files:
+            if name not in _ARRAYS:
+                continue
+            members += 1
+            MAX_MEMBERS.require(members, source, "holds at least")
+            found = parse_json(Path(place, name).read_bytes(), f"{source}, {Path(place, name).relative_to(folder)}")
+            if not isinstance(found, dict):
+                raise InputError(f"{source}, {Path(place, name).relative_to(folder)} is no JSON object; write it again")
+            if any(_unpickles(codec) for codec in _codecs(found)):
+                raise InputError(
+                    f'{source}: "{Path(place).relative_to(folder)}" holds pickled Python objects, which are never '
+                    "unpickled; store arrays of numbers"
+                )
+            if Path(place).parent == read:
+                unpacked += _size(found.get("shape"))
+    MAX_BYTES.require(unpacked, source, "unpacks to")
+    require_ratio(unpacked, stored, source)
+
+
+def _codecs(found: Any) -> Iterator[Any]:
+    """Everything in an array's metadata that may name a codec, however deep in others; attributes name none."""
+    for key in ("filters", "compressor", "codecs", "index_codecs", "configuration"):
+        inner = found.get(key)
+        for each in inner if isinstance(inner, list) else [inner]:
+            if isinstance(each, dict):
+                yield each
+                yield from _codecs(each)
+
+
+def _unpickles(codec: dict[str, Any]) -> bool:
+    return any("pickle" in str(codec.get(key)) for key in ("id", "name"))
+
+
+def _size(shape: Any) -> int:
+    if not isinstance(shape, list) or not all(type(length) is int and length >= 0 for length in shape):
+        return 0  # of a group, or of something that zarr itself will refuse
+    return math.prod(shape) * _ITEM
+
+
+_READERS: Mapping[str, Callable[..., Sample]] = {"netcdf": _read_hdf5, "zarr": _read_zarr}
 
 if __name__ == "__main__":
     main()

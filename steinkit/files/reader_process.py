@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import IO, Any, TypeVar
 
 from steinkit import errors
-from steinkit.errors import InputError, MissingDependencyError, SteinkitError
+from steinkit.errors import InputError, MissingDependencyError
 from steinkit.files.numpy_format import read_npz
 from steinkit.limits import MAX_SECONDS
 from steinkit.sample import Sample
@@ -57,7 +57,8 @@ def read_in_child(
         As the reader does, and InputError if the library crashed, or did not come to an end.
     """
     seconds = MAX_SECONDS.value + (len(data) + size) / _BYTES_A_SECOND
-    asked = {"kind": kind, "source": source, "seconds": seconds, "limits": _limits(), "request": request}
+    limits = {name: value for name, value in os.environ.items() if name.startswith("STEINKIT_MAX_")}
+    asked = {"kind": kind, "source": source, "seconds": seconds, "limits": limits, "request": request}
     with _LOCK:
         try:
             child = _running(kind)
@@ -77,18 +78,19 @@ def read_in_child(
                 raise InputError(f"{source} is damaged: the library that reads it crashed; write it again") from None
             raise
     if "error" in answer:
-        raise _error(answer)
+        raise getattr(errors, answer["error"])(answer["message"])
     return read_npz(packed, source)
 
 
-def require_installed(package: str, kind: str, extra: str) -> None:
-    """Raise MissingDependencyError unless a package is there for the child to import."""
-    try:
-        there = importlib.util.find_spec(package) is not None
-    except ValueError:  # of a module that is marked as not to be had
-        there = False
-    if not there:
-        raise MissingDependencyError(f"{kind} needs the package {package}; pip install 'steinkit[{extra}]'")
+def require_installed(kind: str, extra: str, *packages: str) -> None:
+    """Raise MissingDependencyError unless packages are there for the child to import."""
+    for package in packages:
+        try:
+            there = importlib.util.find_spec(package) is not None
+        except ValueError:  # of a module that is marked as not to be had
+            there = False
+        if not there:
+            raise MissingDependencyError(f"{kind} needs the package {package}; pip install 'steinkit[{extra}]'")
 
 
 def write_frame(stream: IO[bytes], data: bytes) -> None:
@@ -201,14 +203,3 @@ def _end_child() -> None:
     for child in _children:
         if child.owner == os.getpid():
             child.end()
-
-
-def _limits() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name.startswith("STEINKIT_MAX_")}
-
-
-def _error(answer: dict[str, str]) -> SteinkitError:
-    kind = getattr(errors, answer["error"])
-    assert issubclass(kind, SteinkitError)
-    found: SteinkitError = kind(answer["message"])
-    return found

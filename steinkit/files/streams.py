@@ -1,7 +1,8 @@
-"""Bytes in and out: files, open streams, standard input and output."""
+"""Bytes in and out: files, packed or not, open streams, standard input and output."""
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import secrets
@@ -9,16 +10,17 @@ import select
 import shutil
 import stat
 import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
-from steinkit.containers.messages import listed
-from steinkit.errors import InputError, OutputError, UsageError, did_you_mean
-from steinkit.limits import MAX_BYTES, MAX_WAIT
+from steinkit.errors import InputError, OutputError, UsageError, did_you_mean, listed
+from steinkit.limits import MAX_BYTES, MAX_WAIT, read_within
 
 _BLOCK = 2**20
+_GZIP = b"\x1f\x8b"  # no other format begins so
 
 DRAFTS = ".steinkit-*.tmp"  # names of files on their way to their place, which a killed process leaves behind
 
@@ -72,7 +74,7 @@ def opened(source: Place, *, binary: bool) -> Iterator[BinaryIO]:
                 file.seek(0)
                 yield file
             else:
-                yield _all_of(file, os.fspath(source))
+                yield read_within(file, os.fspath(source))
         return
     stream: Any = getattr(sys.stdin, "buffer", sys.stdin) if is_standard(source) else source
     if stream is None and is_standard(source):
@@ -82,12 +84,34 @@ def opened(source: Place, *, binary: bool) -> Iterator[BinaryIO]:
     name = name_of(source, "input")
     _require_bytes(stream, name, binary, "rb")
     try:
-        data = _all_of(stream, name)
+        data = read_within(stream, name)
     except (OSError, ValueError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{name} cannot be read: {error}; open the file anew for reading") from None
     yield data
+
+
+def unpacked(file: BinaryIO, name: str) -> BinaryIO:
+    """A file as it is, or unpacked if gzip packed it: a few megabytes can hold gigabytes.
+
+    Raises
+    ------
+    InputError
+        If the packing is damaged, or the contents exceed the limits.
+    """
+    mark = file.read(len(_GZIP))
+    packed = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    if mark != _GZIP:
+        if packed and name.lower().endswith(".gz"):
+            raise InputError(f"{name} ends in .gz and is not packed by gzip; rename it")
+        return file
+    try:
+        with gzip.GzipFile(fileobj=file) as stream:
+            return read_within(stream, name, packed)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{name} is packed by gzip and damaged ({error}); write it again") from None
 
 
 def write_bytes(destination: Place, data: bytes, *, binary: bool) -> None:
@@ -124,16 +148,6 @@ def _is_text(stream: Any) -> bool:
 def _require_bytes(stream: Any, name: str, binary: bool, mode: str) -> None:
     if binary and _is_text(stream):
         raise UsageError(f"{name} is a stream of text and the format is one of bytes; open it with mode={mode!r}")
-
-
-def _all_of(stream: Any, name: str) -> io.BytesIO:
-    """What a stream holds, in memory."""
-    found = io.BytesIO()
-    while block := stream.read(_BLOCK):
-        found.write(block.encode("utf-8", errors="surrogatepass") if isinstance(block, str) else block)
-        MAX_BYTES.require(found.tell(), name, "holds at least")
-    found.seek(0)
-    return found
 
 
 def _open_path(path: Path) -> BinaryIO:

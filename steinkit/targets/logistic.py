@@ -12,10 +12,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.arguments import checked
+from steinkit.arguments import checked, require_unmasked
 from steinkit.compiled_terms import CompiledTerms
 from steinkit.errors import InputError, UsageError
-from steinkit.masks import require_unmasked
 from steinkit.posterior import Array, Posterior
 from steinkit.sample import Floats
 from steinkit.targets.linear_models import linear_predictors, regression_table, weighted_feature_sums

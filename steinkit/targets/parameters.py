@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.arguments import require_unmasked
 from steinkit.errors import UsageError
-from steinkit.masks import require_unmasked
 from steinkit.sample import Floats
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from steinkit.errors import InputError, UsageError
-from steinkit.files import csv_format, number_tables
+from steinkit.files import csv_format
 from steinkit.files.csv_format import read_csv, write_csv
 from steinkit.sample import Sample
 
@@ -225,7 +225,7 @@ def test_the_fast_and_the_slow_reader_agree_to_the_last_bit() -> None:
 @pytest.mark.parametrize("block", [16, 40, 64, 1000])
 @pytest.mark.parametrize("end", ["", "\n", "\n\n", "\r\n \n"])
 def test_large_files_are_read_in_blocks(block: int, end: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(number_tables, "_BLOCK", block)
+    monkeypatch.setattr(csv_format, "_BLOCK", block)
     values = np.random.default_rng(0).normal(size=(300, 2)).round(6)
     lines = [",".join(map(repr, row)) for row in values.tolist()]
     text = "a,b\n" + "\n".join(lines) + end
@@ -258,7 +258,6 @@ def test_plain_files_take_the_fast_road(monkeypatch: pytest.MonkeyPatch) -> None
 )
 def test_millions_of_blank_lines_are_not_gone_through(text: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_format, "MOST_BLANK_LINES", 40)
-    monkeypatch.setattr(number_tables, "MOST_BLANK_LINES", 40)
     with pytest.raises(InputError, match=said):
         read(text)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from steinkit.errors import InputError, MissingDependencyError, UsageError
-from steinkit.files.netcdf import read_netcdf, write_netcdf
+from steinkit.files.grouped import read_netcdf, write_netcdf
 from steinkit.sample import Sample
 
 xarray = pytest.importorskip("xarray")

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import sys
-
 import pytest
 
-from steinkit.errors import InputError, MissingDependencyError
+from steinkit.errors import InputError
 from steinkit.files import stan
-from steinkit.files.stan import is_stan, read_stan
+from steinkit.files.dispatch import is_stan
+from steinkit.files.stan import read_stan
 from steinkit.sample import Sample
 
 HEADER = "lp__,accept_stat__,stepsize__,mu,theta.1,theta.2,Sigma.1.2,pair:1.2,weight"
@@ -146,11 +145,5 @@ def test_stan_is_known_by_its_leading_comments(data: bytes, expected: bool) -> N
 
 
 def test_comments_need_not_be_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stan, "read_cells", None)  # stanio itself must manage, in any locale
+    monkeypatch.setattr(stan, "read_cells", None)  # the fast reader must manage
     assert counted(read(stan_csv(settings="# file = /home/zoë/fit.csv\n"))) == [0, 1, 2, 3]
-
-
-def test_without_stanio(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "stanio", None)
-    with pytest.raises(MissingDependencyError, match=r"stanio.*pip install 'steinkit\[stan\]'"):
-        read(stan_csv())

@@ -26,7 +26,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.arguments import checked
+from steinkit.arguments import checked, require_unmasked
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.describe.display import Result
 from steinkit.discrepancy.bracket import outwards, require_ordered
@@ -37,7 +37,6 @@ from steinkit.discrepancy.operators import RiemannianLangevin
 from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
-from steinkit.masks import require_unmasked
 from steinkit.runtime.compilation import announced_compilation
 from steinkit.runtime.deadlines import within_time
 from steinkit.runtime.threads import thread_count

@@ -39,12 +39,12 @@ import numpy as np
 from scipy import sparse
 
 from steinkit import double_double
+from steinkit.arguments import require_unmasked
 from steinkit.discrepancy.graph.programs.matrix_form import SMALLEST, UNIT_ROUNDOFF, CoordinateProgram
 from steinkit.discrepancy.graph.spanner.geometry import Graph
 from steinkit.discrepancy.operators import Coefficients
 from steinkit.double_double import Pair
 from steinkit.errors import UsageError
-from steinkit.masks import require_unmasked
 from steinkit.runtime.deadlines import require_time
 from steinkit.sample import Floats, Integers
 

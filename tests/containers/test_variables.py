@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.containers.column_names import entries_of, gather, split
 from steinkit.containers.reading import read_draws
+from steinkit.containers.variables import entries_of, gather, split
 
 
 @pytest.mark.parametrize(

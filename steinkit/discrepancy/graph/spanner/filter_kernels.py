@@ -1,6 +1,6 @@
 """Kernels of the greedy spanner's filter: pairs of a bucket of lengths that no quick search proves joined.
 
-Points stand in the order of a `BoxTree`. Points that lie close together in the graph, compared with the lengths in
+Points stand in the order of their `Boxes`. Those that lie close together in the graph, compared with the lengths in
 question, form a *cluster* and share a search from its centre. A pair is looked at from the cluster of its first point.
 """
 
@@ -19,10 +19,11 @@ from steinkit.discrepancy.graph.spanner.bounded_search_kernels import (
     Goals,
     clear,
     new_frontier,
+    search_goals,
+    search_towards,
     search_within,
 )
-from steinkit.discrepancy.graph.spanner.box_tree import BoxTree
-from steinkit.discrepancy.graph.spanner.target_kernels import drop_joined, drop_reached
+from steinkit.discrepancy.graph.spanner.boxes import Boxes
 from steinkit.runtime.compilation import inner_kernel, kernel
 from steinkit.sample import Floats, Integers
 
@@ -35,72 +36,42 @@ MEDIAN_OF = 255  # lengths, evenly spaced, whose median stands for that of all
 
 
 class Problem(NamedTuple):
-    """What does not change between buckets: coordinates (d, n), their tree, dilation, rounding margin, and the signal.
+    """What does not change between buckets: coordinates (d, n), boxes, dilation, rounding margin, and the signal.
 
     Once ``stop[0]`` is true the kernels return with their work unfinished, for the caller to throw away.
     """
 
     columns: Floats
-    tree: BoxTree
+    boxes: Boxes
     dilation: float
     margin: float
     stop: Flags
 
 
 class Scratch(NamedTuple):
-    """Labels and arrays by point that a block works with."""
+    """Labels and arrays by point that a block works with, and the corners of the box around a cluster."""
 
     shared: Frontier
     own: Frontier
     goals: Goals
     distance: Floats
     targets: Integers
-
-
-@inner_kernel
-def gap(tree: BoxTree, node: int, low: Floats, high: Floats) -> float:
-    """A lower bound on the distances between the points of a node and those of a box.
-
-    It is summed over the coordinates in order, as distances are. Rounding is monotone, so that it holds for distances
-    as rounded; and so does `span`.
-    """
-    total = 0.0
-    for k in range(len(low)):
-        total += max(0.0, low[k] - tree.high[node, k], tree.low[node, k] - high[k])
-    return total
-
-
-@inner_kernel
-def span(tree: BoxTree, node: int, low: Floats, high: Floats) -> float:
-    """An upper bound on the distances between the points of a node and those of a box."""
-    total = 0.0
-    for k in range(len(low)):
-        total += max(high[k] - tree.low[node, k], tree.high[node, k] - low[k])
-    return total
+    low: Floats
+    high: Floats
 
 
 @kernel
-def leaves_in_range(
-    tree: BoxTree, low: Floats, high: Floats, lower: float, upper: float, after: int, leaves: Integers
-) -> int:
-    """List the leaves with points behind number ``after`` that may lie in (lower, upper] from a box; return how many.
+def range_of(boxes: Boxes, box: int, low: Floats, high: Floats) -> tuple[float, float]:
+    """Bounds on the distances between the points of a box and those of another, from ``low`` to ``high``.
 
-    ``leaves`` has room for all; its end serves as the stack of nodes still to be looked at.
+    They are summed over the coordinates in order, as distances are. Rounding is monotone, so that they hold for
+    distances as rounded.
     """
-    count, top = 0, len(leaves) - 1
-    leaves[top] = 1
-    while top < len(leaves):
-        node = leaves[top]
-        top += 1
-        if tree.end[node] - 1 <= after or gap(tree, node, low, high) > upper or span(tree, node, low, high) <= lower:
-            continue
-        if 2 * node >= len(tree.first):
-            leaves[count] = node
-            count += 1
-        else:
-            top -= 2
-            leaves[top], leaves[top + 1] = 2 * node, 2 * node + 1
-    return count
+    least = most = 0.0
+    for k in range(len(low)):
+        least += max(0.0, low[k] - boxes.high[box, k], boxes.low[box, k] - high[k])
+        most += max(high[k] - boxes.low[box, k], boxes.high[box, k] - low[k])
+    return least, most
 
 
 @kernel
@@ -129,37 +100,41 @@ def gather_cluster(
 
 
 @inner_kernel
-def find_far(
-    problem: Problem, members: Integers, lower: float, upper: float, scratch: Scratch, leaves: Integers, far: Integers
-) -> int:
+def find_far(problem: Problem, members: Integers, lower: float, upper: float, scratch: Scratch, far: Integers) -> int:
     """List the points v at a distance in (lower, upper] from a member u < v that no way through the centre joins.
 
-    Leaves are compared first, by their boxes and by the longest way to a point of theirs.
+    Boxes are compared first, and the longest way to a point of theirs.
     """
-    columns, tree, row, way = problem.columns, problem.tree, scratch.distance, scratch.shared.distance
+    columns, boxes, (low, high) = problem.columns, problem.boxes, (scratch.low, scratch.high)
+    row, way, listed = scratch.distance, scratch.shared.distance, scratch.goals.is_open
     factor = problem.dilation * (1.0 - problem.margin)
-    low, high = columns[:, members[0]].copy(), columns[:, members[0]].copy()
+    low[:], high[:] = np.inf, -np.inf
     after, longest, count = members[0], 0.0, 0
     for u in members:
         after, longest = min(after, u), max(longest, way[u])
         for k in range(len(columns)):
             low[k], high[k] = min(low[k], columns[k, u]), max(high[k], columns[k, u])
-    for leaf in leaves[: leaves_in_range(tree, low, high, lower, upper, after, leaves)]:
-        furthest, begin = 0.0, count
-        for v in range(tree.first[leaf], tree.end[leaf]):
+    for box in range(len(boxes.low)):
+        first, end, begin = max(boxes.first[box], after + 1), boxes.first[box + 1], count
+        if first >= end:
+            continue
+        least, most = range_of(boxes, box, low, high)
+        if least > upper or most <= lower:
+            continue
+        furthest = 0.0
+        for v in range(first, end):
             furthest = max(furthest, way[v])
-        if longest + furthest <= factor * max(lower, gap(tree, leaf, low, high)):
+        if longest + furthest <= factor * max(lower, least):
             continue
         for u in members:
-            first, end = max(tree.first[leaf], u + 1), tree.end[leaf]
             distances_run(columns, u, first, end, row)
-            for v in range(first, end):
-                if lower < row[v] <= upper and way[u] + way[v] > factor * row[v] and not scratch.goals.is_open[v]:
-                    scratch.goals.is_open[v] = True
+            for v in range(max(first, u + 1), end):
+                if lower < row[v] <= upper and way[u] + way[v] > factor * row[v] and not listed[v]:
+                    listed[v] = True
                     far[count] = v
                     count += 1
         for v in far[begin:count]:
-            scratch.goals.is_open[v] = False
+            listed[v] = False
     return count
 
 
@@ -184,6 +159,37 @@ def open_targets(
             distance[other] = total
             scratch.goals.limit[other] = factor * total
             scratch.targets[count] = other
+            count += 1
+    return count
+
+
+@inner_kernel
+def drop_found(
+    problem: Problem, graph: Adjacency, source: int, forward: bool, n_targets: int, patience: int, scratch: Scratch
+) -> int:
+    """Strike from the list the targets that a search from a source finds within their limits; return how many are left.
+
+    A search of a cluster's points from outside makes straight for its box: hastily first, then by shortest paths.
+    """
+    goals, targets, own = scratch.goals, scratch.targets, scratch.own
+    reach, n_open, count = 0.0, n_targets, 0
+    for v in targets[:n_targets]:
+        goals.is_open[v] = True
+        reach = max(reach, goals.limit[v])
+    if forward:
+        search_goals(graph, source, goals, reach, n_open, patience, own)
+        clear(own)
+    else:
+        for weight in (1.0 + HASTE * (problem.dilation - 1.0), 1.0):
+            if n_open > 0:
+                n_open = search_towards(
+                    graph, problem.columns, source, scratch.low, scratch.high, goals, reach, n_open, weight, own
+                )
+                clear(own)
+    for v in targets[:n_targets]:
+        if goals.is_open[v]:
+            goals.is_open[v] = False
+            targets[count] = v
             count += 1
     return count
 
@@ -234,15 +240,12 @@ def filter_block(
     returned.
     """
     n = problem.columns.shape[1]
-    weight = 1.0 + HASTE * (problem.dilation - 1.0)
+    reach = 1.0 + HASTE * (problem.dilation - 1.0)  # of shared searches, in units of the longest length
     pairs, lengths, count = np.empty((room + n, 2), np.int64), np.empty(room + n), np.int64(0)
     shared, own, goals = new_frontier(graph), new_frontier(graph), Goals(np.empty(n), np.zeros(n, np.bool_))
-    scratch = Scratch(shared, own, goals, np.empty(n), np.empty(n, np.int64))
-    members, far, leaves = (
-        np.empty(n, np.int64),
-        np.empty(n, np.int64),
-        np.empty(len(problem.tree.first) + 64, np.int64),
-    )
+    low, high = np.empty(len(problem.columns)), np.empty(len(problem.columns))
+    scratch = Scratch(shared, own, goals, np.empty(n), np.empty(n, np.int64), low, high)
+    members, far = np.empty(n, np.int64), np.empty(n, np.int64)
     waiting = np.zeros(n, np.bool_)
     waiting[begin:end] = True
     for centre in range(begin, end):
@@ -253,18 +256,16 @@ def filter_block(
         n_members = gather_cluster(graph, centre, radius, waiting, own, members)
         waiting[members[:n_members]] = False
         if n_members > 1:
-            search_within(graph, centre, weight * upper, centre, shared)
-        n_far = find_far(problem, members[:n_members], lower, upper, scratch, leaves, far)
+            search_within(graph, centre, reach * upper, centre, shared)
+        n_far = find_far(problem, members[:n_members], lower, upper, scratch, far)
         forward = n_members == 1 or n_far > FEWER * n_members
         sources, others = (members[:n_members], far[:n_far]) if forward else (far[:n_far], members[:n_members])
         for source in sources:
             if problem.stop[0]:
                 return pairs[:0], lengths[:0], upper
             left = open_targets(problem, source, others, forward, lower, upper, scratch)
-            if left > 0 and forward:
-                left = drop_joined(graph, source, goals, scratch.targets, left, patience, own)
-            elif left > 0:
-                left = drop_reached(graph, problem.columns, source, goals, scratch.targets, left, weight, own)
+            if left > 0:
+                left = drop_found(problem, graph, source, forward, left, patience, scratch)
             for other in scratch.targets[:left]:
                 pairs[count, 0], pairs[count, 1] = min(source, other), max(source, other)
                 lengths[count] = scratch.distance[other]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.discrepancy.graph.spanner.bounded_search_kernels import Adjacency
-from steinkit.discrepancy.graph.spanner.box_tree import box_tree
+from steinkit.discrepancy.graph.spanner.boxes import boxed
 from steinkit.discrepancy.graph.spanner.filter_kernels import Problem, filter_block
 from steinkit.discrepancy.graph.spanner.geometry import Graph, checked_dilation, edge_lengths
 from steinkit.discrepancy.graph.spanner.insertion_kernels import insert_in_order
@@ -28,9 +28,8 @@ from steinkit.sample import Floats, Integers
 NEAREST = 6.0  # pairs at a point, on average, in the first bucket: enough to connect most points
 GROWTH = 4.0  # of the number of pairs from one bucket to the next
 ROOM = 64  # pairs a point that the filter of a bucket may leave open
-MOST_DIMENSIONS = 3  # beyond which boxes are of no use
-LEAF_SIZE, LARGE_LEAF = 4, 512  # points in a leaf of the tree of boxes, and where boxes are of no use
-BLOCKS = 16  # of a pass over the points, which threads share out among them
+BOX_SIZE = 32  # points in a box
+BLOCKS = 8  # of a pass over the points, which threads share out among them
 POINTS_PER_BLOCK = 750  # at least: large enough to hold clusters
 CLUSTER_RADIUS = 0.45  # in units of (t - 1) times the shortest length: a way through the centre must stay below t
 
@@ -89,10 +88,10 @@ def greedy_spanner(
     the first and four times as many in each next. For each bucket,
 
     1. *filter*: most pairs are found to be joined already by the graph of the shorter edges, which is frozen
-       meanwhile. In up to three dimensions a tree of boxes tells which points lie at such a distance. Points close
-       together in the graph share one search from their midst, which proves whole boxes of others joined; what that
-       leaves open is searched for from each of them, or, if this takes fewer searches, from the others towards them,
-       hastily at first;
+       meanwhile. Boxes around neighbouring points tell which of them may lie at such a distance. Points close together
+       in the graph share one search from their midst, which proves whole boxes of others joined; what that leaves open
+       is searched for from each of them, or, if this takes fewer searches, from the others towards them, hastily at
+       first;
     2. *insert*: the few pairs that are left are sorted, and go through the definition one at a time, with a search
        from both ends that stops at t d(i, j). Where such a search grows long, one search from an endpoint settles all
        pairs of the bucket at that endpoint.
@@ -140,9 +139,9 @@ def span_greedily(points: Floats, dilation: float, *, n_jobs: int, progress: boo
         announced_compilation(),
         progress_bar("spanner", shown=progress) as bar,
     ):
-        rank, tree = box_tree(points, LEAF_SIZE if points.shape[1] <= MOST_DIMENSIONS else LARGE_LEAF)
+        rank, boxes = boxed(points, BOX_SIZE)
         columns = np.ascontiguousarray(points[rank].T)
-        problem = Problem(columns, tree, dilation, margin, stop.flag)
+        problem = Problem(columns, boxes, dilation, margin, stop.flag)
         interruptible(partial(_insert_buckets, problem, rank, thread_count(n_jobs), _Pace(stop, bar), begun), stop)
     return Graph(n, begun.edges, begun.lengths)
 

@@ -17,9 +17,8 @@ from support.dense_spanner import dense_greedy, distance_matrix, searching_greed
 
 from steinkit.discrepancy.graph.spanner import bounded_search_kernels as search
 from steinkit.discrepancy.graph.spanner import filter_kernels, greedy
-from steinkit.discrepancy.graph.spanner import target_kernels as targets
 from steinkit.discrepancy.graph.spanner.binary_heap_kernels import heap_pop, heap_push
-from steinkit.discrepancy.graph.spanner.box_tree import box_tree
+from steinkit.discrepancy.graph.spanner.boxes import boxed
 from steinkit.discrepancy.graph.spanner.geometry import Graph, dilation, edge_lengths, sorted_graph
 from steinkit.discrepancy.graph.spanner.greedy import _adjacency, greedy_spanner
 from steinkit.errors import InputError, UsageError
@@ -45,7 +44,7 @@ def lattice(*sides: int) -> np.ndarray:
 
 @functools.cache
 def twin_edges(points: bytes, d: int, t: float) -> list[tuple[int, int]]:
-    """The dense twin's edges, for both sizes of leaves at once."""
+    """The dense twin's edges, for all sizes of boxes at once."""
     return dense_greedy(np.frombuffer(points).reshape(-1, d), t)
 
 
@@ -57,13 +56,12 @@ def assert_greedy(points: np.ndarray, t: float) -> Graph:
     return graph
 
 
-@pytest.fixture(params=["small", "large"])
-def _by_either_leaf(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both sizes of leaves are put to all samples, and not as their dimension would have it."""
-    monkeypatch.setattr(greedy, "MOST_DIMENSIONS", 99 if request.param == "small" else 0)
+@pytest.fixture(params=[4, 32, 512])
+def _in_boxes_of_any_size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(greedy, "BOX_SIZE", request.param)
 
 
-@pytest.mark.usefixtures("_by_either_leaf")
+@pytest.mark.usefixtures("_in_boxes_of_any_size")
 class TestEdges:
     @pytest.mark.parametrize("d", [1, 2, 3, 7])
     @pytest.mark.parametrize("t", DILATIONS)
@@ -129,7 +127,7 @@ class TestEdges:
         np.testing.assert_array_equal(greedy_spanner(values[:, 0]).edges, greedy_spanner(values).edges)
 
 
-@pytest.mark.usefixtures("_by_either_leaf")
+@pytest.mark.usefixtures("_in_boxes_of_any_size")
 class TestTies:
     @pytest.mark.parametrize("t", [1.5, 2.0, 3.0, 5.0])
     @pytest.mark.parametrize("sides", [(20, 20), (7, 7, 7), (2,) * 8, (60,)])
@@ -323,20 +321,6 @@ class TestKernels:
         u, v = np.argwhere(np.isfinite(paths) & (paths > 4.0))[0]
         assert search.search_both_ways(graph, u, v, paths[u, v], 1e-12, 2, forward, backward) == search.EXHAUSTED
 
-    def test_push_two_hops(self, network: tuple[np.ndarray, search.Adjacency]) -> None:
-        graph = network[1]
-        step = np.full((80, 80), np.inf)
-        for x in range(80):
-            row = slice(graph.start[x], graph.start[x] + graph.degree[x])
-            step[x, graph.to[row]] = graph.length[row]
-        two_hops = (step[:, :, None] + step[None, :, :]).min(axis=1)
-        limit = np.random.default_rng(0).exponential(1.0, 80)
-        for u in range(80):
-            is_open = np.ones(80, dtype=bool)
-            left = targets.push_two_hops(graph, u, search.Goals(limit, is_open), limit.max(), 80)
-            np.testing.assert_array_equal(is_open, two_hops[u] > limit)
-            assert left == is_open.sum()
-
     def test_keep_shorter_half(self) -> None:
         rng = np.random.default_rng(0)
         lengths = rng.exponential(size=1000)
@@ -385,58 +369,43 @@ class TestKernels:
                     np.testing.assert_array_equal(is_open[goals], needed[goals])
 
     @pytest.mark.parametrize("d", [1, 2, 3])
-    @pytest.mark.parametrize("leaf_size", [2, 4, 500])
-    def test_box_tree(self, d: int, leaf_size: int) -> None:
+    @pytest.mark.parametrize("most", [2, 4, 500])
+    def test_boxes(self, d: int, most: int) -> None:
         points = clusters(150, d)
-        rank, tree = box_tree(points, leaf_size)
+        rank, boxes = boxed(points, most)
         np.testing.assert_array_equal(np.sort(rank), np.arange(150))
-        size = len(tree.first)
-        assert (tree.end[size // 2 :] - tree.first[size // 2 :]).max() <= leaf_size
-        for node in range(1, size):
-            inside = points[rank][tree.first[node] : tree.end[node]]
-            np.testing.assert_array_equal(tree.low[node], inside.min(axis=0))
-            np.testing.assert_array_equal(tree.high[node], inside.max(axis=0))
-            if node > 1:
-                parent = node // 2
-                assert tree.first[parent] <= tree.first[node] < tree.end[node] <= tree.end[parent]
+        assert (boxes.first[0], boxes.first[-1]) == (0, 150)
+        assert 0 < np.diff(boxes.first).min() <= np.diff(boxes.first).max() <= most
+        for box, run in enumerate(itertools.pairwise(boxes.first)):
+            inside = points[rank][slice(*run)]
+            np.testing.assert_array_equal(boxes.low[box], inside.min(axis=0))
+            np.testing.assert_array_equal(boxes.high[box], inside.max(axis=0))
 
-    def test_leaves_in_range(self) -> None:
-        points, lower, upper = clusters(150, 2), 0.5, 2.0
-        rank, tree = box_tree(points, 4)
+    def test_bounds_on_distances_hold_to_the_last_bit(self) -> None:
+        points = clusters(150, 3)
+        rank, boxes = boxed(points, 4)
         distance = distance_matrix(points[rank])
-        half = len(tree.first) // 2
-        leaves = np.empty(half + 64, np.int64)
-        for mine in range(half, 2 * half):
-            own = np.arange(tree.first[mine], tree.end[mine])
-            low, high = tree.low[mine], tree.high[mine]
-            count = filter_kernels.leaves_in_range(tree, low, high, lower, upper, own[0], leaves)
-            listed = set(leaves[:count].tolist())
-            assert len(listed) == count
-            for leaf in range(half, 2 * half):
-                other = np.arange(tree.first[leaf], tree.end[leaf])
-                near = distance[np.ix_(own, other)]
-                in_range = ((near > lower) & (near <= upper)).any()
-                behind = other[-1] > own[0]
-                if in_range and behind:
-                    assert leaf in listed
-                assert leaf not in listed or behind
+        for mine, other in itertools.product(range(len(boxes.low)), repeat=2):
+            least, most = filter_kernels.range_of(boxes, other, boxes.low[mine], boxes.high[mine])
+            own, theirs = (slice(boxes.first[box], boxes.first[box + 1]) for box in (mine, other))
+            assert least <= distance[own, theirs].min() <= distance[own, theirs].max() <= most
 
     @pytest.mark.parametrize("room", [10_000, 40])
     @pytest.mark.parametrize("patience", [0, 6])
-    @pytest.mark.parametrize("leaf_size", [4, 500])
+    @pytest.mark.parametrize("box_size", [4, 500])
     @pytest.mark.parametrize("radius", [0.0, 0.45])
     @pytest.mark.parametrize("sample", [normal, clusters])
     def test_filter_keeps_every_pair_that_is_needed(
-        self, sample: Any, radius: float, leaf_size: int, patience: int, room: int
+        self, sample: Any, radius: float, box_size: int, patience: int, room: int
     ) -> None:
         points, lower, upper, t = sample(200, 2), 0.4, 1.6, 2.0
-        rank, tree = box_tree(points, leaf_size)
+        rank, boxes = boxed(points, box_size)
         points = points[rank]
         distance = distance_matrix(points)
         whole = greedy_spanner(points, t)
         short = whole.lengths <= lower
         edges, lengths = whole.edges[short], whole.lengths[short]
-        problem = filter_kernels.Problem(np.ascontiguousarray(points.T), tree, t, 1e-12, np.zeros(1, dtype=bool))
+        problem = filter_kernels.Problem(np.ascontiguousarray(points.T), boxes, t, 1e-12, np.zeros(1, dtype=bool))
         graph = _adjacency(200, edges, lengths, np.zeros(200, dtype=np.int64))
         pairs, found, limit = filter_kernels.filter_block(
             problem, graph, 0, 200, lower, upper, radius * lower, patience, room

@@ -22,7 +22,6 @@ from steinkit.runtime.compilation import array_kernel
 from steinkit.sample import Floats, Integers
 from steinkit.samplers.acceptance.interface import Look
 from steinkit.samplers.acceptance.rules import decide
-from steinkit.samplers.applications.gibbs.markov_field import FieldTerms
 
 _STEP, _FIRST, _SECOND = (np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 _S27, _S30, _S31, _S32 = (np.uint64(n) for n in (27, 30, 31, 32))
@@ -126,7 +125,7 @@ def _judged_by_rule(judge: Any, look: Any) -> Any:
 
 
 def sweep_in_python(
-    terms: FieldTerms,
+    terms: Any,
     states: NDArray[np.uint8],
     levels: Floats,
     normals: Floats,

@@ -9,8 +9,6 @@ import pytest
 
 import steinkit as sk
 
-pytest.importorskip("stanio")
-
 SETTINGS = """\
 # stan_version_major = 2
 # stan_version_minor = 36

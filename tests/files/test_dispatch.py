@@ -252,7 +252,7 @@ def test_devices_are_written_to_not_replaced() -> None:
 
 
 def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
-    heavy = {"xarray", "h5netcdf", "h5py", "stanio", "pandas", "numba"}
+    heavy = {"xarray", "h5netcdf", "h5py", "pandas", "numba"}
     code = f"import sys, steinkit.files; print(sorted({heavy!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -28,10 +28,10 @@ from steinkit.sample import Floats, Integers
 NEAREST = 6.0  # pairs at a point, on average, in the first bucket: enough to connect most points
 GROWTH = 4.0  # of the number of pairs from one bucket to the next
 ROOM = 64  # pairs a point that the filter of a bucket may leave open
-BOX_SIZE = 32  # points in a box
+BOX_SIZE = 64  # points in a box
 BLOCKS = 8  # of a pass over the points, which threads share out among them
 POINTS_PER_BLOCK = 750  # at least: large enough to hold clusters
-CLUSTER_RADIUS = 0.45  # in units of (t - 1) times the shortest length: a way through the centre must stay below t
+CLUSTER_RADIUS = 0.4  # in units of (t - 1) times the shortest length: a way through the centre must stay below t
 
 
 @checked
@@ -142,7 +142,8 @@ def span_greedily(points: Floats, dilation: float, *, n_jobs: int, progress: boo
         rank, boxes = boxed(points, BOX_SIZE)
         columns = np.ascontiguousarray(points[rank].T)
         problem = Problem(columns, boxes, dilation, margin, stop.flag)
-        interruptible(partial(_insert_buckets, problem, rank, thread_count(n_jobs), _Pace(stop, bar), begun), stop)
+        limits, pace = _bucket_limits(points), _Pace(stop, bar)
+        interruptible(partial(_insert_buckets, problem, rank, limits, thread_count(n_jobs), pace, begun), stop)
     return Graph(n, begun.edges, begun.lengths)
 
 
@@ -170,11 +171,12 @@ class _Pace:
         self.stop.require("the spanner was built")
 
 
-def _insert_buckets(problem: Problem, rank: Integers, n_threads: int, pace: _Pace, begun: Begun) -> None:
+def _insert_buckets(
+    problem: Problem, rank: Integers, limits: list[float], n_threads: int, pace: _Pace, begun: Begun
+) -> None:
     """Filter and insert bucket after bucket; a bucket that was cut short is taken up again where it was cut."""
     edges, lengths = np.empty((0, 2), dtype=np.int64), np.empty(0)
     lower = -1.0  # so that distances of 0 are in the first bucket
-    limits = _bucket_limits(problem.columns.T)
     for k, limit in enumerate(limits):
         while lower < limit:
             graph = laid_out(len(rank), edges, lengths)

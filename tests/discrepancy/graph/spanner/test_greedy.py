@@ -56,7 +56,7 @@ def assert_greedy(points: np.ndarray, t: float) -> Graph:
     return graph
 
 
-@pytest.fixture(params=[4, 32, 512])
+@pytest.fixture(params=[4, 64, 512])
 def _in_boxes_of_any_size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(greedy, "BOX_SIZE", request.param)
 

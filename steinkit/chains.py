@@ -127,6 +127,11 @@ class ChainDiagnostics(Result):
         ----------
         columns : sequence of str, optional
             Attributes of shape (d,) to list; all of them if not given.
+
+        Returns
+        -------
+        dict
+            Of strings, finite numbers, lists and dicts.
         """
         listed = {name: getattr(self, name).tolist() for name in columns or _COLUMNS}
         return {

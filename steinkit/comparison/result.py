@@ -115,12 +115,24 @@ class Comparison(Result):
         return self.summary()
 
     def summary(self) -> str:
-        """Say the same as `table`."""
+        """Say the same as `table`.
+
+        Returns
+        -------
+        str
+            A table and what a reader should know of it.
+        """
         errors = {each.name: {name: str(error) for name, error in each.errors.items()} for each in self.samples}
         return text(self.to_dict(), find_measure, errors)
 
     def to_dict(self) -> dict[str, Any]:
-        """What ``steinkit compare --json`` prints."""
+        """List what ``steinkit compare --json`` prints.
+
+        Returns
+        -------
+        dict
+            Of strings, finite numbers, lists and dicts.
+        """
         return {
             "samples": [self._entry(each) for each in self.samples],
             "ranking": {measure: [list(group) for group in groups] for measure, groups in self.ranking.items()},

@@ -87,7 +87,13 @@ class Curve(Result):
         return text(self.to_dict(), find_measure(self.measure))
 
     def to_dict(self) -> dict[str, Any]:
-        """What ``steinkit curve --json`` prints."""
+        """List what ``steinkit curve --json`` prints.
+
+        Returns
+        -------
+        dict
+            Of strings, finite numbers, lists and dicts.
+        """
         return {
             "measure": self.measure,
             "n": _numbers(self.n),

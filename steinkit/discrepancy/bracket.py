@@ -29,7 +29,13 @@ class Bracketed(Result):
     seconds: dict[str, float]
 
     def to_dict(self) -> dict[str, Any]:
-        """List the number, its bracket and the time it took as ``steinkit score --json`` does."""
+        """List the number, its bracket and the time it took as ``steinkit score --json`` does.
+
+        Returns
+        -------
+        dict
+            Of strings, finite numbers, lists and dicts.
+        """
         return {
             "measure": self.measure,
             "value": self.value,
@@ -90,7 +96,13 @@ class Reference(Brief):
         return float(np.median(self.values))
 
     def to_dict(self) -> dict[str, Any]:
-        """What JSON documents say of them."""
+        """List the references as JSON documents hold them.
+
+        Returns
+        -------
+        dict
+            Of strings, finite numbers, lists and dicts.
+        """
         brackets = zip(self.values.tolist(), self.lower.tolist(), self.upper.tolist(), strict=True)
         medians = None if self.coordinates is None else np.median(self.coordinates, axis=0).tolist()
         return {

@@ -168,7 +168,13 @@ class Verdict(Result):
         return running_text([*verdict_statements(self._facts), *cautioned(self.warnings)])
 
     def to_dict(self) -> dict[str, Any]:
-        """What ``steinkit score --json`` prints as "verdict"."""
+        """List what ``steinkit score --json`` prints as "verdict".
+
+        Returns
+        -------
+        dict
+            Of strings, finite numbers, lists and dicts.
+        """
         return {**self._facts, "sentence": self.sentence}
 
     @property

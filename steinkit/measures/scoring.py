@@ -138,7 +138,13 @@ class Scores(Result):
         return next(named, None)
 
     def to_dict(self) -> dict[str, Any]:
-        """List what was measured; the reference is that of the first measure that has one."""
+        """List what was measured; the reference is that of the first measure that has one.
+
+        Returns
+        -------
+        dict
+            Of strings, finite numbers, lists and dicts.
+        """
         references = {name: reference.to_dict() for name, reference in self.references.items()}
         return {
             "sample": sample_document(self.sample),

@@ -80,7 +80,13 @@ class SettingSummary:
     cost_per_draw: float | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The row in JSON; null for what is infinite or not known."""
+        """List the row as JSON documents hold it; null for what is infinite or not known.
+
+        Returns
+        -------
+        dict
+            Of strings, finite numbers, lists and dicts.
+        """
         ends = {name: _number(getattr(self, name)) for name in ("median", "lower", "upper")}
         return vars(self) | ends | {"settings": dict(self.settings), "interval": _ends(self.interval)}
 
@@ -119,7 +125,13 @@ class Choice:
     warnings: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The choice in JSON."""
+        """List the choice as JSON documents hold it.
+
+        Returns
+        -------
+        dict
+            Of strings, finite numbers, lists and dicts.
+        """
         return {
             "best": dict(self.best),
             "ties": [dict(tie) for tie in self.ties],

@@ -84,7 +84,13 @@ class SweepResult(Result):
         return list(grouped.values())
 
     def to_dict(self) -> dict[str, Any]:
-        """What ``steinkit sweep --json`` prints."""
+        """List what ``steinkit sweep --json`` prints.
+
+        Returns
+        -------
+        dict
+            Of strings, finite numbers, lists and dicts.
+        """
         return {
             "criteria": {name: choice.to_dict() for name, choice in self.criteria.items()},
             "refused": dict(self.refused),

@@ -179,7 +179,13 @@ class GraphSteinDiscrepancy(Bracketed):
             return np.asarray((self.g * self.drift).sum(axis=1) + spread)
 
     def to_dict(self) -> dict[str, Any]:
-        """What JSON documents say of it."""
+        """List the result as JSON documents hold it.
+
+        Returns
+        -------
+        dict
+            Of strings, finite numbers, lists and dicts.
+        """
         return {
             "measure": "graph",
             "value": self.value,

@@ -100,7 +100,13 @@ class KernelSteinDiscrepancy(Result):
     warnings: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """List the number, its bracket and its kernel as ``steinkit score --json`` does."""
+        """List the number, its bracket and its kernel as ``steinkit score --json`` does.
+
+        Returns
+        -------
+        dict
+            Of strings, finite numbers, lists and dicts.
+        """
         return {
             "measure": "ksd",
             "value": self.value,

@@ -104,7 +104,13 @@ class MomentSteinDiscrepancy(Result):
         return _largest_named(self.features, self.mean)
 
     def to_dict(self) -> dict[str, Any]:
-        """What JSON documents say of it."""
+        """List the result as JSON documents hold it.
+
+        Returns
+        -------
+        dict
+            Of strings, finite numbers, lists and dicts.
+        """
         columns = (self.mean.tolist(), self.z.tolist(), self.autocorrelation_time.tolist())
         chains = [{"chain": each.chain, "p_value": each.p_value, "value": each.value} for each in self.chains]
         return {

@@ -74,7 +74,13 @@ class SlicedSteinDiscrepancy(Bracketed):
         return np.column_stack([each.test_function(points, scores) for each in self.slices])
 
     def to_dict(self) -> dict[str, Any]:
-        """What JSON documents say of it."""
+        """List the result as JSON documents hold it.
+
+        Returns
+        -------
+        dict
+            Of strings, finite numbers, lists and dicts.
+        """
         return {
             "measure": "sliced",
             "value": self.value,

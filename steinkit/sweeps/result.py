@@ -16,7 +16,7 @@ from steinkit.describe.settings import setting_key
 from steinkit.describe.sweep import text
 from steinkit.errors import Caution, InputError, about, reservations
 from steinkit.measures import find_measure
-from steinkit.sweeps.choice import Choice, UnrankedError, choose
+from steinkit.sweeps.choice import Choice, UnrankedError, bracket_of, choose
 from steinkit.sweeps.records import Record, parse_records, unsealed
 from steinkit.sweeps.store import CONFIGURATION, INDENT, RECORDS, RESULT
 
@@ -136,7 +136,7 @@ def choices(
     running = [i for i, each in enumerate(settings) if racing is None or setting_key(each) not in racing["dropped"]]
     warnings = _cell_warnings(records)
     for name in measures:
-        if not any(_has_value(record, name) for record in records):
+        if all(bracket_of(record, name) is None for record in records):
             warnings.append(f"no cell has a value of measure {name}, so that no setting is chosen by it")
             continue
         try:
@@ -233,10 +233,6 @@ def _read_file(folder: Path, name: str) -> bytes:
         ) from None
     except OSError as error:
         raise InputError(f"{folder / name} cannot be read: {error}") from None
-
-
-def _has_value(record: Record, measure: str) -> bool:
-    return any(entry["measure"] == measure and entry["value"] is not None for entry in record["results"])
 
 
 def _cell_warnings(records: Sequence[Record]) -> list[str]:

@@ -23,7 +23,7 @@ from steinkit import __version__
 from steinkit.cli.command_group import CommandGroup
 from steinkit.cli.exit_codes import EXIT_CODES, INTERRUPTED
 from steinkit.cli.outputs import say_aside, tell, terminal_columns, warn
-from steinkit.describe.lines import on_screen
+from steinkit.describe.layout import on_screen
 from steinkit.errors import AbandonedWork, CrossedBracketError, SteinkitError, SteinkitWarning, leave_to_results
 
 _COMMANDS = {

@@ -25,7 +25,7 @@ from steinkit.cli.shared_options import (
 )
 from steinkit.comparison import ComparedSample, Comparison
 from steinkit.comparison import compare as compare_samples
-from steinkit.describe.lines import one_line
+from steinkit.describe.layout import one_line
 from steinkit.describe.numbers import count
 from steinkit.errors import SteinkitError
 from steinkit.sample import Sample

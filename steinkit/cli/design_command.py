@@ -15,7 +15,7 @@ from steinkit.cli.next_step import say_next, target_words
 from steinkit.cli.outputs import say
 from steinkit.cli.sample_options import as_flag, sampler_options
 from steinkit.cli.shared_options import json_option, pairs_option, target_option
-from steinkit.describe.lines import filled, one_line
+from steinkit.describe.layout import filled, one_line
 from steinkit.errors import UsageError
 from steinkit.json_documents import as_json
 from steinkit.posterior import Posterior

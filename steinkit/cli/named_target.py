@@ -14,7 +14,7 @@ import numpy as np
 
 from steinkit.adapters.model import Model
 from steinkit.cli.options import key_values
-from steinkit.describe.subject import files_label
+from steinkit.describe.labels import files_label
 from steinkit.errors import InputError, UsageError
 from steinkit.files import read_sample
 from steinkit.sample import Sample

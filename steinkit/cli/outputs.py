@@ -10,7 +10,7 @@ from typing import TextIO
 
 import click
 
-from steinkit.describe.lines import filled, on_screen
+from steinkit.describe.layout import filled, on_screen
 from steinkit.errors import OutputError, UsageError
 from steinkit.printable import printable
 

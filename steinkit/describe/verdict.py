@@ -6,15 +6,13 @@ Documents are those that ``steinkit score --json`` prints as "verdict".
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from steinkit.describe.claims import ACCUSED, UNDECIDED, UNSUSPECTED
 from steinkit.describe.numbers import count, listed, probability, standard_errors
-from steinkit.describe.statement import Statement
+from steinkit.describe.statements import Document, Statement
 
-Document = Mapping[str, Any]
-Fault = Mapping[str, Any]
+Fault = Document
 
 NOTHING_STANDS_OUT = "no single coordinate or pair stands out"
 _MAY_BE_USED = "May these draws be used?"

@@ -8,8 +8,6 @@ from .discrepancy import coordinates as coordinates
 from .discrepancy import draws as draws
 from .discrepancy import stein_function as stein_function
 from .faults import verdict as verdict
-from .looks import Look as Look
-from .looks import look as look
 from .moment_scores import moment_matrix as moment_matrix
 from .overview import picture as picture
 from .panels import draws_with_density as draws_with_density
@@ -19,5 +17,7 @@ from .replicates import bands as bands
 from .replicates import risk as risk
 from .slices import slice_function as slice_function
 from .slices import slice_panels as slice_panels
+from .styles import Look as Look
+from .styles import look as look
 from .themes import ThemedSvg as ThemedSvg
 from .themes import themed_svg as themed_svg

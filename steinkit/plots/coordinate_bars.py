@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steinkit.plots.looks import COLOURS, LIGHT
-from steinkit.plots.names import told_apart
+from steinkit.plots.styles import COLOURS, LIGHT, told_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

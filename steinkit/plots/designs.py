@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from steinkit.errors import InputError, UsageError
 from steinkit.plots.axes import axes_or_new, legend_below
-from steinkit.plots.looks import COLOURS, look
+from steinkit.plots.styles import COLOURS, look
 from steinkit.sample import Floats
 from steinkit.samplers import AcceptanceBias, operating_characteristics
 

@@ -10,7 +10,7 @@ import numpy as np
 from steinkit.describe.moments import direction, named
 from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy
 from steinkit.plots.axes import axes_or_new, document_of
-from steinkit.plots.names import told_apart
+from steinkit.plots.styles import told_apart
 from steinkit.printable import printable
 from steinkit.sample import Floats
 

@@ -11,7 +11,7 @@ from steinkit.describe.comparison import measured, ranks, reference_of, unranked
 from steinkit.describe.numbers import compact
 from steinkit.measures import find_measure
 from steinkit.plots.axes import axes_or_new, document_of, logarithmic
-from steinkit.plots.names import told_apart
+from steinkit.plots.styles import told_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,9 +8,9 @@ from typing import Any
 
 from steinkit import plots
 from steinkit.describe.comparison import grounds, headline, measured, ranks, table, unranked, verdicts_table
+from steinkit.describe.layout import Table
 from steinkit.describe.numbers import compact, sentence
-from steinkit.describe.render import answers
-from steinkit.describe.table import Table
+from steinkit.describe.statements import answers
 from steinkit.measures import Measure, find_measure
 from steinkit.report.coordinate_bars import bars_pictures, brackets_caption, has_bars
 from steinkit.report.elements import Part, Picture

@@ -9,7 +9,7 @@ from typing import Any
 from steinkit import plots
 from steinkit.describe.curve import end, grounds, headline, table
 from steinkit.describe.numbers import listed, sentence
-from steinkit.describe.render import answers
+from steinkit.describe.statements import answers
 from steinkit.measures import find_measure
 from steinkit.report.elements import Part, Picture
 from steinkit.report.facts import units_fact

@@ -9,7 +9,7 @@ import base64
 from dataclasses import dataclass
 from typing import Any
 
-from steinkit.describe.table import Table
+from steinkit.describe.layout import Table
 from steinkit.printable import printable
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steinkit.describe.units import units_label
+from steinkit.describe.labels import units_label
 
 
 def units_fact(document: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

@@ -15,8 +15,8 @@ from pathlib import Path
 from steinkit import __version__
 from steinkit.describe.columns import meanings
 from steinkit.describe.display import Result
+from steinkit.describe.layout import Table
 from steinkit.describe.numbers import UNDEFINED
-from steinkit.describe.table import Table
 from steinkit.errors import InputError, SteinkitError, UsageError
 from steinkit.files.streams import write_bytes
 from steinkit.report.comparison_part import comparison_part

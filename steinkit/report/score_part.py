@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from steinkit.describe.render import answers
 from steinkit.describe.score import descriptions, headline, measures_table, page_statements
+from steinkit.describe.statements import answers
 from steinkit.errors import SteinkitError
 from steinkit.measures import find_measure
 from steinkit.report.coordinate_bars import bars_pictures, brackets_caption, has_bars

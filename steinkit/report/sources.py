@@ -13,8 +13,8 @@ from typing import Any, Literal, TypeAlias
 from steinkit.comparison import Comparison
 from steinkit.curves import Curve
 from steinkit.describe.display import Result
+from steinkit.describe.labels import files_label, target_label
 from steinkit.describe.numbers import count
-from steinkit.describe.subject import files_label, target_label
 from steinkit.errors import InputError, UsageError
 from steinkit.files.streams import read_bytes
 from steinkit.json_documents import parse_json

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steinkit import plots
+from steinkit.describe.labels import seeds_label, setting_label, units_label, value_label
+from steinkit.describe.layout import Table
 from steinkit.describe.numbers import compact, sentence
-from steinkit.describe.render import answers
-from steinkit.describe.settings import seeds_label, setting_label, value_label
-from steinkit.describe.statement import Statement
+from steinkit.describe.statements import Statement, answers
 from steinkit.describe.sweep import LEVEL, headline, leading, median_of, statements, table
-from steinkit.describe.table import Table
-from steinkit.describe.units import units_label
 from steinkit.describe.verdict import chosen_statements, is_accused
 from steinkit.errors import SteinkitError
 from steinkit.measures import Measure, find_measure

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from steinkit import __version__
 from steinkit.cli.help_screens import OUTPUT, command, option
-from steinkit.cli.next_step import say_next
-from steinkit.cli.outputs import say
+from steinkit.cli.outputs import say, say_next
 from steinkit.cli.sample_options import as_flag, options_text
 from steinkit.describe.layout import filled, one_line
 from steinkit.json_documents import as_json

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from steinkit.cli.help_screens import command
-from steinkit.cli.next_step import say_next
-from steinkit.cli.outputs import say
+from steinkit.cli.outputs import say, say_next
 from steinkit.describe.layout import one_line
 from steinkit.targets import target_table
 

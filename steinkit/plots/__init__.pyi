@@ -1,9 +1,5 @@
 from .criteria import selection as selection
 from .curves import curve as curve
-from .designs import acceptance_errors as acceptance_errors
-from .designs import acceptance_probabilities as acceptance_probabilities
-from .designs import characteristic_curves as characteristic_curves
-from .designs import design_comparison as design_comparison
 from .discrepancy import coordinates as coordinates
 from .discrepancy import draws as draws
 from .discrepancy import stein_function as stein_function

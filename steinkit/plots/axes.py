@@ -49,13 +49,13 @@ def document_of(result: Any) -> Mapping[str, Any]:
     return found
 
 
-def legend_below(ax: Axes, handles: Sequence[Any] | None = None) -> None:
-    """A legend below the horizontal axis, where it hides nothing: of the handles given, or of all that have a label."""
+def legend_below(ax: Axes, handles: Sequence[Any]) -> None:
+    """A legend below the horizontal axis, where it hides nothing."""
     from matplotlib.transforms import ScaledTranslation
 
     below = ax.transAxes + ScaledTranslation(0.0, -_LEGEND_DROP, ax.figure.dpi_scale_trans)
     ax.legend(
-        handles=ax.get_legend_handles_labels()[0] if handles is None else handles,
+        handles=handles,
         loc="upper center",
         bbox_to_anchor=(0.5, 0.0),
         bbox_transform=below,

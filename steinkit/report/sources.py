@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 from steinkit.comparison import Comparison
 from steinkit.curves import Curve
 from steinkit.describe.display import Result
-from steinkit.describe.labels import files_label, target_label
+from steinkit.describe.labels import files_label, target_label, units_label
 from steinkit.describe.numbers import count
 from steinkit.errors import InputError, UsageError
 from steinkit.files.streams import read_bytes
@@ -101,6 +101,12 @@ class Found:
     def hash_facts(self) -> tuple[tuple[str, str], ...]:
         """The hashes, each with what it is of."""
         return tuple((f"SHA-256 of {name}", value) for name, value in (self.hashes or {}).items())
+
+    def facts(self, *first: tuple[str, str], made: str) -> tuple[tuple[str, str], ...]:
+        """What the page lists below all else: some facts of its own, the units, the version that made it, hashes."""
+        units = units_label(self.document.get("units"))
+        version = (f"steinkit that {made}", self.document["version"])
+        return (*first, *([("units", units)] if units else []), version, *self.hash_facts)
 
 
 def read_source(source: Source) -> Found:

@@ -4,8 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from steinkit.describe.bracketed import describe_classical, describe_kernel
-from steinkit.describe.bracketed import describe_bracketed
+from steinkit.describe.bracketed import describe_bracketed, describe_classical, describe_kernel
 from steinkit.describe.score import descriptions, headline, page_statements, score_text
 from steinkit.describe.sliced import describe_sliced
 from steinkit.describe.statements import answers

@@ -81,14 +81,14 @@ def _pairs_of_draws(target: Target, settings: Mapping[str, Any]) -> tuple[str, .
     return (*pairs, f"temperature={settings['temperature']:g}")
 
 
-def _target(name: str, pairs: tuple[str, ...], options: dict[str, Any]) -> Target:
+def _target(name: str, pairs: tuple[str, ...], options: Mapping[str, Any]) -> Target:
     """The target; where nothing else fixes its dimension, the length of --start or --proposal-scale does."""
     start, scale = options.get("start"), options.get("proposal_scale")
     dim = np.shape(start)[-1] if start is not None else len(scale) if isinstance(scale, list) else 1
     return NamedTarget({"target": name, "options": pairs}).target(dim)
 
 
-def _require_ready(sampler: Sampler, target: Target, options: dict[str, Any], file_format: str) -> None:
+def _require_ready(sampler: Sampler, target: Target, options: Mapping[str, Any], file_format: str) -> None:
     """Refuse, before any draw is made, what would come to light only when the draws are written."""
     if target.dim is None and "start" in sampler.options() and "start" not in options:
         raise UsageError(

@@ -23,6 +23,7 @@ from steinkit.cli.shared_options import (
     target_options,
 )
 from steinkit.describe.labels import files_label
+from steinkit.describe.statements import Document
 from steinkit.json_documents import as_json
 from steinkit.measures.scoring import sample_document
 from steinkit.measures.units import units_of_one
@@ -116,7 +117,7 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
         say_next([*compared, "--measure", "ksd", "--no-verdict"], "what the choice gained")
 
 
-def _summary(document: dict[str, Any]) -> str:
+def _summary(document: Document) -> str:
     """The same in a few lines."""
     ksd, there = document["ksd"], document["sample"]["draws"]
     again = ", some more than once" if document["draws"] > there else ""

@@ -11,9 +11,8 @@ from steinkit.describe.layout import Table
 from steinkit.describe.numbers import compact, sentence
 from steinkit.describe.statements import Document, answers
 from steinkit.measures import Measure, find_measure
-from steinkit.report.coordinate_bars import bars_pictures, brackets_caption, has_bars
 from steinkit.report.elements import Part, Picture
-from steinkit.report.pictures import NARROW, WIDE, on_axes
+from steinkit.report.pictures import NARROW, WIDE, bars_pictures, brackets_caption, has_bars, on_axes
 from steinkit.report.reproduction import command_listings
 from steinkit.report.sources import Found
 

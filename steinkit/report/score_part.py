@@ -13,9 +13,8 @@ from steinkit.describe.statements import answers
 from steinkit.describe.verdict import fault
 from steinkit.errors import SteinkitError
 from steinkit.measures import find_measure
-from steinkit.report.coordinate_bars import bars_pictures, brackets_caption, has_bars
 from steinkit.report.elements import Part, Picture
-from steinkit.report.pictures import NARROW, WIDE, on_axes
+from steinkit.report.pictures import NARROW, WIDE, bars_pictures, brackets_caption, has_bars, on_axes
 from steinkit.report.reproduction import command_listings
 from steinkit.report.score_draws import draws_pictures
 from steinkit.report.sources import Found

@@ -8,13 +8,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from steinkit.comparison import Comparison
 from steinkit.curves import Curve
 from steinkit.describe.display import Result
 from steinkit.describe.labels import files_label, target_label, units_label
 from steinkit.describe.numbers import count
+from steinkit.describe.statements import Document
 from steinkit.errors import InputError, UsageError
 from steinkit.files.streams import read_bytes
 from steinkit.json_documents import parse_json
@@ -70,9 +71,9 @@ class Found:
 
     name: str
     kind: Kind
-    document: dict[str, Any]
-    records: Sequence[dict[str, Any]] = ()
-    configuration: dict[str, Any] | None = None
+    document: Document
+    records: Sequence[Document] = ()
+    configuration: Document | None = None
     folder: Path | None = None
     hashes: Mapping[str, str] | None = None
     address: str | None = None

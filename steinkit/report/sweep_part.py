@@ -18,9 +18,8 @@ from steinkit.describe.verdict import chosen_statements, is_accused
 from steinkit.errors import SteinkitError
 from steinkit.measures import Measure, find_measure
 from steinkit.plots.criteria import most_varied
-from steinkit.report.coordinate_bars import bars_pictures
 from steinkit.report.elements import Part, Picture
-from steinkit.report.pictures import NARROW, WIDE, drawing, draws_in_numbers, on_axes
+from steinkit.report.pictures import NARROW, WIDE, bars_pictures, drawing, draws_in_numbers, on_axes
 from steinkit.report.reproduction import sweep_listings
 from steinkit.report.sources import Found
 from steinkit.report.sweep_draws import Setting, judged_draws, mode_missed, scored_draws, telling_settings
@@ -190,7 +189,7 @@ def _bars(records: Sequence[Document], measure: str, shown: Mapping[str, Setting
     return bars_pictures({label: entries for label, entries in groups.items() if entries}, caption)
 
 
-def _coordinate_medians(records: Sequence[Document], measure: str, setting: Setting) -> list[dict[str, Any]]:
+def _coordinate_medians(records: Sequence[Document], measure: str, setting: Setting) -> list[Document]:
     values: dict[str, list[float]] = {}
     for record in records:
         for entry in record["results"] if record["settings"] == setting else ():

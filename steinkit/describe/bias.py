@@ -9,9 +9,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from steinkit.describe.layout import Table
 from steinkit.describe.numbers import compact, listed
-from steinkit.describe.statement import Statement
-from steinkit.describe.table import Table
+from steinkit.describe.statements import Statement
 
 Document = Mapping[str, Any]
 Quantity = Mapping[str, Any]

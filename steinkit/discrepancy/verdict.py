@@ -25,8 +25,7 @@ from steinkit.chains import chain_diagnostics
 from steinkit.containers.reading import DrawsLike
 from steinkit.describe.display import Result
 from steinkit.describe.numbers import probability
-from steinkit.describe.render import running_text
-from steinkit.describe.statement import cautioned
+from steinkit.describe.statements import cautioned, running_text
 from steinkit.describe.verdict import is_accused, verdict_sentence, verdict_statements, verdict_table
 from steinkit.discrepancy.bias.estimate import BiasEstimate, bias_of
 from steinkit.discrepancy.blame import Blame, blamed, moment_faults, p_value_beyond

@@ -10,8 +10,7 @@ import numpy as np
 
 from steinkit.describe.graph import graph_statements
 from steinkit.describe.numbers import count
-from steinkit.describe.render import running_text
-from steinkit.describe.statement import cautioned
+from steinkit.describe.statements import cautioned, running_text
 from steinkit.discrepancy.bracket import Bracketed, Reference
 from steinkit.discrepancy.graph.findings import confirmed, direction, influences, moments_of
 from steinkit.discrepancy.graph.saturation import advice, expected_saturation, is_saturated, relative_width, spacing

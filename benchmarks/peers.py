@@ -24,7 +24,7 @@ from steinkit.discrepancy.bracket import relative_width
 from steinkit.discrepancy.graph.engines import Settings, engine_named, interior_point
 from steinkit.discrepancy.graph.engines import cvxpy as modelling
 from steinkit.discrepancy.graph.engines.block import newton_system
-from steinkit.discrepancy.graph.programs.certificate import certify
+from steinkit.discrepancy.graph.programs.matrix_form import certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.targets import MixturePosterior
 

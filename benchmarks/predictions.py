@@ -29,7 +29,7 @@ import numpy as np
 
 from steinkit.discrepancy.graph.engines import Settings, engine_named
 from steinkit.discrepancy.graph.engines.forecast import Case
-from steinkit.discrepancy.graph.programs.certificate import certify
+from steinkit.discrepancy.graph.programs.matrix_form import certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.discrepancy.graph.spanner.geometry import join_all_pairs, join_neighbours
 from steinkit.discrepancy.graph.spanner.greedy import span_greedily

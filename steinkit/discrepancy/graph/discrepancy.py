@@ -16,7 +16,7 @@ from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.bracket import accepted, instance_kept, sum_of_brackets
 from steinkit.discrepancy.graph.engines import Candidate, Settings, engine_named
 from steinkit.discrepancy.graph.engines.forecast import Case, announced, of_writing
-from steinkit.discrepancy.graph.programs.certificate import Certificate
+from steinkit.discrepancy.graph.programs.matrix_form import Certificate
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.discrepancy.graph.spanner.geometry import (
@@ -262,7 +262,7 @@ def _graph_on(points: Floats, kind: str, dilation: float, settings: Settings) ->
         return join_neighbours(points), 1.0
     if kind == "complete":
         return join_all_pairs(points), 1.0
-    from steinkit.discrepancy.graph.spanner.timed import span_in_time
+    from steinkit.discrepancy.graph.spanner.greedy import span_in_time
 
     return span_in_time(points, stretch, n_jobs=settings.n_jobs, progress=settings.progress)
 

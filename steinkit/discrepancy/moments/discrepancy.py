@@ -15,8 +15,8 @@ from steinkit.containers.reading import DrawsLike
 from steinkit.describe.display import Result
 from steinkit.discrepancy.blind_spots import far_apart
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
-from steinkit.discrepancy.kernel.boundary import boundary_factor
 from steinkit.discrepancy.moments.features import GROUPS, OVERFLOW, Feature, Kind, Moments, features_of
+from steinkit.discrepancy.operators import boundary_factor
 from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import InputError, cautious, reservations

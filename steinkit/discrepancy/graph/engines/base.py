@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 
 from steinkit.discrepancy.bracket import require_ordered
-from steinkit.discrepancy.graph.programs.certificate import Certificate, certify
+from steinkit.discrepancy.graph.programs.matrix_form import Certificate, certify
 from steinkit.runtime.deadlines import StopSignal
 from steinkit.runtime.progress import progress_bar
 from steinkit.runtime.threads import one_thread_in_libraries
 from steinkit.sample import Floats
 
 if TYPE_CHECKING:
-    from steinkit.discrepancy.graph.programs.certificate import Form
-    from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
+    from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram, Form
     from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 
 _AT_ONCE = 0.1  # seconds

@@ -8,7 +8,7 @@ import pytest
 
 import steinkit as sk
 from steinkit.discrepancy.graph.engines import Settings, highs
-from steinkit.discrepancy.graph.programs.certificate import certify
+from steinkit.discrepancy.graph.programs.matrix_form import certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 
 

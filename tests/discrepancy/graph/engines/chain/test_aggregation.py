@@ -10,9 +10,9 @@ from support.lines import line, normal, rows_matrix, spaced
 from steinkit.discrepancy.graph.engines import Settings, highs, interior_point
 from steinkit.discrepancy.graph.engines.chain import aggregation
 from steinkit.discrepancy.graph.engines.chain.aggregation_kernels import blocks_bound, unfold
-from steinkit.discrepancy.graph.programs.certificate import certify
 from steinkit.discrepancy.graph.programs.chain_form import ChainProgram
 from steinkit.discrepancy.graph.programs.chain_form_kernels import BOUNDED, EDGE, FREE, ROWS
+from steinkit.discrepancy.graph.programs.matrix_form import certify
 from steinkit.runtime.progress import progress_bar
 
 

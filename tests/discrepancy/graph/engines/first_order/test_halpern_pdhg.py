@@ -14,7 +14,7 @@ from steinkit.discrepancy.graph.engines.first_order import halpern_kernels as ke
 from steinkit.discrepancy.graph.engines.first_order import halpern_pdhg as first_order
 from steinkit.discrepancy.graph.engines.first_order.layout import lay_out
 from steinkit.discrepancy.graph.engines.first_order.simd_lanes import LANES
-from steinkit.discrepancy.graph.programs.certificate import certify
+from steinkit.discrepancy.graph.programs.matrix_form import certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.spanner.geometry import Graph, complete_graph
 

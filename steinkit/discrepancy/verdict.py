@@ -150,12 +150,12 @@ class Verdict(Result):
     @property
     def is_biased(self) -> bool:
         """Whether the draws are said not to come from the target."""
-        return is_accused(self._facts)
+        return is_accused(self._entries)
 
     @property
     def sentence(self) -> str:
         """The verdict in a sentence or two."""
-        return verdict_sentence(self._facts)
+        return verdict_sentence(self._entries)
 
     def summary(self) -> str:
         """Say in words whether the draws may be used, what is wrong if not, and what was not tested.
@@ -165,7 +165,7 @@ class Verdict(Result):
         str
             Paragraphs, with a blank line between them.
         """
-        return running_text([*verdict_statements(self._facts), *cautioned(self.warnings)])
+        return running_text([*verdict_statements(self._entries), *cautioned(self.warnings)])
 
     def to_dict(self) -> dict[str, Any]:
         """List what ``steinkit score --json`` prints as "verdict".
@@ -175,10 +175,10 @@ class Verdict(Result):
         dict
             Of strings, finite numbers, lists and dicts.
         """
-        return {**self._facts, "sentence": self.sentence}
+        return {**self._entries, "sentence": self.sentence}
 
     @property
-    def _facts(self) -> dict[str, Any]:
+    def _entries(self) -> dict[str, Any]:
         return {
             "p": self.p,
             "p_moments": self.p_moments,

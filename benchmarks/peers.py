@@ -91,9 +91,7 @@ def _programs(program: SteinProgram, work: str) -> Iterator[Comparison]:
     ours = median_seconds(partial(engine_named("block"), program, settings, [0]))
 
     def interior(solver_of: Callable[[], Any]) -> interior_point.Solution:
-        return interior_point.solve(
-            PeerSystem(coordinate, solver_of()), settings, newton_system.CORRECTORS, newton_system.AIMS
-        )
+        return interior_point.solve(PeerSystem(coordinate, solver_of()), settings, newton_system.CORRECTORS)
 
     for name, solver_of in (("SuperLU", lambda: superlu), ("qdldl", Qdldl)):
         run = partial(interior, solver_of)

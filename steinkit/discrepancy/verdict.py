@@ -143,11 +143,6 @@ class Verdict(Result):
         return self.moments.units
 
     @property
-    def measurements(self) -> dict[str, MomentSteinDiscrepancy | SlicedSteinTest]:
-        """What moments and slices found, all of it, by the names of their measures."""
-        return {"moments": self.moments, "sliced": self.sliced}
-
-    @property
     def is_biased(self) -> bool:
         """Whether the draws are said not to come from the target."""
         return is_accused(self._entries)
@@ -205,17 +200,10 @@ class Verdict(Result):
                 }
                 for each in self.blame
             ],
-            "ksd_share": self._share,
+            "ksd_share": self.ksd_share and dict(zip(("coordinate", "multiple"), self.ksd_share, strict=True)),
             "not_tested": list(_UNTESTED),
             "hiding": list(self.hiding),
         }
-
-    @property
-    def _share(self) -> dict[str, Any] | None:
-        if self.ksd_share is None:
-            return None
-        coordinate, multiple = self.ksd_share
-        return {"coordinate": coordinate, "multiple": multiple}
 
     def __repr__(self) -> str:
         found = "biased" if self.is_biased else "no bias found" if self.enough_draws else "too few effective draws"

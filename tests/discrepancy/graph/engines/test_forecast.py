@@ -39,7 +39,7 @@ HALF_BOUNDED = np.array([[0.0, 3.5], [-np.inf, 3.2], [-np.inf, np.inf]])
     ],
 )
 def test_rows_and_entries_are_counted_as_they_are_written(written):
-    programs = list(written.coordinates())
+    programs = [written.coordinate(j) for j in range(written.dim)]
     largest = max(programs, key=lambda each: len(each.radius))
     assert written.size == (len(largest.radius), largest.matrix.nnz)
 

@@ -29,15 +29,14 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
+from papers._gibbs_updates import UpdateFrequencies, update_frequencies
 
 from steinkit.curves import running_tables, table_errors
 from steinkit.samplers import (
     AusterityTest,
     BarkerTest,
     MarkovField,
-    UpdateFrequencies,
     approximate_gibbs,
-    update_frequencies,
 )
 
 EPSILONS = (0.0, 0.01, 0.05, 0.1, 0.15, 0.2, 0.25)

@@ -10,10 +10,6 @@ from .acceptance.operating_characteristics import OperatingCharacteristics as Op
 from .acceptance.operating_characteristics import operating_characteristics as operating_characteristics
 from .applications.gibbs.gibbs import approximate_gibbs as approximate_gibbs
 from .applications.gibbs.markov_field import MarkovField as MarkovField
-from .applications.gibbs.updates import UpdateBias as UpdateBias
-from .applications.gibbs.updates import UpdateFrequencies as UpdateFrequencies
-from .applications.gibbs.updates import update_bias as update_bias
-from .applications.gibbs.updates import update_frequencies as update_frequencies
 from .applications.ica.independent_components import IndependentComponents as IndependentComponents
 from .applications.ica.independent_components import amari_distance as amari_distance
 from .applications.ica.stiefel_walk import StiefelWalk as StiefelWalk
@@ -22,8 +18,6 @@ from .applications.optimisation.direction_test import wrong_direction_probabilit
 from .applications.optimisation.irls import IRLSResult as IRLSResult
 from .applications.optimisation.irls import batch_irls as batch_irls
 from .applications.optimisation.irls import sequential_irls as sequential_irls
-from .applications.optimisation.stochastic_gradient import StochasticGradientResult as StochasticGradientResult
-from .applications.optimisation.stochastic_gradient import stochastic_gradient_descent as stochastic_gradient_descent
 from .applications.variable_selection.moves import JumpMoves as JumpMoves
 from .applications.variable_selection.reversible_jump import VariableSelection as VariableSelection
 from .applications.variable_selection.reversible_jump import select_variables as select_variables
@@ -37,7 +31,6 @@ from .design.designs import average_design as average_design
 from .design.designs import worst_case_design as worst_case_design
 from .design.step_bias import AcceptanceBias as AcceptanceBias
 from .design.step_bias import acceptance_bias as acceptance_bias
-from .design.step_bias import stationary_error_bound as stationary_error_bound
 from .design.trial_runs import TrialRun as TrialRun
 from .design.trial_runs import trial_run as trial_run
 from .draws import Draws as Draws

@@ -14,7 +14,6 @@ import numpy as np
 
 from steinkit.errors import UsageError
 from steinkit.posterior import Posterior
-from steinkit.runtime.deadlines import stop_signal
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Integers
 from steinkit.samplers.acceptance.interface import AcceptanceTest, Look
@@ -116,10 +115,9 @@ class Run:
         """Run all chains to their ends: in compiled code where posterior, proposal and test allow it."""
         model, proposal, test = self.model, self.proposal, self.test
         if isinstance(model, PosteriorModel) and runs_compiled(model.posterior, proposal, test):
-            from steinkit.samplers.chains.compiled.metropolis_run import CompiledRun
+            from steinkit.samplers.chains.compiled.metropolis_run import MetropolisChains
 
-            with stop_signal() as stop:
-                CompiledRun(self, _LOST, stop).advance()
+            MetropolisChains(self, _LOST).run(self.states)
         else:
             self._begin()
             self._advance_together()

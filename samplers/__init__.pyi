@@ -14,10 +14,10 @@ from .applications.ica.independent_components import IndependentComponents as In
 from .applications.ica.independent_components import amari_distance as amari_distance
 from .applications.ica.stiefel_walk import StiefelWalk as StiefelWalk
 from .applications.ica.stiefel_walk import orthogonal_mh as orthogonal_mh
-from .applications.optimisation.direction_test import wrong_direction_probability as wrong_direction_probability
 from .applications.optimisation.irls import IRLSResult as IRLSResult
 from .applications.optimisation.irls import batch_irls as batch_irls
 from .applications.optimisation.irls import sequential_irls as sequential_irls
+from .applications.optimisation.normal_equations import wrong_direction_probability as wrong_direction_probability
 from .applications.variable_selection.moves import JumpMoves as JumpMoves
 from .applications.variable_selection.reversible_jump import VariableSelection as VariableSelection
 from .applications.variable_selection.reversible_jump import select_variables as select_variables

@@ -38,8 +38,8 @@ class LangevinChains(CompiledChains):
         step_sizes: Callable[[Floats], Floats],
     ) -> None:
         self.batch, self.step_sizes = batch, step_sizes
-        plan = {"reads_all": 1, "gradient_batch": batch, "step_cost": batch, "steps": options.steps_of(batch)}
-        super().__init__(advance, model, options, temperature, recorder, **plan)
+        plan: dict[str, Any] = {"reads_all": 1, "gradient_batch": batch, "step_cost": batch}
+        super().__init__(advance, model, options, temperature, recorder, steps=options.steps_of(batch), **plan)
 
     def begin(self, k: int) -> None:
         """Take the chain's generator."""

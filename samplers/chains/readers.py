@@ -11,7 +11,7 @@ import numpy as np
 from steinkit.sample import Floats, Integers
 from steinkit.samplers.acceptance.interface import AcceptanceTest, Moves
 from steinkit.samplers.chains.data_order import DataWalk
-from steinkit.samplers.chains.likelihood_terms import Model, PosteriorModel, no_number, require_likelihoods
+from steinkit.samplers.chains.likelihood_terms import Model, PosteriorModel, no_number, require_start
 from steinkit.samplers.chains.options import RunOptions
 from steinkit.samplers.chains.random_streams import Kind
 
@@ -102,7 +102,7 @@ class FullDataReader(Reader):
     def begin_run(self, live: Chains) -> None:
         """Evaluate the first states."""
         values = self.model.total_log_likelihood(live.state)
-        require_likelihoods(values, live.state)
+        require_start(values, live.state, "the log likelihood", "give another start=")
         live.log_likelihood = values
         self._proposed = np.zeros(len(values))
 

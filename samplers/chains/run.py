@@ -23,7 +23,7 @@ from steinkit.samplers.chains.likelihood_terms import (
     as_model,
     as_posterior_model,
     lost,
-    require_priors,
+    require_start,
     require_states,
     start_states,
 )
@@ -109,7 +109,7 @@ class Run:
         columns = {"accepted": np.bool_, "batch_sizes": np.int64}
         self.recorder = Recorder(options, dim, columns | dict.fromkeys(test.diagnostics, np.float64))
         self.log_prior = self.model.log_prior(self.states)
-        require_priors(self.log_prior, self.states)
+        require_start(self.log_prior, self.states, "the log prior", "give a start= inside the support")
 
     def advance(self) -> None:
         """Run all chains to their ends: in compiled code where posterior, proposal and test allow it."""

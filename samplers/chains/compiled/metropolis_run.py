@@ -13,7 +13,7 @@ from steinkit.samplers.chains.compiled.chain_blocks import CompiledChains
 from steinkit.samplers.chains.compiled.metropolis_kernels import advance
 from steinkit.samplers.chains.compiled.posterior_kernels import total_gradient, total_log_likelihood
 from steinkit.samplers.chains.compiled.records import Drift, Outcome, Vector
-from steinkit.samplers.chains.likelihood_terms import lost, no_number, require_likelihoods, require_states
+from steinkit.samplers.chains.likelihood_terms import lost, no_number, require_start, require_states
 from steinkit.samplers.chains.proposals import Langevin
 from steinkit.samplers.chains.random_streams import Kind, generator, normals, uniforms
 
@@ -64,7 +64,7 @@ class MetropolisChains(CompiledChains):
                 self._turn_to(k, state)
                 self.likelihoods[k] = total_log_likelihood(self.machine.terms, state)
                 self.stop.require("the first states of chains")
-            require_likelihoods(self.likelihoods, states)
+            require_start(self.likelihoods, states, "the log likelihood", "give another start=")
         super()._run_all(states)
 
     def begin(self, k: int) -> None:

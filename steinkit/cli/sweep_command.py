@@ -9,8 +9,7 @@ from pathlib import Path
 import click
 
 from steinkit.cli.help_screens import OUTPUT, SOLVER, command, option
-from steinkit.cli.next_step import say_next, target_words
-from steinkit.cli.outputs import on_terminal, say, tell, warn
+from steinkit.cli.outputs import on_terminal, say, say_next, target_words, tell, warn
 from steinkit.cli.shared_options import json_option, setting_option
 from steinkit.errors import UsageError
 from steinkit.json_documents import as_json
@@ -151,7 +150,7 @@ def sweep(
             warn(note)
     if result.criteria:
         page = str(Path(directory) / "report.html")
-        own = _own_target(plan.identity.name, Path(config))
+        own = _own_target(plan.identity["name"], Path(config))
         say_next(["report", directory, "-o", page, *target_words(own, ())], "a page of it", json_output=json_output)
     return 0 if result.criteria else _NOTHING_SCORED
 

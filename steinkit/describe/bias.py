@@ -9,9 +9,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from steinkit.describe.claims import DescribedMeasure
+from steinkit.describe.description import Description
+from steinkit.describe.layout import Table
 from steinkit.describe.numbers import compact, listed
-from steinkit.describe.statement import Statement
-from steinkit.describe.table import Table
+from steinkit.describe.statements import Statement
 
 Document = Mapping[str, Any]
 Quantity = Mapping[str, Any]
@@ -21,6 +23,7 @@ _ASKED = "How wrong are the numbers?"
 _SMALLEST = 0.05  # standard deviations, below which a bias is not worth a word
 _FINEST = 0.001  # margin that is written
 _MOST_PLACES, _LARGE = 6, 1e6  # of numbers that are written without an exponent
+_MOST_ROWS = 10  # of a table
 _SAID = 3  # quantities in a sentence
 _LEFT = ("quantity",)
 _UNKNOWN = "?"
@@ -37,6 +40,20 @@ def bias_statements(document: Document) -> list[Statement]:
         Statement("number", _ASKED, bias_sentence(document)),
         Statement("method", "How was it estimated?", f"Estimated by {_METHODS[document['method']]}, {AS_FAR_AS}."),
     ]
+
+
+def describe_bias(
+    measure: DescribedMeasure, entry: Document, reference: Document | None, sample: Document
+) -> Description:
+    """The size of all biases together, the largest in words, and a table of the worst."""
+    number = (
+        f"The {measure.title} is {entry['value']:.3g} ± {max(entry['margin'], _FINEST):.2g} standard deviations, the "
+        "root of their mean square."
+    )
+    what = f"What is the {measure.title}?"
+    said = [Statement("number", what, number), Statement("blame", _ASKED, bias_sentence(entry), continues=True)]
+    known = any(each["trusted"] for each in entry["quantities"])
+    return Description(measure.title, tuple(said), _table(entry, _MOST_ROWS) if known else None)
 
 
 def repair_statements(document: Document) -> list[Statement]:
@@ -144,6 +161,11 @@ def bias_clause(quantity: Quantity) -> str:
 
 def bias_table(document: Document, most: int | None) -> str:
     """A row a quantity, the worst first."""
+    left_out = len(document["quantities"]) - len(document["quantities"][:most])
+    return "\n".join([*_table(document, most).lines(left=_LEFT), *([f"and {left_out} more"] if left_out else [])])
+
+
+def _table(document: Document, most: int | None) -> Table:
     shown: Sequence[Quantity] = document["quantities"][:most]
     rows = tuple(
         (
@@ -156,9 +178,7 @@ def bias_table(document: Document, most: int | None) -> str:
         for each in shown
     )
     columns = ("quantity", "mean", "should be", "off (sd)", "sd off")
-    lines = Table("Biases", columns, rows).lines(left=_LEFT)
-    left_out = len(document["quantities"]) - len(shown)
-    return "\n".join([*lines, *([f"and {left_out} more"] if left_out else [])])
+    return Table("Biases of means and standard deviations, largest first", columns, rows)
 
 
 def _is_beyond(quantity: Quantity, what: str) -> bool:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steinkit.describe.classical import describe_classical
+from steinkit.describe.bias import describe_bias
+from steinkit.describe.bracketed import describe_classical, describe_kernel, describe_wasserstein
 from steinkit.describe.ess import describe_ess
 from steinkit.describe.graph import describe_graph
-from steinkit.describe.kernel import describe_kernel
 from steinkit.describe.moments import describe_moments
 from steinkit.describe.sliced import describe_sliced
-from steinkit.describe.wasserstein import describe_wasserstein
 from steinkit.measures.base import Measure, Measurement
 from steinkit.measures.options import (
     BOUNDS,
@@ -107,6 +106,24 @@ MOMENTS = Measure(
     has_picture=True,
     refuses=_langevin_only("moments"),
     describe=describe_moments,
+)
+
+
+def _bias(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
+    from steinkit.discrepancy.bias.estimate import estimate_bias
+
+    return Measurement.of("bias", estimate_bias(sample, target, method="regression", **settings))
+
+
+BIAS = Measure(
+    "bias",
+    "bias of means and standard deviations",
+    _bias,
+    {"bounds": BOUNDS, "max_seconds": MAX_SECONDS},
+    claim="estimated",
+    reuses_scores=True,
+    refuses=_langevin_only("bias"),
+    describe=describe_bias,
 )
 
 

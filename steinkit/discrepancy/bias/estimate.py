@@ -13,8 +13,7 @@ from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
 from steinkit.describe.bias import bias_statements, bias_table
 from steinkit.describe.display import Result
-from steinkit.describe.render import running_text
-from steinkit.describe.statement import cautioned
+from steinkit.describe.statements import cautioned, running_text
 from steinkit.discrepancy.bias.estimates import Estimates
 from steinkit.discrepancy.bias.exact_run import ExactRun, Moved
 from steinkit.discrepancy.bias.quantities import Functions, Quantities
@@ -98,9 +97,18 @@ class BiasEstimate(Result):
 
     @property
     def value(self) -> float:
-        """Root mean square of the coordinates' `mean_off` and `sd_off`, together; NaN where none is trusted."""
-        known = self.trusted
-        return float(np.sqrt(np.mean(self.mean_off[known] ** 2 + self.sd_off[known] ** 2))) if known.any() else math.nan
+        """Root of the mean square of `mean_off` plus that of `sd_off`, over all quantities; trusted or not."""
+        return float(np.sqrt(np.mean(self.mean_off**2 + self.sd_off**2)))
+
+    @property
+    def margin(self) -> float:
+        """That of `value`, from the margins of the quantities."""
+        return float(np.sqrt(np.mean(self.mean_margin**2 + self.sd_margin**2)))
+
+    @property
+    def unranked(self) -> str:
+        """Why samples must not be ordered by `value`; empty where every quantity is trusted."""
+        return next((f"biases are not known: {why}" for why in self.why_not if why), "")
 
     def is_off_by(self, delta: float) -> bool:
         """Whether a mean is off by more than a number of standard deviations for certain, beyond its margin.
@@ -170,6 +178,7 @@ class BiasEstimate(Result):
         return {
             "measure": "bias",
             "value": _finite(self.value),
+            "margin": _finite(self.margin),
             "method": self.method,
             "quantities": rows,
             "worth": self.worth,

@@ -250,7 +250,7 @@ def require_unmasked(values: Any, what: str) -> None:
     """
     masked = masked_entries(values)
     if masked:
-        raise InputError(f"{what} have {masked} masked entries, which are no values; fill them or drop them first")
+        raise InputError(f"{what} have {masked} masked entries; fill or drop them first")
 
 
 def masked_entries(values: Any) -> int:

@@ -57,7 +57,7 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
     """Compare samples; exits with 0 if all could be measured."""
     request = Request.of(files, options, "a comparison takes each file once")
     judging = request.judging
-    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no result
+    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is not a result
         samples, unread = _read(request)
         lead = _lead(samples, options)
         request = request.in_dimension(samples[lead].dim)

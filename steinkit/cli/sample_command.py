@@ -65,7 +65,7 @@ steinkit sample iid --target model.py:target --draws 1000 -o - | steinkit score 
     "file_format",
     type=click.Choice(SAMPLE_FORMATS),
     everyday=False,
-    help="Format of the output. By default by its ending.",
+    help="Format of the output. By default the ending decides.",
 )
 @json_option("Print settings and seeds as JSON. And acceptance and cost, which the draws do not hold.")
 def sample(sampler: str, target: str, **settings: Any) -> None:

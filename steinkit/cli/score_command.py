@@ -73,14 +73,14 @@ steinkit score draws.csv --target normal --measure graph --measure ksd --measure
     type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
     metavar="ALPHA",
     callback=as_threshold,
-    help="Exit with 1 if not from the target at level ALPHA. With --matters only if a moment is off by more than DELTA "
+    help="Exit with 1 if the verdict rejects at level ALPHA. With --matters only if a moment is off by more than DELTA "
     "at that level, too. Too few effective draws neither pass nor fail: a warning, and code 0.",
 )
 def score(files: tuple[str, ...], **options: Any) -> int:
     """Score a sample; the exit code says whether it passed."""
     request, title = Request.of(files, options, "chains are different files"), title_of(files)
     drawn, threshold, judging = _drawn(request), _threshold(request), request.judging
-    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no result
+    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is not a result
         sample = request.read(*files)
         request = request.in_dimension(sample.dim)
         task = request.task(title, sample)

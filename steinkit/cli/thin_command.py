@@ -81,7 +81,7 @@ draws allow; the shares of modes far apart it cannot see.
     "--output-format",
     everyday=False,
     type=click.Choice(SAMPLE_FORMATS),
-    help="Format of the output. By default by its ending.",
+    help="Format of the output. By default the ending decides.",
 )
 @json_option("Print what was chosen and what it scores as JSON.")
 def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:

@@ -46,7 +46,7 @@ def score_part(found: Found, target: Target | str | None = None) -> Part:
             *(each.table for each in described if each.table is not None),
         ),
         facts=(
-            ("draws", f"{sample['draws']}, of which {sample['distinct']} are distinct"),
+            ("draws", f"{sample['draws']}, {sample['distinct']} of them distinct"),
             ("coordinates", ", ".join(sample["names"])),
             *units_fact(document),
             ("steinkit that scored it", document["version"]),

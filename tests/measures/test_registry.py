@@ -54,7 +54,7 @@ def test_a_change_goes_before_what_is_shared():
     ("name", "settings", "said"),
     [
         ("graph", {"tolerence": 1e-2}, "no measure has a setting 'tolerence' (did you mean \"tolerance\""),
-        ("classical", {"operator": object()}, "knows the Langevin operator only; operator= is for graph and ksd"),
+        ("classical", {"operator": object()}, "supports only the Langevin operator; operator= is for graph and ksd"),
         ("wasserstein", {"operator": object()}, "knows the Langevin operator only"),
         ("wasserstein", {"bounds": [[0.0, 1.0]]}, "not cut off by bounds"),
     ],

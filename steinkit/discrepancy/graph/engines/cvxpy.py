@@ -38,7 +38,7 @@ def engine(solver: str) -> Solve:
     def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None) -> list[Candidate]:
         if np.isfinite(settings.deadline) and name not in _TIME_LIMITS:
             raise UsageError(
-                f"max_seconds (--max-seconds) is not known how to pass to {name}; leave it out, or choose one of "
+                f"steinkit cannot pass max_seconds (--max-seconds) to {name}; leave it out, or choose one of "
                 f"{', '.join(_TIME_LIMITS)}"
             )
         programs = [program.coordinate(j) for j in asked_for(program, coordinates)]

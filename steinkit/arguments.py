@@ -227,7 +227,7 @@ _STR = _Kind("a word", lambda value: isinstance(value, str))
 _PATH = _Kind("a path", lambda value: isinstance(value, os.PathLike))
 _GENERATOR = _Kind("a numpy Generator", lambda value: isinstance(value, np.random.Generator))
 _SEED = _Kind(
-    "a whole number from 0 on, a numpy Generator or None",
+    "a whole number of at least 0, a numpy Generator or None",
     lambda value: value is None or _GENERATOR.accepts(value) or (_is_whole(value) and value >= 0),
 )
 _PLURALS = {"a word": "words", "a number": "numbers", "a whole number": "whole numbers"}

@@ -119,7 +119,7 @@ def score(files: tuple[str, ...], **options: Any) -> int:
 def _judged(verdict: Verdict | None) -> tuple[int, tuple[str, ...]]:
     """The exit code of --fail-if-biased, and what it could not tell."""
     if verdict is None:
-        return InputError.exit_code, ("--fail-if-biased: there is no verdict, so that nothing passed",)
+        return InputError.exit_code, ("--fail-if-biased: there is no verdict, so nothing passed",)
     if not verdict.enough_draws:
         few = (
             f"--fail-if-biased: {verdict.effective_draws:.0f} effective draws are too few to pass or to fail; add draws"

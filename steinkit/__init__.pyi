@@ -18,6 +18,10 @@ from .containers.reading import as_sample as as_sample
 from .curves import Curve as Curve
 from .curves import curve as curve
 from .describe.display import Result as Result
+from .discrepancy.bias.estimate import BiasEstimate as BiasEstimate
+from .discrepancy.bias.estimate import estimate_bias as estimate_bias
+from .discrepancy.bias.repair import Repaired as Repaired
+from .discrepancy.bias.repair import repair as repair
 from .discrepancy.blame import Blame as Blame
 from .discrepancy.classical.discrepancy import ClassicalSteinDiscrepancy as ClassicalSteinDiscrepancy
 from .discrepancy.classical.discrepancy import classical_stein_discrepancy as classical_stein_discrepancy

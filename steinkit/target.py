@@ -176,7 +176,7 @@ class Target:
         points = self._points(points)
         if self.bounds is not None:
             require_inside(points, self.bounds, names or self.names, draws)
-        values = call_checked(self._score, points, points.shape, "score")
+        values = self.unchecked_score(points)
         bad = np.argwhere(~np.isfinite(values))
         if bad.size:
             row, column = bad[0]
@@ -187,6 +187,10 @@ class Target:
                 + ("it lies on the bound of the support; drop that draw" if on_bound else "is it inside the support?")
             )
         return values
+
+    def unchecked_score(self, points: Floats) -> Floats:
+        """The score wherever a chain proposes to go, (n, d) -> (n, d): not finite where there is none."""
+        return call_checked(self._score, points, points.shape, "score")
 
     def log_density(self, points: ArrayLike) -> Floats:
         """Log density up to a constant.

@@ -15,7 +15,8 @@ are clearly alike (von Neumann's test):
 Means are taken about those of their chains: chains that disagree, of which one may be wrong, are no slow change. The
 time of a change itself, as long as its regions last, is L tau(batch means), without the ratio of variances: batch means
 shed the noise beside it. It is long rather than short, by up to L. It is sought in functions that tell regions apart,
-whichever they are: coordinates z_j, sizes and dependences sgn(z_i z_j) |z_i z_j|^(1/2), and the logarithms of the norms
+whichever they are: coordinates z_j, sizes and dependences sgn(z_i z_j) |z_i z_j|^(1/2) (above a hundred coordinates
+those of the most correlated pairs), and the logarithms of the norms
 of draw and score, all with tails so light that a few draws do not drown the rest.
 """
 
@@ -29,7 +30,7 @@ import numpy as np
 
 from steinkit.discrepancy.autocorrelation import integrated_autocorrelation_times, lagged_products
 from steinkit.runtime.deadlines import require_time
-from steinkit.sample import Floats
+from steinkit.sample import Floats, Integers
 
 _FEWEST_BATCHES = 16
 _CLEAR = 2.5  # standard errors from which batch means are alike: less takes noise for slowness
@@ -38,6 +39,7 @@ _NEAR = 0.03  # norm over sqrt(d) below which draws are equally near the centre:
 _ROUNDING = 1e-12  # of a function's size, below which its changes are rounding
 _FUNCTIONS = 64  # looked at together, at most
 _VALUES = 1 << 22  # numbers of these
+_MOST_PAIRS = 5050  # of coordinates, all of a hundred: time would grow with their square
 
 Chains = Sequence[slice]
 
@@ -138,11 +140,21 @@ def _telling_functions(points: Floats, scores: Floats) -> Iterator[Floats]:
     roots = np.sign(z) * np.sqrt(np.abs(z))
     yield np.stack([_log_norm(z), _log_norm(scores.T)])
     yield z
-    first, second = np.triu_indices(len(z))
+    first, second = _pairs(z)
     width = max(1, min(_FUNCTIONS, _VALUES // z.shape[1]))
     for begin in range(0, len(first), width):
         rows = slice(begin, begin + width)
         yield roots[first[rows]] * roots[second[rows]]
+
+
+def _pairs(z: Floats) -> tuple[Integers, Integers]:
+    """Squares, and pairs of coordinates; of many only those with the largest correlations, in the same order."""
+    first, second = np.triu_indices(len(z))
+    if len(first) > _MOST_PAIRS:
+        correlation = np.abs(np.corrcoef(z))[first, second]
+        kept = np.sort(np.argpartition(-correlation, _MOST_PAIRS)[:_MOST_PAIRS])  # squares among them
+        first, second = first[kept], second[kept]
+    return first, second
 
 
 def _log_norm(values: Floats) -> Floats:

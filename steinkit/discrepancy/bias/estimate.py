@@ -1,0 +1,385 @@
+"""How wrong are the numbers: biases of means and standard deviations in the parameters' own units, with margins."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from steinkit.arguments import checked
+from steinkit.containers.reading import DrawsLike
+from steinkit.describe.bias import bias_statements, bias_table
+from steinkit.describe.display import Result
+from steinkit.describe.render import running_text
+from steinkit.describe.statement import cautioned
+from steinkit.discrepancy.bias.estimates import Estimates
+from steinkit.discrepancy.bias.exact_run import ExactRun, Moved
+from steinkit.discrepancy.bias.quantities import Functions, Quantities
+from steinkit.discrepancy.bias.stein_features import Frame
+from steinkit.discrepancy.preparation import Prepared, prepare
+from steinkit.errors import InputError, UsageError, cautious, did_you_mean, reservations
+from steinkit.runtime.deadlines import within_time
+from steinkit.runtime.threads import one_thread_in_libraries
+from steinkit.sample import Floats, Integers, Sample
+from steinkit.target import Seed, Target
+
+Method = Literal["regression", "weights", "run"]
+
+_METHODS = ("auto", "regression", "weights", "run")
+_WIDEST = 0.3  # margin of a quantity, in standard deviations, above which no bias is stated
+_MARGINS = 2.0  # claimed errors in a margin
+_CHECKPOINTS = (1, 2, 4, 8, 16)  # moves after which draws of a run are looked at: 4 to 64 gradients a draw
+_STUCK = 0.1  # share of moves accepted, below which the run goes nowhere
+
+
+@dataclass(frozen=True, eq=False)
+class BiasEstimate(Result):
+    """Means and standard deviations under the target, and how far those of the draws are off.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the m quantities: the d coordinates, then the functions.
+    mean, sd : ndarray, shape (m,)
+        Estimates of the mean and standard deviation under the target, in the quantity's own unit.
+    draws_mean, draws_sd : ndarray, shape (m,)
+        Those of the draws.
+    mean_off : ndarray, shape (m,)
+        Mean of the draws less `mean`, in units of `sd`.
+    sd_off : ndarray, shape (m,)
+        Logarithm of the draws' standard deviation over `sd`: -.3 where the draws are 26 % too narrow.
+    mean_margin, sd_margin : ndarray, shape (m,)
+        `mean_off` and `sd_off` are meant with these margins: the truth lies within in 95 of 100 cases, as far as
+        functions of the first orders see.
+    trusted : ndarray of bool, shape (m,)
+        Whether the margins may be relied on; where not, `why_not` says why.
+    why_not : tuple of str
+        Empty where trusted.
+    weights : ndarray, shape (n,), or None
+        Weights of the draws, of sum one, under which Stein features have mean zero; None where there are too few draws.
+    worth : float
+        Kish's effective size of the weights; 0 where there are none.
+    method : {"regression", "weights", "run"}
+        By which the estimates were made.
+    moved : Sample or None
+        Where the draws went in an exact run.
+    gradients : int
+        That the run took, a draw.
+    hidden : str
+        Why the shares of regions may be wrong, so that nothing is trusted; empty if nothing speaks for it.
+    draws : int
+        How many were given.
+    seconds : float
+        Wall time.
+    warnings : tuple of str
+        What a reader should know before the numbers.
+    """
+
+    names: tuple[str, ...]
+    mean: Floats
+    sd: Floats
+    draws_mean: Floats
+    draws_sd: Floats
+    mean_off: Floats
+    sd_off: Floats
+    mean_margin: Floats
+    sd_margin: Floats
+    trusted: NDArray[np.bool_]
+    why_not: tuple[str, ...]
+    weights: Floats | None
+    worth: float
+    method: Method
+    moved: Sample | None
+    gradients: int
+    hidden: str
+    draws: int
+    seconds: float
+    warnings: tuple[str, ...]
+
+    @property
+    def value(self) -> float:
+        """Root mean square of the coordinates' `mean_off` and `sd_off`, together; NaN where none is trusted."""
+        known = self.trusted
+        return float(np.sqrt(np.mean(self.mean_off[known] ** 2 + self.sd_off[known] ** 2))) if known.any() else math.nan
+
+    def worst(self, most: int | None = None) -> NDArray[np.int64]:
+        """Numbers of the quantities, those clearly off first, largest bias first; the ones not trusted last."""
+        size = np.maximum(np.abs(self.mean_off), np.abs(self.sd_off))
+        beyond = (np.abs(self.mean_off) > self.mean_margin) | (np.abs(self.sd_off) > self.sd_margin)
+        order = np.lexsort((-np.nan_to_num(size), ~beyond, ~self.trusted))
+        return np.asarray(order[:most], dtype=np.int64)
+
+    def table(self, most: int | None = 10) -> str:
+        """List the biases, largest first.
+
+        Parameters
+        ----------
+        most : int or None
+            How many quantities; all for None.
+
+        Returns
+        -------
+        str
+            A row a quantity.
+        """
+        return bias_table(self.to_dict(), most)
+
+    def summary(self) -> str:
+        """Say in words how far the means and standard deviations are off.
+
+        Returns
+        -------
+        str
+            Paragraphs, with a blank line between them.
+        """
+        return running_text([*bias_statements(self.to_dict()), *cautioned(self.warnings)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """List the estimates as JSON documents hold them.
+
+        Returns
+        -------
+        dict
+            Of strings, finite numbers, lists and dicts.
+        """
+        columns = (
+            "mean", "sd", "draws_mean", "draws_sd", "mean_off", "sd_off", "mean_margin", "sd_margin",
+        )  # fmt: skip
+        rows = [
+            {
+                "name": self.names[k],
+                **{each: _finite(getattr(self, each)[k]) for each in columns},
+                "trusted": bool(self.trusted[k]),
+                "why_not": self.why_not[k],
+            }
+            for k in self.worst()
+        ]
+        return {
+            "measure": "bias",
+            "value": _finite(self.value),
+            "method": self.method,
+            "quantities": rows,
+            "worth": self.worth,
+            "draws": self.draws,
+            "gradients": self.gradients,
+            "hidden": self.hidden or None,
+            "seconds": self.seconds,
+        }
+
+    def __repr__(self) -> str:
+        said = f"{self.trusted.sum()} of {len(self.names)} quantities trusted"
+        return f"<BiasEstimate by {self.method}: {self.value:.2g} sd, {said}{reservations(self.warnings)}>"
+
+
+@cautious
+@checked
+@within_time
+def estimate_bias(
+    draws: DrawsLike,
+    target: Target | None = None,
+    *,
+    scores: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    bounds: ArrayLike | None = None,
+    functions: Functions | None = None,
+    method: str = "auto",
+    max_seconds: float | None = None,
+    rng: Seed = 0,
+) -> BiasEstimate:
+    """Estimate how far means and standard deviations of draws are off, without any reference draws.
+
+    Stein features of the draws have known means under the target; what they say of each quantity is taken from it.
+
+    Parameters
+    ----------
+    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or what else `as_sample` takes
+        In the order in which they were made.
+    target : Target, optional
+        Exactly one of `target`, `scores` and scores stored in the sample is needed. An exact run needs a target with a
+        log density.
+    scores : array_like, shape (n, d), optional
+        Score of the target at each draw.
+    weights : array_like, shape (n,), optional
+        Weights of the draws, in any unit; autocorrelation is then not allowed for.
+    bounds : array_like, shape (d, 2) or (2,), optional
+        Bounds of the support; the target's own if not given.
+    functions : mapping of str to callable, optional
+        Further quantities: functions of the draws, (n, d) -> (n,), such as probabilities or predictions.
+    method : {"auto", "regression", "weights", "run"}
+        "regression" on Stein features, for which scores suffice. "weights" of largest entropy. "run": a short exact run
+        of Hamiltonian Monte Carlo from every draw, and the regression where the draws have gone. "auto" is the
+        regression; the run where that is not trusted and the target has a log density.
+    max_seconds : float, optional
+        Time, from the call on, after which to give up.
+    rng : int, numpy.random.Generator or None
+        Seed of the run.
+
+    Returns
+    -------
+    BiasEstimate
+        In the quantities' own units and in standard deviations, with margins.
+
+    Raises
+    ------
+    UsageError, InputError
+        As `moment_stein_discrepancy` does; or if there are no more draws than coordinates, a quantity never changes,
+        a function fails or returns another shape, the scores have the opposite sign, or a run is asked for that cannot
+        be made.
+    TimeLimitError
+        If `max_seconds` pass first.
+
+    Notes
+    -----
+    Regions that no draw has visited are not seen. Where the draws fall into groups with a valley of the density between
+    them, or what changes slowest has fewer than thirty effective draws, nothing is trusted: the score does not know the
+    shares of regions.
+
+    References
+    ----------
+    .. [1] A. Mira, R. Solgi and D. Imparato, "Zero variance Markov chain Monte Carlo for Bayesian estimators",
+       Statistics and Computing 23, 2013.
+    .. [2] Q. Liu and J. D. Lee, "Black-box importance sampling", AISTATS 2017.
+
+    Examples
+    --------
+    >>> import numpy as np, steinkit as sk
+    >>> draws = 1.0 + 0.8 * np.random.default_rng(0).standard_normal((1000, 2))
+    >>> found = sk.estimate_bias(draws, sk.targets.Normal([0.0, 0.0]))
+    >>> found.mean_off.round(1).tolist(), np.exp(found.sd_off).round(1).tolist()
+    ([1.0, 1.0], [0.8, 0.8])
+    """
+    began = time.perf_counter()
+    if method not in _METHODS:
+        hint = did_you_mean(method, _METHODS)
+        raise UsageError(f"method must be one of {', '.join(_METHODS)}; received {method!r}{hint}")
+    can_run = target is not None and target.has_log_density
+    if method == "run" and not can_run:
+        raise UsageError("a run needs a target with a log density; give one, or take another method")
+    prepared = prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
+    with one_thread_in_libraries():
+        quantities = Quantities.of(prepared, weights, functions or {})
+        operand = quantities.operand()
+        found, hidden = quantities.by_regression(operand), quantities.hidden_shares(operand)
+        tilted = quantities.entropy_weights(operand)
+        used: Method = "regression"
+        if method == "weights":
+            if tilted is None:
+                raise InputError(
+                    f"weights need more than {6 * quantities.dim} draws of {quantities.dim} coordinates; received "
+                    f"{len(operand.points)}"
+                )
+            found, used = quantities.by_weights(tilted, found), "weights"
+        why_not = _why_not(found, hidden)
+        moved = None
+        if method == "run" or (method == "auto" and can_run and any(why_not) and not hidden):
+            assert target is not None
+            found, why_not, moved = _by_run(quantities, target, np.random.default_rng(rng), hidden)
+            used = "run"
+    made = used, moved, hidden, time.perf_counter() - began
+    return _result(prepared, quantities, found, why_not, tilted, *made)
+
+
+def _why_not(found: Estimates, hidden: str) -> tuple[str, ...]:
+    """For each quantity why its margins may not be relied on; empty where they may."""
+    errors = _MARGINS * np.maximum(found.mean_error, found.log_sd_error)
+    errors = np.where(np.isnan(errors), np.inf, errors)
+    if hidden:
+        return (hidden,) * len(errors)
+    is_far = np.isfinite(errors).any() and float(np.median(errors[np.isfinite(errors)])) > _WIDEST
+    said = []
+    for each in errors:
+        if each == np.inf:
+            said.append(
+                "too few draws for functions of all coordinates together; take six times as many as coordinates"
+            )
+        elif each > _WIDEST:
+            said.append(f"too far off to say how far (+- {each:.2g} sd)")
+        else:
+            said.append("most quantities are too far off to say how far" if is_far else "")
+    return tuple(said)
+
+
+def _by_run(
+    quantities: Quantities, target: Target, rng: np.random.Generator, hidden: str
+) -> tuple[Estimates, tuple[str, ...], Moved]:
+    """Move the draws until the regression where they have gone is trusted, or the run has been long enough."""
+    draws = quantities.draws
+    covariance = Frame.of(quantities.operand(), np.arange(len(draws.points))).covariance
+    scale = quantities.scale[: quantities.dim]
+    run = ExactRun(draws.points, draws.scores, covariance * np.outer(scale, scale), target, quantities.bounds, rng)
+    before = 0
+    for moves in _CHECKPOINTS:
+        moved = run.move(moves - before)
+        before = moves
+        there = quantities.moved(moved.points, moved.scores)
+        operand = there.operand()
+        found = there.by_regression(operand)
+        why_not = _why_not(found, hidden or there.hidden_shares(operand))
+        if not any(why_not):
+            break
+    if moved.accepted < _STUCK:
+        stuck = f"the run accepts {moved.accepted:.0%} of its moves: is the score the gradient of the log density?"
+        why_not = tuple(stuck if each else "" for each in why_not)
+    elif any(why_not) and not hidden:
+        went = np.abs(there.means() - quantities.centre) / found.sd
+        why_not = tuple(
+            f"{why}; the run moved it by {far:.2g} sd" if why else "" for why, far in zip(why_not, went, strict=True)
+        )
+    return found, why_not, moved
+
+
+def _result(
+    prepared: Prepared,
+    quantities: Quantities,
+    found: Estimates,
+    why_not: tuple[str, ...],
+    tilted: Floats | None,
+    method: Method,
+    moved: Moved | None,
+    hidden: str,
+    seconds: float,
+) -> BiasEstimate:
+    given, draws = prepared.given, quantities.draws
+    carried = np.flatnonzero(prepared.points.inverse >= 0)[draws.rows]
+    weights = None
+    if tilted is not None:
+        weights = np.zeros(len(given))
+        weights[carried] = tilted
+    return BiasEstimate(
+        names=quantities.names,
+        mean=found.mean,
+        sd=found.sd,
+        draws_mean=quantities.centre,
+        draws_sd=quantities.scale,
+        mean_off=(quantities.centre - found.mean) / found.sd,
+        sd_off=np.log(quantities.scale / found.sd),
+        mean_margin=_MARGINS * found.mean_error,
+        sd_margin=_MARGINS * found.log_sd_error,
+        trusted=np.array([not each for each in why_not]),
+        why_not=why_not,
+        weights=weights,
+        worth=0.0 if tilted is None else 1.0 / float(tilted @ tilted),
+        method=method,
+        moved=None if moved is None else _sample_of(prepared, carried, moved),
+        gradients=0 if moved is None else moved.gradients,
+        hidden=hidden,
+        draws=len(given),
+        seconds=seconds,
+        warnings=(*prepared.notes, *draws.disorder),
+    )
+
+
+def _sample_of(prepared: Prepared, rows: Integers, moved: Moved) -> Sample:
+    """The draws where a run has brought them, in their own order."""
+    order = np.argsort(rows, kind="stable")
+    given = prepared.given[rows[order]]
+    points, scores = moved.points[order], moved.scores[order]
+    return replace(given, points=points, scores=scores, cost=None, names=prepared.points.names)
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

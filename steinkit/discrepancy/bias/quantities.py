@@ -1,0 +1,184 @@
+"""What biases are estimated of: the coordinates of draws and functions of them, where the draws are or have gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steinkit.discrepancy.bias.entropy_weights import entropy_weights
+from steinkit.discrepancy.bias.estimates import Estimates, regression_estimates
+from steinkit.discrepancy.bias.separate_groups import deepest_valley
+from steinkit.discrepancy.bias.stein_features import Frame, Operand, width_of
+from steinkit.discrepancy.cross_fitting import Draws
+from steinkit.discrepancy.preparation import Prepared
+from steinkit.discrepancy.units import Units, without_units
+from steinkit.errors import InputError, UsageError
+from steinkit.sample import Floats, require_printable
+from steinkit.user_functions import numbers_from
+
+Functions = Mapping[str, Callable[[Floats], ArrayLike]]
+
+_FEWEST_OF_SLOWEST = 30.0  # draws of what changes slowest: with fewer, regions may have wrong shares
+_TURNED = 0.5  # mean of (x_j - m_j) s_j over draws and coordinates: -1 in right samples, 1 for scores of opposite sign
+_WORK = 5e9  # draws times squared features, above which weights are found with fewer features
+
+
+@dataclass(frozen=True, eq=False)
+class Quantities:
+    """Draws in raw units with what is asked of them.
+
+    Attributes
+    ----------
+    draws : Draws
+    bounds : ndarray, shape (d, 2), or None
+    functions : mapping of str to callable
+    names : tuple of str
+        Of the d coordinates, then of the functions: m in all.
+    centre, scale : ndarray, shape (m,)
+        Means and standard deviations over the draws.
+    """
+
+    draws: Draws
+    bounds: Floats | None
+    functions: Functions
+    names: tuple[str, ...]
+    centre: Floats
+    scale: Floats
+
+    @classmethod
+    def of(cls, prepared: Prepared, weights: ArrayLike | None, functions: Functions) -> Quantities:
+        """Lay the draws out and evaluate the functions.
+
+        Raises
+        ------
+        InputError
+            If there are too few draws, a quantity never changes, a function fails, or the scores have the opposite
+            sign.
+        UsageError
+            If functions are no mapping of names to callables, or have the name of a coordinate.
+        """
+        draws = Draws.of(weights, prepared)
+        n, dim = draws.points.shape
+        if n < dim:
+            raise InputError(f"{n} draws are too few for {dim} coordinates: take as many draws as coordinates, or more")
+        names = (*prepared.points.names, *_names(functions, prepared.points.names))
+        values = np.hstack([draws.points, function_values(functions, draws.points)])
+        centre = draws.shares @ values
+        scale = np.sqrt(draws.shares @ (values - centre) ** 2)
+        still = np.flatnonzero((values == values[0]).all(axis=0))
+        if len(still):
+            raise InputError(f"{without_units([names[k] for k in still])}: leave out what does not vary")
+        found = cls(draws, prepared.bounds, functions, names, centre, scale)
+        found._require_sign()
+        return found
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates d."""
+        return int(self.draws.points.shape[1])
+
+    def _require_sign(self) -> None:
+        deviations = self.draws.points - self.centre[: self.dim]
+        along = float(self.draws.shares @ np.einsum("nj,nj->n", deviations, self.draws.scores)) / self.dim
+        if along > _TURNED:
+            raise InputError(
+                "the scores lead away from the draws' mean, as scores of the opposite sign do: is the score the "
+                "gradient of the log density, or that of its negative?"
+            )
+
+    def moved(self, points: Floats, scores: Floats) -> Quantities:
+        """The same quantities where the draws have gone; centre and scale stay those of the draws."""
+        return replace(self, draws=replace(self.draws, points=points, scores=scores))
+
+    def values(self) -> Floats:
+        """Coordinates and functions where the draws are, shape (n, m)."""
+        return np.hstack([self.draws.points, function_values(self.functions, self.draws.points)])
+
+    def means(self) -> Floats:
+        """Of the quantities where the draws are, shape (m,)."""
+        return np.asarray(self.draws.shares @ self.values())
+
+    def operand(self) -> Operand:
+        """The draws in units of their own standard deviations, with the Stein operator's coefficients."""
+        centre = self.draws.shares @ self.draws.points
+        scale = np.sqrt(self.draws.shares @ (self.draws.points - centre) ** 2)
+        return Operand.of(self.draws, Units("own", centre, scale, self.names[: self.dim]), self.bounds)
+
+    def by_regression(self, operand: Operand) -> Estimates:
+        """Estimates in raw units."""
+        values = self.values()
+        centre = self.draws.shares @ values
+        scale = np.sqrt(self.draws.shares @ (values - centre) ** 2)
+        found = regression_estimates(operand, ((values - centre) / scale)[:, self.dim :])
+        return replace(found, mean=centre + scale * found.mean, sd=scale * found.sd)
+
+    def by_weights(self, weights: Floats, regression: Estimates) -> Estimates:
+        """Means and standard deviations of weighted draws; half of what they differ from a regression's is claimed."""
+        values = self.values()
+        mean = weights @ values
+        sd = np.sqrt(weights @ (values - mean) ** 2)
+        return Estimates(
+            mean,
+            sd,
+            np.hypot(regression.mean_error, 0.5 * (mean - regression.mean) / sd),
+            np.hypot(regression.log_sd_error, 0.5 * np.log(sd / regression.sd)),
+        )
+
+    def entropy_weights(self, operand: Operand) -> Floats | None:
+        """Weights of largest entropy for the richest features that there are draws for; None if there are none."""
+        n, sets = len(operand.points), operand.joint_sets()
+        if not sets:
+            return None
+        kind = sets[-1] if n * width_of(sets[-1], self.dim) ** 2 < _WORK else sets[0]
+        everything = np.arange(n)
+        return entropy_weights(Frame.of(operand, everything).joint(operand, everything, kind), operand.draws.shares)
+
+    def hidden_shares(self, operand: Operand) -> str:
+        """Why the shares of regions, which the score does not know, may be wrong; empty if nothing speaks for it."""
+        slowest = operand.draws.of_slowest_change
+        if slowest < _FEWEST_OF_SLOWEST:
+            return (
+                f"there are {slowest:.0f} effective draws of what changes slowest, where {_FEWEST_OF_SLOWEST:.0f} are "
+                "wanted, so that regions may have wrong shares; run longer"
+            )
+        valley = deepest_valley(operand)
+        if valley is not None:
+            side = f"{valley.share:.0%} on one side" if valley.share > 0.01 else "few on one side"
+            return (
+                f"the draws fall into groups along {self.names[valley.coordinate]}, {side} of a valley of the density: "
+                "the score does not know the groups' shares"
+            )
+        return ""
+
+
+def function_values(functions: Functions, points: Floats) -> Floats:
+    """Values of the functions at draws, (n, d) -> (n, k)."""
+    columns = np.empty((len(points), len(functions)))
+    for k, (name, function) in enumerate(functions.items()):
+        what = f"function {name!r}"
+        values = numbers_from(partial(function, points.copy()), what, f"the values of {what}")
+        if values.shape != (len(points),):
+            raise InputError(
+                f"{what} must return shape ({len(points)},) for draws of shape {points.shape}; "
+                f"it returned {values.shape}"
+            )
+        if not np.isfinite(values).all():
+            row = int(np.flatnonzero(~np.isfinite(values))[0])
+            raise InputError(f"{what} is {values[row]} at draw {row + 1}; it must be finite at every draw")
+        columns[:, k] = values
+    return columns
+
+
+def _names(functions: Functions, taken: tuple[str, ...]) -> tuple[str, ...]:
+    if not isinstance(functions, Mapping) or not all(callable(each) for each in functions.values()):
+        raise UsageError("functions must be a mapping of names to functions of the draws: {'tau': lambda x: ...}")
+    names = tuple(map(str, functions))
+    require_printable(names)
+    double = [name for name in names if name in taken]
+    if double:
+        raise UsageError(f"{double[0]!r} is a coordinate of the draws; give the function another name")
+    return names

@@ -86,7 +86,7 @@ def test_others_are_refused(document, path, value, write_json, tmp_path):
         ("{" + "".join(f'"{k}": 0, ' for k in range(200_000)) + '"199999": 0}', 'the key "199999" stands twice'),
         ("[" * 100_000, "nested too deep"),
         ("{", "r.json is not valid JSON"),
-        ("\ud800", "no JSON"),
+        ("\ud800", "not valid JSON"),
     ],
 )
 def test_json_and_no_more(text, words, tmp_path):

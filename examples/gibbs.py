@@ -21,6 +21,7 @@ appendix F, figures 14 and 15.
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,7 +31,6 @@ from matplotlib import colormaps
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from steinkit.curves import running_tables, table_errors
 from steinkit.samplers import (
     AusterityTest,
     BarkerTest,
@@ -39,6 +39,9 @@ from steinkit.samplers import (
     approximate_gibbs,
     update_frequencies,
 )
+
+sys.path.append(str(Path(__file__).resolve().parent / "papers"))  # for what its scripts share
+from _running_tables import running_tables, table_errors
 
 EPSILONS = (0.0, 0.01, 0.05, 0.1, 0.15, 0.2, 0.25)
 SETS, OF_VARIABLES = 1600, 5

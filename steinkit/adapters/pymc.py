@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from steinkit.adapters.model import Model, Parameter, imported, refuse_discrete
+from steinkit.adapters.model import Model, Parameter, refuse_discrete
 from steinkit.adapters.pymc_graphs import Graphs
 from steinkit.containers.variables import Labels, positions
-from steinkit.errors import InputError, UsageError
+from steinkit.errors import InputError, UsageError, imported
 from steinkit.posterior import Posterior
 from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Target

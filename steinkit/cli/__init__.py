@@ -27,6 +27,8 @@ from steinkit.describe.lines import on_screen
 from steinkit.errors import AbandonedWork, CrossedBracketError, SteinkitError, SteinkitWarning, leave_to_results
 
 _COMMANDS = {
+    "verdict": "Judge samples: may they be used, and how wrong are the numbers?",
+    "repair": "Mend draws that are off, by weights or by a short exact run.",
     "score": "Score a sample: a verdict, and certified discrepancies.",
     "compare": "Rank several samples of the same target.",
     "curve": "How the score falls with the number of draws, and at what rate.",
@@ -43,7 +45,7 @@ _COMMANDS = {
 _BEGINNING = """\
 Are these draws from the target that they claim to represent? To begin:
   steinkit sample iid --target normal --draws 500 -o x.csv  # or take your own
-  steinkit score x.csv --target normal                      # judge and measure
+  steinkit verdict x.csv --target normal                    # may they be used?
   steinkit targets                                          # other targets
   steinkit --help                                           # all commands"""
 

@@ -212,16 +212,7 @@ def verdict_options(command: Command) -> Command:
             help="Judge the draws: whether they are from the target, and what is wrong if not. They must be in the "
             "order in which they were made.",
         ),
-        option(
-            MEASURE,
-            "--matters",
-            type=click.FloatRange(min=0.0),
-            metavar="DELTA",
-            callback=as_threshold,
-            help="Say whether a moment is off by more than DELTA. A location, spread or correlation, in standard "
-            "units: for normal coordinates that are independent, standard deviations, relative error of the standard "
-            "deviation, error of the correlation.",
-        ),
+        matters_option,
         option(
             MEASURE,
             "--looks",
@@ -232,6 +223,20 @@ def verdict_options(command: Command) -> Command:
             "multiplies its p-values by K. Default: 1.",
         ),
     )
+
+
+def matters_option(command: Command) -> Command:
+    """``--matters``."""
+    decorate: Callable[[Command], Command] = option(
+        MEASURE,
+        "--matters",
+        type=click.FloatRange(min=0.0),
+        metavar="DELTA",
+        callback=as_threshold,
+        help="Say whether a mean is off by more than DELTA standard deviations. With its margin; where that cannot be "
+        "said, whether a location, spread or correlation is, in standard units.",
+    )
+    return decorate(command)
 
 
 def output_options(command: Command) -> Command:

@@ -151,7 +151,7 @@ def sweep(
             warn(note)
     if result.criteria:
         page = str(Path(directory) / "report.html")
-        own = _own_target(plan.identity.name, Path(config))
+        own = _own_target(plan.identity["name"], Path(config))
         say_next(["report", directory, "-o", page, *target_words(own, ())], "a page of it", json_output=json_output)
     return 0 if result.criteria else _NOTHING_SCORED
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from steinkit.arguments import checked
-from steinkit.comparison.ranking import rank_groups
 from steinkit.comparison.result import ComparedSample, Comparison
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.containers.xarray_objects import is_xarray
@@ -289,6 +288,31 @@ def _rank(found: Sequence[ComparedSample], measure: str) -> tuple[tuple[str, ...
     ordered = {name: each for name, each in taken.items() if not math.isnan(each.value) and not each.unranked}
     brackets = {name: (each.lower, each.upper) for name, each in ordered.items()}
     return rank_groups(brackets, smaller_is_better=find_measure(measure).smaller_is_better)
+
+
+def rank_groups(
+    brackets: Mapping[str, tuple[float, float]], *, smaller_is_better: bool = True
+) -> tuple[tuple[str, ...], ...]:
+    """Groups of names whose brackets a chain of overlaps joins, best first: the order that brackets prove.
+
+    Two samples whose brackets overlap cannot be told apart by a measure, however different the middles of the brackets
+    look: they are tied. Overlap is not transitive (a wide bracket can overlap two that are far apart), so samples share
+    a rank if a chain of overlapping brackets joins them. Of two samples of different rank the better one *is* better,
+    by this measure; of two of the same rank nothing is claimed.
+
+    Within a group names stand in the order of their brackets' middles. Brackets that touch overlap.
+    """
+    sign = 1.0 if smaller_is_better else -1.0
+    turned = {name: sorted((sign * lower, sign * upper)) for name, (lower, upper) in brackets.items()}
+    groups: list[list[str]] = []
+    reached = -math.inf
+    for name in sorted(turned, key=lambda name: turned[name][0]):
+        lower, upper = turned[name]
+        if lower > reached or not groups:
+            groups.append([])
+        groups[-1].append(name)
+        reached = max(reached, upper)
+    return tuple(tuple(sorted(group, key=lambda name: sum(turned[name]))) for group in groups)
 
 
 def _notes(each: ComparedSample) -> list[str]:

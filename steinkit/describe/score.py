@@ -16,7 +16,13 @@ from steinkit.describe.render import running_text
 from steinkit.describe.statement import Statement
 from steinkit.describe.table import Table
 from steinkit.describe.units import units_sentence
-from steinkit.describe.verdict import is_accused, unjudged_statement, verdict_headline, verdict_statements
+from steinkit.describe.verdict import (
+    is_accused,
+    unjudged_statement,
+    verdict_headline,
+    verdict_statements,
+    verdict_table,
+)
 
 FindScored: TypeAlias = Callable[[str], ScoredMeasure]
 
@@ -45,6 +51,8 @@ def score_text(heading: str, document: Document, find: FindScored) -> str:
     blocks = [one_line(heading)]
     if said := _judged(document.get("verdict"), document.get("unjudged")):
         blocks.append(running_text(said))
+    if (verdict := document.get("verdict")) and (table := verdict_table(verdict)):
+        blocks.append(table)
     blocks += [filled(units)] if (units := units_sentence(document.get("units"))) else []
     described = descriptions(document, find)
     if len(described) > 1:

@@ -27,7 +27,8 @@ from steinkit.describe.display import Result
 from steinkit.describe.numbers import probability
 from steinkit.describe.render import running_text
 from steinkit.describe.statement import cautioned
-from steinkit.describe.verdict import is_accused, verdict_sentence, verdict_statements
+from steinkit.describe.verdict import is_accused, verdict_sentence, verdict_statements, verdict_table
+from steinkit.discrepancy.bias.estimate import BiasEstimate, bias_of
 from steinkit.discrepancy.blame import Blame, blamed, moment_faults, p_value_beyond
 from steinkit.discrepancy.blind_spots import outlying, too_few_to_span
 from steinkit.discrepancy.burn_in import burn_in_p_value, early_rows
@@ -105,6 +106,9 @@ class Verdict(Result):
         What the test of slices found.
     names : tuple of str
         Of the coordinates.
+    bias : BiasEstimate or None
+        How far means and standard deviations are off, by regression on Stein features; None where there are fewer draws
+        than coordinates, or the scores have the opposite sign.
     draws : int
         How many were judged.
     hiding : tuple of str
@@ -133,6 +137,7 @@ class Verdict(Result):
     bounded: BoundedMoments
     sliced: SlicedSteinTest
     names: tuple[str, ...]
+    bias: BiasEstimate | None
     draws: int
     hiding: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -165,7 +170,9 @@ class Verdict(Result):
         str
             Paragraphs, with a blank line between them.
         """
-        return running_text([*verdict_statements(self._facts), *cautioned(self.warnings)])
+        said = running_text([*verdict_statements(self._facts), *cautioned(self.warnings)])
+        table = verdict_table(self._facts)
+        return f"{said}\n\n{table}" if table else said
 
     def to_dict(self) -> dict[str, Any]:
         """List what ``steinkit score --json`` prints as "verdict".
@@ -206,6 +213,7 @@ class Verdict(Result):
                 for each in self.blame
             ],
             "ksd_share": self._share,
+            "bias": None if self.bias is None else self.bias.to_dict(),
             "not_tested": list(_UNTESTED),
             "hiding": list(self.hiding),
         }
@@ -340,6 +348,7 @@ def verdict(
         bounded=bounded,
         sliced=sliced,
         names=prepared.points.names,
+        bias=_bias(prepared, weights, standardised),
         draws=len(prepared.given),
         hiding=hiding,
         warnings=tuple(
@@ -406,6 +415,13 @@ def _shares(ksd: float | None) -> dict[str, float]:
     """Of the level, with the kernel test or without."""
     taken = {test: share for test, share in _SHARES.items() if test != "ksd" or ksd is not None}
     return {test: share / sum(taken.values()) for test, share in taken.items()}
+
+
+def _bias(prepared: Prepared, weights: ArrayLike | None, standardised: Draws) -> BiasEstimate | None:
+    try:
+        return bias_of(prepared, weights, slowest=standardised.of_slowest_change)
+    except InputError:  # too few draws, or the sign of the scores, of which a warning tells
+        return None
 
 
 def _effective_draws(moments: MomentSteinDiscrepancy, sliced: SlicedSteinTest, draws: Draws) -> float:

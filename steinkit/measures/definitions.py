@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from steinkit.describe.bias import describe_bias
 from steinkit.describe.classical import describe_classical
 from steinkit.describe.ess import describe_ess
 from steinkit.describe.graph import describe_graph
@@ -107,6 +108,24 @@ MOMENTS = Measure(
     has_picture=True,
     refuses=_langevin_only("moments"),
     describe=describe_moments,
+)
+
+
+def _bias(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
+    from steinkit.discrepancy.bias.estimate import estimate_bias
+
+    return Measurement.of("bias", estimate_bias(sample, target, method="regression", **settings))
+
+
+BIAS = Measure(
+    "bias",
+    "bias of means and standard deviations",
+    _bias,
+    {"bounds": BOUNDS, "max_seconds": MAX_SECONDS},
+    claim="estimated",
+    reuses_scores=True,
+    refuses=_langevin_only("bias"),
+    describe=describe_bias,
 )
 
 

@@ -15,8 +15,6 @@ from .overview import picture as picture
 from .panels import draws_with_density as draws_with_density
 from .panels import settings_panels as settings_panels
 from .ranks import comparison as comparison
-from .replicates import bands as bands
-from .replicates import risk as risk
 from .slices import slice_function as slice_function
 from .slices import slice_panels as slice_panels
 from .themes import ThemedSvg as ThemedSvg

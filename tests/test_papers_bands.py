@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from _bands import bands
 from scipy import stats
 
-from steinkit.curves import bands, fit_rate
+from steinkit.curves.rates import fit_rate
 from steinkit.errors import UsageError
 
 SIZES = np.array([10.0, 30.0, 100.0, 300.0, 1000.0])

@@ -101,7 +101,7 @@ def bands(
 
     Examples
     --------
-    >>> from steinkit.curves import bands
+    >>> from _bands import bands
     >>> found = bands([[4.0, 2.0], [6.0, 3.0], [5.0, 2.5]], [10, 40])
     >>> found.median.tolist(), found.rate().kind
     ([5.0, 2.5], 'bootstrap')

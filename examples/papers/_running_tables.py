@@ -18,12 +18,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+from _running_means import RunningMeans, running_means
 from numpy.typing import ArrayLike
 
 from steinkit.arguments import checked
 from steinkit.chains import split_chains
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.curves.running import RunningMeans, running_means
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats, Integers, Sample
 

@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from _running_means import running_means
+from _running_tables import running_tables, table_errors
 
 import steinkit as sk
-from steinkit.curves import running_means, running_tables, table_errors
 from steinkit.errors import InputError, UsageError
 
 SETS = np.array([[0, 2, 3], [4, 1, 0]])

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from _bands import bands
+from _pictures import plot_bands, plot_risk
+from _running_means import LongRunMean, risk, running_means
 from matplotlib.figure import Figure
 
 import steinkit as sk
-from steinkit import plots
-from steinkit.curves import LongRunMean, bands, risk, running_means
 
 SIZES = np.array([10.0, 100.0, 1000.0])
 
@@ -18,7 +19,7 @@ def ax():
 
 def test_bands_draw_the_median_the_band_and_the_seeds(ax):
     found = bands(np.random.default_rng(0).lognormal(size=(7, 3)), SIZES)
-    assert plots.bands(found, ax, label="chains", unit=0.5, seeds=True) is ax
+    assert plot_bands(found, ax, label="chains", unit=0.5, seeds=True) is ax
     *alone, median = ax.lines
     assert len(alone) == 7
     assert median.get_xdata().tolist() == (0.5 * SIZES).tolist()
@@ -30,7 +31,7 @@ def test_bands_draw_the_median_the_band_and_the_seeds(ax):
 
 
 def test_one_seed_has_no_band_and_values_below_zero_no_logarithm(ax):
-    plots.bands(bands([[1.0, -0.5, 0.25]], SIZES), ax)
+    plot_bands(bands([[1.0, -0.5, 0.25]], SIZES), ax)
     assert not ax.collections
     assert ax.get_yscale() == "linear"
     assert ax.get_legend_handles_labels()[1] == []
@@ -40,7 +41,7 @@ def test_one_seed_has_no_band_and_values_below_zero_no_logarithm(ax):
 def test_a_risk_draws_its_interval_and_its_floor(ax, floor):
     means = running_means(sk.Sample(np.random.default_rng(1).standard_normal((5, 40, 1))), n=[1, 5, 40])
     found = risk(means, LongRunMean(np.zeros(1), np.array([floor])))
-    plots.risk(found, ax, label="exact", unit=2.0)
+    plot_risk(found, ax, label="exact", unit=2.0)
     assert len(ax.lines) == 1 + (floor > 0.0)
     assert ax.lines[0].get_xdata().tolist() == [2.0, 10.0, 80.0]
     assert ax.lines[0].get_ydata().tolist() == found.value.tolist()

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from _running_means import LongRunMean, long_run_mean, risk, running_means
 from scipy.signal import lfilter
 
 import steinkit as sk
-from steinkit.curves import LongRunMean, long_run_mean, risk, running_means
 from steinkit.errors import InputError, UsageError
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from _bands import Bands
+from _running_means import Risk
 
-from steinkit.curves import Bands, Risk
 from steinkit.plots.axes import axes_or_new, logarithmic
 from steinkit.printable import printable
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 _LINE = "#0072B2"
 
 
-def bands(
+def plot_bands(
     result: Bands,
     ax: Axes | None = None,
     *,
@@ -31,7 +32,7 @@ def bands(
     Parameters
     ----------
     result : Bands
-        From `steinkit.curves.bands`.
+        From `bands`.
     ax : matplotlib Axes, optional
         Where to draw, and several curves can share them; Axes of a new figure of pyplot if not given.
     label : str
@@ -58,7 +59,7 @@ def bands(
     return ax
 
 
-def risk(
+def plot_risk(
     result: Risk,
     ax: Axes | None = None,
     *,
@@ -72,7 +73,7 @@ def risk(
     Parameters
     ----------
     result : Risk
-        From `steinkit.curves.risk`.
+        From `risk`.
     ax : matplotlib Axes, optional
         Where to draw, and several risks can share them; Axes of a new figure of pyplot if not given.
     label : str

@@ -30,14 +30,13 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
+from papers._gibbs_updates import UpdateFrequencies, update_frequencies
 
 from steinkit.samplers import (
     AusterityTest,
     BarkerTest,
     MarkovField,
-    UpdateFrequencies,
     approximate_gibbs,
-    update_frequencies,
 )
 
 sys.path.append(str(Path(__file__).resolve().parent / "papers"))  # for what its scripts share

@@ -11,10 +11,9 @@ import numpy as np
 
 from steinkit import __version__
 from steinkit.cli.help_screens import MEASURE, OUTPUT, SOLVER, command, option
-from steinkit.cli.named_target import NamedTarget, title_of
-from steinkit.cli.next_step import say_next, target_words
+from steinkit.cli.named_target import NamedTarget
 from steinkit.cli.options import bounds_for
-from steinkit.cli.outputs import say, tell, warn
+from steinkit.cli.outputs import say, say_next, target_words, tell, warn
 from steinkit.cli.request import named_as
 from steinkit.cli.sample_files import SAMPLE_FORMATS, deliver_sample, format_of, require_sample_place
 from steinkit.cli.shared_options import (
@@ -25,6 +24,7 @@ from steinkit.cli.shared_options import (
     setting_option,
     target_options,
 )
+from steinkit.describe.labels import files_label
 from steinkit.json_documents import as_json
 from steinkit.printable import printable
 from steinkit.runtime.deadlines import time_limit
@@ -74,7 +74,7 @@ draws where there are none: in a mode that none has visited, or in a tail that w
     "--output-format",
     everyday=False,
     type=click.Choice(SAMPLE_FORMATS),
-    help="Format of the output. By default by its ending.",
+    help="Format of the output. By default the ending decides.",
 )
 @json_option("Print the biases before and after as JSON.")
 def repair(files: tuple[str, ...], **options: Any) -> None:
@@ -90,7 +90,7 @@ def repair(files: tuple[str, ...], **options: Any) -> None:
     ):
         named = NamedTarget(options)
         sample = named.read(*files)
-        target, doubts = named.of_sample(title_of(files), sample, needs_scores=True)
+        target, doubts = named.of_sample(files_label(files), sample, needs_scores=True)
         bounds = bounds_for(options["bounds"], sample)
         sample, renamed = named_as(target, sample, options["columns"])
         found = mend(sample, target, bounds=bounds, method=options["method"], rng=options["seed"])

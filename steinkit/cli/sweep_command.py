@@ -9,8 +9,7 @@ from pathlib import Path
 import click
 
 from steinkit.cli.help_screens import OUTPUT, SOLVER, command, option
-from steinkit.cli.next_step import say_next, target_words
-from steinkit.cli.outputs import on_terminal, say, tell, warn
+from steinkit.cli.outputs import on_terminal, say, say_next, target_words, tell, warn
 from steinkit.cli.shared_options import json_option, setting_option
 from steinkit.errors import UsageError
 from steinkit.json_documents import as_json

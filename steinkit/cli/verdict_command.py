@@ -9,12 +9,10 @@ from typing import Any
 import click
 
 from steinkit import __version__
-from steinkit.cli.exit_codes import FAILED, FINE
 from steinkit.cli.help_screens import OUTPUT, SOLVER, command, option
-from steinkit.cli.named_target import NamedTarget, title_of
-from steinkit.cli.next_step import say_next, target_words
+from steinkit.cli.named_target import NamedTarget
 from steinkit.cli.options import as_threshold, bounds_for
-from steinkit.cli.outputs import require_places, say, warn
+from steinkit.cli.outputs import require_places, say, say_next, target_words, warn
 from steinkit.cli.request import named_as
 from steinkit.cli.shared_options import (
     file_options,
@@ -25,9 +23,10 @@ from steinkit.cli.shared_options import (
     setting_option,
     target_options,
 )
-from steinkit.describe.lines import filled, one_line
+from steinkit.describe.labels import files_label
+from steinkit.describe.layout import filled, one_line
 from steinkit.describe.numbers import count, listed
-from steinkit.describe.render import running_text
+from steinkit.describe.statements import running_text
 from steinkit.describe.verdict import unjudged_sentence, verdict_statements, verdict_table, verdicts_table
 from steinkit.errors import InputError, UsageError
 from steinkit.files.streams import write_bytes
@@ -105,7 +104,7 @@ def verdict(files: tuple[str, ...], **options: Any) -> int:
         write_bytes(options["output"], f"{text}\n".encode(), binary=True)
     for file, _, judgement in judged:
         for note in judgement.notes if options["everything"] else ():
-            warn(f"{title_of((file,))}: {note}" if len(files) > 1 else note)
+            warn(f"{files_label((file,))}: {note}" if len(files) > 1 else note)
     _say_next(judged, options)
     return _code(judged, options)
 
@@ -139,7 +138,7 @@ def _said(entries: list[dict[str, Any]], everything: bool) -> str:
     blocks = ["\n".join(verdicts_table(entries).lines(("sample", "verdict")))] if len(entries) > 1 else []
     for entry in entries:
         size = entry["sample"]
-        head = one_line(f"{title_of((entry['file'],))}: {count(size['draws'], 'draw')}, d = {size['dim']}")
+        head = one_line(f"{files_label((entry['file'],))}: {count(size['draws'], 'draw')}, d = {size['dim']}")
         found = entry["verdict"]
         if found is None:
             blocks.append(f"{head}\n{filled(unjudged_sentence(entry['unjudged']))}")
@@ -182,9 +181,9 @@ def _code(judged: list[tuple[str, Sample, Judgement]], options: dict[str, Any]) 
             return InputError.exit_code
         few = not found.enough_draws and (alpha is not None or delta is not None)
         if few:
-            warn(f"{title_of((file,))}: {found.effective_draws:.0f} effective draws are too few to pass or to fail")
+            warn(f"{files_label((file,))}: {found.effective_draws:.0f} effective draws are too few to pass or to fail")
         elif (alpha is not None and found.is_biased) or (
             delta is not None and found.bias is not None and found.bias.is_off_by(delta)
         ):
-            return FAILED
-    return FINE
+            return 1
+    return 0

@@ -11,9 +11,9 @@ from typing import Any
 
 from steinkit.describe.claims import DescribedMeasure
 from steinkit.describe.description import Description
+from steinkit.describe.layout import Table
 from steinkit.describe.numbers import compact, listed
-from steinkit.describe.statement import Statement
-from steinkit.describe.table import Table
+from steinkit.describe.statements import Statement
 
 Document = Mapping[str, Any]
 Quantity = Mapping[str, Any]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steinkit.describe.table import Table
+from steinkit.describe.layout import Table
 
 _MEANINGS = {
     "verdict": "Whether any bias was found at the level of the test (1 % unless asked otherwise).",

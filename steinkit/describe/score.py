@@ -9,13 +9,11 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from steinkit.describe.claims import CERTIFIED_BETWEEN, ESTIMATE
-from steinkit.describe.description import Description, Document, ScoredMeasure, rank_among, spread
-from steinkit.describe.lines import filled, one_line
+from steinkit.describe.description import Description, ScoredMeasure, rank_among, spread
+from steinkit.describe.labels import units_sentence
+from steinkit.describe.layout import Table, filled, one_line
 from steinkit.describe.numbers import compact, count, rounded_outwards, sentence
-from steinkit.describe.render import running_text
-from steinkit.describe.statement import Statement
-from steinkit.describe.table import Table
-from steinkit.describe.units import units_sentence
+from steinkit.describe.statements import Document, Statement, running_text
 from steinkit.describe.verdict import (
     is_accused,
     unjudged_statement,

@@ -6,17 +6,15 @@ Documents are those that ``steinkit score --json`` prints as "verdict".
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from steinkit.describe.bias import accused_bias_sentence, bias_clause, bias_table, matters_sentence, within_sentence
 from steinkit.describe.claims import ACCUSED, UNDECIDED, UNSUSPECTED
+from steinkit.describe.layout import Table
 from steinkit.describe.numbers import count, listed, probability, standard_errors
-from steinkit.describe.statement import Statement
-from steinkit.describe.table import Table
+from steinkit.describe.statements import Document, Statement
 
-Document = Mapping[str, Any]
-Fault = Mapping[str, Any]
+Fault = Document
 
 NOTHING_STANDS_OUT = "no single coordinate or pair stands out"
 _MAY_BE_USED = "May these draws be used?"
@@ -53,7 +51,7 @@ def verdict_table(document: Document, most: int | None = 10) -> str:
     return bias_table(found, most)
 
 
-def verdicts_table(entries: Sequence[Mapping[str, Any]]) -> Table:
+def verdicts_table(entries: Sequence[Document]) -> Table:
     """Samples side by side, each with its file, its verdict, and its largest bias."""
     rows = []
     for entry in entries:

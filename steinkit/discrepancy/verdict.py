@@ -25,8 +25,7 @@ from steinkit.chains import chain_diagnostics
 from steinkit.containers.reading import DrawsLike
 from steinkit.describe.display import Result
 from steinkit.describe.numbers import probability
-from steinkit.describe.render import running_text
-from steinkit.describe.statement import cautioned
+from steinkit.describe.statements import cautioned, running_text
 from steinkit.describe.verdict import is_accused, verdict_sentence, verdict_statements, verdict_table
 from steinkit.discrepancy.bias.estimate import BiasEstimate, bias_of
 from steinkit.discrepancy.blame import Blame, blamed, moment_faults, p_value_beyond
@@ -148,19 +147,14 @@ class Verdict(Result):
         return self.moments.units
 
     @property
-    def measurements(self) -> dict[str, MomentSteinDiscrepancy | SlicedSteinTest]:
-        """What moments and slices found, all of it, by the names of their measures."""
-        return {"moments": self.moments, "sliced": self.sliced}
-
-    @property
     def is_biased(self) -> bool:
         """Whether the draws are said not to come from the target."""
-        return is_accused(self._facts)
+        return is_accused(self._entries)
 
     @property
     def sentence(self) -> str:
         """The verdict in a sentence or two."""
-        return verdict_sentence(self._facts)
+        return verdict_sentence(self._entries)
 
     def summary(self) -> str:
         """Say in words whether the draws may be used, what is wrong if not, and what was not tested.
@@ -170,8 +164,8 @@ class Verdict(Result):
         str
             Paragraphs, with a blank line between them.
         """
-        said = running_text([*verdict_statements(self._facts), *cautioned(self.warnings)])
-        table = verdict_table(self._facts)
+        said = running_text([*verdict_statements(self._entries), *cautioned(self.warnings)])
+        table = verdict_table(self._entries)
         return f"{said}\n\n{table}" if table else said
 
     def to_dict(self) -> dict[str, Any]:
@@ -182,10 +176,10 @@ class Verdict(Result):
         dict
             Of strings, finite numbers, lists and dicts.
         """
-        return {**self._facts, "sentence": self.sentence}
+        return {**self._entries, "sentence": self.sentence}
 
     @property
-    def _facts(self) -> dict[str, Any]:
+    def _entries(self) -> dict[str, Any]:
         return {
             "p": self.p,
             "p_moments": self.p_moments,
@@ -212,18 +206,11 @@ class Verdict(Result):
                 }
                 for each in self.blame
             ],
-            "ksd_share": self._share,
+            "ksd_share": self.ksd_share and dict(zip(("coordinate", "multiple"), self.ksd_share, strict=True)),
             "bias": None if self.bias is None else self.bias.to_dict(),
             "not_tested": list(_UNTESTED),
             "hiding": list(self.hiding),
         }
-
-    @property
-    def _share(self) -> dict[str, Any] | None:
-        if self.ksd_share is None:
-            return None
-        coordinate, multiple = self.ksd_share
-        return {"coordinate": coordinate, "multiple": multiple}
 
     def __repr__(self) -> str:
         found = "biased" if self.is_biased else "no bias found" if self.enough_draws else "too few effective draws"

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from steinkit.describe.bias import describe_bias
-from steinkit.describe.classical import describe_classical
+from steinkit.describe.bracketed import describe_classical, describe_kernel, describe_wasserstein
 from steinkit.describe.ess import describe_ess
 from steinkit.describe.graph import describe_graph
-from steinkit.describe.kernel import describe_kernel
 from steinkit.describe.moments import describe_moments
 from steinkit.describe.sliced import describe_sliced
-from steinkit.describe.wasserstein import describe_wasserstein
 from steinkit.measures.base import Measure, Measurement
 from steinkit.measures.options import (
     BOUNDS,

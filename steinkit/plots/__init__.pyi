@@ -1,15 +1,9 @@
 from .criteria import selection as selection
 from .curves import curve as curve
-from .designs import acceptance_errors as acceptance_errors
-from .designs import acceptance_probabilities as acceptance_probabilities
-from .designs import characteristic_curves as characteristic_curves
-from .designs import design_comparison as design_comparison
 from .discrepancy import coordinates as coordinates
 from .discrepancy import draws as draws
 from .discrepancy import stein_function as stein_function
 from .faults import verdict as verdict
-from .looks import Look as Look
-from .looks import look as look
 from .moment_scores import moment_matrix as moment_matrix
 from .overview import picture as picture
 from .panels import draws_with_density as draws_with_density
@@ -17,5 +11,7 @@ from .panels import settings_panels as settings_panels
 from .ranks import comparison as comparison
 from .slices import slice_function as slice_function
 from .slices import slice_panels as slice_panels
+from .styles import Look as Look
+from .styles import look as look
 from .themes import ThemedSvg as ThemedSvg
 from .themes import themed_svg as themed_svg

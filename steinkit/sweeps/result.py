@@ -12,7 +12,7 @@ from typing import Any
 from steinkit import __version__
 from steinkit.arguments import checked
 from steinkit.describe.display import Result
-from steinkit.describe.settings import setting_key
+from steinkit.describe.labels import setting_key
 from steinkit.describe.sweep import text
 from steinkit.errors import Caution, InputError, about, reservations
 from steinkit.measures import find_measure

@@ -365,8 +365,8 @@ def test_features_that_hardly_change_have_finite_z_scores(slope):
     found = sk.verdict(x, scores=slope + 0.0 * x)
     assert found.is_biased
     assert found.moments.n_effective > 300.0
-    assert found.measurements["moments"].p_value == found.p_moments
-    assert found.measurements["sliced"].p_value == found.p_sliced
+    assert found.moments.p_value == found.p_moments
+    assert found.sliced.p_value == found.p_sliced
     assert json.loads(json.dumps(found.to_dict(), allow_nan=False)) == found.to_dict()
 
 

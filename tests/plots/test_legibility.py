@@ -118,7 +118,6 @@ def found():
         "compared": sk.compare({"a": line, "b": line[:30]}, sk.targets.Normal(dim=1), measures="ksd", reference=2),
         "curve": sk.curve([sk.Sample(line), sk.Sample(line[::-1])], sk.targets.Normal(dim=1), measure="ksd"),
         "bands": bands(rng.lognormal(size=(4, 3)), [1.0, 2.0, 3.0]),
-        "bias": bias(),
     }
 
 
@@ -129,13 +128,6 @@ def choice(measure, settings):
         for seed, v in enumerate(k + np.arange(1.0, 6.0))
     ]
     return choose(records, measure, settings)
-
-
-def bias():
-    moves = sk.samplers.trial_run(
-        sk.targets.MixturePosterior(), proposal=sk.samplers.RandomWalk(0.3), draws=10, start=[0.0, 1.0], seed=1
-    )
-    return sk.samplers.acceptance_bias(moves, first_fraction=0.2, epsilon=0.2)
 
 
 def curves(found, ax):
@@ -164,24 +156,10 @@ def bars(found, ax):
     coordinate_bars([(f"sample {k}", entries) for k in range(6)], ax)
 
 
-def characteristics(found, ax):
-    dots = {0.01: ([0.0, 1.0], [0.5, 0.1], [0.1, 0.1])}
-    epsilons = (0.01, 0.02, 0.05, 0.1, 0.2)
-    plots.characteristic_curves("error", first_fraction=0.2, epsilons=epsilons, simulated=dots, ax=ax)
-
-
-def designs(found, ax):
-    plots.design_comparison("error", [0.01], {f"design {k}": [found["bias"]] for k in range(5)}, ax)
-
-
 ON_AXES = {
-    "acceptance_errors": lambda found, ax: plots.acceptance_errors(found["bias"], 0.3, ax),
-    "acceptance_probabilities": lambda found, ax: plots.acceptance_probabilities(found["bias"], ax),
-    "characteristic_curves": characteristics,
     "comparison": lambda found, ax: plots.comparison(found["compared"], ax),
     "coordinates": bars,
     "curve": curves,
-    "design_comparison": designs,
     "draws": lambda found, ax: plots.draws(found["plane"], ax, reference=found["reference"]),
     "draws_with_density": lambda found, ax: plots.draws_with_density(found["plane"], found["normal"], ax),
     "moment_matrix": lambda found, ax: plots.moment_matrix(found["moments"], ax),

@@ -13,8 +13,7 @@ from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
 from steinkit.describe.bias import bias_statements, bias_table
 from steinkit.describe.display import Result
-from steinkit.describe.render import running_text
-from steinkit.describe.statement import cautioned
+from steinkit.describe.statements import cautioned, running_text
 from steinkit.discrepancy.bias.estimates import Estimates
 from steinkit.discrepancy.bias.exact_run import ExactRun, Moved
 from steinkit.discrepancy.bias.quantities import Functions, Quantities

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from steinkit.discrepancy.kernel.boundary import boundary_factor
+from steinkit.discrepancy.operators import boundary_factor
 
 BOUNDS = np.array([[0.0, 1.0], [-2.0, math.inf], [-math.inf, 3.0], [-math.inf, math.inf]])
 POINTS = np.random.default_rng(0).uniform([0.0, -2.0, -5.0, -5.0], [1.0, 5.0, 3.0, 5.0], (200, 4))

@@ -1,8 +1,7 @@
 """Statements become paragraphs, and questions with answers."""
 
-from steinkit.describe.render import answers, running_text
-from steinkit.describe.statement import Statement
-from steinkit.describe.table import Table
+from steinkit.describe.layout import Table
+from steinkit.describe.statements import Statement, answers, running_text
 
 NUMBER = Statement("number", "How much?", "It is 3.")
 MORE = Statement("comparison", "How much?", "Others have 4.", continues=True)

@@ -22,7 +22,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.arguments import checked
 from steinkit.describe.display import Brief
 from steinkit.errors import UsageError
 from steinkit.sample import Floats, Integers
@@ -87,7 +86,6 @@ class UpdateBias(Brief):
     data_use: Floats
 
 
-@checked
 def update_frequencies(field: MarkovField, draws: Draws, *, edges: ArrayLike | None = None) -> UpdateFrequencies:
     """Count how often the updates of `approximate_gibbs` gave 1, against their exact probability.
 
@@ -146,7 +144,6 @@ def update_frequencies(field: MarkovField, draws: Draws, *, edges: ArrayLike | N
         return UpdateFrequencies(bounds, expected / updates, found / updates, error, updates.astype(np.int64))
 
 
-@checked
 def update_bias(
     log_odds: ArrayLike, *, deviation: float, size: int, batch_size: int, epsilon: float, alpha: float = 0.5
 ) -> UpdateBias:

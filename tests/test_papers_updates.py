@@ -1,7 +1,9 @@
 """Single updates: counted in chains, and foreseen for the austerity test."""
 
+import runpy
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,10 +16,10 @@ from steinkit.samplers import (
     MarkovField,
     approximate_gibbs,
     operating_characteristics,
-    update_bias,
-    update_frequencies,
 )
 
+UPDATES = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "papers" / "_gibbs_updates.py"))
+update_bias, update_frequencies = UPDATES["update_bias"], UPDATES["update_frequencies"]
 FIELD = MarkovField.simulate(30, scale=0.08, rng=3)
 
 

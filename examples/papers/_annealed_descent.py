@@ -11,16 +11,17 @@ C_1, C_2 and C_3 have to be tuned for every problem.
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 
+import numba
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.arguments import checked
 from steinkit.describe.display import Brief
 from steinkit.errors import InputError
-from steinkit.sample import Floats
+from steinkit.sample import Floats, Integers
 from steinkit.samplers.applications.optimisation.losses import loss_named
 from steinkit.samplers.applications.optimisation.regression_data import regression_data, start_vector
 from steinkit.samplers.arguments import number, positive, whole
@@ -48,7 +49,6 @@ class StochasticGradientResult(Brief):
     seconds: Floats
 
 
-@checked
 def stochastic_gradient_descent(
     X: ArrayLike,
     y: ArrayLike,
@@ -103,9 +103,6 @@ def stochastic_gradient_descent(
     ----------
     A. Korattikara, Y. Chen and M. Welling (2016), "Sequential tests for large-scale learning", section 4.1.
     """
-    from steinkit.runtime.compilation import announced_compilation
-    from steinkit.samplers.applications.optimisation.stochastic_gradient_kernels import descend
-
     positive(step_size, "step_size")
     positive(step_offset, "step_offset")
     number(decay, "decay", lambda c: 0.0 <= c <= 1.0, "in [0, 1]")
@@ -117,13 +114,13 @@ def stochastic_gradient_descent(
     N, generator = len(features), np.random.default_rng(rng)
     theta, t = start_vector(start, features.shape[1]), 0
     path, read, seconds = [], [], []
-    with announced_compilation():  # once now, outside the time taken
-        descend(theta, features, responses, np.empty(0, np.int64), loss == "logistic", 1.0, 1.0, 1.0, 0)
+    # compiled now, outside the time taken
+    _descend(theta, features, responses, np.empty(0, np.int64), loss == "logistic", 1.0, 1.0, 1.0, 0)
     began = time.perf_counter()
     for _ in range(passes):
         order = generator.permutation(N)
         for part in np.array_split(order, min(records, N)):
-            descend(theta, features, responses, part, loss == "logistic", step_size, step_offset, decay, t)
+            _descend(theta, features, responses, part, loss == "logistic", step_size, step_offset, decay, t)
             t += len(part)
             if not np.isfinite(theta).all():
                 raise InputError(
@@ -134,3 +131,43 @@ def stochastic_gradient_descent(
             read.append(t / N)
             seconds.append(time.perf_counter() - began)
     return StochasticGradientResult(theta, np.array(path), np.array(read), np.array(seconds))
+
+
+@numba.njit(error_model="numpy")
+def _descend(
+    theta: Floats,
+    features: Floats,
+    responses: Floats,
+    order: Integers,
+    logistic: bool,
+    step_size: float,
+    step_offset: float,
+    decay: float,
+    steps_taken: int,
+) -> None:
+    """Step once for each datum in the order given, in place.
+
+    Parameters
+    ----------
+    theta : ndarray, shape (D,)
+        Changed in place.
+    features : ndarray, shape (N, D)
+    responses : ndarray, shape (N,)
+    order : ndarray of int, shape (m,)
+    logistic : bool
+        Logistic regression, or least absolute deviations.
+    step_size, step_offset, decay : float
+    steps_taken : int
+        t of the first step.
+    """
+    dim = len(theta)
+    for further, i in enumerate(order):
+        eta = 0.0
+        for j in range(dim):
+            eta += features[i, j] * theta[j]
+        slope = responses[i] - (1.0 / (1.0 + math.exp(-eta)) if logistic else eta)
+        if not logistic:
+            slope = (1.0 if slope > 0.0 else 0.0) - (1.0 if slope < 0.0 else 0.0)
+        step = step_size * (step_offset + (steps_taken + further)) ** -decay * slope
+        for j in range(dim):
+            theta[j] += step * features[i, j]

@@ -1,6 +1,6 @@
 """What is said of a sampler's run."""
 
-from steinkit.describe.run import text
+from steinkit.cli.sample_report import run_text
 
 _RUN = {
     "sampler": "sgld",
@@ -16,7 +16,7 @@ _RUN = {
 
 
 def test_chains_facts_and_place():
-    assert text(_RUN).splitlines() == [
+    assert run_text(_RUN).splitlines() == [
         "sgld on normal: 2 chains of 100 draws",
         "acceptance 0.3 (0.25 to 0.35); cost 1,234 evaluations a chain; step size 0.1; 0.50 s",
         "written to draws.csv",
@@ -24,7 +24,7 @@ def test_chains_facts_and_place():
 
 
 def test_chains_of_several_lengths_and_no_file():
-    lines = text(_RUN | {"draws": [80, 100], "cost": [None, None], "file": None}).splitlines()
+    lines = run_text(_RUN | {"draws": [80, 100], "cost": [None, None], "file": None}).splitlines()
     assert lines[0].endswith("2 chains of 80 to 100 draws")
     assert "evaluations" not in lines[1]
     assert lines[2] == "written to standard output"

@@ -217,7 +217,7 @@ def everything(
         ({"names": ["a", 1]}, "names must be a sequence of words"),
         ({"settings": [1]}, "settings must be a mapping or None"),
         ({"act": 1}, "act must be a function or None"),
-        ({"rng": -1}, "rng must be a whole number from 0 on, a numpy Generator or None; received -1 (int)"),
+        ({"rng": -1}, "rng must be a whole number of at least 0, a numpy Generator or None; received -1 (int)"),
         ({"sample": np.zeros(3)}, "sample must be a steinkit Sample or None; received array([0., 0., 0.]) (ndarray)"),
     ],
 )  # fmt: skip

@@ -74,7 +74,7 @@ draws where there are none: in a mode that none has visited, or in a tail that w
     "--output-format",
     everyday=False,
     type=click.Choice(SAMPLE_FORMATS),
-    help="Format of the output. By default by its ending.",
+    help="Format of the output. By default the ending decides.",
 )
 @json_option("Print the biases before and after as JSON.")
 def repair(files: tuple[str, ...], **options: Any) -> None:

@@ -219,8 +219,8 @@ def verdict_options(command: Command) -> Command:
             everyday=False,
             type=click.IntRange(min=1),
             metavar="K",
-            help="Allow for K looks at a growing run that you would stop at an accusation: p-values of the verdict are "
-            "multiplied by K. Default: 1.",
+            help="Allow for K looks at a growing run. Give it if you would stop at the first accusation: the verdict "
+            "multiplies its p-values by K. Default: 1.",
         ),
     )
 

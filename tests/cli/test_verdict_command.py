@@ -10,7 +10,7 @@ import pytest
 import steinkit as sk
 
 RIGHT = np.random.default_rng(0).standard_normal((1000, 2))
-SHIFTED = RIGHT + [0.3, 0.0]
+SHIFTED = RIGHT + np.array([0.3, 0.0])
 NORMAL = ("--target", "normal", "-p", "mean=0,0")
 
 

@@ -24,6 +24,7 @@ Functions = Mapping[str, Callable[[Floats], ArrayLike]]
 
 _FEWEST_OF_SLOWEST = 30.0  # draws of what changes slowest: with fewer, regions may have wrong shares
 _TURNED = 0.5  # mean of (x_j - m_j) s_j over draws and coordinates: -1 in right samples, 1 for scores of opposite sign
+_CLEAR = 4.0  # standard errors; between two modes far apart these values are large, of either sign
 _WORK = 5e9  # draws times squared features, above which weights are found with fewer features
 
 
@@ -83,8 +84,12 @@ class Quantities:
 
     def _require_sign(self) -> None:
         deviations = self.draws.points - self.centre[: self.dim]
-        along = float(self.draws.shares @ np.einsum("nj,nj->n", deviations, self.draws.scores)) / self.dim
-        if along > _TURNED:
+        values = np.einsum("nj,nj->n", deviations, self.draws.scores) / self.dim
+        along = float(self.draws.shares @ values)
+        values -= along
+        time = float(self.draws.autocorrelation_times(values[None])[0])
+        noise = float(np.sqrt(time) * np.linalg.norm(self.draws.shares * values))
+        if along > _TURNED and along + 1.0 > _CLEAR * noise:
             raise InputError(
                 "the scores lead away from the draws' mean, as scores of the opposite sign do: is the score the "
                 "gradient of the log density, or that of its negative?"

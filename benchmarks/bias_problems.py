@@ -134,18 +134,77 @@ def negative_binomial() -> sk.Target:
 
     def log_density(x: np.ndarray) -> np.ndarray:
         mean, size = np.exp(x[:, :1]), np.exp(x[:, 1:])
-        terms = gammaln(counts + size) - gammaln(size) + size * np.log(size / (size + mean))
+        terms = gammaln(counts + size) - gammaln(size) + size * (np.log(size) - np.log(size + mean))
         return (terms + counts * np.log(mean / (size + mean))).sum(axis=1) - 0.5 * (x**2).sum(axis=1) / 4.0
 
     def score(x: np.ndarray) -> np.ndarray:
         mean, size = np.exp(x[:, :1]), np.exp(x[:, 1:])
         by_mean = (size * (counts - mean) / (size + mean)).sum(axis=1)
         by_size = (
-            digamma(counts + size) - digamma(size) + np.log(size / (size + mean)) + (mean - counts) / (size + mean)
+            digamma(counts + size)
+            - digamma(size)
+            + (np.log(size) - np.log(size + mean))
+            + (mean - counts) / (size + mean)
         )
         return np.column_stack([by_mean, (size * by_size).sum(axis=1)]) - x / 4.0
 
     return sk.Target(score, log_density=log_density, dim=2, label="negative binomial counts")
+
+
+def robust_regression() -> sk.Target:
+    """Four coefficients and a log scale; errors of Student's t with four degrees of freedom, twenty-five data."""
+    rng = np.random.default_rng(15)
+    features = np.column_stack([np.ones(25), rng.standard_normal((25, 3))])
+    responses = features @ np.array([1.0, 0.5, -0.5, 0.0]) + rng.standard_t(4.0, 25)
+
+    def log_density(x: np.ndarray) -> np.ndarray:
+        left = (responses - x[:, :4] @ features.T) * np.exp(-x[:, 4:])
+        return (-2.5 * np.log1p(left**2 / 4.0) - x[:, 4:]).sum(axis=1) - 0.5 * (x**2).sum(axis=1) / 9.0
+
+    def score(x: np.ndarray) -> np.ndarray:
+        left = (responses - x[:, :4] @ features.T) * np.exp(-x[:, 4:])
+        pull = 5.0 * left / (4.0 + left**2)
+        scale = (pull * left - 1.0).sum(axis=1)
+        return np.column_stack([(pull * np.exp(-x[:, 4:])) @ features, scale]) - x / 9.0
+
+    return sk.Target(score, log_density=log_density, dim=5, label="robust regression")
+
+
+def survival() -> sk.Target:
+    """Three coefficients and the log shape of Weibull times, thirty patients."""
+    rng = np.random.default_rng(16)
+    features = np.column_stack([np.ones(30), rng.standard_normal((30, 2))])
+    logs = np.log(rng.weibull(1.4, 30)) + features @ np.array([0.5, 0.3, -0.6])
+
+    def log_density(x: np.ndarray) -> np.ndarray:
+        shape, left = np.exp(x[:, 3:]), logs - x[:, :3] @ features.T
+        return (x[:, 3:] + shape * left - np.exp(shape * left)).sum(axis=1) - 0.5 * (x**2).sum(axis=1) / 4.0
+
+    def score(x: np.ndarray) -> np.ndarray:
+        shape, left = np.exp(x[:, 3:]), logs - x[:, :3] @ features.T
+        excess = np.exp(shape * left) - 1.0
+        return np.column_stack([(shape * excess) @ features, (1.0 - shape * left * excess).sum(axis=1)]) - x / 4.0
+
+    return sk.Target(score, log_density=log_density, dim=4, label="Weibull survival")
+
+
+def growing_noise() -> sk.Target:
+    """A line and a log standard deviation that is a line, too: four parameters, fifteen data."""
+    rng = np.random.default_rng(17)
+    design = np.column_stack([np.ones(15), np.linspace(-1.0, 1.0, 15)])
+    responses = design @ np.array([0.5, 1.0]) + np.exp(0.5 * design[:, 1]) * rng.standard_normal(15)
+
+    def log_density(x: np.ndarray) -> np.ndarray:
+        log_sd = x[:, 2:] @ design.T
+        left = (responses - x[:, :2] @ design.T) * np.exp(-log_sd)
+        return -(0.5 * left**2 + log_sd).sum(axis=1) - 0.5 * (x**2).sum(axis=1) / 4.0
+
+    def score(x: np.ndarray) -> np.ndarray:
+        log_sd = x[:, 2:] @ design.T
+        left = (responses - x[:, :2] @ design.T) * np.exp(-log_sd)
+        return np.hstack([(left * np.exp(-log_sd)) @ design, (left**2 - 1.0) @ design]) - x / 4.0
+
+    return sk.Target(score, log_density=log_density, dim=4, label="growing noise")
 
 
 def normal_approximation(target: sk.Target) -> tuple[np.ndarray, np.ndarray]:

@@ -19,6 +19,7 @@ from steinkit.sample import Floats, Integers
 
 _RIDGE = 0.5  # times features over draws, of a feature's variance: what keeps the inverse from the noise
 _LEAST = 1e-6
+_DRAWS_A_FEATURE = 8  # of degree four: with fewer, noise of what right draws have grows beyond .05
 
 
 def chi_square(operand: Operand) -> float:
@@ -28,7 +29,7 @@ def chi_square(operand: Operand) -> float:
     """
     n, dim = operand.points.shape
     sets: list[FeatureSet] = ["diagonal", *(kind for kind in operand.joint_sets() if kind == "pairs")]
-    if width_of("own4", dim) < n:
+    if _DRAWS_A_FEATURE * width_of("own4", dim) < n:
         sets.append("own4")
     return max(0.0, *(_by_features(operand, kind) for kind in sets))
 

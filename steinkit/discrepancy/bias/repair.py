@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.arguments import checked
@@ -20,6 +22,8 @@ from steinkit.sample import Sample
 from steinkit.target import Seed, Target
 
 _METHODS = ("auto", "weights", "run")
+_RUNS = 8  # an estimate is known before the draws are where it says; each run goes on where the last one ended
+_NOISES = 4.0  # standard errors of a mean of independent draws
 _LEAST_WORTH = 0.2  # of the draws, below which weights rest on too few of them
 
 
@@ -165,11 +169,27 @@ def repair(
         if enough:
             why = "how far the draws are off cannot be said"
         raise InputError(f"these draws cannot be repaired: {why}{_REMEDY}")
-    run = estimate_bias(sample, target, bounds=bounds, method="run", rng=rng)
-    assert run.moved is not None
-    after = estimate_bias(run.moved, target, bounds=bounds, method="regression")
-    still = () if after.trusted.all() else (Caution(_STILL_MOVING),)
-    return Repaired(run.moved, "run", float(len(run.moved)), bias, after, (*run.warnings, *still))
+    moved, stream = sample, np.random.default_rng(rng)
+    for _ in range(_RUNS):
+        run = estimate_bias(moved, target, bounds=bounds, method="run", rng=stream)
+        assert run.moved is not None
+        moved = run.moved
+        after = estimate_bias(moved, target, bounds=bounds, method="regression")
+        if _has_arrived(after):
+            break
+    still = () if _has_arrived(after) else (Caution(_STILL_MOVING),)
+    return Repaired(moved, "run", float(len(moved)), bias, after, (*run.warnings, *still))
+
+
+def _has_arrived(found: BiasEstimate) -> bool:
+    """Whether draws are right, as far as so many independent draws can be."""
+    noise = _NOISES / math.sqrt(found.draws)
+    within = [
+        np.abs(off) <= np.hypot(margin, noise)
+        for off, margin in ((found.mean_off, found.mean_margin), (found.sd_off, found.sd_margin))
+    ]
+    together = 2.0 * math.sqrt(1.5 / found.draws)  # 1.5 / n: means and log standard deviations of right normal draws
+    return bool(found.trusted.all() and np.all(within)) and found.value <= together
 
 
 _REMEDY = "; give a target with a log density, from which a run can be made, or run the sampler longer"

@@ -38,7 +38,7 @@ from records import add_option, keep
 from steinkit.discrepancy.bracket import relative_width
 from steinkit.discrepancy.graph.engines import Candidate, Settings, engine_named, highs
 from steinkit.discrepancy.graph.engines import cvxpy as modelling
-from steinkit.discrepancy.graph.programs.certificate import certify
+from steinkit.discrepancy.graph.programs.matrix_form import certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 
 Make = Callable[[], Instance]

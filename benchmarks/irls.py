@@ -19,16 +19,17 @@ A. Korattikara, Y. Chen and M. Welling (2016), "Sequential tests for large-scale
 from __future__ import annotations
 
 import argparse
+import sys
+from pathlib import Path
 
 import numpy as np
 from scipy.special import ndtr
 
-from steinkit.samplers.applications.optimisation.direction_test import wrong_direction_probability
 from steinkit.samplers.applications.optimisation.irls import IRLSResult, batch_irls, sequential_irls
-from steinkit.samplers.applications.optimisation.stochastic_gradient import (
-    StochasticGradientResult,
-    stochastic_gradient_descent,
-)
+from steinkit.samplers.applications.optimisation.normal_equations import wrong_direction_probability
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
+from papers._annealed_descent import StochasticGradientResult, stochastic_gradient_descent
 
 LIMITS = (5e-3, 5e-4)
 EPSILON = 0.01

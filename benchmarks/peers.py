@@ -24,7 +24,7 @@ from steinkit.discrepancy.bracket import relative_width
 from steinkit.discrepancy.graph.engines import Settings, engine_named, interior_point
 from steinkit.discrepancy.graph.engines import cvxpy as modelling
 from steinkit.discrepancy.graph.engines.block import newton_system
-from steinkit.discrepancy.graph.programs.certificate import certify
+from steinkit.discrepancy.graph.programs.matrix_form import certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.targets import MixturePosterior
 
@@ -91,9 +91,7 @@ def _programs(program: SteinProgram, work: str) -> Iterator[Comparison]:
     ours = median_seconds(partial(engine_named("block"), program, settings, [0]))
 
     def interior(solver_of: Callable[[], Any]) -> interior_point.Solution:
-        return interior_point.solve(
-            PeerSystem(coordinate, solver_of()), settings, newton_system.CORRECTORS, newton_system.AIMS
-        )
+        return interior_point.solve(PeerSystem(coordinate, solver_of()), settings, newton_system.CORRECTORS)
 
     for name, solver_of in (("SuperLU", lambda: superlu), ("qdldl", Qdldl)):
         run = partial(interior, solver_of)

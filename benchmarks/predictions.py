@@ -29,9 +29,9 @@ import numpy as np
 
 from steinkit.discrepancy.graph.engines import Settings, engine_named
 from steinkit.discrepancy.graph.engines.forecast import Case
-from steinkit.discrepancy.graph.programs.certificate import certify
+from steinkit.discrepancy.graph.programs.matrix_form import certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
-from steinkit.discrepancy.graph.spanner.geometry import join_all_pairs, join_neighbours
+from steinkit.discrepancy.graph.spanner.geometry import complete_graph, sorted_graph
 from steinkit.discrepancy.graph.spanner.greedy import span_greedily
 
 SECONDS, BYTES, ROWS, FACTOR = 1.0, 200e6, 1000, 2.0
@@ -108,9 +108,9 @@ def program_of(instance: Instance, seed: int) -> SteinProgram:
     if instance.dim == 1:
         order = draws[:, 0].argsort()
         draws, scores = draws[order], scores[order]
-        graph = join_neighbours(draws)
+        graph = sorted_graph(draws)
     elif instance.kind == "complete":
-        graph = join_all_pairs(draws)
+        graph = complete_graph(draws)
     else:
         graph = span_greedily(draws, 2.0, n_jobs=1, progress=False)
     return SteinProgram(draws, scores, np.full(len(draws), 1.0 / len(draws)), graph)

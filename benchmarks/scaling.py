@@ -21,7 +21,7 @@ from instances import normal, stein_program
 
 from steinkit.discrepancy.bracket import relative_width
 from steinkit.discrepancy.graph.engines import Settings, engine_named
-from steinkit.discrepancy.graph.programs.certificate import certify
+from steinkit.discrepancy.graph.programs.matrix_form import certify
 
 SIZES = (100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 DIMENSIONS = (1, 2, 3, 4, 5, 6, 7, 8, 10)

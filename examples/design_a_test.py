@@ -22,11 +22,13 @@ import argparse
 from pathlib import Path
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 import steinkit as sk
-from steinkit import plots
+from steinkit.plots import look
 from steinkit.samplers import (
     AcceptanceBias,
     RandomWalk,
@@ -45,6 +47,8 @@ FRACTION, EPSILONS = 0.05, (0.01, 0.05, 0.2)
 COARSE = 0.3  # an epsilon whose effect on acceptance probabilities can be seen
 TARGETS = (0.0025, 0.005, 0.01, 0.02, 0.04, 0.08)
 RUN = {"draws": 100, "burn_in": 100, "thin": 5, "start": [0.0, 1.0]}
+QUANTITIES = {"error": "probability of a wrong decision", "data_use": "share of the data read"}
+WORST = {"color": "0.35", "linestyle": "--", "linewidth": 1.0}
 MEANS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0)
 
 
@@ -146,16 +150,71 @@ def picture(
     axes = figure.subplots(3, 2)
     for k, (quantity, ax) in enumerate(zip(("error", "data_use"), axes[0], strict=True)):
         dots = {epsilon: (MEANS, *results[k]) for epsilon, results in simulated.items()}
-        plots.characteristic_curves(quantity, first_fraction=FRACTION, epsilons=EPSILONS, simulated=dots, ax=ax)
+        characteristic_curves(ax, quantity, dots)
         ax.set_title("random walk (lines), tests on data (marks)", fontsize=10)
-        plots.design_comparison(quantity, targets, found, ax=axes[2, k])
+        design_comparison(axes[2, k], quantity, targets, found)
         axes[2, k].set_title("designs on new moves", fontsize=10)
     worst = float(operating_characteristics(0.0, first_fraction=FRACTION, epsilon=COARSE).error)
-    plots.acceptance_errors(effect, worst, axes[1, 0])
+    acceptance_errors(axes[1, 0], effect, worst)
     axes[1, 0].set_title(f"epsilon {COARSE}: most errors cancel", fontsize=10)
-    plots.acceptance_probabilities(effect, axes[1, 1])
+    acceptance_probabilities(axes[1, 1], effect)
     axes[1, 1].set_title(f"epsilon {COARSE}", fontsize=10)
     return figure
+
+
+def characteristic_curves(ax: Axes, quantity: str, simulated: dict[float, tuple[ArrayLike, ...]]) -> None:
+    """Error or data use against the standardised mean; marks with bars of two standard errors are tests on data."""
+    means = np.linspace(0.0, 4.0, 400)
+    for number, epsilon in enumerate(EPSILONS):
+        color, marker, dashes = look(number)
+        walk = operating_characteristics(means, first_fraction=FRACTION, epsilon=epsilon)
+        ax.plot(means, getattr(walk, quantity), color=color, linestyle=dashes, label=f"epsilon {epsilon:g}")
+        at, values, deviations = simulated[epsilon]
+        bars = 2.0 * np.asarray(deviations)
+        ax.errorbar(at, values, yerr=bars, fmt=marker, markersize=4, color=color, capsize=2)
+    ax.set(xlabel="standardised mean", ylabel=QUANTITIES[quantity], xlim=(-0.08, 4.0))
+    ax.set_ylim(bottom=0.0)
+    ax.legend(fontsize=9)
+
+
+def acceptance_errors(ax: Axes, effect: AcceptanceBias, worst: float) -> None:
+    """Error of the tests behind moves, and the bias of acceptance probabilities; the error at mean 0 bounds both."""
+    ax.axhline(worst, label="error at mean 0", **WORST)
+    ax.plot(effect.probability, effect.error, "x", color=look(0).color, markersize=5, label="error of the test")
+    rings = {"color": look(2).color, "markersize": 5, "fillstyle": "none"}
+    ax.plot(effect.probability, np.abs(effect.bias), "o", label="bias of the acceptance probability", **rings)
+    ax.set(xlabel="exact acceptance probability", ylabel="probability", xlim=(-0.03, 1.03))
+    ax.set_ylim(0.0, 1.45 * worst)  # room for the legend
+    ax.legend(fontsize=9, loc="upper center")
+
+
+def acceptance_probabilities(ax: Axes, effect: AcceptanceBias) -> None:
+    """Acceptance probabilities of the test against those of Metropolis."""
+    ax.plot([0.0, 1.0], [0.0, 1.0], label="no bias", **WORST)
+    rings = {"color": look(2).color, "markersize": 5, "fillstyle": "none"}
+    ax.plot(effect.probability, effect.probability + effect.bias, "o", label="moves of a run", **rings)
+    ax.set(xlabel="exact acceptance probability", ylabel="acceptance probability of the test")
+    ax.set_aspect("equal")
+    ax.legend(fontsize=9)
+
+
+def design_comparison(
+    ax: Axes, quantity: str, targets: tuple[float, ...], found: dict[str, list[AcceptanceBias]]
+) -> None:
+    """Mean absolute bias of acceptance probabilities, or data read, of the designs for each target error."""
+    if quantity == "error":
+        ax.plot(targets, targets, label="as designed", **WORST)
+        ax.set(yscale="log", ylabel="mean bias of acceptance probabilities")
+    for number, (name, each) in enumerate(found.items()):
+        values = [np.abs(one.bias).mean() if quantity == "error" else one.data_use.mean() for one in each]
+        ax.plot(targets, values, **look(number)._asdict(), markersize=5, label=name)
+    ax.set(xscale="log", xlabel="target error")
+    ax.set_xticks(targets, [f"{target:g}" for target in targets])
+    ax.set_xticks([], minor=True)
+    if quantity == "data_use":
+        ax.set_ylabel(QUANTITIES[quantity])
+        ax.set_ylim(bottom=0.0)
+    ax.legend(fontsize=9, frameon=False, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.18))
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ appendix F, figures 14 and 15.
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,16 +30,17 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
+from papers._gibbs_updates import UpdateFrequencies, update_frequencies
 
-from steinkit.curves import running_tables, table_errors
 from steinkit.samplers import (
     AusterityTest,
     BarkerTest,
     MarkovField,
-    UpdateFrequencies,
     approximate_gibbs,
-    update_frequencies,
 )
+
+sys.path.append(str(Path(__file__).resolve().parent / "papers"))  # for what its scripts share
+from _running_tables import running_tables, table_errors
 
 EPSILONS = (0.0, 0.01, 0.05, 0.1, 0.15, 0.2, 0.25)
 SETS, OF_VARIABLES = 1600, 5

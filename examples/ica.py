@@ -21,6 +21,7 @@ section 6.2 and figure 3.
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from pathlib import Path
 
@@ -28,8 +29,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from steinkit import plots
-from steinkit.curves import Risk, long_run_mean, risk, running_means
 from steinkit.samplers import AusterityTest, IndependentComponents, MetropolisTest, amari_distance, orthogonal_mh
+
+sys.path.append(str(Path(__file__).resolve().parent / "papers"))  # for what its scripts share
+from _pictures import plot_risk
+from _running_means import Risk, long_run_mean, risk, running_means
 
 EPSILONS = (0.0, 0.05, 0.1)
 MIXING = np.array([[1.0, 0.5, -0.3, 0.2], [0.2, 1.0, 0.5, -0.4], [-0.4, 0.3, 1.0, 0.6], [0.5, -0.2, 0.1, 1.0]])
@@ -90,8 +94,8 @@ def picture(risks: dict[str, Risk], seconds: dict[str, float]) -> Figure:
     left, right = figure.subplots(1, 2, sharey=True)
     for k, (name, found) in enumerate(risks.items()):
         color, _, dashes = plots.look(k)
-        plots.risk(found, left, label=name, color=color, linestyle=dashes)
-        plots.risk(found, right, color=color, linestyle=dashes, unit=seconds[name] / found.against[-1])
+        plot_risk(found, left, label=name, color=color, linestyle=dashes)
+        plot_risk(found, right, color=color, linestyle=dashes, unit=seconds[name] / found.against[-1])
     left.set(xlabel="likelihood evaluations of a chain", ylabel="risk in the mean Amari distance")
     right.set(xlabel="processor seconds a chain")
     left.fill_between([], [], [], color="0.5", alpha=0.3, linewidth=0.0, label="95 % interval")

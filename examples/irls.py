@@ -27,13 +27,10 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
+from papers._annealed_descent import StochasticGradientResult, stochastic_gradient_descent
 
 from steinkit.plots import look
 from steinkit.samplers.applications.optimisation.irls import IRLSResult, batch_irls, sequential_irls
-from steinkit.samplers.applications.optimisation.stochastic_gradient import (
-    StochasticGradientResult,
-    stochastic_gradient_descent,
-)
 
 DIM = 10
 LIMITS = (1e-2, 5e-4)

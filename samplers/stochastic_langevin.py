@@ -130,13 +130,14 @@ def sgld(
     def step_sizes(t: Any) -> Any:
         return step_size * (1.0 + t / decay_offset) ** -decay
 
-    run: Any = _take_steps
-    if posterior.compiled_terms is not None and posterior.compiled_terms.has_gradients:
-        from steinkit.samplers.chains.compiled.langevin_run import run_langevin_chains
-
-        run = run_langevin_chains
+    given = model, options, recorder, batch, temperature, step_sizes
     with np.errstate(all="ignore"):  # what is not finite is found and reported
-        run(model, states, options, recorder, batch, temperature, step_sizes)
+        if posterior.compiled_terms is not None and posterior.compiled_terms.has_gradients:
+            from steinkit.samplers.chains.compiled.langevin_run import LangevinChains
+
+            LangevinChains(*given).run(states)
+        else:
+            _take_steps(states, *given)
     return recorder.draws(model.names, settings)
 
 
@@ -211,8 +212,8 @@ def corrected_sgld(
 
 
 def _take_steps(
-    model: PosteriorModel,
     states: Floats,
+    model: PosteriorModel,
     options: RunOptions,
     recorder: Recorder,
     batch: int,

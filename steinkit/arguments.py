@@ -11,7 +11,7 @@ A truth value is no number here, nor is what lies beyond all doubles, and a numb
 
 from __future__ import annotations
 
-import ast
+import builtins
 import inspect
 import numbers
 import os
@@ -19,10 +19,10 @@ import reprlib
 import sys
 import types
 import typing
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -72,8 +72,8 @@ def checked(function: Checked, *, but: Collection[str] = ()) -> Checked:
         except TypeError:
             return function(*args, **kwargs)  # whose own error names the function
         if not known:
-            namespace = {**vars(typing), **vars(sys.modules[function.__module__])}
-            known.update((each.name, _kinds(each.annotation, namespace)) for each in parameters)
+            names = _Names(vars(sys.modules[function.__module__]))
+            known.update((each.name, _kinds(each.annotation, names)) for each in parameters)
         for name, kinds in known.items():
             if name in given and kinds and not any(kind.accepts(given[name]) for kind in kinds):
                 raise _refused(name, kinds, given[name])
@@ -89,14 +89,18 @@ def _refused(name: str, kinds: tuple[_Kind, ...], value: Any) -> UsageError:
     return UsageError(f"{name} must be {wanted}; received {_SHOWN.repr(value)} ({type(value).__name__}){remedy}")
 
 
-def _kinds(annotation: Any, namespace: Mapping[str, Any]) -> tuple[_Kind, ...]:
+class _Names(dict[str, Any]):
+    """What a module's annotations may speak of; names that only type checkers know may mean anything."""
+
+    def __missing__(self, name: str) -> Any:
+        return vars(builtins).get(name, Any)
+
+
+def _kinds(annotation: Any, names: _Names) -> tuple[_Kind, ...]:
     """What an annotation allows; nothing where it says too little, or more than can be told."""
-    if annotation is inspect.Parameter.empty:
-        return ()
-    tree = ast.parse(annotation, mode="eval").body if isinstance(annotation, str) else annotation
     try:
-        members = tuple(_members(tree, namespace))
-    except _UntoldError:
+        members = tuple(_members(eval(annotation, {}, names) if isinstance(annotation, str) else annotation))
+    except (_UntoldError, AttributeError):  # an attribute that only type checkers know
         return ()
     return (_SEED,) if _GENERATOR in members else members
 
@@ -105,72 +109,34 @@ class _UntoldError(Exception):
     """An annotation allows what cannot be told by looking at a value."""
 
 
-def _members(tree: Any, namespace: Mapping[str, Any]) -> Iterable[_Kind]:
+def _members(meant: Any) -> Iterator[_Kind]:
     """The kinds that a union consists of."""
-    if isinstance(tree, ast.BinOp):
-        yield from _members(tree.left, namespace)
-        yield from _members(tree.right, namespace)
-    elif isinstance(tree, ast.Constant) and tree.value is None:
-        yield _NONE
-    elif isinstance(tree, ast.Subscript):
-        yield _generic(ast.unparse(tree.value), tree.slice, namespace)
-    elif isinstance(tree, ast.AST):
-        name = ast.unparse(tree)
-        if name in _NAMED:
-            yield _NAMED[name]
-            return
-        try:
-            meant = eval(name, dict(namespace))
-        except (NameError, AttributeError):  # known to type checkers only
-            raise _UntoldError from None
-        yield from _members(meant, namespace)
-    elif isinstance(tree, types.UnionType) or typing.get_origin(tree) is typing.Union:
-        for each in typing.get_args(tree):
-            yield from _members(each, namespace)
-    elif tree is Any or tree is object:
-        raise _UntoldError
-    elif tree is type(None):
-        yield _NONE
-    elif tree is np.random.Generator:
-        yield _GENERATOR
-    elif isinstance(tree, type) and tree.__name__ in _NAMED:
-        yield _NAMED[tree.__name__]
-    elif isinstance(tree, type) and not typing.get_origin(tree) and not getattr(tree, "_is_protocol", False):
-        yield _instance_of(tree)
-    elif typing.get_origin(tree) is os.PathLike:
-        yield _PATH
+    origin, inside = typing.get_origin(meant), typing.get_args(meant)
+    if origin in (types.UnionType, typing.Union):
+        for each in inside:
+            yield from _members(each)
+    elif meant in _KINDS:
+        yield _KINDS[meant]
+    elif origin in _GENERIC:
+        yield _GENERIC[origin]
+    elif origin in (Sequence, Iterable, Collection) or (origin is tuple and inside[-1] is ...):
+        yield _sequence_of(inside[0])
+    elif origin is tuple:
+        each = [tuple(_members(part)) for part in inside]
+        yield _Kind(_count(each), lambda value: _is_row(value, each))
+    elif isinstance(meant, type) and not origin and meant not in _UNTOLD and not getattr(meant, "_is_protocol", False):
+        yield _instance_of(meant)
     else:
         raise _UntoldError
 
 
-def _generic(name: str, inside: ast.expr, namespace: Mapping[str, Any]) -> _Kind:
-    """The kind of ``Sequence[str]``, ``Mapping[str, Any]`` and their like."""
-    if name == "Literal":
-        return _STR
-    if name == "Callable":
-        return _Kind("a function", callable)
-    if name in ("Mapping", "dict"):
-        return _Kind("a mapping", lambda value: isinstance(value, Mapping))
-    if name == "os.PathLike":
-        return _PATH
-    if name in ("Sequence", "Iterable", "Collection"):
-        try:
-            of = tuple(_members(inside, namespace))
-        except _UntoldError:
-            of = ()
-        what = " or ".join(_PLURALS.get(kind.words, f"{kind.words} each") for kind in of)
-        return _Kind(f"a sequence of {what}" if of else "a sequence", lambda value: _is_sequence(value, of))
-    if name == "tuple" and isinstance(inside, ast.Tuple) and _ends_openly(inside):
-        return _generic("Sequence", inside.elts[0], namespace)
-    if name == "tuple" and isinstance(inside, ast.Tuple):
-        each = [tuple(_members(part, namespace)) for part in inside.elts]
-        return _Kind(_count(each), lambda value: _is_row(value, each))
-    raise _UntoldError
-
-
-def _ends_openly(inside: ast.Tuple) -> bool:
-    last = inside.elts[-1]
-    return isinstance(last, ast.Constant) and last.value is ...
+def _sequence_of(inside: Any) -> _Kind:
+    try:
+        of = tuple(_members(inside))
+    except _UntoldError:
+        of = ()
+    what = " or ".join(_PLURALS.get(kind.words, f"{kind.words} each") for kind in of)
+    return _Kind(f"a sequence of {what}" if of else "a sequence", lambda value: _is_sequence(value, of))
 
 
 def _is_sequence(value: Any, of: tuple[_Kind, ...]) -> bool:
@@ -227,15 +193,26 @@ _STR = _Kind("a word", lambda value: isinstance(value, str))
 _PATH = _Kind("a path", lambda value: isinstance(value, os.PathLike))
 _GENERATOR = _Kind("a numpy Generator", lambda value: isinstance(value, np.random.Generator))
 _SEED = _Kind(
-    "a whole number from 0 on, a numpy Generator or None",
+    "a whole number of at least 0, a numpy Generator or None",
     lambda value: value is None or _GENERATOR.accepts(value) or (_is_whole(value) and value >= 0),
 )
 _PLURALS = {"a word": "words", "a number": "numbers", "a whole number": "whole numbers"}
-_NAMED = {
-    "bool": _Kind("True or False", lambda value: isinstance(value, bool | np.bool_)),
-    "int": _Kind("a whole number", _is_whole),
-    "float": _Kind("a number", _is_number),
-    "str": _STR,
+_UNTOLD = (Any, object, inspect.Parameter.empty)
+_KINDS = {
+    None: _NONE,
+    type(None): _NONE,
+    bool: _Kind("True or False", lambda value: isinstance(value, bool | np.bool_)),
+    int: _Kind("a whole number", _is_whole),
+    float: _Kind("a number", _is_number),
+    str: _STR,
+    np.random.Generator: _GENERATOR,
+}
+_GENERIC = {
+    Literal: _STR,
+    Callable: _Kind("a function", callable),
+    Mapping: _Kind("a mapping", lambda value: isinstance(value, Mapping)),
+    dict: _Kind("a mapping", lambda value: isinstance(value, Mapping)),
+    os.PathLike: _PATH,
 }
 
 
@@ -250,7 +227,7 @@ def require_unmasked(values: Any, what: str) -> None:
     """
     masked = masked_entries(values)
     if masked:
-        raise InputError(f"{what} have {masked} masked entries, which are no values; fill them or drop them first")
+        raise InputError(f"{what} have {masked} masked entries; fill or drop them first")
 
 
 def masked_entries(values: Any) -> int:

@@ -7,6 +7,7 @@ code: 2 wrong usage, 3 bad input, 4 no certified answer, 70 a defect of steinkit
 from __future__ import annotations
 
 import difflib
+import importlib
 import math
 import sys
 import tempfile
@@ -307,6 +308,15 @@ def listed(names: Sequence[str], *, most: int = 12, last: str = ", ") -> str:
 def shortened(text: str, most: int = 40) -> str:
     """Text in double quotes, cut when long: a stray quote can turn half a file into one cell."""
     return f'"{text}"' if len(text) <= most else f'"{text[:most]}..."'
+
+
+def imported(module: str, package: str, extra: str) -> Any:
+    """A module of an optional package; MissingDependencyError with the command that installs it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        reason = "is not installed" if isinstance(error, ModuleNotFoundError) else f"cannot be imported ({error})"
+        raise MissingDependencyError(f"{package} {reason}; pip install 'steinkit[{extra}]'") from None
 
 
 class AbandonedWork(KeyboardInterrupt):

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.containers.variables import indexed, positions
-from steinkit.errors import InputError, MissingDependencyError, UsageError
+from steinkit.errors import InputError, UsageError, imported
 from steinkit.sample import Floats
 
 _SIZES = (1, 16, 128, 1024)  # numbers of points to evaluate at once: few, for each is compiled anew
@@ -28,11 +28,7 @@ _MIXED = ("requires arguments to have the same dtypes", "verifier errors", "inco
 
 def jax_module() -> Any:
     """JAX itself; MissingDependencyError with the command that installs it."""
-    try:
-        import jax
-    except ImportError:
-        raise MissingDependencyError("JAX is not installed; pip install 'steinkit[jax]'") from None
-    return jax
+    return imported("jax", "JAX", "jax")
 
 
 def double_precision() -> Any:

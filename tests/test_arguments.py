@@ -37,8 +37,8 @@ RESULTS = {
     "ClassicalSteinDiscrepancy", "Comparison", "Correction",
     "Curve", "DistinctSample", "Draws", "GraphSteinDiscrepancy", "IRLSResult", "KernelSteinDiscrepancy",
     "KernelSteinTest", "MomentSteinDiscrepancy", "OperatingCharacteristics", "Reference", "ScoreCheck",
-    "SequentialDesign", "SlicedSteinDiscrepancy", "SlicedSteinTest", "StochasticGradientResult", "SweepResult",
-    "TrialRun", "Units", "UpdateBias", "UpdateFrequencies", "VariableSelection", "Verdict", "WassersteinDistance",
+    "SequentialDesign", "SlicedSteinDiscrepancy", "SlicedSteinTest", "SweepResult",
+    "TrialRun", "Units", "VariableSelection", "Verdict", "WassersteinDistance",
 }  # fmt: skip
 """What steinkit hands out, and nobody makes."""
 
@@ -91,14 +91,8 @@ EXAMPLES = {
     "average_design": lambda: {"trial": trial(), "target_error": 0.1, "batch_sizes": [20], "alphas": [0.5]},
     "amari_distance": lambda: {"first": np.eye(2), "second": np.eye(2)},
     "approximate_gibbs": lambda: {"field": sp.MarkovField(FIELD), "test": sp.AusterityTest(), **RUN},
-    "update_bias": lambda: {"log_odds": [0.5], "deviation": 0.1, "size": 100, "batch_size": 20, "epsilon": 0.05},
-    "update_frequencies": lambda: {
-        "field": sp.MarkovField(FIELD),
-        "draws": sp.approximate_gibbs(sp.MarkovField(FIELD), test=sp.BarkerTest(), **RUN),
-    },
     "batch_irls": lambda: {"X": FEATURES, "y": RESPONSES, "max_iterations": 3},
     "sequential_irls": lambda: {"X": FEATURES, "y": RESPONSES, "max_iterations": 3},
-    "stochastic_gradient_descent": lambda: {"X": FEATURES, "y": RESPONSES, "passes": 1, "step_size": 0.1},
     "correction_distribution": lambda: {"sigma": 0.9},
     "herding": lambda: {"target": tg.Uniform(), "draws": 2},
     "iid": lambda: {"target": NORMAL, **RUN},
@@ -123,7 +117,6 @@ EXAMPLES = {
         "posterior": sp.SparseLogisticRegression(FEATURES, RESPONSES), "update_scale": 0.1, "birth_scale": 0.1, **RUN,
     },
     "operating_characteristics": lambda: {"mean": [0.0], "first_fraction": 0.2, "epsilon": 0.05},
-    "stationary_error_bound": lambda: {"largest_bias": 0.1, "contraction": 0.5},
     "trial_run": lambda: {"posterior": POSTERIOR, "proposal": sp.RandomWalk(0.1), "draws": 10, "chains": 1},
     "worst_case_design": lambda: {"target_error": 0.1, "first_fractions": [0.5], "alphas": [0.5]},
     "wrong_direction_probability": lambda: {"step": [1.0], "covariance": [[1.0]]},
@@ -224,7 +217,7 @@ def everything(
         ({"names": ["a", 1]}, "names must be a sequence of words"),
         ({"settings": [1]}, "settings must be a mapping or None"),
         ({"act": 1}, "act must be a function or None"),
-        ({"rng": -1}, "rng must be a whole number from 0 on, a numpy Generator or None; received -1 (int)"),
+        ({"rng": -1}, "rng must be a whole number of at least 0, a numpy Generator or None; received -1 (int)"),
         ({"sample": np.zeros(3)}, "sample must be a steinkit Sample or None; received array([0., 0., 0.]) (ndarray)"),
     ],
 )  # fmt: skip

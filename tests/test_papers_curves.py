@@ -1,19 +1,14 @@
 """What the papers' experiments do with curves and draws: crossings of curves that are known, draws evenly spaced."""
 
 import math
-import runpy
-from pathlib import Path
 
 import numpy as np
 import pytest
+from _bands import bands
+from _curves import crossing, evenly_spaced
 
 import steinkit as sk
-from steinkit.curves import bands
 from steinkit.errors import UsageError
-
-PAPERS = Path(__file__).parents[1] / "examples" / "papers"
-SHARED = runpy.run_path(str(PAPERS / "_curves.py"))
-crossing, evenly_spaced = SHARED["crossing"], SHARED["evenly_spaced"]
 
 SIZES = np.array([10.0, 30.0, 100.0, 300.0, 1000.0])
 

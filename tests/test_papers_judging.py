@@ -5,8 +5,8 @@ import sys
 
 import numpy as np
 import pytest
+from _running_means import Risk
 
-from steinkit.curves import Risk
 from steinkit.samplers import AusterityTest, JumpMoves, SparseLogisticRegression, select_variables
 from steinkit.samplers.acceptance.interface import Look
 

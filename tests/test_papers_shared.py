@@ -5,8 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-
-from steinkit.curves import Risk
+from _running_means import Risk
 
 
 @pytest.fixture

@@ -16,8 +16,7 @@ from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
 from steinkit import limits
-from steinkit.cli import commands
-from steinkit.cli.exit_codes import EXIT_CODES
+from steinkit.cli import EXIT_CODES, commands
 from steinkit.cli.help_screens import GroupedOption
 
 ROOT = Path(__file__).resolve().parents[2]

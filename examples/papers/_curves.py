@@ -15,10 +15,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from _bands import Bands
 
 from steinkit import Sample
 from steinkit.chains import split_chains
-from steinkit.curves import Bands
 from steinkit.curves.rates import between, resampled_medians
 from steinkit.errors import UsageError
 

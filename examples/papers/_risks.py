@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from _pictures import plot_risk
+from _running_means import Risk
 from matplotlib.ticker import LogFormatterMathtext, LogLocator, NullFormatter
-
-from steinkit import plots
-from steinkit.curves import Risk
 
 LEVEL = 0.95
 
@@ -67,8 +66,8 @@ def draw(
     labels, colours : sequence of str
     """
     for color, label, found, took in zip(colours, labels, risks, seconds, strict=True):
-        plots.risk(found, by_data, label=label, color=color)
-        plots.risk(found, by_time, color=color, unit=took / found.against[-1])
+        plot_risk(found, by_data, label=label, color=color)
+        plot_risk(found, by_time, color=color, unit=took / found.against[-1])
     by_data.set(xlabel="data read by a chain", ylabel="risk")
     by_time.set(xlabel="seconds of a chain", ylabel="")
     for ax in (by_data, by_time):

@@ -30,15 +30,18 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from _bands import Bands, bands
 from _curves import crossing
 from _frame import COLOURS, Experiment, Found, figure, main_of
+from _gibbs_updates import update_bias, update_frequencies
+from _running_means import LongRunMean, risk
+from _running_tables import running_tables, table_errors
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 from scipy.special import logit
 from scipy.stats import t as student_t
 
-from steinkit.curves import Bands, LongRunMean, bands, risk, running_tables, table_errors
-from steinkit.samplers import AusterityTest, BarkerTest, MarkovField, approximate_gibbs, update_bias, update_frequencies
+from steinkit.samplers import AusterityTest, BarkerTest, MarkovField, approximate_gibbs
 
 EPSILONS = (0.0, 0.01, 0.05, 0.1, 0.15, 0.2, 0.25)
 SETS, OF_VARIABLES = 1600, 5

@@ -32,10 +32,10 @@ import numpy as np
 from _frame import COLOURS, Experiment, Found, figure, main_of
 from _mixed_sources import mixed_sources, true_unmixing
 from _risks import at, beaten, draw, lowest
+from _running_means import LongRunMean, Risk, RunningMeans, long_run_mean, risk, running_means
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from steinkit.curves import LongRunMean, Risk, RunningMeans, long_run_mean, risk, running_means
 from steinkit.samplers import (
     AusterityTest,
     CustomProposal,

@@ -36,10 +36,10 @@ from _doctor_visits import doctor_visits
 from _frame import COLOURS, Experiment, Found, figure, main_of
 from _lost_features import balance
 from _risks import at, beaten, draw, kept, restored
+from _running_means import long_run_mean, risk, running_means
 from matplotlib.figure import Figure
 from scipy.special import expit
 
-from steinkit.curves import long_run_mean, risk, running_means
 from steinkit.samplers import (
     AusterityTest,
     JumpMoves,

@@ -19,11 +19,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from _annealed_descent import stochastic_gradient_descent
 from _frame import COLOURS, Experiment, figure, main_of
 from matplotlib.figure import Figure
 from scipy.special import expit
 
-from steinkit.samplers import batch_irls, sequential_irls, stochastic_gradient_descent
+from steinkit.samplers import batch_irls, sequential_irls
 
 DIM, TESTS, NEAR = 10, 5000, 0.01
 LEAST = 1e-5  # excess that is shown

@@ -29,10 +29,10 @@ from typing import Any
 import numpy as np
 from _frame import COLOURS, Experiment, Found, figure, main_of
 from _risks import at, beaten, draw, restored
+from _running_means import Risk, long_run_mean, risk, running_means
 from matplotlib.figure import Figure
 from scipy.special import expit
 
-from steinkit.curves import Risk, long_run_mean, risk, running_means
 from steinkit.errors import InputError
 from steinkit.samplers import RandomWalk, acceptance_bias, approximate_mh, mala, trial_run
 from steinkit.targets import LogisticRegression

@@ -24,14 +24,16 @@ A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting 
 from __future__ import annotations
 
 import numpy as np
+from _bands import Bands, bands
 from _curves import crossing, evenly_spaced
 from _frame import COLOURS, Experiment, figure, main_of
+from _pictures import plot_bands
+from _running_means import long_run_mean, running_means
 from matplotlib.figure import Figure
 from scipy.special import expit
 
 import steinkit as sk
-from steinkit import plots
-from steinkit.curves import Bands, bands, first_draws, long_run_mean, running_means
+from steinkit.curves import first_draws
 from steinkit.samplers import approximate_mh, mala
 
 EPSILONS = (0.0, 0.1, 0.2)
@@ -210,7 +212,7 @@ def picture(curves: dict[str, dict[float, Bands]]) -> Figure:
     panels = list(axes.flat)
     for ax, (name, title) in zip(panels, (STEIN | ERRORS).items(), strict=False):
         for color, (epsilon, band) in zip(COLOURS, curves[name].items(), strict=False):
-            plots.bands(band, ax, color=color, label=f"epsilon = {epsilon:g}")
+            plot_bands(band, ax, color=color, label=f"epsilon = {epsilon:g}")
         found = crossing(curves[name][0.0], curves[name][0.1])
         if np.isfinite(found.at):
             exact = curves[name][0.0]

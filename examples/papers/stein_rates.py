@@ -21,12 +21,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from _bands import Bands, bands
 from _frame import COLOURS, Experiment, Found, figure, main_of
+from _pictures import plot_bands
 from matplotlib.figure import Figure
 
 import steinkit as sk
-from steinkit import plots
-from steinkit.curves import Bands, bands
 from steinkit.samplers import herding, iid, sobol
 
 SIZE = 200
@@ -111,7 +111,7 @@ def picture(found: dict[tuple[str, str], Bands]) -> Figure:
     fig, ((ax,),) = figure(height=4.6)
     for color, sequence in zip(COLOURS, SEQUENCES, strict=False):
         graph, classical = found["graph", sequence], found["classical", sequence]
-        plots.bands(graph, ax, label=SEQUENCES[sequence], color=color)
+        plot_bands(graph, ax, label=SEQUENCES[sequence], color=color)
         some = np.isin(classical.against, [*POWERS, SIZE])
         ax.plot(classical.against[some], classical.median[some], "o", color=color, markersize=5, fillstyle="none")
     ax.plot([], [], "o", color="0.3", markersize=5, fillstyle="none", label="classical discrepancy")

@@ -27,14 +27,15 @@ from __future__ import annotations
 import functools
 
 import numpy as np
+from _bands import Bands, bands
 from _curves import evenly_spaced
 from _frame import COLOURS, Experiment, Found, figure, main_of
+from _pictures import plot_bands
 from matplotlib.figure import Figure
 from scipy.stats import wasserstein_distance
 
 import steinkit as sk
 from steinkit import plots
-from steinkit.curves import Bands, bands
 from steinkit.samplers import rwmh, sgld
 
 STEP_SIZES = (1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2, 5e-2)
@@ -202,9 +203,9 @@ def pictures_in_numbers(experiment: Experiment, values: dict[str, Bands]) -> Non
 def picture(values: dict[str, Bands]) -> Figure:
     """Both criteria against the step size; draws of three step sizes and of an exact chain over the posterior."""
     fig, (top, *below) = figure(3, 2, height=9.0)
-    plots.bands(values["graph"], top[0], color=COLOURS[0])
-    plots.bands(values["smallest_ess"], top[1], label="rank-normalised", color=COLOURS[1])
-    plots.bands(values["authors_ess"], top[1], label="authors'", color=COLOURS[2], linestyle="--")
+    plot_bands(values["graph"], top[0], color=COLOURS[0])
+    plot_bands(values["smallest_ess"], top[1], label="rank-normalised", color=COLOURS[1])
+    plot_bands(values["authors_ess"], top[1], label="authors'", color=COLOURS[2], linestyle="--")
     best = int(np.argmin(values["graph"].median))
     top[0].plot(STEP_SIZES[best], values["graph"].median[best], "k*", markersize=12)
     largest = int(np.argmax(values["smallest_ess"].median))

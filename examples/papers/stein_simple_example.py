@@ -19,14 +19,14 @@ J. Gorham and L. Mackey (2015), "Measuring sample quality with Stein's method", 
 from __future__ import annotations
 
 import numpy as np
+from _bands import bands
 from _frame import COLOURS, Experiment, Found, figure, main_of
+from _pictures import plot_bands
 from matplotlib.figure import Figure
 from scipy.integrate import quad
 from scipy.stats import t as student_t
 
 import steinkit as sk
-from steinkit import plots
-from steinkit.curves import bands
 
 DEGREES = 10.0
 SAMPLES = {"gaussian": "Gaussian", "student": "scaled Student's t"}
@@ -105,7 +105,7 @@ def picture(curves: dict, shapes: dict, lengths: tuple[int, ...]) -> Figure:
     """The discrepancy against n; g and h of both samples at the largest n."""
     fig, ((top, g), (other, h)) = figure(2, 2, height=6.0)
     for color, (sample, name) in zip(COLOURS, SAMPLES.items(), strict=False):
-        plots.bands(curves[sample], top, label=name, color=color)
+        plot_bands(curves[sample], top, label=name, color=color)
         for ax, key in ((g, "g"), (h, "h")):
             ax.plot(shapes[lengths[-1], sample]["x"], shapes[lengths[-1], sample][key], color=color)
         for n, style in zip(lengths, (":", "--", "-"), strict=True):

@@ -30,9 +30,10 @@ from functools import lru_cache
 import numpy as np
 
 from steinkit.sample import Floats
-from steinkit.samplers.acceptance.interface import ROUNDING, AcceptanceTest, Look, Moves, Verdict, option
+from steinkit.samplers.acceptance.exact import SequentialTest
+from steinkit.samplers.acceptance.interface import ROUNDING, Look, Moves, Verdict, option
 from steinkit.samplers.acceptance.oracle import oracle_thresholds
-from steinkit.samplers.arguments import batch_within, number, share
+from steinkit.samplers.arguments import number
 
 # Stands for infinity at epsilon = 0: times a standard error it neither overflows nor makes NaN.
 _NEVER = 1e150
@@ -48,68 +49,23 @@ def sequential_t_test(look: Look, threshold: float, batch: int) -> tuple[bool, b
 
 
 @dataclass(frozen=True)
-class _SequentialTest(AcceptanceTest):
-    """What the austerity test and its oracle's variant share.
+class _AusterityTest(SequentialTest):
+    """What the austerity test and its oracle's variant share."""
 
-    Where such a test reads all the data it is Metropolis's: mean > mu_0 is the same as Delta > log u.
-    """
+    default_batch = 500
 
     epsilon: float = 0.05
-    batch_size: int | None = None
     alpha: float = field(
         default=0.5, metadata=option("X", "Wang-Tsiatis exponent of the austerity test's thresholds, in [0.5, 1].")
     )
 
     def __post_init__(self) -> None:
-        share(self.epsilon, "epsilon")
+        super().__post_init__()
         number(self.alpha, "alpha", lambda a: 0.5 <= a <= 1.0, "in [1/2, 1]")
-        if self.batch_size is not None:
-            batch_within(self.batch_size, 1, self.batch_size)
-
-    def first_batch(self, size: int) -> int:
-        """Data of the first look: m, or all at epsilon = 0.
-
-        Parameters
-        ----------
-        size : int
-            Number of data N.
-
-        Returns
-        -------
-        int
-            At least 1, at most N.
-
-        Raises
-        ------
-        UsageError
-            If ``batch_size`` is more than N.
-        """
-        batch = batch_within(self.batch_size, 500, size)
-        return batch if self.epsilon > 0.0 else size
-
-    def reads_all(self, size: int) -> bool:
-        """Whether the first look sees all the data: at epsilon = 0, and if one batch holds them all.
-
-        Parameters
-        ----------
-        size : int
-            Number of data N.
-
-        Returns
-        -------
-        bool
-            If true, it is Metropolis's test.
-
-        Raises
-        ------
-        UsageError
-            If ``batch_size`` is more than N.
-        """
-        return self.first_batch(size) == size
 
 
 @dataclass(frozen=True)
-class AusterityTest(_SequentialTest):
+class AusterityTest(_AusterityTest):
     """Sequential approximation of the Metropolis test.
 
     Parameters
@@ -175,7 +131,7 @@ class AusterityTest(_SequentialTest):
 
 
 @dataclass(frozen=True)
-class OracleAusterityTest(_SequentialTest):
+class OracleAusterityTest(_AusterityTest):
     """The austerity test with thresholds chosen for each step by a scan of all the data: a yardstick, not a saving.
 
     Parameters

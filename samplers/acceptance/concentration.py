@@ -22,8 +22,9 @@ from numpy.typing import ArrayLike
 
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats
-from steinkit.samplers.acceptance.interface import AcceptanceTest, Look, Moves, Verdict, option
-from steinkit.samplers.arguments import batch_within, number, positive, share
+from steinkit.samplers.acceptance.exact import SequentialTest
+from steinkit.samplers.acceptance.interface import Look, Moves, Verdict, option
+from steinkit.samplers.arguments import number, positive
 
 Bound = float | str | Callable[[Floats, Floats], ArrayLike]
 
@@ -46,7 +47,7 @@ def concentration(look: Look, epsilon: float, factor: float, power: float) -> tu
 
 
 @dataclass(frozen=True)
-class ConcentrationTest(AcceptanceTest):
+class ConcentrationTest(SequentialTest):
     """Approximation of the Metropolis test by a concentration inequality: safe, and hungry for data.
 
     Parameters
@@ -82,9 +83,9 @@ class ConcentrationTest(AcceptanceTest):
 
     name = "concentration"
     needs_bound = True
+    default_batch = 100
 
     epsilon: float = 0.01
-    batch_size: int | None = None
     bound: Bound = field(
         default="oracle",
         metadata=option("X|oracle", "Bound of a datum's log likelihood ratio in the concentration test."),
@@ -95,61 +96,18 @@ class ConcentrationTest(AcceptanceTest):
     power: float = field(default=2.0, metadata=option("X", "How fast the error it allows falls from look to look."))
 
     def __post_init__(self) -> None:
-        share(self.epsilon, "epsilon")
+        super().__post_init__()
         number(self.factor, "factor", lambda x: 1.0 < x < math.inf, "above 1")
         number(self.power, "power", lambda x: 1.0 < x < math.inf, "above 1")
         if isinstance(self.bound, str) and self.bound != "oracle":
             raise UsageError(f'bound must be a number, a function, or "oracle"; received {self.bound!r}')
         if not isinstance(self.bound, str) and not callable(self.bound):
             positive(self.bound, "bound")
-        if self.batch_size is not None:
-            batch_within(self.batch_size, 1, self.batch_size)
 
     @property
     def diagnostics(self) -> tuple[str, ...]:
         """The cost of the oracle's scans, apart, where there are any."""
         return ("oracle_cost",) if self.bound == "oracle" else ()
-
-    def first_batch(self, size: int) -> int:
-        """Data of the first look; all at epsilon = 0.
-
-        Parameters
-        ----------
-        size : int
-            Number of data N.
-
-        Returns
-        -------
-        int
-            At least 1, at most N.
-
-        Raises
-        ------
-        UsageError
-            If ``batch_size`` is more than N.
-        """
-        batch = batch_within(self.batch_size, 100, size)
-        return batch if self.epsilon > 0.0 else size
-
-    def reads_all(self, size: int) -> bool:
-        """Whether the first look sees all the data: at epsilon = 0, and if one batch holds them all.
-
-        Parameters
-        ----------
-        size : int
-            Number of data N.
-
-        Returns
-        -------
-        bool
-            If true, it is Metropolis's test, and needs no bound.
-
-        Raises
-        ------
-        UsageError
-            If ``batch_size`` is more than N.
-        """
-        return self.first_batch(size) == size
 
     @property
     def constant_bound(self) -> float | None:

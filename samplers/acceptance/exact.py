@@ -1,4 +1,4 @@
-"""Exact acceptance tests, on all the data.
+"""Exact acceptance tests, on all the data, and what tests share that are exact where they read all of them at once.
 
 Metropolis: accept with probability min(1, exp(Delta)), that is if log u < Delta
 Barker:     accept with probability 1 / (1 + exp(-Delta)), that is if log(u / (1 - u)) < Delta
@@ -7,11 +7,13 @@ Barker:     accept with probability 1 / (1 + exp(-Delta)), that is if log(u / (1
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from steinkit.sample import Floats
 from steinkit.samplers.acceptance.interface import AcceptanceTest, Look, Verdict
+from steinkit.samplers.arguments import batch_within, share
 
 
 def exceeds_level(look: Look) -> tuple[bool, bool, int]:
@@ -96,3 +98,62 @@ class BarkerTest(_ExactTest):
             Of the same shape.
         """
         return np.log(uniforms) - np.log1p(-uniforms)
+
+
+@dataclass(frozen=True)
+class SequentialTest(AcceptanceTest):
+    """A test that approximates Metropolis's on growing batches, with an error epsilon.
+
+    Where such a test reads all the data it is Metropolis's: mean > mu_0 is the same as Delta > log u.
+    """
+
+    default_batch: ClassVar[int]
+
+    epsilon: float
+    batch_size: int | None = None
+
+    def __post_init__(self) -> None:
+        share(self.epsilon, "epsilon")
+        if self.batch_size is not None:
+            batch_within(self.batch_size, 1, self.batch_size)
+
+    def first_batch(self, size: int) -> int:
+        """Data of the first look; all at epsilon = 0.
+
+        Parameters
+        ----------
+        size : int
+            Number of data N.
+
+        Returns
+        -------
+        int
+            At least 1, at most N.
+
+        Raises
+        ------
+        UsageError
+            If ``batch_size`` is more than N.
+        """
+        batch = batch_within(self.batch_size, self.default_batch, size)
+        return batch if self.epsilon > 0.0 else size
+
+    def reads_all(self, size: int) -> bool:
+        """Whether the first look sees all the data: at epsilon = 0, and if one batch holds them all.
+
+        Parameters
+        ----------
+        size : int
+            Number of data N.
+
+        Returns
+        -------
+        bool
+            If true, it is Metropolis's test.
+
+        Raises
+        ------
+        UsageError
+            If ``batch_size`` is more than N.
+        """
+        return self.first_batch(size) == size

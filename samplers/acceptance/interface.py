@@ -13,7 +13,7 @@ tell; where it cannot yet tell it asks for more data.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -94,18 +94,23 @@ class Verdict(NamedTuple):
     diagnostics: dict[str, Any] = {}  # noqa: RUF012 (never changed)
 
 
-class Moves(Protocol):
+@dataclass
+class Moves:
     """Moves of n chains whose tests are about to begin.
 
     Attributes
     ----------
-    size : int
-        Number of data N.
+    model : PosteriorModel
+        The terms of the posterior.
+    scanned : ndarray, shape (n,)
+        Data that scans have read, to which each scan adds N.
     states, proposals : ndarray, shape (n, d)
     offset, temperature, level : ndarray, shape (n,)
         As in `Look`.
     """
 
+    model: Any
+    scanned: Floats
     states: Floats
     proposals: Floats
     offset: Floats
@@ -113,15 +118,21 @@ class Moves(Protocol):
     level: Floats
 
     @property
-    def size(self) -> int: ...  # noqa: D102
+    def size(self) -> int:
+        """Number of data N."""
+        return int(self.model.size)
 
     def largest_difference(self) -> Floats:
         """Largest |l_i| of each move, shape (n,): a scan of all the data, whose cost is counted apart."""
-        ...
+        self.scanned += self.size
+        largest: Floats = self.model.largest_difference(self.states, self.proposals)
+        return largest
 
     def difference_moments(self) -> tuple[Floats, Floats]:
         """Mean and standard deviation (divisor N) of the l_i of each move, each (n,): a scan, counted apart."""
-        ...
+        self.scanned += self.size
+        moments: tuple[Floats, Floats] = self.model.difference_moments(self.proposals, self.states)
+        return moments
 
 
 @dataclass(frozen=True)

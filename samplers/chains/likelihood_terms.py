@@ -279,21 +279,11 @@ def require_support(model: PosteriorModel, states: Floats, chains: Sequence[int]
         )
 
 
-def require_priors(values: Floats, states: Floats) -> None:
-    """Raise InputError, naming chain and state, if the log prior of a first state is not finite."""
+def require_start(values: Floats, states: Floats, what: str, remedy: str) -> None:
+    """Raise InputError, naming chain and state, if a value at a first state, its log prior say, is not finite."""
     for k in np.flatnonzero(~np.isfinite(values)).tolist():
         raise InputError(
-            f"chain {k + 1} cannot start at {show_state(states[k])}: the log prior there is {values[k]}; "
-            "give a start= inside the support"
-        )
-
-
-def require_likelihoods(values: Floats, states: Floats) -> None:
-    """Raise InputError, naming chain and state, if the log likelihood of a first state is not finite."""
-    for k in np.flatnonzero(~np.isfinite(values)).tolist():
-        raise InputError(
-            f"chain {k + 1} cannot start at {show_state(states[k])}: the log likelihood there is {values[k]}; "
-            "give another start="
+            f"chain {k + 1} cannot start at {show_state(states[k])}: {what} there is {values[k]}; {remedy}"
         )
 
 

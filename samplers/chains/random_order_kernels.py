@@ -43,7 +43,7 @@ TOGETHER = 256
 
 _u32: Any = np.uint32
 _u64: Any = np.uint64
-_STRIDE = _u64(0x9E3779B97F4A7C15)
+STRIDE = _u64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = _u64(0xBF58476D1CE4E5B9), _u64(0x94D049BB133111EB)
 _S27, _S30, _S31, _S32 = _u64(27), _u64(30), _u64(31), _u64(32)
 _LOW = _u64(0xFFFFFFFF)
@@ -52,7 +52,7 @@ _LOW = _u64(0xFFFFFFFF)
 @array_kernel
 def random_bits(key: Any, number: int) -> Any:
     """Number ``number`` of SplitMix64 with this key, a uint64."""
-    z = _u64(key) + (_u64(number) + _u64(1)) * _STRIDE
+    z = _u64(key) + (_u64(number) + _u64(1)) * STRIDE
     z = (z ^ (z >> _S30)) * _FIRST
     z = (z ^ (z >> _S27)) * _SECOND
     return z ^ (z >> _S31)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from steinkit.sample import Floats, Integers
-from steinkit.samplers.acceptance.interface import AcceptanceTest
+from steinkit.samplers.acceptance.interface import AcceptanceTest, Moves
 from steinkit.samplers.chains.data_order import DataWalk
-from steinkit.samplers.chains.likelihood_terms import Model, PosteriorModel, no_number, require_likelihoods
+from steinkit.samplers.chains.likelihood_terms import Model, PosteriorModel, no_number, require_start
 from steinkit.samplers.chains.options import RunOptions
 from steinkit.samplers.chains.random_streams import Kind
 
@@ -102,7 +102,7 @@ class FullDataReader(Reader):
     def begin_run(self, live: Chains) -> None:
         """Evaluate the first states."""
         values = self.model.total_log_likelihood(live.state)
-        require_likelihoods(values, live.state)
+        require_start(values, live.state, "the log likelihood", "give another start=")
         live.log_likelihood = values
         self._proposed = np.zeros(len(values))
 
@@ -148,7 +148,9 @@ class MinibatchReader(Reader):
                 self._seen[k] = []
         if self.test.needs_bound:
             entries = (getattr(live, name)[rows] for name in ("state", "proposed", "offset", "temperature", "level"))
-            live.bound[rows] = self.test.bounds(_Moves(self.model, self._oracle_cost, chain, *entries))
+            moves = Moves(self.model, self._oracle_cost[chain], *entries)
+            live.bound[rows] = self.test.bounds(moves)
+            self._oracle_cost[chain] = moves.scanned
 
     def read(self, live: Chains) -> None:
         """Read a slice for every chain, in few calls."""
@@ -197,29 +199,3 @@ class MinibatchReader(Reader):
         self._walk.close(chain)
         if "oracle_cost" in self.test.diagnostics:
             reported["oracle_cost"] = self._oracle_cost[chain]
-
-
-@dataclass
-class _Moves:
-    """Moves of chains, as tests may look at them; scans are added to the chains' costs."""
-
-    model: PosteriorModel
-    cost: Floats  # of all chains
-    chain: Integers
-    states: Floats
-    proposals: Floats
-    offset: Floats
-    temperature: Floats
-    level: Floats
-
-    @property
-    def size(self) -> int:
-        return self.model.size
-
-    def largest_difference(self) -> Floats:
-        self.cost[self.chain] += self.size
-        return self.model.largest_difference(self.states, self.proposals)
-
-    def difference_moments(self) -> tuple[Floats, Floats]:
-        self.cost[self.chain] += self.size
-        return self.model.difference_moments(self.proposals, self.states)

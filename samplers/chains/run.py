@@ -14,7 +14,6 @@ import numpy as np
 
 from steinkit.errors import UsageError
 from steinkit.posterior import Posterior
-from steinkit.runtime.deadlines import stop_signal
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Integers
 from steinkit.samplers.acceptance.interface import AcceptanceTest, Look
@@ -24,7 +23,7 @@ from steinkit.samplers.chains.likelihood_terms import (
     as_model,
     as_posterior_model,
     lost,
-    require_priors,
+    require_start,
     require_states,
     start_states,
 )
@@ -110,16 +109,15 @@ class Run:
         columns = {"accepted": np.bool_, "batch_sizes": np.int64}
         self.recorder = Recorder(options, dim, columns | dict.fromkeys(test.diagnostics, np.float64))
         self.log_prior = self.model.log_prior(self.states)
-        require_priors(self.log_prior, self.states)
+        require_start(self.log_prior, self.states, "the log prior", "give a start= inside the support")
 
     def advance(self) -> None:
         """Run all chains to their ends: in compiled code where posterior, proposal and test allow it."""
         model, proposal, test = self.model, self.proposal, self.test
         if isinstance(model, PosteriorModel) and runs_compiled(model.posterior, proposal, test):
-            from steinkit.samplers.chains.compiled.metropolis_run import CompiledRun
+            from steinkit.samplers.chains.compiled.metropolis_run import MetropolisChains
 
-            with stop_signal() as stop:
-                CompiledRun(self, _LOST, stop).advance()
+            MetropolisChains(self, _LOST).run(self.states)
         else:
             self._begin()
             self._advance_together()

@@ -210,8 +210,6 @@ def average_design(
     by_default = batch_sizes is None
     if batch_sizes is None:
         batch_sizes = _default_batches(trial.size)
-    if not isinstance(batch_sizes, Sequence | np.ndarray):
-        raise UsageError(f"batch_sizes must be a sequence of whole numbers; received {batch_sizes!r}")
     for batch_size in batch_sizes:
         if whole(batch_size, "a batch size", 1) > trial.size:
             raise UsageError(f"a batch size must be at most the number of data, {trial.size}; received {batch_size}")

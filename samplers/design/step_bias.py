@@ -30,7 +30,6 @@ from steinkit.samplers.acceptance.operating_characteristics import (
     nodes_on_two_scales,
     operating_characteristics,
 )
-from steinkit.samplers.arguments import number
 from steinkit.samplers.design.trial_runs import TrialRun
 
 _NODES = 64
@@ -111,37 +110,6 @@ def acceptance_bias(trial: TrialRun, *, first_fraction: float, epsilon: float, a
     return AcceptanceBias(
         P, wrong_acceptances - wrong_rejections, wrong_acceptances + wrong_rejections, read + read_on_left
     )
-
-
-def stationary_error_bound(largest_bias: float, contraction: float) -> float:
-    """Bound on the total variation distance between the stationary laws of the exact and the approximate chain.
-
-    Parameters
-    ----------
-    largest_bias : float
-        Largest |P_epsilon - P| over *all* pairs of states, in [0, 1]. The error of a test at mean 0 bounds it; the
-        largest of a trial run does not.
-    contraction : float
-        eta in [0, 1): one step of the exact chain brings any law nearer to the posterior by this factor, in total
-        variation.
-
-    Returns
-    -------
-    float
-        largest_bias / (1 - contraction), or 1, which is always a bound.
-
-    Raises
-    ------
-    UsageError
-        If a number lies outside its range.
-
-    References
-    ----------
-    A. Korattikara, Y. Chen and M. Welling (2014), theorem 1.
-    """
-    number(largest_bias, "largest_bias", lambda x: 0.0 <= x <= 1.0, "in [0, 1]")
-    number(contraction, "contraction", lambda x: 0.0 <= x < 1.0, "in [0, 1), else there is no bound")
-    return min(largest_bias / (1.0 - contraction), 1.0)
 
 
 class _Curves:

@@ -6,7 +6,6 @@ own transforms: where x = f(theta) and theta has density p, log q(x) = log p(f^-
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from steinkit.containers.named_draws import NamedDraws
 from steinkit.containers.reading import read_draws
 from steinkit.containers.variables import Labels, Variable, indexed, positions
-from steinkit.errors import InputError, MissingDependencyError, did_you_mean
+from steinkit.errors import InputError, did_you_mean
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 
@@ -125,7 +124,7 @@ class Model:
         ------
         InputError
             If a parameter has no draws, or draws of another shape or with other labels than the model's, or if a draw
-            lies outside of the model's support.
+            lies outside the model's support.
         """
         given = read_draws(draws, dims=dims, shapes={each.name: each.shape for each in self.parameters})
         found = {each.name: self._draws_of(each, given) for each in self.parameters}
@@ -187,7 +186,7 @@ class Model:
         value = found[parameter.name].rows[row].tolist()
         raise InputError(
             f"draw {row + 1} of {parameter.name} is {value}, where {names[column]!r} is {points[row, column]} "
-            f"({len(np.unique(bad[:, 0]))} such draws): it lies outside of the model's support ({parameter.space}), or "
+            f"({len(np.unique(bad[:, 0]))} such draws): it lies outside the model's support ({parameter.space}), or "
             "on its edge; drop it"
         )
 
@@ -199,7 +198,7 @@ def _require_simplex(variable: Variable) -> None:
         row = int((off > _SUM).argmax())
         raise InputError(
             f"draw {row + 1} of {variable.name} is {variable.rows[row].tolist()}, whose entries do not sum to 1 "
-            f"({int((off > _SUM).sum())} such draws): it lies outside of the model's support (simplex); were the draws "
+            f"({int((off > _SUM).sum())} such draws): it lies outside the model's support (simplex); were the draws "
             "rounded, or made by another model?"
         )
 
@@ -218,15 +217,6 @@ def check(target: Target, sample: Sample) -> None:
 def some_of(n: int, most: int = _CHECKED) -> NDArray[np.intp]:
     """Positions of a few of n draws, spread over all of them: where what a model says is compared with something."""
     return np.unique(np.linspace(0, n - 1, most).astype(np.intp))
-
-
-def imported(module: str, package: str, extra: str) -> Any:
-    """A module of another package; MissingDependencyError with the command that installs it."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        reason = "is not installed" if isinstance(error, ModuleNotFoundError) else f"cannot be imported ({error})"
-        raise MissingDependencyError(f"{package} {reason}; pip install 'steinkit[{extra}]'") from None
 
 
 def refuse_discrete(names: Sequence[str], label: str) -> None:

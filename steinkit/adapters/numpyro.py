@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from steinkit.adapters.model import Model, Parameter, imported, refuse_discrete
+from steinkit.adapters.model import Model, Parameter, refuse_discrete
 from steinkit.adapters.numpyro_plates import likelihood_plate, posterior_of_plate, with_plates
 from steinkit.adapters.stored_scores import compare_stored, from_stored
-from steinkit.errors import InputError, SteinkitError, UsageError
+from steinkit.errors import InputError, SteinkitError, UsageError, imported
 from steinkit.jax_functions import TreeCoordinates, double_precision, fresh, jax_module, vectorised
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
@@ -179,7 +179,7 @@ class _Space:
                 raise InputError(
                     f"draw {row + 1} of {parameter.name} is {given[row].tolist()}, which NumPyro's transform to "
                     f"unconstrained space and back makes {returned[row].tolist()} ({int(off.sum())} such draws): it "
-                    f"lies outside of the model's support ({parameter.space}); were the draws rounded, or made by "
+                    f"lies outside the model's support ({parameter.space}); were the draws rounded, or made by "
                     "another model?"
                 )
 

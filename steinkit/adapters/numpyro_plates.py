@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from steinkit.adapters.model import imported
+from steinkit.errors import imported
 from steinkit.jax_functions import jax_module, vectorised
 from steinkit.posterior import Posterior
 from steinkit.target import Target

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from steinkit.adapters.model import imported
-from steinkit.errors import InputError
+from steinkit.errors import InputError, imported
 from steinkit.sample import Floats
 
 _BLOCK_FLOATS = 1 << 20  # of log densities' terms computed at once

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from steinkit.adapters.model import check, imported
+from steinkit.adapters.model import check
 from steinkit.adapters.stan_parameters import StanParameters, stan_parameters
 from steinkit.adapters.stored_scores import from_stored, require_same_scores
 from steinkit.containers.samplers import stan_fit_lengths
-from steinkit.errors import InputError, UsageError
+from steinkit.errors import InputError, UsageError, imported
 from steinkit.files.stan import latent_columns, parameter_of
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target

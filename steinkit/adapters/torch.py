@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.adapters.model import Model, Parameter, as_floats, check, imported, refuse_discrete
+from steinkit.adapters.model import Model, Parameter, as_floats, check, refuse_discrete
 from steinkit.containers.arrays import require_dims
 from steinkit.containers.reading import as_sample
 from steinkit.containers.xarray_objects import is_xarray
-from steinkit.errors import InputError, SteinkitError, UsageError, did_you_mean
+from steinkit.errors import InputError, SteinkitError, UsageError, did_you_mean, imported
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 from steinkit.user_functions import described

@@ -1,7 +1,7 @@
 """The command line: ``steinkit score``, ``compare``, ``curve``, ``sweep``, ``report``, ``sample``, ``thin``, and so on.
 
 Results go to standard output; progress, warnings, errors and the next useful command to standard error. The exit codes
-are those of `steinkit.cli.exit_codes`.
+are `EXIT_CODES`; those of errors are the `exit_code` of their classes.
 """
 
 from __future__ import annotations
@@ -21,12 +21,34 @@ import click
 
 from steinkit import __version__
 from steinkit.cli.command_group import CommandGroup
-from steinkit.cli.exit_codes import EXIT_CODES, INTERRUPTED
 from steinkit.cli.outputs import say_aside, tell, terminal_columns, warn
-from steinkit.describe.lines import on_screen
-from steinkit.errors import AbandonedWork, CrossedBracketError, SteinkitError, SteinkitWarning, leave_to_results
+from steinkit.describe.layout import on_screen
+from steinkit.errors import (
+    AbandonedWork,
+    CrossedBracketError,
+    InputError,
+    SolverError,
+    SteinkitError,
+    SteinkitWarning,
+    UsageError,
+    leave_to_results,
+)
+
+INTERRUPTED = 130
+EXIT_CODES = {
+    0: "done",
+    1: "failed by --fail-above or --fail-if-biased",
+    UsageError.exit_code: "wrong usage",
+    InputError.exit_code: "bad input or output",
+    SolverError.exit_code: "no certified answer",
+    CrossedBracketError.exit_code: "a defect of steinkit",
+    INTERRUPTED: "interrupted",
+}
+"""What each means: ``steinkit --help`` prints them."""
 
 _COMMANDS = {
+    "verdict": "Judge samples: may they be used, and how wrong are the numbers?",
+    "repair": "Mend draws that are off, by weights or by a short exact run.",
     "score": "Score a sample: a verdict, and certified discrepancies.",
     "compare": "Rank several samples of the same target.",
     "curve": "How the score falls with the number of draws, and at what rate.",
@@ -43,7 +65,7 @@ _COMMANDS = {
 _BEGINNING = """\
 Are these draws from the target that they claim to represent? To begin:
   steinkit sample iid --target normal --draws 500 -o x.csv  # or take your own
-  steinkit score x.csv --target normal                      # judge and measure
+  steinkit verdict x.csv --target normal                    # may they be used?
   steinkit targets                                          # other targets
   steinkit --help                                           # all commands"""
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from steinkit.cli.delivery import deliver
-from steinkit.cli.documents import asked
-from steinkit.cli.exit_codes import FINE
+from steinkit.cli.delivery import deliver, say_next_of_result
 from steinkit.cli.help_screens import command
-from steinkit.cli.next_step import say_next_of_result
 from steinkit.cli.outputs import on_terminal
 from steinkit.cli.request import Request
 from steinkit.cli.shared_options import (
@@ -25,7 +23,7 @@ from steinkit.cli.shared_options import (
 )
 from steinkit.comparison import ComparedSample, Comparison
 from steinkit.comparison import compare as compare_samples
-from steinkit.describe.lines import one_line
+from steinkit.describe.layout import one_line
 from steinkit.describe.numbers import count
 from steinkit.errors import SteinkitError
 from steinkit.sample import Sample
@@ -57,17 +55,13 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
     """Compare samples; exits with 0 if all could be measured."""
     request = Request.of(files, options, "a comparison takes each file once")
     judging = request.judging
-    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no result
+    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is not a result
         samples, unread = _read(request)
-        lead = _lead(samples, options)
-        request = request.in_dimension(samples[lead].dim)
-        task = request.task(lead, samples[lead])
-        named = {file: request.named_as(task.target, sample) for file, sample in samples.items()}
-        renamed = dict.fromkeys(note for _, notes in named.values() for note in notes)
+        task = request.task(samples, _lead(samples, options))
         found = compare_samples(
-            {file: sample for file, (sample, _) in named.items()},
+            task.samples,
             task.target,
-            measures=[measure.name for measure in request.measures],
+            measures=[measure.name for measure in task.measures],
             verdict=judging is not None,
             matters=options["matters"],
             looks=options["looks"] or 1,
@@ -77,12 +71,12 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
             progress=on_terminal(),
             settings=task.settings,
         )
-        found = _with_unread(found, files, unread, (*task.doubts, *renamed))
+        found = _with_unread(found, files, unread, task.doubts)
     judged = any(each.verdict is not None for each in found.samples)
     heading = f"{count(len(files), 'sample')} against {request.against(judged=judged)}"
     deliver(
         options,
-        {**found.to_dict(), **asked(request)},
+        {**found.to_dict(), **request.document},
         lambda: f"{one_line(heading)}\n\n{found.table()}",
         found.plot,
         found.warnings,
@@ -106,7 +100,7 @@ def _read(request: Request) -> tuple[dict[str, Sample], dict[str, SteinkitError]
     return samples, unread
 
 
-def _lead(samples: dict[str, Sample], options: dict[str, Any]) -> str:
+def _lead(samples: Mapping[str, Sample], options: Mapping[str, Any]) -> str:
     """The file that the target is fitted to: the first, or the first with scores where these take its place."""
     if options["target"] is None:
         for file, sample in samples.items():
@@ -128,4 +122,4 @@ def _with_unread(
 def _code(found: Comparison) -> int:
     """0 if all samples were measured, else what the first that was not failed with."""
     missed = (each for each in found.samples if not each.measurements)
-    return next((error.exit_code for each in missed for error in each.errors.values()), FINE)
+    return next((error.exit_code for each in missed for error in each.errors.values()), 0)

@@ -9,10 +9,8 @@ from typing import Any
 import click
 import numpy as np
 
-from steinkit.cli.delivery import deliver
-from steinkit.cli.documents import asked
+from steinkit.cli.delivery import deliver, say_next_of_result
 from steinkit.cli.help_screens import MEASURE, command, option
-from steinkit.cli.next_step import say_next_of_result
 from steinkit.cli.outputs import on_terminal
 from steinkit.cli.request import Request
 from steinkit.cli.shared_options import (
@@ -24,7 +22,7 @@ from steinkit.cli.shared_options import (
     target_options,
 )
 from steinkit.curves import curve as curve_of
-from steinkit.describe.lines import one_line
+from steinkit.describe.layout import one_line
 from steinkit.errors import SolverError, UsageError
 
 _HELP = """Measure the first draws of FILE, for several numbers of draws, and fit the rate at which the measure falls.
@@ -62,14 +60,14 @@ def _grid(context: click.Context, parameter: click.Parameter, text: str | None) 
     "--budget",
     callback=_grid,
     metavar="B,B...",
-    help="Budgets instead, in the unit of the column cost. Of the files; a budget is shared by the chains of one.",
+    help="Budgets instead, in the unit of the column cost. That of the files; the chains of one sample share a budget.",
 )
 @option(
     MEASURE,
     "--tail-from",
     type=float,
     metavar="N",
-    help="Fit the rate from this number of draws on. Or from this budget; by default over the upper half of the "
+    help="Fit the rate over N draws and more. Or over budgets of N and more; by default over the upper half of the "
     "logarithm.",
 )
 @measure_options
@@ -79,14 +77,11 @@ def curve(files: tuple[str, ...], **options: Any) -> int:
     """Measure the first draws of a sample; exits with 4 if no number of them could be certified."""
     request = Request.of(files, options, "replicates are different samples, each a FILE of its own")
     _require_one_measure(request)
-    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no result
-        samples = [request.read(file) for file in files]
-        request = request.in_dimension(samples[0].dim)
-        measure, task = request.measures[0], request.task(files[0], samples[0])
-        named = [request.named_as(task.target, sample) for sample in samples]
-        renamed = dict.fromkeys(note for _, notes in named for note in notes)
+    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is not a result
+        task = request.task({file: request.read(file) for file in files}, files[0])
+        (measure,) = task.measures
         found = curve_of(
-            [sample for sample, _ in named],
+            [*task.samples.values()],
             task.target,
             n=options["n"],
             budget=options["budget"],
@@ -98,10 +93,10 @@ def curve(files: tuple[str, ...], **options: Any) -> int:
         )
     deliver(
         options,
-        {**found.to_dict(), **asked(request)},
+        {**found.to_dict(), **request.document},
         lambda: f"{one_line(', '.join(files) + ' against ' + request.against())}\n\n{found.summary()}",
         found.plot,
-        (*task.doubts, *renamed, *found.warnings),
+        (*task.doubts, *found.warnings),
     )
     say_next_of_result(files, options, "curve", has_picture=True)
     unproved = measure.has_bracket and not np.isfinite(found.values).any()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steinkit.cli.outputs import is_device, say, warn
+from steinkit.cli.outputs import command_line, is_device, say, say_next, warn
 from steinkit.describe.display import Result
 from steinkit.errors import OutputError
 from steinkit.files.streams import write_bytes
@@ -60,6 +60,30 @@ def deliver(
         warn(note)
     if failures:
         raise OutputError("; ".join(failures))
+
+
+def say_next_of_result(files: Sequence[str], options: Mapping[str, Any], name: str, *, has_picture: bool) -> None:
+    """Say what to do with a result: a page of its JSON, else its picture, else its JSON.
+
+    Parameters
+    ----------
+    files : sequence of str
+        What was read; standard input cannot be read again.
+    options : mapping
+        Of the command: "output", "plot" and "json_output".
+    name : str
+        What files of it are called.
+    has_picture : bool
+    """
+    if options["output"]:
+        words, purpose = ["report", options["output"], "-o", "report.html"], "a page of it"
+    elif "-" in files:
+        return
+    elif has_picture and not options["plot"]:
+        words, purpose = [*command_line(), "--plot", f"{name}.png"], "the picture"
+    else:
+        words, purpose = [*command_line(), "-o", f"{name}.json"], "keep it, for a page of steinkit report"
+    say_next(words, purpose, json_output=options["json_output"])
 
 
 def _save(draw: Callable[[], Figure], path: str) -> None:

@@ -6,23 +6,21 @@ import contextlib
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from steinkit import __version__
 from steinkit.cli.help_screens import command, option
 from steinkit.cli.named_target import NamedTarget
-from steinkit.cli.next_step import say_next, target_words
-from steinkit.cli.outputs import say
+from steinkit.cli.outputs import on_terminal, say, say_next, target_words
 from steinkit.cli.sample_options import as_flag, sampler_options
 from steinkit.cli.shared_options import json_option, pairs_option, target_option
-from steinkit.describe.lines import filled, one_line
+from steinkit.describe.layout import filled, one_line
 from steinkit.errors import UsageError
 from steinkit.json_documents import as_json
 from steinkit.posterior import Posterior
 from steinkit.samplers import (
     RandomWalk,
     SequentialDesign,
-    TrialRun,
     average_design,
     operating_characteristics,
     trial_run,
@@ -46,6 +44,10 @@ The first says what a test does where the standardised mean of the data, (mean -
 second finds the test that errs with probability 0.05 at most, whatever the mean. The others make a trial run of exact
 random-walk Metropolis, and find the test that biases its acceptance probabilities by 0.01 on average.
 """
+
+
+Found: TypeAlias = tuple[Mapping[str, Any], str]
+"""The JSON document, and the same in words."""
 
 
 class _Mode(NamedTuple):
@@ -78,7 +80,7 @@ _AVERAGE = _Mode(
     metavar="X",
     help="Standardised mean of the data. By default 0, the worst for the test.",
 )
-@option(_TEST, "--target-error", type=float, metavar="X", help="Search for the test that errs at most so much.")
+@option(_TEST, "--target-error", type=float, metavar="X", help="Find the cheapest test whose error is at most X.")
 @option(_TEST, "--size", type=int, metavar="N", help="Number of data, for the design's batch size.")
 @sampler_options("epsilon", "alpha", "batch_size", group=_TEST)
 @target_option("The posterior for a trial run.", group=_RUN)
@@ -91,7 +93,7 @@ def design(json_output: bool, **settings: Any) -> None:
     mode = _ANALYSIS if "target_error" not in given else _AVERAGE if "target" in given else _WORST_CASE
     _require_mode(mode, given)
     document, text = {_ANALYSIS: _analysis, _WORST_CASE: _worst_case, _AVERAGE: _average}[mode](given)
-    say(as_json(document | {"version": __version__}) if json_output else text)
+    say(as_json({**document, "version": __version__}) if json_output else text)
     words, purpose = _next_of(mode, given, document)
     say_next(words, purpose, json_output=json_output)
 
@@ -112,7 +114,7 @@ def _next_of(mode: _Mode, given: Mapping[str, Any], document: Mapping[str, Any])
     return ["sample", "approximate-mh", *named, *words, "-o", "draws.csv"], "draws made with it"
 
 
-def _require_mode(mode: _Mode, given: dict[str, Any]) -> None:
+def _require_mode(mode: _Mode, given: Mapping[str, Any]) -> None:
     """Refuse options that do not go together."""
     shown = {"pairs": "-p"}
     missing = [as_flag(name) for name in mode.needed if name not in given]
@@ -121,15 +123,15 @@ def _require_mode(mode: _Mode, given: dict[str, Any]) -> None:
     for name in given:
         if name not in mode.needed + mode.optional:
             takes = ", ".join(shown.get(each, as_flag(each)) for each in mode.needed + mode.optional)
-            raise UsageError(f"{mode.name} has no use for {shown.get(name, as_flag(name))}; it takes {takes}")
+            raise UsageError(f"{mode.name} does not use {shown.get(name, as_flag(name))}; it takes {takes}")
 
 
-def _analysis(given: dict[str, Any]) -> tuple[dict[str, Any], str]:
+def _analysis(given: Mapping[str, Any]) -> Found:
     """What a given test does at a given mean."""
-    mean = given.pop("mean", 0.0)
-    found = operating_characteristics(mean, **given)
-    numbers = {name: float(getattr(found, name)) for name in ("error", "data_use", "undecided")}
     test = {"first_fraction": given["first_fraction"], "epsilon": given["epsilon"], "alpha": given.get("alpha", 0.5)}
+    mean = given.get("mean", 0.0)
+    found = operating_characteristics(mean, **test)
+    numbers = {name: float(getattr(found, name)) for name in ("error", "data_use", "undecided")}
     text = (
         f"{_described(**test)} At a standardised mean of {mean:g} it decides wrongly with probability "
         f"{numbers['error']:.3g}. It reads {numbers['data_use']:.3g} of the data on average, and all of them with "
@@ -138,68 +140,61 @@ def _analysis(given: dict[str, Any]) -> tuple[dict[str, Any], str]:
     return test | {"mean": mean} | numbers, filled(text)
 
 
-def _worst_case(given: dict[str, Any]) -> tuple[dict[str, Any], str]:
+def _worst_case(given: Mapping[str, Any]) -> Found:
     """The design that holds whatever the mean."""
-    found = worst_case_design(
-        given["target_error"],
-        **_only(given, "first_fraction", "first_fractions"),
-        **_only(given, "alpha", "alphas"),
+    found = worst_case_design(given["target_error"], **_only(given, "first_fraction", "alpha"))
+    said = (
+        f"Whatever the mean, it decides wrongly with probability {found.error:.3g} at most, and reads "
+        f"{found.data_use:.3g} of the data at most on average. Most steps err and read much less; a design for the "
+        "moves of a trial run (--target) makes use of that."
     )
-    options = found.options(given["size"]) if "size" in given else None
-    text = (
-        f"{_described(found.first_fraction, found.epsilon, found.alpha)} Whatever the mean, it decides wrongly with "
-        f"probability {found.error:.3g} at most, and reads {found.data_use:.3g} of the data at most on average. "
-        "Most steps err and read much less; a design for the moves of a trial run (--target) makes use of that."
-    )
-    document = _document(found, options)
-    return document, _paragraphs(text, options, document)
+    return _designed(found, given.get("size"), said)
 
 
-def _average(given: dict[str, Any]) -> tuple[dict[str, Any], str]:
+def _average(given: Mapping[str, Any]) -> Found:
     """The design for the moves of a trial run."""
     scale = given["proposal_scale"]
     dim = len(scale) if isinstance(scale, list) else 1
-    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no result
+    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is not a result
         posterior = NamedTarget({"target": given["target"], "options": given.get("pairs", ())}).target(dim)
         if not isinstance(posterior, Posterior):
             raise UsageError(f"a trial run needs a posterior, with data; {posterior.label!r} has none")
         trial = trial_run(
             posterior,
             proposal=RandomWalk(scale),
-            progress=sys.stderr is not None and sys.stderr.isatty(),
+            progress=on_terminal(),
             **{name: given[name] for name in _TRIAL if name in given},
         )
-    found = average_design(
-        trial, given["target_error"], **_only(given, "batch_size", "batch_sizes"), **_only(given, "alpha", "alphas")
+    found = average_design(trial, given["target_error"], **_only(given, "batch_size", "alpha"))
+    said = (
+        f"On the {len(trial.log_ratio)} moves of the trial run it biases acceptance probabilities by {found.error:.3g} "
+        f"on average, and reads {found.data_use:.3g} of the {trial.size} data. The trial run cost {trial.cost:.0f} "
+        "evaluations."
     )
-    options = found.options(trial.size)
-    text = (
-        f"{_described(found.first_fraction, found.epsilon, found.alpha)} On the {len(trial.log_ratio)} moves of the "
-        f"trial run it biases acceptance probabilities by {found.error:.3g} on average, and reads {found.data_use:.3g} "
-        f"of the {trial.size} data. The trial run cost {trial.cost:.0f} evaluations."
-    )
-    document = _document(found, options) | {"size": trial.size, "trial": _trial_document(trial)}
-    return document, _paragraphs(text, options, document)
+    document, text = _designed(found, trial.size, said)
+    made = {"moves": len(trial.log_ratio), "skipped": trial.skipped, "cost": trial.cost}
+    return {**document, "size": trial.size, "trial": made}, text
 
 
-def _only(given: dict[str, Any], name: str, plural: str) -> dict[str, Any]:
-    """The only choice of a search, where the user has made it."""
-    return {plural: [given[name]]} if name in given else {}
+def _only(given: Mapping[str, Any], *names: str) -> dict[str, list[Any]]:
+    """The only choices of a search, where the user has made them: "alphas" for "alpha"."""
+    return {f"{name}s": [given[name]] for name in names if name in given}
 
 
-def _document(found: SequentialDesign, options: dict[str, Any] | None) -> dict[str, Any]:
-    batch_size = None if options is None else options["batch_size"]
-    warnings = []
+def _designed(found: SequentialDesign, size: int | None, said: str) -> Found:
+    """The document of a design; and in words what it does, how to run the sampler with it, and warnings."""
+    options = {} if size is None else found.options(size)
+    batch_size, warnings = options.get("batch_size"), []
     if batch_size is not None and batch_size < _SMALLEST_BATCH:
         warnings.append(
             f"batches of {batch_size} are small: their means may not be normal, on which the design relies; take a "
             f"larger share, or batches of {_SMALLEST_BATCH}"
         )
-    return asdict(found) | {"batch_size": batch_size, "warnings": warnings}
-
-
-def _trial_document(trial: TrialRun) -> dict[str, Any]:
-    return {"moves": len(trial.log_ratio), "skipped": trial.skipped, "cost": trial.cost}
+    test = _described(found.first_fraction, found.epsilon, found.alpha)
+    words = " ".join(f"{as_flag(name)} {value:.6g}" for name, value in options.items())
+    advice = [f"steinkit sample approximate-mh {words} ..."] if options else []
+    text = "\n\n".join([filled(f"{test} {said}"), *advice, *map(one_line, warnings)])
+    return asdict(found) | {"batch_size": batch_size, "warnings": warnings}, text
 
 
 def _described(first_fraction: float, epsilon: float, alpha: float) -> str:
@@ -207,16 +202,3 @@ def _described(first_fraction: float, epsilon: float, alpha: float) -> str:
         f"The test reads {first_fraction:.3g} of the data at each look, allows an error of {epsilon:.3g} at one look, "
         f"and has alpha {alpha:g}."
     )
-
-
-def _paragraphs(text: str, options: dict[str, Any] | None, document: dict[str, Any]) -> str:
-    """What was found, how to run the sampler with it, and warnings."""
-    return "\n\n".join([filled(text), *_advice(options), *map(one_line, document["warnings"])])
-
-
-def _advice(options: dict[str, Any] | None) -> list[str]:
-    """How to run the sampler with the design."""
-    if options is None:
-        return []
-    given = " ".join(f"{as_flag(name)} {value:.6g}" for name, value in options.items())
-    return [f"steinkit sample approximate-mh {given} ..."]

@@ -14,7 +14,7 @@ import numpy as np
 
 from steinkit.adapters.model import Model
 from steinkit.cli.options import key_values
-from steinkit.describe.subject import files_label
+from steinkit.describe.labels import files_label
 from steinkit.errors import InputError, UsageError
 from steinkit.files import read_sample
 from steinkit.sample import Sample
@@ -57,7 +57,7 @@ class NamedTarget:
         if isinstance(self._own, Model) and self._columns is not None:
             raise UsageError(f"{self.name} is a model, which says what its parameters are; leave out --columns")
         draws = read_sample(files, format=self._format, columns=self._columns, group=self._group)
-        return self.in_coordinates(draws, title_of(files))
+        return self.in_coordinates(draws, files_label(files))
 
     def in_coordinates(self, draws: Sample, file: str) -> Sample:
         """Draws in the coordinates of the model; as they are where none was named."""
@@ -66,7 +66,7 @@ class NamedTarget:
         try:
             return self._own.sample(draws)
         except InputError as error:
-            raise InputError(f"{title_of((file,))}: {error}") from None
+            raise InputError(f"{files_label((file,))}: {error}") from None
 
     def target_for(self, sample: Sample) -> tuple[Target, tuple[str, ...]]:
         """The target for a sample that was read, and what its user should know of it.
@@ -76,7 +76,7 @@ class NamedTarget:
         assert self.name is not None
         own = self._own
         if own is None:
-            return make_target(self.name, key_values(self._pairs), sample.dim), ()
+            return make_target(self.name, self.options, sample.dim), ()
         target = own.target_named(sample.names) if isinstance(own, Model) else own
         return target, _checked(target, sample) if self._check and target.can_be_checked else ()
 
@@ -85,7 +85,7 @@ class NamedTarget:
         own = self._own
         if own is None:
             assert self.name is not None
-            return make_target(self.name, key_values(self._pairs), dim)
+            return make_target(self.name, self.options, dim)
         return own.target if isinstance(own, Model) else own
 
     def of_sample(self, source: str, sample: Sample, *, needs_scores: bool) -> tuple[Target | None, tuple[str, ...]]:
@@ -95,7 +95,7 @@ class NamedTarget:
         if self._pairs:
             raise UsageError("-p options need the --target that they belong to")
         if sample.scores is None and needs_scores:
-            where = title_of((source,))
+            where = files_label((source,))
             raise UsageError(
                 f"{where} stores no scores (columns score:NAME) and no --target was given; name a built-in target "
                 "('steinkit targets' lists them), or your own as path.py:attribute"
@@ -107,15 +107,10 @@ class NamedTarget:
         """What the user's file holds; None for a built-in target."""
         if not self.is_user_code:
             return None
-        if key_values(self._pairs):
+        if self.options:
             raise UsageError("-p options are for built-in targets; set them inside your Python file instead")
         assert self.name is not None
         return load_target_or_model(self.name)
-
-
-def title_of(files: tuple[str, ...]) -> str:
-    """What a sample is called after the files that hold it."""
-    return files_label(files)
 
 
 def _checked(target: Target, sample: Sample) -> tuple[str, ...]:

@@ -1,16 +1,18 @@
-"""Where results may go: places held to be writable, standard output, and warnings on standard error."""
+"""Where results may go, held to be writable; standard output; and warnings and the next command on standard error."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
 import click
 
-from steinkit.describe.lines import filled, on_screen
+from steinkit.describe.layout import filled, on_screen
 from steinkit.errors import OutputError, UsageError
 from steinkit.printable import printable
 
@@ -76,6 +78,32 @@ def say_aside(text: str) -> None:
     """Print something on standard error, if anyone reads it; the result does not depend on it."""
     with contextlib.suppress(OSError):
         click.echo(printable(text, lines=True), err=True)
+
+
+def say_next(words: Sequence[str], purpose: str, *, json_output: bool = False) -> None:
+    """Say which command is useful next, and what for; nothing beside JSON.
+
+    Parameters
+    ----------
+    words : sequence of str
+        Of the command, after the program's name.
+    purpose : str
+    json_output : bool
+        Whether the command that ends printed JSON.
+    """
+    if not json_output:
+        say_aside(f"next: steinkit {shlex.join(words)}  # {purpose}")
+
+
+def target_words(target: str | None, pairs: Sequence[str]) -> list[str]:
+    """The target and its options, as words."""
+    named = [] if target is None else ["--target", target]
+    return named + [word for pair in pairs for word in ("-p", pair)]
+
+
+def command_line() -> list[str]:
+    """The words of the command as given, after the program's name: how to run it again."""
+    return sys.argv[1:]
 
 
 def on_terminal() -> bool:

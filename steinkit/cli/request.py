@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from steinkit.cli.named_target import NamedTarget
 from steinkit.cli.options import bounds_for, units_for
-from steinkit.cli.outputs import on_terminal, require_places
+from steinkit.cli.outputs import command_line, on_terminal, require_places
 from steinkit.cli.shared_options import flag_of
 from steinkit.describe.numbers import listed
 from steinkit.errors import InputError, UsageError
@@ -32,10 +32,13 @@ _REFERENCE_BY_DEFAULT = 5
 
 @dataclass(frozen=True)
 class Task:
-    """What samples are measured against, and how.
+    """What is measured, against what, and how.
 
     Attributes
     ----------
+    samples : dict of str to Sample
+        Under the target's names, where ``--columns`` states which column is which.
+    measures : tuple of Measure
     target : Target, optional
         None where the samples' own scores are to be used, or none is needed.
     settings : dict
@@ -43,13 +46,15 @@ class Task:
     repeats : int
         How many independent samples to measure as well.
     doubts : tuple of str
-        What the user should know of the target.
+        What the user should know of the target, and of the names.
     run : LongRun, optional
         Whose blocks to measure instead.
     """
 
+    samples: dict[str, Sample]
+    measures: tuple[Measure, ...]
     target: Target | None
-    settings: dict[str, Any]
+    settings: Mapping[str, Any]
     repeats: int
     doubts: tuple[str, ...]
     run: LongRun | None = None
@@ -59,7 +64,7 @@ class Task:
 class Request:
     """The files that a user named, the measures asked for, each once, and all options by their names.
 
-    Where no measure was asked for there is none until the dimension is known: see `in_dimension`.
+    Where no measure was asked for, the samples' dimension decides: see `Task`.
     """
 
     files: tuple[str, ...]
@@ -88,8 +93,8 @@ class Request:
                 (taker,) = map(find_measure, takers_of(name))
                 raise UsageError(f"{flag_of(name)} belongs to the {taker.title}; add --measure {taker.name}")
 
-    def in_dimension(self, dim: int) -> Request:
-        """The same with the measure for samples of this dimension where none was asked for.
+    def _measures_in(self, dim: int) -> tuple[Measure, ...]:
+        """The measures asked for, or where none was the one for samples of this dimension.
 
         Raises
         ------
@@ -97,16 +102,16 @@ class Request:
             If there is an option that this measure does not read.
         """
         if self.measures:
-            return self
+            return self.measures
         chosen = find_measure(default_measure(dim, operator=self.options["operator"]))
         for name, option in all_options().items():
             given = self.options.get(name, option.default)
             if name not in chosen.options and _decides(option) and given != option.default:
                 raise UsageError(
-                    f"{flag_of(name)} is of {listed(takers_of(name))}, and in {dim} dimensions {chosen.name} is "
-                    f"measured where no --measure is given; add --measure {takers_of(name)[0]}, or leave it out"
+                    f"{flag_of(name)} is an option of {listed(takers_of(name))}, but in {dim} dimensions the default "
+                    f"measure is {chosen.name}; add --measure {takers_of(name)[0]}, or leave it out"
                 )
-        return replace(self, measures=(chosen,))
+        return (chosen,)
 
     @property
     def needs_scores(self) -> bool:
@@ -121,15 +126,31 @@ class Request:
         options = ", ".join(self.options["options"])
         return f"target {self.options['target']}" + (f" ({options})" if options else "")
 
+    @property
+    def document(self) -> dict[str, Any]:
+        """What every document says of its making: files and target as given, and the words of the command.
+
+        The target is None where scores stored in the files take its place, or none is needed.
+        """
+        target = self.named_target
+        named = None if target.name is None else {"name": target.name, "options": target.options}
+        return {"files": list(self.files), "target": named, "command": command_line()}
+
     def read(self, *files: str) -> Sample:
         """A sample as the options say."""
         return self.named_target.read(*files)
 
-    def task(self, file: str, sample: Sample) -> Task:
-        """Target and settings for a sample, and for others like it."""
-        target, doubts = self.named_target.of_sample(file, sample, needs_scores=self.needs_scores)
+    def task(self, samples: Mapping[str, Sample], lead: str) -> Task:
+        """What is to be done with samples like the one that leads, by whose coordinates target and settings go."""
+        sample = samples[lead]
+        measures = self._measures_in(sample.dim)
+        target, doubts = self.named_target.of_sample(lead, sample, needs_scores=self.needs_scores)
         repeats = self._repeats(target) if "reference" in self.options else 0
-        return Task(target, self._settings(sample), repeats, doubts, self._long_run(target, sample))
+        settings, run = self._settings(sample), self._long_run(target, sample)
+        named = {name: named_as(target, each, self.options["columns"]) for name, each in samples.items()}
+        renamed = dict.fromkeys(note for _, notes in named.values() for note in notes)
+        under_names = {name: each for name, (each, _) in named.items()}
+        return Task(under_names, measures, target, settings, repeats, (*doubts, *renamed), run)
 
     @property
     def judging(self) -> Judging | None:
@@ -141,10 +162,6 @@ class Request:
             if value is not None:
                 raise UsageError(f"{flag} asks for the verdict, and --no-verdict for none; drop one of the two")
         return None
-
-    def named_as(self, target: Target | None, sample: Sample) -> tuple[Sample, tuple[str, ...]]:
-        """The sample under the target's names, where ``--columns`` states which column is which, and what to say."""
-        return named_as(target, sample, self.options["columns"])
 
     def _settings(self, sample: Sample) -> dict[str, Any]:
         """The settings that options stand for; bounds by name are those of the sample's coordinates."""
@@ -189,14 +206,14 @@ class Request:
 
         run, named = (
             LongRun(self.named_target.in_coordinates(read_sample(file), file), file),
-            self.named_as(target, sample)[0],
+            named_as(target, sample, self.options["columns"])[0],
         )
         if target is None and sample.scores is not None and run.draws.scores is None:
             raise InputError(f"{file} stores no scores (columns score:NAME), as the sample does; add them, or --target")
         if set(named.names) <= set(run.draws.names):
             return run.like(named)
         run = run.like(sample)
-        return replace(run, draws=self.named_as(target, run.draws)[0])
+        return replace(run, draws=named_as(target, run.draws, self.options["columns"])[0])
 
     def _obstacle(self, target: Target | None) -> str:
         """Why independent draws from the target cannot be had; empty if they can."""

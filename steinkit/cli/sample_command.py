@@ -12,17 +12,15 @@ from typing import Any
 import click
 import numpy as np
 
-from steinkit.cli.completions import complete_sampler
-from steinkit.cli.help_screens import OUTPUT, command, option
+from steinkit.cli.completion_command import complete_sampler
+from steinkit.cli.help_screens import command
 from steinkit.cli.named_target import NamedTarget
-from steinkit.cli.next_step import say_next, target_words
 from steinkit.cli.options import key_values
-from steinkit.cli.outputs import say, tell
-from steinkit.cli.sample_files import SAMPLE_FORMATS, deliver_sample, format_of, require_sample_place
+from steinkit.cli.outputs import on_terminal, say, say_next, target_words, tell
+from steinkit.cli.sample_files import deliver_sample, draws_options, format_of, require_sample_place
 from steinkit.cli.sample_options import options_given, sampler_options
-from steinkit.cli.sample_report import run_document
+from steinkit.cli.sample_report import run_document, run_text
 from steinkit.cli.shared_options import json_option, pairs_option, target_option
-from steinkit.describe.run import text
 from steinkit.errors import InputError, UsageError
 from steinkit.files import write_sample
 from steinkit.json_documents import as_json
@@ -50,41 +48,25 @@ steinkit sample iid --target model.py:target --draws 1000 -o - | steinkit score 
 @target_option("What to draw from; minibatches need a posterior.", required=True)
 @pairs_option("pairs")
 @sampler_options()
-@option(
-    OUTPUT,
-    "-o",
-    "--output",
-    required=True,
-    metavar="FILE",
-    type=click.Path(dir_okay=False, allow_dash=True),
-    help="Where the draws go: .csv, .npz, or '-'. The last is standard output, as CSV.",
-)
-@option(
-    OUTPUT,
-    "--format",
-    "file_format",
-    type=click.Choice(SAMPLE_FORMATS),
-    everyday=False,
-    help="Format of the output. By default by its ending.",
-)
+@draws_options("--format")
 @json_option("Print settings and seeds as JSON. And acceptance and cost, which the draws do not hold.")
 def sample(sampler: str, target: str, **settings: Any) -> None:
     """Run a sampler, write its draws, and say on standard error how it went."""
     chosen = find_sampler(sampler)
     options = options_given(chosen, settings)
-    file, file_format = settings["output"], format_of(settings["output"], settings["file_format"])
+    file, file_format = settings["output"], format_of(settings["output"], settings["output_format"])
     require_sample_place(file, settings["json_output"])
     with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no draw
         found = _target(target, settings["pairs"], options)
         _require_ready(chosen, found, options, file_format)
         began = time.perf_counter()
-        draws = chosen.run(found, options, progress=sys.stderr is not None and sys.stderr.isatty())
+        draws = chosen.run(found, options, progress=on_terminal())
         seconds = time.perf_counter() - began
     if not draws.present.any():
         raise InputError("the run ended without a draw; give it a larger --budget, or a smaller --burn-in or --thin")
     document = run_document(sampler, target, key_values(settings["pairs"]), options, draws, seconds, file)
     deliver_sample(draws.to_sample(), file, file_format)
-    tell(text(document))
+    tell(run_text(document))
     if settings["json_output"]:
         say(as_json(document))
     elif file != "-":
@@ -99,14 +81,14 @@ def _pairs_of_draws(target: Target, settings: Mapping[str, Any]) -> tuple[str, .
     return (*pairs, f"temperature={settings['temperature']:g}")
 
 
-def _target(name: str, pairs: tuple[str, ...], options: dict[str, Any]) -> Target:
+def _target(name: str, pairs: tuple[str, ...], options: Mapping[str, Any]) -> Target:
     """The target; where nothing else fixes its dimension, the length of --start or --proposal-scale does."""
     start, scale = options.get("start"), options.get("proposal_scale")
     dim = np.shape(start)[-1] if start is not None else len(scale) if isinstance(scale, list) else 1
     return NamedTarget({"target": name, "options": pairs}).target(dim)
 
 
-def _require_ready(sampler: Sampler, target: Target, options: dict[str, Any], file_format: str) -> None:
+def _require_ready(sampler: Sampler, target: Target, options: Mapping[str, Any], file_format: str) -> None:
     """Refuse, before any draw is made, what would come to light only when the draws are written."""
     if target.dim is None and "start" in sampler.options() and "start" not in options:
         raise UsageError(

@@ -4,14 +4,41 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import click
+
+from steinkit.cli.help_screens import OUTPUT, option
 from steinkit.cli.outputs import require_places
+from steinkit.cli.shared_options import Command, in_order
 from steinkit.errors import OutputError, UsageError
 from steinkit.files import write_sample
 from steinkit.sample import Sample
 
 SAMPLE_FORMATS = ("csv", "npz")
+
+
+def draws_options(format_flag: str) -> Callable[[Command], Command]:
+    """``-o``, and the format by a flag of this name: "output" and "output_format"."""
+    where = option(
+        OUTPUT,
+        "-o",
+        "--output",
+        required=True,
+        metavar="FILE",
+        type=click.Path(dir_okay=False, allow_dash=True),
+        help="Where the draws go: .csv, .npz, or '-'. The last is standard output, as CSV.",
+    )
+    form = option(
+        OUTPUT,
+        format_flag,
+        "output_format",
+        everyday=False,
+        type=click.Choice(SAMPLE_FORMATS),
+        help="Format of the output. By default the ending decides.",
+    )
+    return lambda command: in_order(command, where, form)
 
 
 def format_of(file: str, asked: str | None, option: str = "--format") -> str:

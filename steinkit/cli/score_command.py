@@ -5,16 +5,14 @@ from __future__ import annotations
 import contextlib
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from steinkit.cli.delivery import deliver
-from steinkit.cli.documents import as_document
+from steinkit.cli.delivery import deliver, say_next_of_result
 from steinkit.cli.help_screens import OUTPUT, command, option
-from steinkit.cli.named_target import title_of
-from steinkit.cli.next_step import say_next_of_result
 from steinkit.cli.options import as_threshold
 from steinkit.cli.request import Request
 from steinkit.cli.shared_options import (
@@ -27,8 +25,10 @@ from steinkit.cli.shared_options import (
     target_options,
     verdict_options,
 )
+from steinkit.describe.labels import files_label
 from steinkit.errors import InputError, UsageError
 from steinkit.measures import find_measure
+from steinkit.measures.registry import recorded_settings
 from steinkit.measures.scoring import score_sample
 
 if TYPE_CHECKING:
@@ -73,22 +73,20 @@ steinkit score draws.csv --target normal --measure graph --measure ksd --measure
     type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
     metavar="ALPHA",
     callback=as_threshold,
-    help="Exit with 1 if not from the target at level ALPHA. With --matters only if a moment is off by more than DELTA "
+    help="Exit with 1 if the verdict rejects at level ALPHA. With --matters only if a moment is off by more than DELTA "
     "at that level, too. Too few effective draws neither pass nor fail: a warning, and code 0.",
 )
 def score(files: tuple[str, ...], **options: Any) -> int:
     """Score a sample; the exit code says whether it passed."""
-    request, title = Request.of(files, options, "chains are different files"), title_of(files)
+    request, title = Request.of(files, options, "chains are different files"), files_label(files)
     drawn, threshold, judging = _drawn(request), _threshold(request), request.judging
-    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no result
-        sample = request.read(*files)
-        request = request.in_dimension(sample.dim)
-        task = request.task(title, sample)
-        sample, renamed = request.named_as(task.target, sample)
+    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is not a result
+        task = request.task({title: request.read(*files)}, title)
+        sample = task.samples[title]
         scores = score_sample(
             sample,
             task.target,
-            request.measures,
+            task.measures,
             task.settings,
             repeats=task.repeats,
             run=task.run,
@@ -96,12 +94,23 @@ def score(files: tuple[str, ...], **options: Any) -> int:
             rng=options["seed"],
         )
     lower, upper = scores.measurements[0].lower, scores.measurements[0].upper
-    notes = list(dict.fromkeys([*task.doubts, *renamed, *scores.warnings]))
+    notes = list(dict.fromkeys([*task.doubts, *scores.warnings]))
     if lower <= threshold < upper:
         notes.append(f"--fail-above {threshold:g} lies inside the bracket: neither passed nor failed for certain")
     code, doubts = _judged(scores.verdict) if options["fail_if_biased"] is not None else (0, ())
     notes += doubts
-    document = as_document(scores, sample, task.settings, notes, request)
+    document = {
+        **replace(scores, warnings=tuple(notes)).to_dict(),
+        **request.document,
+        "reading": {
+            "format": options["file_format"],
+            "columns": options["columns"] and list(options["columns"]),
+            "group": options["group"],
+            "names": list(sample.names),
+            "sha256": sample.sha256,
+        },
+        "settings": recorded_settings({**task.settings, "operator": options["operator"]}),
+    }
     heading = f"{title} against {request.against(judged=scores.verdict is not None)}"
     deliver(
         options,
@@ -119,7 +128,7 @@ def score(files: tuple[str, ...], **options: Any) -> int:
 def _judged(verdict: Verdict | None) -> tuple[int, tuple[str, ...]]:
     """The exit code of --fail-if-biased, and what it could not tell."""
     if verdict is None:
-        return InputError.exit_code, ("--fail-if-biased: there is no verdict, so that nothing passed",)
+        return InputError.exit_code, ("--fail-if-biased: there is no verdict, so nothing passed",)
     if not verdict.enough_draws:
         few = (
             f"--fail-if-biased: {verdict.effective_draws:.0f} effective draws are too few to pass or to fail; add draws"

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from steinkit.cli.completions import complete_target, complete_target_option, complete_units
+from steinkit.cli.completion_command import complete_target, complete_target_option, complete_units
 from steinkit.cli.help_screens import INPUT, MEASURE, OUTPUT, SOLVER, option
 from steinkit.cli.options import as_threshold, name_list
 from steinkit.describe.numbers import listed
@@ -20,7 +20,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 def target_options(command: Command) -> Command:
     """``--target``, ``-p`` and ``--check``."""
-    return _all(
+    return in_order(
         command,
         target_option(
             "What the sample claims to represent; not needed where the file stores scores in columns score:NAME."
@@ -67,7 +67,7 @@ def pairs_option(name: str, **settings: Any) -> Callable[[Command], Command]:
 
 def file_options(command: Command) -> Command:
     """``--columns``, ``--group`` and ``--format``, for `read_sample`: "columns", "group" and "file_format"."""
-    return _all(
+    return in_order(
         command,
         option(
             INPUT,
@@ -98,7 +98,7 @@ def measure_options(command: Command) -> Command:
     """``--measure`` and the settings of the measures, by their names in Python."""
     names = measure_names()
     one_dimensional = [name for name in names if find_measure(name).max_dim == 1]
-    return _all(
+    return in_order(
         command,
         option(
             MEASURE,
@@ -117,7 +117,7 @@ def measure_options(command: Command) -> Command:
 
 def one_sample_options(command: Command) -> Command:
     """The settings of the measures that only a single sample's score takes."""
-    return _all(
+    return in_order(
         command,
         *(setting_option(name) for name, each in all_options().items() if each.help and each.of_one_sample),
     )
@@ -162,7 +162,7 @@ def flag_of(name: str) -> str:
 
 def reference_options(command: Command) -> Command:
     """``--reference``, ``--reference-draws`` and ``--seed``."""
-    return _all(
+    return in_order(
         command,
         option(
             MEASURE,
@@ -201,7 +201,7 @@ def seed_option(said: str) -> Callable[[Command], Command]:
 
 def verdict_options(command: Command) -> Command:
     """``--verdict``, ``--matters`` and ``--looks``."""
-    return _all(
+    return in_order(
         command,
         option(
             MEASURE,
@@ -212,31 +212,36 @@ def verdict_options(command: Command) -> Command:
             help="Judge the draws: whether they are from the target, and what is wrong if not. They must be in the "
             "order in which they were made.",
         ),
-        option(
-            MEASURE,
-            "--matters",
-            type=click.FloatRange(min=0.0),
-            metavar="DELTA",
-            callback=as_threshold,
-            help="Say whether a moment is off by more than DELTA. A location, spread or correlation, in standard "
-            "units: for normal coordinates that are independent, standard deviations, relative error of the standard "
-            "deviation, error of the correlation.",
-        ),
+        matters_option,
         option(
             MEASURE,
             "--looks",
             everyday=False,
             type=click.IntRange(min=1),
             metavar="K",
-            help="Allow for K looks at a growing run that you would stop at an accusation: p-values of the verdict are "
-            "multiplied by K. Default: 1.",
+            help="Allow for K looks at a growing run. Give it if you would stop at the first accusation: the verdict "
+            "multiplies its p-values by K. Default: 1.",
         ),
     )
 
 
+def matters_option(command: Command) -> Command:
+    """``--matters``."""
+    decorate: Callable[[Command], Command] = option(
+        MEASURE,
+        "--matters",
+        type=click.FloatRange(min=0.0),
+        metavar="DELTA",
+        callback=as_threshold,
+        help="Say whether a mean is off by more than DELTA standard deviations. With its margin; where that cannot be "
+        "said, whether a location, spread or correlation is, in standard units.",
+    )
+    return decorate(command)
+
+
 def output_options(command: Command) -> Command:
     """``--json``, ``-o`` and ``--plot``: "json_output", "output" and "plot"."""
-    return _all(
+    return in_order(
         command,
         json_option("Print JSON instead of words."),
         option(
@@ -279,7 +284,7 @@ def _reader(setting: Option) -> Callable[[click.Context, click.Parameter, str], 
     return read
 
 
-def _all(command: Command, *options: Callable[[Command], Command]) -> Command:
+def in_order(command: Command, *options: Callable[[Command], Command]) -> Command:
     """Apply decorators so that the help lists them in the order written."""
     for each in reversed(options):
         command = each(command)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from steinkit.cli.help_screens import command
-from steinkit.cli.next_step import say_next
-from steinkit.cli.outputs import say
-from steinkit.describe.lines import one_line
+from steinkit.cli.outputs import say, say_next
+from steinkit.describe.layout import one_line
 from steinkit.targets import target_table
 
 _TRIED = ["sample", "iid", "--target", "normal", "-p", "mean=0,0", "--draws", "500", "-o", "draws.csv"]

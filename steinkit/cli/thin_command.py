@@ -9,13 +9,12 @@ from typing import Any
 import click
 
 from steinkit import __version__
-from steinkit.cli.help_screens import MEASURE, OUTPUT, SOLVER, command, option
-from steinkit.cli.named_target import NamedTarget, title_of
-from steinkit.cli.next_step import say_next, target_words
+from steinkit.cli.help_screens import MEASURE, SOLVER, command, option
+from steinkit.cli.named_target import NamedTarget
 from steinkit.cli.options import bounds_for, units_for
-from steinkit.cli.outputs import say, tell, warn
+from steinkit.cli.outputs import say, say_next, target_words, tell, warn
 from steinkit.cli.request import named_as
-from steinkit.cli.sample_files import SAMPLE_FORMATS, deliver_sample, format_of, require_sample_place
+from steinkit.cli.sample_files import deliver_sample, draws_options, format_of, require_sample_place
 from steinkit.cli.shared_options import (
     file_options,
     files_argument,
@@ -23,6 +22,8 @@ from steinkit.cli.shared_options import (
     setting_option,
     target_options,
 )
+from steinkit.describe.labels import files_label
+from steinkit.describe.statements import Document
 from steinkit.json_documents import as_json
 from steinkit.measures.scoring import sample_document
 from steinkit.measures.units import units_of_one
@@ -67,22 +68,7 @@ draws allow; the shares of modes far apart it cannot see.
     metavar="S",
     help="Give up after S seconds; exit code 4. Reading and both discrepancies included.",
 )
-@option(
-    OUTPUT,
-    "-o",
-    "--output",
-    required=True,
-    metavar="FILE",
-    type=click.Path(dir_okay=False, allow_dash=True),
-    help="Where the draws go: .csv, .npz, or '-'. The last is standard output, as CSV.",
-)
-@option(
-    OUTPUT,
-    "--output-format",
-    everyday=False,
-    type=click.Choice(SAMPLE_FORMATS),
-    help="Format of the output. By default by its ending.",
-)
+@draws_options("--output-format")
 @json_option("Print what was chosen and what it scores as JSON.")
 def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
     """Thin a sample, write what was chosen, and say on standard error what it scores."""
@@ -99,7 +85,7 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
     ):
         named = NamedTarget(settings)
         sample = named.read(*files)
-        target, doubts = named.of_sample(title_of(files), sample, needs_scores=True)
+        target, doubts = named.of_sample(files_label(files), sample, needs_scores=True)
         bounds = bounds_for(settings["bounds"], sample)
         sample, renamed = named_as(target, sample, settings["columns"])
         units, why = units_of_one(sample, target, {"units": units_for(settings["units"])})
@@ -131,7 +117,7 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
         say_next([*compared, "--measure", "ksd", "--no-verdict"], "what the choice gained")
 
 
-def _summary(document: dict[str, Any]) -> str:
+def _summary(document: Document) -> str:
     """The same in a few lines."""
     ksd, there = document["ksd"], document["sample"]["draws"]
     again = ", some more than once" if document["draws"] > there else ""

@@ -13,8 +13,7 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 from steinkit.cli.help_screens import command
-from steinkit.cli.next_step import say_next
-from steinkit.cli.outputs import say, say_aside
+from steinkit.cli.outputs import say, say_aside, say_next
 from steinkit.errors import SteinkitWarning
 from steinkit.target import Target
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from steinkit.arguments import checked
-from steinkit.comparison.ranking import rank_groups
 from steinkit.comparison.result import ComparedSample, Comparison
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.containers.xarray_objects import is_xarray
@@ -190,9 +189,9 @@ def _require_reference(repeats: int, run: LongRun | None, target: Target | None,
         return
     if target is None or not target.can_sample:
         what = "stored scores" if target is None else target.label
-        raise UsageError(f"{what} cannot be drawn from, so that there is no reference; leave it out")
+        raise UsageError(f"{what} cannot be drawn from, so there is no reference; leave it out")
     if settings.get("bounds") is not None and target.bounds is None:
-        raise UsageError("a target cut off by bounds cannot be drawn from, so that there is no reference; leave it out")
+        raise UsageError("a target cut off by bounds cannot be drawn from, so there is no reference; leave it out")
 
 
 def _require_one(found: Sequence[ComparedSample]) -> None:
@@ -291,6 +290,31 @@ def _rank(found: Sequence[ComparedSample], measure: str) -> tuple[tuple[str, ...
     return rank_groups(brackets, smaller_is_better=find_measure(measure).smaller_is_better)
 
 
+def rank_groups(
+    brackets: Mapping[str, tuple[float, float]], *, smaller_is_better: bool = True
+) -> tuple[tuple[str, ...], ...]:
+    """Groups of names whose brackets a chain of overlaps joins, best first: the order that brackets prove.
+
+    Two samples whose brackets overlap cannot be told apart by a measure, however different the middles of the brackets
+    look: they are tied. Overlap is not transitive (a wide bracket can overlap two that are far apart), so samples share
+    a rank if a chain of overlapping brackets joins them. Of two samples of different rank the better one *is* better,
+    by this measure; of two of the same rank nothing is claimed.
+
+    Within a group names stand in the order of their brackets' middles. Brackets that touch overlap.
+    """
+    sign = 1.0 if smaller_is_better else -1.0
+    turned = {name: sorted((sign * lower, sign * upper)) for name, (lower, upper) in brackets.items()}
+    groups: list[list[str]] = []
+    reached = -math.inf
+    for name in sorted(turned, key=lambda name: turned[name][0]):
+        lower, upper = turned[name]
+        if lower > reached or not groups:
+            groups.append([])
+        groups[-1].append(name)
+        reached = max(reached, upper)
+    return tuple(tuple(sorted(group, key=lambda name: sum(turned[name]))) for group in groups)
+
+
 def _notes(each: ComparedSample) -> list[str]:
     """What the measures had to say of a sample, once each."""
     said = [note for measurement in each.measurements.values() for note in measurement.warnings]
@@ -303,7 +327,7 @@ def _sizes(found: Sequence[ComparedSample]) -> list[str]:
         return []
     return [
         Caution(
-            f"the samples have from {min(sizes)} to {max(sizes)} draws: every measure depends on their number as well "
-            "as on their quality; compare the first draws of each, as many as the smallest has, to compare samplers"
+            f"the samples have {min(sizes)} to {max(sizes)} draws, and every measure depends on their number as well "
+            f"as their quality; to compare samplers, compare the first {min(sizes)} draws of each"
         )
     ]

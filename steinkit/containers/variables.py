@@ -50,11 +50,6 @@ class Variable:
         return self.values.reshape(-1, *self.shape)
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of the entries of one draw, in C order: ``theta[Choate]``, ``Sigma[0,1]``."""
-        return indexed(self.name, self.labels)
-
-    @property
     def is_numbered(self) -> bool:
         """Whether nobody labelled its axes: each is counted from 0, or each from 1 as Stan counts."""
         counted = (tuple(tuple(str(k + first) for k in range(n)) for n in self.shape) for first in (0, 1))

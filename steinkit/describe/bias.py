@@ -9,19 +9,24 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from steinkit.describe.claims import DescribedMeasure
+from steinkit.describe.description import Description
+from steinkit.describe.layout import Table
 from steinkit.describe.numbers import compact, listed
-from steinkit.describe.statement import Statement
-from steinkit.describe.table import Table
+from steinkit.describe.statements import Statement
 
 Document = Mapping[str, Any]
 Quantity = Mapping[str, Any]
 
 AS_FAR_AS = "as far as functions of the first orders see"
 _ASKED = "How wrong are the numbers?"
-_SMALLEST = 0.01  # standard deviations, below which a bias is not worth a word
+_SMALLEST = 0.05  # standard deviations, below which a bias is not worth a word
 _FINEST = 0.001  # margin that is written
+_MOST_PLACES, _LARGE = 6, 1e6  # of numbers that are written without an exponent
+_MOST_ROWS = 10  # of a table
 _SAID = 3  # quantities in a sentence
-_LEFT = ("quantity", "trusted")
+_LEFT = ("quantity",)
+_UNKNOWN = "?"
 _METHODS = {
     "regression": "regression on Stein features",
     "weights": "weights of largest entropy",
@@ -35,6 +40,20 @@ def bias_statements(document: Document) -> list[Statement]:
         Statement("number", _ASKED, bias_sentence(document)),
         Statement("method", "How was it estimated?", f"Estimated by {_METHODS[document['method']]}, {AS_FAR_AS}."),
     ]
+
+
+def describe_bias(
+    measure: DescribedMeasure, entry: Document, reference: Document | None, sample: Document
+) -> Description:
+    """The size of all biases together, the largest in words, and a table of the worst."""
+    number = (
+        f"The {measure.title} is {entry['value']:.3g} ± {max(entry['margin'], _FINEST):.2g} standard deviations, the "
+        "root of their mean square."
+    )
+    what = f"What is the {measure.title}?"
+    said = [Statement("number", what, number), Statement("blame", _ASKED, bias_sentence(entry), continues=True)]
+    known = any(each["trusted"] for each in entry["quantities"])
+    return Description(measure.title, tuple(said), _table(entry, _MOST_ROWS) if known else None)
 
 
 def repair_statements(document: Document) -> list[Statement]:
@@ -54,20 +73,72 @@ def repair_statements(document: Document) -> list[Statement]:
 
 def bias_sentence(document: Document) -> str:
     """The largest biases, how right the others are, and of which nothing is known."""
+    return " ".join([*_known(document), *not_known(document)])
+
+
+def accused_bias_sentence(document: Document) -> str:
+    """The same of draws that are not from their target, and what mends them."""
     trusted = [each for each in document["quantities"] if each["trusted"]]
-    off = [each for each in trusted if is_off(each)]
-    right = [each for each in trusted if not is_off(each)]
-    parts = []
+    if not trusted:
+        return bias_sentence(document)
+    if not any(map(is_off, trusted)):
+        every = "all means" if len(trusted) > 1 else "the mean"
+        said = f"What is wrong does not show: {every} {_that_are_known(document)}{_right_to(trusted)}."
+        return " ".join([said, *not_known(document)])
+    return f"{bias_sentence(document)} `steinkit repair` mends them."
+
+
+def within_sentence(document: Document) -> str:
+    """How right the numbers of draws are that nobody accuses; empty where not all of that is known."""
+    if not document["quantities"] or not all(each["trusted"] for each in document["quantities"]):
+        return ""
+    every = "All means" if len(document["quantities"]) > 1 else "The mean"
+    return f"{every} {_right_to(document['quantities'])}."
+
+
+def matters_sentence(document: Document, delta: float) -> str:
+    """Whether a mean is off by more than a size that matters, with its margin; empty where none is trusted."""
+    trusted = [each for each in document["quantities"] if each["trusted"]]
+    if not trusted:
+        return ""
+    worst = max(trusted, key=lambda each: abs(each["mean_off"]) - each["mean_margin"])
+    if abs(worst["mean_off"]) - worst["mean_margin"] > delta:
+        return f"The mean of {worst['name']} is off by {_mean_off(worst, sign=False)} sd, more than {delta:g}."
+    widest = max(trusted, key=lambda each: abs(each["mean_off"]) + each["mean_margin"])
+    far = f"{widest['name']}'s is off by {_mean_off(widest, sign=False)}"
+    if abs(widest["mean_off"]) + widest["mean_margin"] <= delta:
+        known = "" if len(trusted) == len(document["quantities"]) else " that is known"
+        return f"No mean{known} is off by more than {delta:g} sd: {far}."
+    return f"Whether a mean is off by more than {delta:g} sd cannot be said: {far}."
+
+
+def _known(document: Document) -> list[str]:
+    trusted = [each for each in document["quantities"] if each["trusted"]]
+    off, right = [each for each in trusted if is_off(each)], [each for each in trusted if not is_off(each)]
+    said = []
     if off:
-        more = f"; {len(off) - _SAID} more are off" if len(off) > _SAID else ""
-        said = "; ".join(f"{each['name']}: {bias_clause(each)}" for each in off[:_SAID])
-        parts.append(f"{said}{more}.")
-    if right:
-        who = listed([each["name"] for each in right]) if off else "All" if len(right) > 1 else right[0]["name"]
-        every = "" if off or len(trusted) == len(document["quantities"]) else " that are known"
-        parts.append(f"{who}{every}: right to {_within(right)}.")
-    parts += not_known(document)
-    return " ".join(parts)
+        left = len(off) - _SAID
+        more = f"; {left} more {'is' if left == 1 else 'are'} off" if left > 0 else ""
+        said.append(f"{'; '.join(each['name'] + ': ' + bias_clause(each) for each in off[:_SAID])}{more}.")
+    if right and off:
+        who = listed([each["name"] for each in right])
+        said.append(f"The {'means' if len(right) > 1 else 'mean'} of {who} {_right_to(right)}.")
+    elif right:
+        said.append(f"{'All means' if len(right) > 1 else 'The mean'} {_that_are_known(document)}{_right_to(right)}.")
+    return said
+
+
+def _right_to(quantities: Sequence[Quantity]) -> str:
+    """The largest that biases may be with their margins."""
+    mean = max(abs(each["mean_off"]) + each["mean_margin"] for each in quantities)
+    sd = max(abs(each["sd_off"]) + each["sd_margin"] for each in quantities)
+    several = len(quantities) > 1
+    sds = f"{'their sds' if several else 'its sd'} to {100.0 * math.expm1(max(sd, _FINEST)):.2g}%"
+    return f"{'are' if several else 'is'} right to {max(mean, _FINEST):.2g} sd, {sds}"
+
+
+def _that_are_known(document: Document) -> str:
+    return "" if all(each["trusted"] for each in document["quantities"]) else "that are known "
 
 
 def not_known(document: Document) -> list[str]:
@@ -77,8 +148,8 @@ def not_known(document: Document) -> list[str]:
         if not each["trusted"]:
             reasons.setdefault(each["why_not"].split(" (+-")[0], []).append(each["name"])
     if len(reasons) == 1 and len(next(iter(reasons.values()))) == len(document["quantities"]):
-        return [f"How wrong the numbers are cannot be said: {next(iter(reasons))}."]
-    return [f"Of {listed(names)} it cannot be said: {reason}." for reason, names in reasons.items()]
+        return [f"How far means and sds are off cannot be said: {next(iter(reasons))}."]
+    return [f"How far {listed(names)} is off cannot be said: {reason}." for reason, names in reasons.items()]
 
 
 def is_off(quantity: Quantity) -> bool:
@@ -98,28 +169,38 @@ def bias_clause(quantity: Quantity) -> str:
 
 def bias_table(document: Document, most: int | None) -> str:
     """A row a quantity, the worst first."""
+    left_out = len(document["quantities"]) - len(document["quantities"][:most])
+    return "\n".join([*_table(document, most).lines(left=_LEFT), *([f"and {left_out} more"] if left_out else [])])
+
+
+def _table(document: Document, most: int | None) -> Table:
     shown: Sequence[Quantity] = document["quantities"][:most]
     rows = tuple(
         (
             each["name"],
-            compact(each["draws_mean"]),
-            compact(each["mean"]),
-            _mean_off(each) if each["mean_margin"] is not None else "?",
-            _sd_off(each) if each["sd_margin"] is not None else "?",
-            "yes" if each["trusted"] else "no",
+            _to_the_margin(each["draws_mean"], each),
+            _to_the_margin(each["mean"], each) if each["trusted"] else _UNKNOWN,
+            _mean_off(each) if each["trusted"] else _UNKNOWN,
+            _sd_off(each) if each["trusted"] else _UNKNOWN,
         )
         for each in shown
     )
-    columns = ("quantity", "mean of the draws", "of the target", "mean off (sd)", "sd off", "trusted")
-    lines = Table("Biases", columns, rows).lines(left=_LEFT)
-    left_out = len(document["quantities"]) - len(shown)
-    return "\n".join([*lines, *([f"and {left_out} more"] if left_out else [])])
+    columns = ("quantity", "mean", "should be", "off (sd)", "sd off")
+    return Table("Biases of means and standard deviations, largest first", columns, rows)
 
 
 def _is_beyond(quantity: Quantity, what: str) -> bool:
     """Whether the bias of the mean or of the sd is beyond its margin, and large enough to be worth a word."""
     off, margin = quantity[f"{what}_off"], quantity[f"{what}_margin"]
     return off is not None and margin is not None and abs(off) > max(margin, _SMALLEST)
+
+
+def _to_the_margin(value: float | None, quantity: Quantity) -> str:
+    """A mean in its own unit, to the last place that its margin leaves."""
+    if value is None or not quantity["mean_margin"] or not quantity["sd"]:
+        return compact(value)
+    places = 1 - math.floor(math.log10(quantity["sd"] * max(quantity["mean_margin"], _FINEST)))
+    return f"{value:.{places}f}" if 0 <= places <= _MOST_PLACES and abs(value) < _LARGE else compact(value)
 
 
 def _mean_off(quantity: Quantity, sign: bool = True) -> str:
@@ -133,13 +214,6 @@ def _sd_off(quantity: Quantity, sign: bool = True) -> str:
     off, margin = 100.0 * (ratio - 1.0), 100.0 * ratio * max(quantity["sd_margin"], _FINEST)
     places = max(0, _places(0.01 * margin) - 2)
     return f"{off if sign else abs(off):{'+' * sign}.{places}f}% ± {margin:.{places}f}%"
-
-
-def _within(quantities: Sequence[Quantity]) -> str:
-    """The largest that a bias may be with its margin."""
-    mean = max(abs(each["mean_off"]) + each["mean_margin"] for each in quantities)
-    sd = max(abs(each["sd_off"]) + each["sd_margin"] for each in quantities)
-    return f"{max(mean, 0.005):.{_places(mean)}f} sd in the mean and {100.0 * math.expm1(sd):.2g}% in the sd"
 
 
 def _places(margin: float) -> int:

@@ -6,18 +6,14 @@ Documents are those that ``steinkit compare --json`` prints.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from steinkit.describe.claims import UNVISITED, DescribedMeasure, FindMeasure, better, bracket_column, place, preference
 from steinkit.describe.description import right_samples
-from steinkit.describe.lines import filled
+from steinkit.describe.labels import units_sentence
+from steinkit.describe.layout import Table, filled
 from steinkit.describe.numbers import compact, count, listed, ratio, rounded_outwards, sentence
-from steinkit.describe.statement import Statement
-from steinkit.describe.table import Table
-from steinkit.describe.units import units_sentence
+from steinkit.describe.statements import Document, Statement
 from steinkit.describe.verdict import fault, is_accused, unjudged_sentence, verdict_label, verdict_sentence
-
-Document = Mapping[str, Any]
 
 _MOST_COLUMNS = 6  # coordinates beyond which only the heaviest is shown
 _GOOD = "Is the best one good?"
@@ -221,7 +217,7 @@ def _first(document: Document, measure: DescribedMeasure) -> str:
     return f"{best[0]} is {better(measure.claim)} than {whom} by {title}"
 
 
-def measured(document: Document, measure: str) -> dict[str, Mapping[str, Any]]:
+def measured(document: Document, measure: str) -> dict[str, Document]:
     """The entries of the samples that a measure could be taken of, by their names."""
     return {
         sample["file"]: entry
@@ -250,9 +246,9 @@ def _draws(document: Document) -> dict[str, int]:
     return {each["file"]: each["draws"] for each in document["samples"]}
 
 
-def _coordinates(entry: Mapping[str, Any]) -> dict[str, str]:
+def _coordinates(entry: Document) -> dict[str, str]:
     """Values by coordinate, or the heaviest one's where there are many."""
-    found: Sequence[Mapping[str, Any]] = entry.get("coordinates", ())
+    found: Sequence[Document] = entry.get("coordinates", ())
     if len(found) < 2:
         return {}
     key = "value" if "value" in found[0] else "bulk_ess"

@@ -6,17 +6,12 @@ Documents are those that ``steinkit curve --json`` prints.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 from steinkit.describe.claims import UNVISITED, DescribedMeasure, bracket_column
-from steinkit.describe.lines import filled
+from steinkit.describe.labels import units_sentence
+from steinkit.describe.layout import Table, filled
 from steinkit.describe.numbers import compact, rounded_outwards, sentence
-from steinkit.describe.statement import Statement
-from steinkit.describe.table import Table
-from steinkit.describe.units import units_sentence
-
-Document = Mapping[str, Any]
+from steinkit.describe.statements import Document, Statement
 
 _INDEPENDENT = -0.5  # rate of independent draws
 _FLAT = -0.25  # a rate above it is nearer to none

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
-from steinkit.describe.claims import DescribedMeasure, claimed, place
-from steinkit.describe.numbers import compact, count, ordinal, ratio, sentence
-from steinkit.describe.statement import Statement
-from steinkit.describe.table import Table
-
-Document = Mapping[str, Any]
+from steinkit.describe.claims import CERTIFIED_BETWEEN, DescribedMeasure, place
+from steinkit.describe.layout import Table
+from steinkit.describe.numbers import count, midpoint, ordinal, ratio, rounded_outwards, sentence
+from steinkit.describe.statements import Document, Statement
 
 _LARGEST, _SMALLEST = "the largest", "the smallest"
 _NOISE = "Right samples score as much, so what follows may be sampling noise."
@@ -60,29 +57,6 @@ class ScoredMeasure(DescribedMeasure, Protocol):
     @property
     def describe(self) -> Describe:
         """Says what an entry means."""
-
-
-def describe_bracketed(
-    measure: DescribedMeasure,
-    entry: Document,
-    reference: Document | None,
-    sample: Document,
-    *,
-    title: str = "",
-    meaning: str = "",
-) -> Description:
-    """The number, its claim, what independent samples score, and what it means, in one paragraph."""
-    title = title or measure.title
-    what = f"What is its {title}?"
-    claim = claimed(measure.claim, entry["lower"], entry["upper"])
-    found = [Statement("number", what, f"The {title} is {compact(entry['value'], 6)}, {claim}.")]
-    if reference is not None:
-        found.append(Statement("comparison", what, beside_right_samples(entry, reference, sample), continues=True))
-    if meaning:
-        found.append(Statement("limits", f"What does the {title} say?", meaning, continues=True))
-    if spent(entry):
-        found.append(Statement("method", "How was it computed?", f"Seconds: {spent(entry)}.", continues=True))
-    return Description(title, tuple(found))
 
 
 def spread(reference: Document) -> tuple[float, float]:
@@ -141,15 +115,24 @@ def rank_among(entry: Document, reference: Document) -> str:
     return _SMALLEST if last == 1 else f"the {' to '.join(dict.fromkeys(map(ordinal, (first, last))))} smallest"
 
 
-def expected_by_coordinate(entry: Document, reference: Document | None) -> list[float] | None:
-    """What each coordinate carries in independent samples, where that is known."""
-    expected: list[float] | None = None if reference is None else reference.get("coordinates")
-    return expected if expected is not None and len(expected) == len(entry["coordinates"]) else None
+def times_expected(entry: Document, reference: Document | None) -> list[float] | None:
+    """Each coordinate's value over that of independent samples, then the total's; None where these are not known."""
+    rows, expected = entry["coordinates"], None if reference is None else reference.get("coordinates")
+    if reference is None or expected is None or len(expected) != len(rows):
+        return None
+    pairs = zip((*rows, entry), (*expected, reference["median"]), strict=True)
+    return [row["value"] / each if each > 0.0 else 1.0 for row, each in pairs]
 
 
-def times_expected(rows: Sequence[Mapping[str, Any]], expected: Sequence[float]) -> list[float]:
-    """Each coordinate's value over that of independent samples."""
-    return [row["value"] / each if each > 0.0 else 1.0 for row, each in zip(rows, expected, strict=True)]
+def coordinates_table(title: str, entry: Document, reference: Document | None, *, is_wide: bool = False) -> Table:
+    """What each coordinate carries, and the total, with their brackets; only these where they are wide."""
+    times, rows = times_expected(entry, reference), []
+    for k, each in enumerate((*entry["coordinates"], {**entry, "name": "total"})):
+        ends = each["lower"], each["upper"]
+        shown = ["see bracket" if is_wide else midpoint(*ends), *([] if times is None else [ratio(times[k])])]
+        rows.append((each["name"], *shown, " and ".join(rounded_outwards(*ends))))
+    columns = ("coordinate", "discrepancy", *([] if times is None else ["times expected"]), CERTIFIED_BETWEEN)
+    return Table(f"{sentence(title)} by coordinate", columns, tuple(rows))
 
 
 def caution_for_noise(entry: Document, reference: Document | None) -> str:

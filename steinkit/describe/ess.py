@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from steinkit.describe.claims import DescribedMeasure
-from steinkit.describe.description import Description, Document
+from steinkit.describe.description import Description
+from steinkit.describe.layout import Table
 from steinkit.describe.numbers import compact, sentence
-from steinkit.describe.statement import Statement
-from steinkit.describe.table import Table
+from steinkit.describe.statements import Document, Statement
 
 _COLUMNS = {
     "mean": "mean",

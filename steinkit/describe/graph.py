@@ -6,24 +6,19 @@ most, is said where the entry has "findings", those of `GraphSteinDiscrepancy.fi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from steinkit.describe.claims import CERTIFIED_BETWEEN, DescribedMeasure, claimed
+from steinkit.describe.claims import DescribedMeasure, claimed
 from steinkit.describe.description import (
     Description,
-    Document,
     caution_for_noise,
-    expected_by_coordinate,
+    coordinates_table,
     right_samples,
     spent,
     spread,
     standing,
     times_expected,
 )
-from steinkit.describe.numbers import count, midpoint, ratio, rounded_outwards, sentence
-from steinkit.describe.statement import Statement
-from steinkit.describe.table import Table
+from steinkit.describe.numbers import count, midpoint, ratio, rounded_outwards
+from steinkit.describe.statements import Document, Statement
 
 TITLE = "graph Stein discrepancy"
 _WHAT, _GOOD, _WHERE = f"What is its {TITLE}?", "Is that good?", "Where is it off?"
@@ -54,7 +49,7 @@ def describe_graph(
 ) -> Description:
     """Everything from the number to the method, and a table of brackets beside what independent samples have."""
     said = (*graph_statements(entry, reference, sample), _method(entry, sample))
-    return Description(measure.title, said, _table(entry, reference))
+    return Description(measure.title, said, coordinates_table(TITLE, entry, reference, is_wide=_is_wide(entry)))
 
 
 def graph_statements(entry: Document, reference: Document | None, sample: Document) -> tuple[Statement, ...]:
@@ -69,7 +64,7 @@ def graph_statements(entry: Document, reference: Document | None, sample: Docume
     )
 
 
-def _number(entry: Document, findings: Mapping[str, Any], sample: Document) -> str:
+def _number(entry: Document, findings: Document, sample: Document) -> str:
     lower, upper = entry["lower"], entry["upper"]
     distinct = ""
     if sample["distinct"] != sample["draws"]:
@@ -109,19 +104,19 @@ def _comparison(entry: Document, reference: Document | None, sample: Document) -
     )
 
 
-def _coordinates(entry: Document, findings: Mapping[str, Any], reference: Document | None) -> str:
+def _coordinates(entry: Document, findings: Document, reference: Document | None) -> str:
     """What each coordinate carries beside independent draws, and which way those are off whose moments say the same."""
-    rows, expected = entry["coordinates"], expected_by_coordinate(entry, reference)
-    excess = [row["value"] for row in rows] if expected is None else times_expected(rows, expected)
+    rows, times = entry["coordinates"], times_expected(entry, reference)
+    excess = [row["value"] for row in rows] if times is None else times
     order = sorted(range(len(rows)), key=lambda j: -excess[j])
     said = []
     if len(rows) > 1:
         each = [f"{rows[j]['name']} {rows[j]['value']:.4g}" for j in order]
-        if expected is not None:
+        if times is not None:
             each = [f"{name} ({ratio(excess[j])} times)" for name, j in zip(each, order, strict=True)]
         more = len(rows) - _NAMED_COORDINATES
         named = ", ".join([*each[:_NAMED_COORDINATES], *([f"{more} more"] if more > 0 else [])])
-        beside = _NO_SHARES if expected is None else "times the median of right samples"
+        beside = _NO_SHARES if times is None else "times the median of right samples"
         said.append(f"Coordinate by coordinate ({beside}): {named}.")
     if findings:
         clear = [j for j in order[:_DESCRIBED_COORDINATES] if findings["directions"][j] in _DIRECTIONS]
@@ -132,14 +127,14 @@ def _coordinates(entry: Document, findings: Mapping[str, Any], reference: Docume
     return " ".join(said)
 
 
-def _caution(entry: Document, findings: Mapping[str, Any], reference: Document | None) -> str:
+def _caution(entry: Document, findings: Document, reference: Document | None) -> str:
     """That all of it may be noise, unless independent samples score less for certain, or moments confirm a part."""
     if any(each in _DIRECTIONS for each in findings.get("directions", ())):
         return ""
     return caution_for_noise(entry, reference)
 
 
-def _draws(entry: Document, findings: Mapping[str, Any], sample: Document) -> str:
+def _draws(entry: Document, findings: Document, sample: Document) -> str:
     return (
         f"The draws with the most influence on the worst test function h (mean {entry['lower']:.4g} over the sample, "
         "0 under the target; large where there tend to be too many draws): "
@@ -148,7 +143,7 @@ def _draws(entry: Document, findings: Mapping[str, Any], sample: Document) -> st
     )
 
 
-def _draw(found: Mapping[str, Any]) -> str:
+def _draw(found: Document) -> str:
     point = found["point"]
     shown = ", ".join([f"{value:.4g}" for value in point[:_SHOWN_NUMBERS]] + ["..."] * (len(point) > _SHOWN_NUMBERS))
     repeats = f" ({found['count']} times)" if found["count"] > 1 else ""
@@ -162,16 +157,3 @@ def _method(entry: Document, sample: Document) -> Statement:
     seconds = f"; seconds: {spent(entry)}" if spent(entry) else ""
     text = f"Computed on the {kind} ({entry['edges']} edges) by engine {entry['engine']}{seconds}."
     return Statement("method", "How was it computed?", text)
-
-
-def _table(entry: Document, reference: Document | None) -> Table:
-    expected = expected_by_coordinate(entry, reference)
-    medians = None if expected is None or reference is None else [*expected, reference["median"]]
-    rows = []
-    for k, each in enumerate((*entry["coordinates"], {**entry, "name": "total"})):
-        lower, upper = each["lower"], each["upper"]
-        shown = "see bracket" if _is_wide(entry) else midpoint(lower, upper)
-        times = [] if medians is None else [ratio(times_expected([each], [medians[k]])[0])]
-        rows.append((each["name"], shown, *times, " and ".join(rounded_outwards(lower, upper))))
-    columns = ("coordinate", "discrepancy", *(["times expected"] if medians else []), CERTIFIED_BETWEEN)
-    return Table(f"{sentence(TITLE)} by coordinate", columns, tuple(rows))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from steinkit.describe.claims import DescribedMeasure
-from steinkit.describe.description import Description, Document, spent
+from steinkit.describe.description import Description, spent
+from steinkit.describe.layout import Table
 from steinkit.describe.numbers import compact, count, listed, probability, sentence, standard_errors
-from steinkit.describe.statement import Statement
-from steinkit.describe.table import Table
+from steinkit.describe.statements import Document, Statement
 
-Feature = Mapping[str, Any]
+Feature = Document
 
 _NAMED = 5
 _LARGE = 1e4  # standard errors, from which their digits say nothing
@@ -86,7 +85,7 @@ def _signed(z: float) -> str:
     return f"{z:+.2f}" if abs(z) < _LARGE else f"{z:+.3g}"
 
 
-def _chains(chains: Sequence[Mapping[str, Any]]) -> str:
+def _chains(chains: Sequence[Document]) -> str:
     each = ", ".join(f"chain {one['chain']} {one['p_value']:.2g}" for one in chains)
     return f"The p-values of the chains, each by itself: {each}."
 

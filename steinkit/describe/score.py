@@ -9,14 +9,18 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from steinkit.describe.claims import CERTIFIED_BETWEEN, ESTIMATE
-from steinkit.describe.description import Description, Document, ScoredMeasure, rank_among, spread
-from steinkit.describe.lines import filled, one_line
+from steinkit.describe.description import Description, ScoredMeasure, rank_among, spread
+from steinkit.describe.labels import units_sentence
+from steinkit.describe.layout import Table, filled, one_line
 from steinkit.describe.numbers import compact, count, rounded_outwards, sentence
-from steinkit.describe.render import running_text
-from steinkit.describe.statement import Statement
-from steinkit.describe.table import Table
-from steinkit.describe.units import units_sentence
-from steinkit.describe.verdict import is_accused, unjudged_statement, verdict_headline, verdict_statements
+from steinkit.describe.statements import Document, Statement, running_text
+from steinkit.describe.verdict import (
+    is_accused,
+    unjudged_statement,
+    verdict_headline,
+    verdict_statements,
+    verdict_table,
+)
 
 FindScored: TypeAlias = Callable[[str], ScoredMeasure]
 
@@ -45,6 +49,8 @@ def score_text(heading: str, document: Document, find: FindScored) -> str:
     blocks = [one_line(heading)]
     if said := _judged(document.get("verdict"), document.get("unjudged")):
         blocks.append(running_text(said))
+    if (verdict := document.get("verdict")) and (table := verdict_table(verdict)):
+        blocks.append(table)
     blocks += [filled(units)] if (units := units_sentence(document.get("units"))) else []
     described = descriptions(document, find)
     if len(described) > 1:

@@ -7,21 +7,18 @@ What only the test functions show, where there are too many draws and where too 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from steinkit.describe.claims import CERTIFIED_BETWEEN, DescribedMeasure, claimed
+from steinkit.describe.claims import DescribedMeasure, claimed
 from steinkit.describe.description import (
     Description,
-    Document,
     beside_right_samples,
     caution_for_noise,
-    expected_by_coordinate,
+    coordinates_table,
     spent,
     times_expected,
 )
-from steinkit.describe.numbers import compact, count, listed, midpoint, ratio, rounded_outwards, sentence
-from steinkit.describe.statement import Statement
-from steinkit.describe.table import Table
+from steinkit.describe.numbers import compact, count, listed, midpoint, ratio
+from steinkit.describe.statements import Document, Statement
 
 _WHERE = "Where is it off?"
 _DESCRIBED = 3  # coordinates
@@ -55,23 +52,23 @@ def describe_sliced(
     said += [Statement("blame", _WHERE, where)] if where else []
     if spent(entry):
         said.append(Statement("method", "How was it computed?", f"Seconds: {spent(entry)}."))
-    return Description(measure.title, tuple(said), _table(entry, reference, measure.title))
+    return Description(measure.title, tuple(said), coordinates_table(measure.title, entry, reference))
 
 
 def _where(entry: Document, reference: Document | None) -> str:
     """What the heaviest slices carry, and where along them there tend to be too many draws."""
     rows = entry["coordinates"]
     regions = entry.get("findings", {}).get("regions")
-    expected = expected_by_coordinate(entry, reference)
-    excess = [row["value"] for row in rows] if expected is None else times_expected(rows, expected)
+    times = times_expected(entry, reference)
+    excess = [row["value"] for row in rows] if times is None else times
     order = sorted(range(len(rows)), key=lambda j: -excess[j])
     heavy = [j for j in order[:_DESCRIBED] if excess[j] >= 0.5 * excess[order[0]]]
     said = []
     if len(rows) > 1:
         carried = [f"{rows[j]['name']} ({compact(rows[j]['value'])})" for j in heavy]
-        if expected is not None:
+        if times is not None:
             carried = [f"{rows[j]['name']} ({compact(rows[j]['value'])}, {ratio(excess[j])} times)" for j in heavy]
-        beside = "" if expected is None else " beside the median of right samples"
+        beside = "" if times is None else " beside the median of right samples"
         said.append(f"Most is carried{beside} by {listed(carried)}, each meant given the other coordinates.")
     if regions is not None:
         found = [(rows[j]["name"], _too_many(regions[j], rows[j]["value"])) for j in heavy]
@@ -88,15 +85,3 @@ def _too_many(means: Mapping[str, float], carried: float) -> str:
     if not many or not few:
         return ""
     return f"there tend to be too many draws {listed(many)} and too few {listed(few)}"
-
-
-def _table(entry: Mapping[str, Any], reference: Document | None, title: str) -> Table:
-    expected = expected_by_coordinate(entry, reference)
-    medians = None if expected is None or reference is None else [*expected, reference["median"]]
-    rows = []
-    for k, each in enumerate((*entry["coordinates"], {**entry, "name": "total"})):
-        ends = each["lower"], each["upper"]
-        times = [] if medians is None else [ratio(times_expected([each], [medians[k]])[0])]
-        rows.append((each["name"], midpoint(*ends), *times, " and ".join(rounded_outwards(*ends))))
-    columns = ("coordinate", "discrepancy", *(["times expected"] if medians else []), CERTIFIED_BETWEEN)
-    return Table(f"{sentence(title)} by coordinate", columns, tuple(rows))

@@ -6,22 +6,18 @@ Documents are those that ``steinkit sweep --json`` prints; a choice is one entry
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from steinkit.describe.claims import UNVISITED, DescribedMeasure, FindMeasure, bracket_column, claimed
-from steinkit.describe.lines import one_line
+from steinkit.describe.labels import setting_key, setting_label, units_sentence
+from steinkit.describe.layout import Table, one_line
 from steinkit.describe.numbers import bracket, compact, count, listed, sentence
-from steinkit.describe.settings import setting_key, setting_label
-from steinkit.describe.statement import Statement
-from steinkit.describe.table import Table
-from steinkit.describe.units import units_sentence
+from steinkit.describe.statements import Document, Statement
 from steinkit.printable import printable
 
-Document = Mapping[str, Any]
-Choice = Mapping[str, Any]
-Row = Mapping[str, Any]
-Label = Callable[[Mapping[str, Any]], str]
+Choice = Document
+Row = Document
+Label = Callable[[Document], str]
 
 LEVEL = 0.95  # at which sweeps choose
 _SEEDS_SHOWN = 5
@@ -157,7 +153,7 @@ def table(choice: Choice, measure: DescribedMeasure) -> Table:
     )
 
 
-def row_of(choice: Choice, settings: Mapping[str, Any]) -> Row:
+def row_of(choice: Choice, settings: Document) -> Row:
     """The row of a setting."""
     found: Row = next(row for row in choice["table"] if row["settings"] == settings)
     return found
@@ -244,7 +240,7 @@ def _blind(document: Document, find: FindMeasure, label: Label) -> str:
     return f"{subject} would have chosen {label(best)}; by measure {seeing} that is {verdict}."
 
 
-def _race(racing: Mapping[str, Any]) -> list[str]:
+def _race(racing: Document) -> list[str]:
     """What racing saved, and what it dropped and why."""
     saved = (
         f"Racing ran {racing['cells_run']} cells where the full sweep has {racing['cells_full']}, in "
@@ -254,7 +250,7 @@ def _race(racing: Mapping[str, Any]) -> list[str]:
     return [saved, *(f"dropped {name}: {reason}" for name, reason in racing["dropped"].items())]
 
 
-def _failures(failures: Sequence[Mapping[str, Any]], label: Label) -> list[str]:
+def _failures(failures: Sequence[Document], label: Label) -> list[str]:
     """A line a setting, with the first of its reasons."""
     seeds: dict[str, list[int]] = {}
     reasons: dict[str, str] = {}

@@ -6,15 +6,15 @@ Documents are those that ``steinkit score --json`` prints as "verdict".
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from steinkit.describe.bias import accused_bias_sentence, bias_clause, bias_table, matters_sentence, within_sentence
 from steinkit.describe.claims import ACCUSED, UNDECIDED, UNSUSPECTED
+from steinkit.describe.layout import Table
 from steinkit.describe.numbers import count, listed, probability, standard_errors
-from steinkit.describe.statement import Statement
+from steinkit.describe.statements import Document, Statement
 
-Document = Mapping[str, Any]
-Fault = Mapping[str, Any]
+Fault = Document
 
 NOTHING_STANDS_OUT = "no single coordinate or pair stands out"
 _MAY_BE_USED = "May these draws be used?"
@@ -29,8 +29,8 @@ _TESTS = {"p_moments": "moments", "p_bounded": "bounded moments", "p_sliced": "s
 
 
 def verdict_sentence(document: Document) -> str:
-    """The verdict, that slow mixing does not explain an accusation, and whether it matters where that was asked."""
-    return " ".join(filter(None, (_head(document), _mixing(document), _matters(document))))
+    """The verdict, that slow mixing does not explain an accusation, sizes, and whether they matter where asked."""
+    return " ".join(filter(None, (_head(document), _mixing(document), _sizes(document), _matters(document))))
 
 
 def verdict_statements(document: Document) -> list[Statement]:
@@ -41,6 +41,28 @@ def verdict_statements(document: Document) -> list[Statement]:
     found.append(Statement("limits", "What was not tested?", f"Not tested: {listed(document['not_tested'])}."))
     found.append(Statement("method", "How was it tested?", _tests(document)))
     return found
+
+
+def verdict_table(document: Document, most: int | None = 10) -> str:
+    """Biases of means and standard deviations, the worst first; empty where none is known."""
+    found = document.get("bias")
+    if found is None or not document["enough_draws"] or not any(each["trusted"] for each in found["quantities"]):
+        return ""
+    return bias_table(found, most)
+
+
+def verdicts_table(entries: Sequence[Document]) -> Table:
+    """Samples side by side, each with its file, its verdict, and its largest bias."""
+    rows = []
+    for entry in entries:
+        found = entry["verdict"]
+        known = (
+            [] if not found or not found["bias"] else [each for each in found["bias"]["quantities"] if each["trusted"]]
+        )
+        worst = f"{known[0]['name']}: {bias_clause(known[0]) or 'none'}" if known else "not known"
+        p = "" if found is None else probability(found["p"]).removeprefix("p = ")
+        rows.append((entry["file"], verdict_label(found), p, ess_of(found) if found else "", worst))
+    return Table("Verdicts", ("sample", "verdict", "p", "ESS", "largest bias"), tuple(rows))
 
 
 def unjudged_statement(why: str) -> Statement:
@@ -192,10 +214,22 @@ def _mixing(document: Document) -> str:
     return f"Their ESS is {ess}{'' if document['p_ksd'] is None else ': slow mixing does not explain it'}."
 
 
+def _sizes(document: Document) -> str:
+    """How far means and standard deviations are off: of draws accused, and of others how right they are."""
+    found = document.get("bias")
+    if found is None or not document["enough_draws"] or document["burn_in"] is not None:
+        return ""
+    if is_accused(document):
+        return accused_bias_sentence(found)
+    return within_sentence(found)
+
+
 def _matters(document: Document) -> str:
     delta, p = document["matters"], document["p_matters"]
     if delta is None or not document["enough_draws"]:
         return ""
+    if document.get("bias") is not None and (said := matters_sentence(document["bias"], delta)):
+        return said
     if p <= document["level"]:
         return f"Some moment is off by more than {delta:g} standard units ({probability(p)})."
     return f"There is no evidence that any moment is off by more than {delta:g} standard units ({probability(p)})."

@@ -12,8 +12,8 @@ import numpy as np
 
 from steinkit.describe.display import Brief, Result
 from steinkit.describe.numbers import rounded_outwards
-from steinkit.errors import Caution, CrossedBracketError, SolverError
-from steinkit.sample import Floats
+from steinkit.errors import Caution, CrossedBracketError, SolverError, reservations
+from steinkit.sample import DistinctSample, Floats
 
 WIDEST_BRACKET = 0.1  # relative width: a wider one is no answer
 
@@ -26,7 +26,9 @@ class Bracketed(Result):
     measure: ClassVar[str]
     lower: float
     upper: float
+    sample: DistinctSample
     seconds: dict[str, float]
+    warnings: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """List the number, its bracket and the time it took as ``steinkit score --json`` does.
@@ -41,8 +43,22 @@ class Bracketed(Result):
             "value": self.value,
             "lower": self.lower,
             "upper": self.upper,
+            **self._details(),
             "seconds": self.seconds,
         }
+
+    def _details(self) -> dict[str, Any]:
+        """What else the document of a measure holds."""
+        return {}
+
+    @property
+    def _extent(self) -> str:
+        """What the number is of, as text."""
+        return f"{len(self.sample)} points"
+
+    def __repr__(self) -> str:
+        said = f"{self.value:.6g} in {self.bracket}, {self._extent}{reservations(self.warnings)}"
+        return f"<{type(self).__name__} {said}>"
 
     @property
     def value(self) -> float:
@@ -113,6 +129,14 @@ class Reference(Brief):
             "samples": [{"value": value, "lower": lower, "upper": upper} for value, lower, upper in brackets],
             "coordinates": medians,
         }
+
+
+def bracket_entries(names: Iterable[str], lower: Iterable[float], upper: Iterable[float]) -> list[dict[str, Any]]:
+    """Brackets of the terms of a sum as JSON documents list them, each with its midpoint."""
+    return [
+        {"name": name, "value": 0.5 * low + 0.5 * high, "lower": low, "upper": high}
+        for name, low, high in zip(names, lower, upper, strict=True)
+    ]
 
 
 def relative_width(lower: float, upper: float) -> float:

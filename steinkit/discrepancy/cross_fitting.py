@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import overload
 
 import numpy as np
@@ -124,7 +125,7 @@ class Draws:
             return np.ones(len(deviations))
         return long_run_times(deviations, self.chains)
 
-    @property
+    @cached_property
     def of_slowest_change(self) -> float:
         """Draws over the time of the slowest coordinate, square or change of region; infinite for weighted draws.
 

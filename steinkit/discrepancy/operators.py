@@ -1,4 +1,4 @@
-"""Diffusion Stein operators: other operators than Langevin's for the same target.
+r"""Diffusion Stein operators, other operators than Langevin's for the same target; and operators on a box.
 
 A diffusion that leaves the target P, of density p and score s = grad log p, invariant gives a Stein operator [1]_. With
 a covariance coefficient a(x), a symmetric positive semi-definite d x d matrix that depends smoothly on x,
@@ -18,10 +18,37 @@ covariance coefficient that grows there, such as 1 + |x|^2/nu for Student's t wi
 flows through a face of coordinate k is the integral of p sum_j a_jk g_j over it: it vanishes if a_jk = 0 there for
 every j other than k, which is asked for.
 
+**Boundary factors** make the Stein functions of a kernel vanish on the faces of a box. On a support with finite bounds,
+E_P[<b, g> + <a, grad g>] = 0 asks that nothing flows out through the faces, as above. Functions of a reproducing kernel
+are not zero there, so the Stein functions are taken as g_j = w_j f_j with f in the kernel's unit ball and a factor
+w_j(x_j) that is zero at the finite faces of coordinate j and positive inside ([2]_; [3]_, where w is the
+standardisation function of a truncated density).
+
+**One concept, two uses.** The product rule gives
+
+    <b, w f> + <a, grad(w f)> = <b~, f> + <a~, grad f>,      b~_j = w_j b_j + w_j' a_jj,      a~_jk = w_j a_jk:
+
+the bounded Stein kernel is that of a diffusion operator with these coefficients. For Langevin's operator, a = I and
+b = s, they are a~ = diag(w) and b~_j = w_j s_j + w_j'.
+
+**The factor** for a coordinate with bounds (l, u), in the unit of the kernel's scale c:
+
+    w(x) = h((x - l) / c) h((u - x) / c),      h(t) = t / (1 + t),
+
+without the part of a bound that is infinite, and 1 if both are. It lies in [0, 1] and its slope in [-1/c, 1/c], so that
+g = w f is bounded and smooth like f. It tends to the factor of fewer bounds as a bound recedes, so that far from all
+bounds the kernel is that of the whole space, and it stays the same when draws and scale change their unit. Near a bound
+w shrinks like the distance to it; hence p w tends to zero whether the density p is zero, positive or infinite there
+(but integrable, a power of the distance), and the mean of the Stein kernel under P is zero in all these cases. On a
+domain much narrower than c, w is small, since it rises from the faces with slope 1/c at most: the discrepancy shrinks
+with the width, as the distance between any two samples of that domain does.
+
 References
 ----------
 .. [1] J. Gorham, A. B. Duncan, S. J. Vollmer and L. Mackey, "Measuring sample quality with diffusions", Ann. Appl.
    Probab. 29 (2019), arXiv:1611.06972.
+.. [2] C. J. Oates, M. Girolami and N. Chopin, "Control functionals for Monte Carlo integration", JRSS B 79(3), 2017.
+.. [3] W. Xu, "Standardisation-function kernel Stein discrepancy", AISTATS 2022.
 """
 
 from __future__ import annotations
@@ -290,3 +317,31 @@ def _require_semidefinite(covariance: Floats, sample: _Places) -> None:
             f"the covariance at {sample.at(row)} is not positive semi-definite: it has the eigenvalue "
             f"{eigenvalues[row, 0]:.6g} ({len(bad)} such draws in all)"
         )
+
+
+def boundary_factor(points: Floats, bounds: Floats, scale: float) -> tuple[Floats, Floats, Floats]:
+    """The factor w_j(x_j), its derivative, and a bound of the terms that the derivative is the difference of.
+
+    Parameters
+    ----------
+    points : ndarray, shape (n, d)
+        Within the bounds.
+    bounds : ndarray, shape (d, 2)
+    scale : float
+        The kernel's scale c, in the unit of the points.
+
+    Returns
+    -------
+    factor, slope, size : ndarray, shape (n, d)
+        |slope| <= size; the rounding error of the slope is a small multiple of the unit roundoff times size.
+    """
+    lower, rise = _approach((points - bounds[:, 0]) / scale)
+    upper, fall = _approach((bounds[:, 1] - points) / scale)
+    rising, falling = rise * upper / scale, lower * fall / scale
+    return lower * upper, rising - falling, rising + falling
+
+
+def _approach(t: Floats) -> tuple[Floats, Floats]:
+    """h(t) = t / (1 + t) and its derivative; 1 and 0 at infinity."""
+    beyond = 1.0 / (1.0 + t)
+    return np.where(np.isinf(t), 1.0, np.where(np.isinf(t), 0.0, t) * beyond), beyond * beyond

@@ -25,9 +25,9 @@ from steinkit.chains import chain_diagnostics
 from steinkit.containers.reading import DrawsLike
 from steinkit.describe.display import Result
 from steinkit.describe.numbers import probability
-from steinkit.describe.render import running_text
-from steinkit.describe.statement import cautioned
-from steinkit.describe.verdict import is_accused, verdict_sentence, verdict_statements
+from steinkit.describe.statements import cautioned, running_text
+from steinkit.describe.verdict import is_accused, verdict_sentence, verdict_statements, verdict_table
+from steinkit.discrepancy.bias.estimate import BiasEstimate, bias_of
 from steinkit.discrepancy.blame import Blame, blamed, moment_faults, p_value_beyond
 from steinkit.discrepancy.blind_spots import outlying, too_few_to_span
 from steinkit.discrepancy.burn_in import burn_in_p_value, early_rows
@@ -105,6 +105,9 @@ class Verdict(Result):
         What the test of slices found.
     names : tuple of str
         Of the coordinates.
+    bias : BiasEstimate or None
+        How far means and standard deviations are off, by regression on Stein features; None where there are fewer draws
+        than coordinates, or the scores have the opposite sign.
     draws : int
         How many were judged.
     hiding : tuple of str
@@ -133,6 +136,7 @@ class Verdict(Result):
     bounded: BoundedMoments
     sliced: SlicedSteinTest
     names: tuple[str, ...]
+    bias: BiasEstimate | None
     draws: int
     hiding: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -143,19 +147,14 @@ class Verdict(Result):
         return self.moments.units
 
     @property
-    def measurements(self) -> dict[str, MomentSteinDiscrepancy | SlicedSteinTest]:
-        """What moments and slices found, all of it, by the names of their measures."""
-        return {"moments": self.moments, "sliced": self.sliced}
-
-    @property
     def is_biased(self) -> bool:
         """Whether the draws are said not to come from the target."""
-        return is_accused(self._facts)
+        return is_accused(self._entries)
 
     @property
     def sentence(self) -> str:
         """The verdict in a sentence or two."""
-        return verdict_sentence(self._facts)
+        return verdict_sentence(self._entries)
 
     def summary(self) -> str:
         """Say in words whether the draws may be used, what is wrong if not, and what was not tested.
@@ -165,7 +164,9 @@ class Verdict(Result):
         str
             Paragraphs, with a blank line between them.
         """
-        return running_text([*verdict_statements(self._facts), *cautioned(self.warnings)])
+        said = running_text([*verdict_statements(self._entries), *cautioned(self.warnings)])
+        table = verdict_table(self._entries)
+        return f"{said}\n\n{table}" if table else said
 
     def to_dict(self) -> dict[str, Any]:
         """List what ``steinkit score --json`` prints as "verdict".
@@ -175,10 +176,10 @@ class Verdict(Result):
         dict
             Of strings, finite numbers, lists and dicts.
         """
-        return {**self._facts, "sentence": self.sentence}
+        return {**self._entries, "sentence": self.sentence}
 
     @property
-    def _facts(self) -> dict[str, Any]:
+    def _entries(self) -> dict[str, Any]:
         return {
             "p": self.p,
             "p_moments": self.p_moments,
@@ -205,17 +206,11 @@ class Verdict(Result):
                 }
                 for each in self.blame
             ],
-            "ksd_share": self._share,
+            "ksd_share": self.ksd_share and dict(zip(("coordinate", "multiple"), self.ksd_share, strict=True)),
+            "bias": None if self.bias is None else self.bias.to_dict(),
             "not_tested": list(_UNTESTED),
             "hiding": list(self.hiding),
         }
-
-    @property
-    def _share(self) -> dict[str, Any] | None:
-        if self.ksd_share is None:
-            return None
-        coordinate, multiple = self.ksd_share
-        return {"coordinate": coordinate, "multiple": multiple}
 
     def __repr__(self) -> str:
         found = "biased" if self.is_biased else "no bias found" if self.enough_draws else "too few effective draws"
@@ -340,6 +335,7 @@ def verdict(
         bounded=bounded,
         sliced=sliced,
         names=prepared.points.names,
+        bias=_bias(prepared, weights, standardised),
         draws=len(prepared.given),
         hiding=hiding,
         warnings=tuple(
@@ -408,6 +404,13 @@ def _shares(ksd: float | None) -> dict[str, float]:
     return {test: share / sum(taken.values()) for test, share in taken.items()}
 
 
+def _bias(prepared: Prepared, weights: ArrayLike | None, standardised: Draws) -> BiasEstimate | None:
+    try:
+        return bias_of(prepared, weights, slowest=standardised.of_slowest_change)
+    except InputError:  # too few draws, or the sign of the scores, of which a warning tells
+        return None
+
+
 def _effective_draws(moments: MomentSteinDiscrepancy, sliced: SlicedSteinTest, draws: Draws) -> float:
     """What the tests find; or, where that is less than so few, the draws over the time of the slowest change."""
     slowest = draws.of_slowest_change
@@ -463,7 +466,7 @@ def _turned_score(scored: Sample, standardised: Draws, bounds: Floats | None, le
         return ()
     return (
         Caution(
-            "with the opposite sign of the score nothing is found wrong with these draws: is the score the gradient of "
+            "with the sign of the score reversed nothing is found wrong with these draws: is the score the gradient of "
             "the log density, or that of its negative?"
         ),
     )

@@ -23,8 +23,9 @@ import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from steinkit.containers.columns import Columns, choose, require_distinct, sample_from_table
+from steinkit.containers.columns import Columns, require_distinct, sample_from_table
 from steinkit.errors import InputError, listed
 from steinkit.files.csv_format import Table, read_cells, read_plain
 from steinkit.limits import MAX_COLUMNS
@@ -54,7 +55,13 @@ def read_stan(data: bytes, source: str, columns: Sequence[str] | None = None) ->
     found = _content(data, source)
     if found.settings.get("method") == "optimize":
         raise InputError(f"{source} holds a mode found by optimisation, not draws; run Stan with method=sample")
-    layout = _lay_out(found.header, source, columns)
+    sample = _draws(found, _lay_out(found.header, source, columns), source)
+    # the gradients are those of the potential energy, -log p
+    return sample if sample.scores is None else sample.with_columns(scores=-sample.scores)
+
+
+def _draws(found: _Content, layout: Columns, source: str) -> Sample:
+    """The columns of a layout, warm-up left out."""
     table = _read_numbers(found, layout, source)
     skipped = _rows_before_draws(found.settings, source)
     if skipped >= len(table.lines):
@@ -62,14 +69,11 @@ def read_stan(data: bytes, source: str, columns: Sequence[str] | None = None) ->
         if len(table.lines) > 1:
             rows = f"all of its {len(table.lines)} rows are warm-up draws"
         raise InputError(
-            f"{source}: {rows}, of which it says that there are {skipped}; let Stan run to its end, or "
-            "correct num_warmup"
+            f"{source}: {rows}, for it says that there are {skipped}; let Stan run to its end, or correct num_warmup"
         )
-    sample = sample_from_table(
+    return sample_from_table(
         table.values[skipped:], layout, source, where=lambda row: f"line {table.lines[skipped + row]}"
     )
-    # the gradients are those of the potential energy, -log p
-    return sample if sample.scores is None else sample.with_columns(scores=-sample.scores)
 
 
 def read_stan_columns(data: bytes, source: str, names: Sequence[str]) -> Floats:
@@ -85,11 +89,7 @@ def read_stan_columns(data: bytes, source: str, names: Sequence[str]) -> Floats:
         scores=(),
         reserved={},
     )
-    table = _read_numbers(found, layout, source)
-    skipped = _rows_before_draws(found.settings, source)
-    return sample_from_table(
-        table.values[skipped:], layout, source, where=lambda row: f"line {table.lines[skipped + row]}"
-    ).points
+    return _draws(found, layout, source).points
 
 
 def stan_header(data: bytes, source: str) -> list[str]:
@@ -148,29 +148,19 @@ def _lay_out(header: list[str], source: str, columns: Sequence[str] | None) -> C
             "give both to from_cmdstan(draws, gradients)"
         )
     latent = latent_columns(header)
-    if latent is not None:
-        names = [f"unconstrained {readable(header[k])}" for k in latent.coordinates]
-        chosen = choose(names, columns, source)
-        return Columns(
-            header=tuple(map(readable, header)),
-            names=tuple(names[k] for k in chosen),
-            coordinates=tuple(latent.coordinates[k] for k in chosen),
-            scores=tuple(latent.gradients[k] for k in chosen),
-            reserved={},
-        )
     # Stan reserves no name but those in "__": a parameter called weight is a coordinate like any other.
     kept = [k for k, name in enumerate(header) if not name.endswith("__")]
     if not kept:
         raise InputError(f"{source} holds Stan's diagnostics only: {listed(header)}; save the parameters too")
-    names = [readable(header[k]) for k in kept]
-    chosen = choose(names, columns, source)
-    return Columns(
+    coordinates, scores, prefix = (kept, (), "") if latent is None else (*latent[1:], "unconstrained ")
+    layout = Columns(
         header=tuple(map(readable, header)),
-        names=tuple(names[k] for k in chosen),
-        coordinates=tuple(kept[k] for k in chosen),
-        scores=(),
+        names=tuple(prefix + readable(header[k]) for k in coordinates),
+        coordinates=tuple(coordinates),
+        scores=tuple(scores),
         reserved={},
     )
+    return layout.select(columns, source)
 
 
 def readable(name: str) -> str:
@@ -212,8 +202,7 @@ def _read_numbers(found: _Content, columns: Columns, source: str) -> Table:
     return read_cells(((line, row.split(",")) for line, row in found.rows), columns, source)
 
 
-@dataclass(frozen=True)
-class LatentColumns:
+class LatentColumns(NamedTuple):
     """Columns of a diagnostic file: of d coordinates, d momenta, d gradients.
 
     Attributes

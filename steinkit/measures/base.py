@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from steinkit.describe.bracketed import describe_bracketed
 from steinkit.describe.claims import Claim
-from steinkit.describe.description import Describe, describe_bracketed
+from steinkit.describe.description import Describe
 from steinkit.errors import UsageError
 from steinkit.measures.options import Option
 from steinkit.sample import Sample

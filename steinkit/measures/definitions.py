@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steinkit.describe.classical import describe_classical
+from steinkit.describe.bias import describe_bias
+from steinkit.describe.bracketed import describe_classical, describe_kernel, describe_wasserstein
 from steinkit.describe.ess import describe_ess
 from steinkit.describe.graph import describe_graph
-from steinkit.describe.kernel import describe_kernel
 from steinkit.describe.moments import describe_moments
 from steinkit.describe.sliced import describe_sliced
-from steinkit.describe.wasserstein import describe_wasserstein
 from steinkit.measures.base import Measure, Measurement
 from steinkit.measures.options import (
     BOUNDS,
@@ -34,7 +33,7 @@ _BRACKET = {"bounds": BOUNDS, "units": UNITS, "tolerance": TOLERANCE, "max_secon
 
 
 def _langevin_only(name: str) -> dict[str, str]:
-    return {"operator": f"measure {name} knows the Langevin operator only; operator= is for graph and ksd"}
+    return {"operator": f"measure {name} supports only the Langevin operator; operator= is for graph and ksd"}
 
 
 def _graph(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
@@ -110,6 +109,24 @@ MOMENTS = Measure(
 )
 
 
+def _bias(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
+    from steinkit.discrepancy.bias.estimate import estimate_bias
+
+    return Measurement.of("bias", estimate_bias(sample, target, method="regression", **settings))
+
+
+BIAS = Measure(
+    "bias",
+    "bias of means and standard deviations",
+    _bias,
+    {"bounds": BOUNDS, "max_seconds": MAX_SECONDS},
+    claim="estimated",
+    reuses_scores=True,
+    refuses=_langevin_only("bias"),
+    describe=describe_bias,
+)
+
+
 def _classical(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
     from steinkit.discrepancy.classical.discrepancy import classical_stein_discrepancy
 
@@ -144,7 +161,7 @@ WASSERSTEIN = Measure(
     max_dim=1,
     refuses=_langevin_only("wasserstein")
     | {
-        "bounds": "measure wasserstein takes the target as its cdf gives it, not cut off by bounds; leave out one of "
+        "bounds": "measure wasserstein reads the target from its cdf, which bounds do not cut off; leave out one of "
         "the two"
     },
     describe=describe_wasserstein,
@@ -198,7 +215,7 @@ KSD = Measure(
             default="v",
             choices=lambda: ("v", "u"),
             implies={"u": {"squared": True}},
-            help="V- or U-statistic. The latter comes squared",
+            help="V- or U-statistic. The U-statistic is reported squared",
         ),
         "squared": Option(default=False, read=bool),
         "bootstrap": Option(
@@ -207,8 +224,8 @@ KSD = Measure(
             flag="p-value",
             switched_on=_BOOTSTRAP,
             of_one_sample=True,
-            help="Also test whether the draws come from the target. By the V-statistic, the draws in their order, with "
-            f"{_BOOTSTRAP} wild bootstrap samples",
+            help="Also test whether the draws come from the target. It takes the V-statistic of the draws in their "
+            f"order, and {_BOOTSTRAP} wild bootstrap samples",
         ),
         "seed": Option(default=0, read=int, of_one_sample=True),
         "max_seconds": MAX_SECONDS,

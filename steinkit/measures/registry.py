@@ -9,14 +9,14 @@ from typing import Any
 from steinkit.describe.numbers import listed
 from steinkit.errors import UsageError, did_you_mean
 from steinkit.measures.base import Measure, Measurement
-from steinkit.measures.definitions import CLASSICAL, ESS, GRAPH, KSD, MOMENTS, SLICED, WASSERSTEIN
+from steinkit.measures.definitions import BIAS, CLASSICAL, ESS, GRAPH, KSD, MOMENTS, SLICED, WASSERSTEIN
 from steinkit.measures.options import Option
 from steinkit.measures.units import units_of_one
 from steinkit.sample import Sample
 from steinkit.target import Target
 
 _SATURATES_FROM = 3  # dimensions
-_MEASURES = {measure.name: measure for measure in (GRAPH, SLICED, MOMENTS, CLASSICAL, WASSERSTEIN, KSD, ESS)}
+_MEASURES = {measure.name: measure for measure in (GRAPH, SLICED, MOMENTS, BIAS, CLASSICAL, WASSERSTEIN, KSD, ESS)}
 
 
 def measure_names() -> tuple[str, ...]:

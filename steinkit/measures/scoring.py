@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steinkit import __version__
 from steinkit.describe.display import Result
-from steinkit.describe.render import running_text
 from steinkit.describe.score import score_text
-from steinkit.describe.statement import cautioned
+from steinkit.describe.statements import cautioned, running_text
 from steinkit.errors import Caution, SolverError, SteinkitError, SteinkitWarning, UsageError, leave_to_results
 from steinkit.measures.base import Measure, Measurement
 from steinkit.measures.registry import all_options, find_measure, take_measure

@@ -1,4 +1,4 @@
-"""Pictures: where a sample is wrong, settings and samples side by side, falling discrepancies, designs of tests.
+"""Pictures: where a sample is wrong, settings and samples side by side, and falling discrepancies.
 
 Each function draws on the Axes given, or on new ones, and returns the Axes; `picture` and `settings_panels` arrange
 several on a Figure.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from steinkit.errors import UsageError
@@ -10,6 +10,7 @@ from steinkit.printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _LEGEND_DROP = 0.5  # inches below the axis, clear of its label
 _PLAIN = (1e-3, 1e5)  # numbers between are written out, others as multiples of powers of ten
@@ -23,6 +24,35 @@ def axes_or_new(ax: Axes | None, size: tuple[float, float] | None = None) -> Any
     import matplotlib.pyplot as plt
 
     return plt.subplots(figsize=size, layout="constrained")[1]
+
+
+def drawn(draw: Callable[[Axes], Any], width: float, height: float) -> Figure:
+    """A figure that is not registered with pyplot, with what a function draws on its Axes; sizes in inches."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    draw(figure.add_subplot())
+    return figure
+
+
+def panel_grid(
+    panels: int, columns: int, size: tuple[float, float], *, sharex: bool, sharey: bool
+) -> tuple[Figure, list[Any]]:
+    """A figure with rows of panels, each of this size in inches, and their Axes."""
+    from matplotlib.figure import Figure
+
+    rows = -(-panels // columns)
+    figure = Figure(figsize=(size[0] * columns + 0.7, size[1] * rows + 0.9), layout="constrained")
+    axes = list(figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey).flat)
+    for unused in axes[panels:]:
+        unused.set_visible(False)
+    return figure, axes[:panels]
+
+
+def head(figure: Figure, title: str, heading: str) -> Figure:
+    """Write the heading above all, with the title on a line of its own where there is one; the figure again."""
+    figure.suptitle(f"{printable(title)}\n{heading}" if title else heading, fontsize=11, parse_math=False)
+    return figure
 
 
 def strip_below(ax: Any, heights: tuple[float, float]) -> Any:
@@ -49,13 +79,13 @@ def document_of(result: Any) -> Mapping[str, Any]:
     return found
 
 
-def legend_below(ax: Axes, handles: Sequence[Any] | None = None) -> None:
-    """A legend below the horizontal axis, where it hides nothing: of the handles given, or of all that have a label."""
+def legend_below(ax: Axes, handles: Sequence[Any]) -> None:
+    """A legend below the horizontal axis, where it hides nothing."""
     from matplotlib.transforms import ScaledTranslation
 
     below = ax.transAxes + ScaledTranslation(0.0, -_LEGEND_DROP, ax.figure.dpi_scale_trans)
     ax.legend(
-        handles=ax.get_legend_handles_labels()[0] if handles is None else handles,
+        handles=handles,
         loc="upper center",
         bbox_to_anchor=(0.5, 0.0),
         bbox_transform=below,
@@ -86,20 +116,22 @@ def logarithmic(ax: Any, y: bool) -> None:
         times = "" if digits == "1" else rf"{digits}\times"
         return f"${times}10^{{{int(power)}}}$"
 
-    def between_powers(value: float, position: int) -> str:
-        return at_powers(value, position) if f"{value:e}"[0] in "25" else ""
+    def between(ends: Callable[[], tuple[float, float]]) -> Callable[[float, int], str]:
+        def label(value: float, position: int) -> str:
+            low, high = ends()
+            return at_powers(value, position) if high < _CROWDED * low and f"{value:e}"[0] in "25" else ""
 
-    def along_x(value: float, position: int) -> str:
-        low, high = ax.get_xlim()
-        return between_powers(value, position) if high < _CROWDED * low else ""
-
-    def along_y(value: float, position: int) -> str:
-        low, high = ax.get_ylim()
-        return between_powers(value, position) if high < _CROWDED * low else ""
+        return label
 
     ax.set_xscale("log")
     if y:
         ax.set_yscale("log")
-    for axis, between in ((ax.xaxis, along_x), (ax.yaxis, along_y)) if y else ((ax.xaxis, along_x),):
+    for axis, ends in ((ax.xaxis, ax.get_xlim), *([(ax.yaxis, ax.get_ylim)] if y else [])):
         axis.set_major_formatter(FuncFormatter(at_powers))
-        axis.set_minor_formatter(FuncFormatter(between))
+        axis.set_minor_formatter(FuncFormatter(between(ends)))
+
+
+def open_frame(ax: Axes) -> None:
+    """Leave out the frame above and on the right."""
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steinkit.plots.looks import COLOURS, LIGHT
-from steinkit.plots.names import told_apart
+from steinkit.plots.axes import open_frame
+from steinkit.plots.styles import COLOURS, LIGHT, told_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,8 +70,7 @@ def coordinate_bars(
     ax.invert_yaxis()
     ax.set_xlim(0.0, 1.2 * highest or 1.0)
     ax.set_xlabel("discrepancy carried")
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
+    open_frame(ax)
     if len(groups) > 1:
         ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=1, fontsize=8.5, frameon=False)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from steinkit.describe.claims import preference
-from steinkit.describe.settings import setting_label
+from steinkit.describe.labels import setting_label
 from steinkit.describe.sweep import LEVEL, bracket_of, interval_of, median_of
 from steinkit.errors import UsageError, did_you_mean
 from steinkit.measures import Measure, find_measure

@@ -11,7 +11,7 @@ import numpy as np
 
 from steinkit.describe.graph import TITLE
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
-from steinkit.plots.axes import axes_or_new, strip_below
+from steinkit.plots.axes import axes_or_new, drawn, head, strip_below
 from steinkit.plots.coordinate_bars import coordinate_bars
 from steinkit.plots.excess import (
     ALPHA,
@@ -26,7 +26,6 @@ from steinkit.plots.excess import (
     shades,
     threshold,
 )
-from steinkit.printable import printable
 from steinkit.sample import Floats
 
 if TYPE_CHECKING:
@@ -215,16 +214,14 @@ def arranged(result: GraphSteinDiscrepancy, title: str = "", reference: Standard
 
     heading = f"{TITLE} in {result.bracket}"
     if result.sample.dim == 1:
-        figure = Figure(figsize=(8.0, 5.0), layout="constrained")
-        stein_function(result, figure.add_subplot(), reference=reference)
+        figure = drawn(lambda ax: stein_function(result, ax, reference=reference), 8.0, 5.0)
     else:
         height = max(4.4, 1.7 + 0.3 * result.sample.dim)
         figure = Figure(figsize=(10.0, height), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=[2, 1])
         draws(result, left, reference=reference)
         coordinates(result, right)
-    figure.suptitle(f"{printable(title)}\n{heading}" if title else heading, fontsize=11, parse_math=False)
-    return figure
+    return head(figure, title, heading)
 
 
 def _end(h: Floats, t: float, limit: float | None) -> float:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from steinkit.describe.numbers import probability, shortened
 from steinkit.describe.verdict import NOTHING_STANDS_OUT, ess_of, fault, verdict_label
 from steinkit.discrepancy.verdict import Verdict
-from steinkit.plots.axes import axes_or_new, document_of
+from steinkit.plots.axes import axes_or_new, document_of, open_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,8 +51,7 @@ def verdict(found: Verdict | Mapping[str, Any], ax: Axes | None = None) -> Axes:
     ax.set_xlim(left=0.0)
     ax.set_xlabel("standard errors from what the target asks for")
     ax.set_title(_head(document), fontsize=10, parse_math=False)
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
+    open_frame(ax)
     return ax
 
 

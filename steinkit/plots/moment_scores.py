@@ -9,9 +9,8 @@ import numpy as np
 
 from steinkit.describe.moments import direction, named
 from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy
-from steinkit.plots.axes import axes_or_new, document_of
-from steinkit.plots.names import told_apart
-from steinkit.printable import printable
+from steinkit.plots.axes import axes_or_new, document_of, drawn, head
+from steinkit.plots.styles import told_apart
 from steinkit.sample import Floats
 
 if TYPE_CHECKING:
@@ -84,15 +83,10 @@ def moments(result: MomentSteinDiscrepancy, title: str = "") -> Figure:
     matplotlib Figure
         Not registered with pyplot; save it with ``figure.savefig``.
     """
-    from matplotlib.figure import Figure
-
     dim = len(result.names)
     side = float(np.clip(0.5 * dim, 2.0, 10.0))
-    figure = Figure(figsize=(3.0 + side, 2.4 + 0.8 * side), layout="constrained")
-    moment_matrix(result, figure.add_subplot())
-    heading = f"moments: p = {result.p_value:.2g}"
-    figure.suptitle(f"{printable(title)}\n{heading}" if title else heading, fontsize=11, parse_math=False)
-    return figure
+    figure = drawn(lambda ax: moment_matrix(result, ax), 3.0 + side, 2.4 + 0.8 * side)
+    return head(figure, title, f"moments: p = {result.p_value:.2g}")
 
 
 def _matrix(document: Mapping[str, Any]) -> tuple[list[str], Floats]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from steinkit.comparison import Comparison
@@ -14,6 +15,7 @@ from steinkit.discrepancy.verdict import Verdict
 from steinkit.errors import UsageError
 from steinkit.measures import Measurement, find_measure
 from steinkit.measures.scoring import Scores
+from steinkit.plots.axes import drawn
 from steinkit.plots.criteria import most_varied, selection
 from steinkit.plots.curves import curve
 from steinkit.plots.discrepancy import arranged
@@ -64,21 +66,13 @@ def picture(result: Result, title: str = "", reference: Standard = None) -> Figu
         return scores(result, title)
     if isinstance(result, Comparison):
         return comparisons(result)
-    from matplotlib.figure import Figure
-
     if isinstance(result, Curve):
-        figure = Figure(figsize=(6.5, 4.5), layout="constrained")
-        curve(result, figure.add_subplot())
-        return figure
+        return drawn(partial(curve, result), 6.5, 4.5)
     if isinstance(result, Verdict) and result.blame:
-        figure = Figure(figsize=(6.5, 1.6 + 0.4 * len(result.blame)), layout="constrained")
-        verdict(result, figure.add_subplot())
-        return figure
+        return drawn(partial(verdict, result), 6.5, 1.6 + 0.4 * len(result.blame))
     if isinstance(result, SweepResult) and result.criteria:
         parameter = next(iter(most_varied(result.settings)), next(iter(result.settings[0])))
-        figure = Figure(figsize=(5.2, 5.6), layout="constrained")
-        selection(result, parameter, figure.add_subplot())
-        return figure
+        return drawn(partial(selection, result, parameter), 5.2, 5.6)
     raise UsageError(f"there is no picture of this {type(result).__name__}; its summary() says what was found")
 
 

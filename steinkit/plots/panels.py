@@ -13,7 +13,7 @@ import numpy as np
 
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.errors import UsageError
-from steinkit.plots.axes import entitle
+from steinkit.plots.axes import entitle, panel_grid
 from steinkit.plots.discrepancy import draws as plot_draws
 from steinkit.plots.discrepancy import stein_function
 from steinkit.plots.excess import WITHIN, Standard, key
@@ -105,19 +105,12 @@ def settings_panels(
     UsageError
         If there are no results, or of different dimensions.
     """
-    from matplotlib.figure import Figure
-
     dims = {found.sample.dim for found in results.values()}
     if len(dims) != 1:
         raise UsageError(f"panels need results of one dimension; received dimensions {sorted(dims)}")
     (dim,) = dims
     columns = columns or (2 if len(results) == 4 else min(3, len(results)))
-    rows = math.ceil(len(results) / columns)
-    figure = Figure(figsize=(1.9 * columns + 0.7, 1.9 * rows + 0.9), layout="constrained")
-    axes = list(figure.subplots(rows, columns, squeeze=False, sharex=dim <= 2, sharey=dim == 2).flat)
-    for unused in axes[len(results) :]:
-        unused.set_visible(False)
-    axes = axes[: len(results)]
+    figure, axes = panel_grid(len(results), columns, (1.9, 1.9), sharex=dim <= 2, sharey=dim == 2)
     standards = [reference.get(title) if isinstance(reference, Mapping) else reference for title in results]
     if dim == 1:
         _draw_curves(figure, axes, list(results.values()), standards)

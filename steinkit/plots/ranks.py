@@ -10,8 +10,8 @@ from steinkit.describe.claims import preference
 from steinkit.describe.comparison import measured, ranks, reference_of, unranked
 from steinkit.describe.numbers import compact
 from steinkit.measures import find_measure
-from steinkit.plots.axes import axes_or_new, document_of, logarithmic
-from steinkit.plots.names import told_apart
+from steinkit.plots.axes import axes_or_new, document_of, logarithmic, open_frame
+from steinkit.plots.styles import told_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,8 +98,7 @@ def comparison(result: Comparison | Mapping[str, Any], ax: Axes | None = None, *
             fontsize=8,
             frameon=False,
         )
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
+    open_frame(ax)
     return ax
 
 

@@ -14,10 +14,9 @@ import numpy as np
 from steinkit.discrepancy.bracket import Reference
 from steinkit.discrepancy.sliced.discrepancy import SlicedSteinDiscrepancy
 from steinkit.errors import UsageError
-from steinkit.plots.axes import axes_or_new, entitle
+from steinkit.plots.axes import axes_or_new, entitle, head, panel_grid
 from steinkit.plots.coordinate_bars import coordinate_bars
 from steinkit.plots.excess import ALPHA, HATCH, TOO_FEW, TOO_MANY, Standard, key, right_share, said_of, threshold
-from steinkit.printable import printable
 from steinkit.sample import Floats
 
 if TYPE_CHECKING:
@@ -124,8 +123,7 @@ def slices(result: SlicedSteinDiscrepancy, title: str = "", reference: Standard 
         beside.set_title(_bars_title(len(result.slices)), fontsize=10)
     figure.legend(handles=_key(axes[0]), loc="outside lower center", ncols=2, fontsize=9, frameon=False)
     heading = f"sliced graph Stein discrepancy in {result.bracket}"
-    figure.suptitle(f"{printable(title)}\n{heading}" if title else heading, fontsize=11, parse_math=False)
-    return figure
+    return head(figure, title, heading)
 
 
 def slice_panels(
@@ -158,25 +156,18 @@ def slice_panels(
     UsageError
         If there are no results, or their directions differ.
     """
-    from matplotlib.figure import Figure
-
     if len({found.direction_names for found in results.values()}) != 1:
         raise UsageError("panels need results of the same directions, one or more")
     worst = max(results.values(), key=lambda found: float(found.direction_values.max()))
     number = int(worst.direction_values.argmax())
-    columns = columns or len(results)
-    rows = -(-len(results) // columns)
-    figure = Figure(figsize=(2.4 * columns + 0.7, 2.2 * rows + 0.9), layout="constrained")
-    axes = list(figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).flat)
+    figure, axes = panel_grid(len(results), columns or len(results), (2.4, 2.2), sharex=True, sharey=True)
     spans = []
-    for ax, (title, found) in zip(axes, results.items(), strict=False):
+    for ax, (title, found) in zip(axes, results.items(), strict=True):
         standard = reference.get(title) if isinstance(reference, Mapping) else reference
         slice_function(found, ax, direction=number, reference=standard, legend=False)
         spans.append([*ax.get_xlim(), *ax.get_ylim()])
         entitle(ax, title, (marks or {}).get(title))
         ax.label_outer()
-    for unused in axes[len(results) :]:
-        unused.set_visible(False)
     low, high = np.min(spans, axis=0), np.max(spans, axis=0)
     axes[0].set(xlim=(low[0], high[1]), ylim=(low[2], high[3]))
     figure.legend(handles=_key(axes[0]), loc="outside lower center", ncols=2, fontsize=8, frameon=False)

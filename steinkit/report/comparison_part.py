@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from steinkit import plots
 from steinkit.describe.comparison import grounds, headline, measured, ranks, table, unranked, verdicts_table
+from steinkit.describe.layout import Table
 from steinkit.describe.numbers import compact, sentence
-from steinkit.describe.render import answers
-from steinkit.describe.table import Table
+from steinkit.describe.statements import Document, answers
 from steinkit.measures import Measure, find_measure
-from steinkit.report.coordinate_bars import bars_pictures, brackets_caption, has_bars
 from steinkit.report.elements import Part, Picture
-from steinkit.report.facts import units_fact
-from steinkit.report.pictures import NARROW, WIDE, on_axes
+from steinkit.report.pictures import NARROW, WIDE, bars_pictures, brackets_caption, has_bars, on_axes
 from steinkit.report.reproduction import command_listings
 from steinkit.report.sources import Found
 
@@ -36,28 +33,23 @@ def comparison_part(found: Found) -> Part:
         reservations=tuple(document["warnings"]),
         pictures=(*pictures, *_bars(document, measures)),
         tables=(*judged, *(_table(document, measure) for measure in measures)),
-        facts=(
-            ("samples", ", ".join(each["file"] for each in document["samples"])),
-            *units_fact(document),
-            ("steinkit that compared them", document["version"]),
-            *found.hash_facts,
-        ),
+        facts=found.facts(("samples", ", ".join(each["file"] for each in document["samples"])), made="compared them"),
         listings=command_listings(document),
     )
 
 
-def _shown(document: Mapping[str, Any], measure: str) -> bool:
+def _shown(document: Document, measure: str) -> bool:
     """Whether there is a sample to draw."""
     return bool(document["ranking"][measure] or unranked(document, measure))
 
 
-def _table(document: Mapping[str, Any], measure: Measure) -> Table:
+def _table(document: Document, measure: Measure) -> Table:
     """The table of a terminal, each row named by its sample."""
     found = table(document, measure).led_by("sample")
     return replace(found, caption=sentence(found.caption))
 
 
-def _ranks(document: Mapping[str, Any], measure: Measure) -> Picture:
+def _ranks(document: Document, measure: Measure) -> Picture:
     def draw(ax: Any) -> None:
         plots.comparison(document, ax, measure=measure.name)
         ax.tick_params(axis="y", labelsize=8.5)
@@ -90,7 +82,7 @@ def _ranks(document: Mapping[str, Any], measure: Measure) -> Picture:
     )
 
 
-def _bars(document: Mapping[str, Any], measures: list[Measure]) -> list[Picture]:
+def _bars(document: Document, measures: list[Measure]) -> list[Picture]:
     """What each coordinate carries of the discrepancy of each sample, best first, by the first measure that is one."""
     for measure in measures:
         entries = measured(document, measure.name)

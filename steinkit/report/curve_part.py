@@ -9,15 +9,12 @@ from typing import Any
 from steinkit import plots
 from steinkit.describe.curve import end, grounds, headline, table
 from steinkit.describe.numbers import listed, sentence
-from steinkit.describe.render import answers
+from steinkit.describe.statements import Document, answers
 from steinkit.measures import find_measure
 from steinkit.report.elements import Part, Picture
-from steinkit.report.facts import units_fact
 from steinkit.report.pictures import NARROW, WIDE, label, on_axes
 from steinkit.report.reproduction import command_listings
 from steinkit.report.sources import Found
-
-Document = Mapping[str, Any]
 
 _SAME = 0.01  # relative difference between costs a draw that is none
 
@@ -49,12 +46,8 @@ def _part(found: Found, pictures: Sequence[Picture]) -> Part:
         reservations=tuple(document["warnings"]),
         pictures=tuple(pictures),
         tables=(replace(numbers, caption=f"{sentence(numbers.caption)}: {found.name}"),),
-        facts=(
-            *((("samples", ", ".join(files)),) if files else ()),
-            ("measure", measure.title),
-            *units_fact(document),
-            ("steinkit that measured it", document["version"]),
-            *found.hash_facts,
+        facts=found.facts(
+            *([("samples", ", ".join(files))] if files else []), ("measure", measure.title), made="measured it"
         ),
         listings=command_listings(document),
     )

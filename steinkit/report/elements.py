@@ -7,13 +7,33 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-from steinkit.describe.table import Table
+from steinkit.describe.layout import Table
 from steinkit.printable import printable
 
+if TYPE_CHECKING:
+    from jinja2 import Template
 
-def visible(value: Any) -> Any:
+
+@cache
+def template(name: str) -> Template:
+    """A template of this folder, which escapes all text that it is given and refuses what it is not."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("steinkit.report"),
+        autoescape=True,
+        finalize=_visible,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(name)
+
+
+def _visible(value: Any) -> Any:
     """What a template prints in the place of a value: text without control characters; the template's own stays."""
     return printable(value, lines=True) if isinstance(value, str) and not hasattr(value, "__html__") else value
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from steinkit import plots
 from steinkit.comparison import Comparison
@@ -13,14 +12,11 @@ from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy
 from steinkit.discrepancy.sliced.discrepancy import SlicedSteinDiscrepancy
 from steinkit.discrepancy.verdict import Verdict
-from steinkit.report.elements import Drawing, visible
+from steinkit.report.elements import Drawing, template
 from steinkit.report.pictures import drawing, on_axes
 from steinkit.sample import Sample
 from steinkit.samplers.draws import Draws
 from steinkit.sweeps.result import SweepResult
-
-if TYPE_CHECKING:
-    from jinja2 import Template
 
 _WIDTH = 6.0  # inches
 _MOST_ROWS = 12  # coordinates in the table of a sample
@@ -36,7 +32,7 @@ def as_html(shown: Any) -> str:
     """
     sample = shown.to_sample() if isinstance(shown, Draws) else shown if isinstance(shown, Sample) else None
     rows = [] if sample is None else _rows(sample)
-    return _template().render(
+    return template("notebook.html").render(
         paragraphs=_words(shown).split("\n\n"),
         listing=_listing(shown),
         picture=_picture(shown),
@@ -81,17 +77,3 @@ def _rows(sample: Sample) -> list[tuple[str, str, str]]:
     mean = p @ points
     spread = (p @ (points - mean) ** 2) ** 0.5
     return [(name, number(a), number(b)) for name, a, b in zip(sample.names, mean, spread, strict=False)]
-
-
-@cache
-def _template() -> Template:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("steinkit.report"),
-        autoescape=True,
-        finalize=visible,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-    )
-    return environment.get_template("notebook.html")

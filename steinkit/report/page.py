@@ -15,13 +15,13 @@ from pathlib import Path
 from steinkit import __version__
 from steinkit.describe.columns import meanings
 from steinkit.describe.display import Result
+from steinkit.describe.layout import Table
 from steinkit.describe.numbers import UNDEFINED
-from steinkit.describe.table import Table
 from steinkit.errors import InputError, SteinkitError, UsageError
 from steinkit.files.streams import write_bytes
 from steinkit.report.comparison_part import comparison_part
 from steinkit.report.curve_part import curve_parts
-from steinkit.report.elements import Listing, Part, visible
+from steinkit.report.elements import Listing, Part, template
 from steinkit.report.score_part import score_part
 from steinkit.report.sources import Found, Source, read_source
 from steinkit.report.sweep_part import sweep_part
@@ -87,7 +87,7 @@ def write_report(
         raise UsageError("there is nothing to report; name a sweep's folder or a JSON document")
     found = _differently_named(map(read_source, listed))
     html = _page(_accounts(found, target), title, _command(found, os.fspath(path), title, target))
-    write_bytes(path, html.encode(), binary=True)
+    write_bytes(path, f"{html}\n".encode(), binary=True)
 
 
 def _as_list(sources: Source | Sequence[Source]) -> list[Source]:
@@ -141,23 +141,18 @@ def _accounts(found: Sequence[Found], target: Target | str | None) -> list[Part]
 
 
 def _page(accounts: Sequence[Part], title: str | None, command: Listing | None) -> str:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
-    templates = Environment(
-        loader=PackageLoader("steinkit.report"),
-        autoescape=True,
-        finalize=visible,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    templates.filters |= {"column_classes": _column_classes, "meanings": meanings}
-    templates.globals["LONG"] = _LONG
     style = resources.files("steinkit.report").joinpath("style.css").read_text(encoding="utf-8")
-    return templates.get_template("page.html").render(
-        accounts=accounts, title=title, command=command, style=Markup(style), version=__version__
+    return template("page.html").render(
+        accounts=accounts,
+        title=title,
+        command=command,
+        style=Markup(style),
+        version=__version__,
+        column_classes=_column_classes,
+        meanings=meanings,
+        LONG=_LONG,
     )
 
 

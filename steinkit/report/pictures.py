@@ -5,13 +5,16 @@ Nothing in them depends on the moment: the same results give the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from steinkit.describe.numbers import compact, count, sentence, shortened
-from steinkit.report.elements import Drawing
+from steinkit.describe.statements import Document
+from steinkit.plots.axes import drawn
+from steinkit.plots.coordinate_bars import Coordinates, coordinate_bars, heaviest
+from steinkit.report.elements import Drawing, Picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,6 +24,8 @@ WIDE, NARROW = 7.6, 3.8  # inches; one is 96 CSS pixels
 _PIXELS = 96
 _LONGEST_NAME = 32  # letters, in a legend
 _IN_WORDS = 10  # coordinates
+_MOST_BARS = 8  # coordinates shown, the heaviest first
+_LONGEST_LABEL = 18  # letters, of a bar
 _MANY_MARKS = 300  # of a scatter, beyond which it is drawn as an image
 
 
@@ -54,8 +59,54 @@ def draws_in_numbers(name: str, result: Any) -> str:
 
 def on_axes(draw: Callable[[Axes], Any], width: float, height: float) -> Drawing:
     """What a function draws on the Axes of a new figure, sizes in inches."""
-    from matplotlib.figure import Figure
+    return drawing(drawn(draw, width, height))
 
-    figure = Figure(figsize=(width, height), layout="constrained")
-    draw(figure.add_subplot())
-    return drawing(figure)
+
+def has_bars(entry: Document) -> bool:
+    """Whether a measure's entry says what each coordinate carries of it."""
+    return all("value" in each for each in entry.get("coordinates", [{}]))
+
+
+def brackets_caption(title: str) -> str:
+    """What is to be seen in bars with their brackets, of a measure of this title."""
+    return (
+        f"What each coordinate carries of the {title}, with its certified bracket as an error bar where that can be "
+        "seen: the longest bar is the coordinate to look at first."
+    )
+
+
+def bars_pictures(groups: Mapping[str, Coordinates], caption: str, title: str = "") -> list[Picture]:
+    """The picture of the bars, if there are several coordinates to show.
+
+    Parameters
+    ----------
+    groups : mapping of str to sequence of mapping
+        Entries "name", "value", and where they are known "lower" and "upper", of the coordinates of each sample.
+    caption : str
+    title : str
+        Of the measure, where several of them have bars.
+    """
+    if not groups or max(map(len, groups.values())) < 2:
+        return []
+
+    labelled = [(label(name), entries) for name, entries in groups.items()]
+
+    def draw(ax: Any) -> None:
+        coordinate_bars(labelled, ax, most=_MOST_BARS, longest_name=_LONGEST_LABEL)
+
+    bars = len(heaviest(groups.values(), _MOST_BARS)) * len(groups)
+    height = 1.2 + 0.2 * len(groups) + 0.27 * bars
+    return [
+        Picture(
+            title=f"{sentence(title)}, coordinate by coordinate" if title else "Coordinate by coordinate",
+            caption=caption,
+            description="Discrepancy by coordinate. "
+            + " ".join(_in_numbers(name, entries) for name, entries in groups.items()),
+            wide=on_axes(draw, WIDE, height),
+            narrow=on_axes(draw, NARROW, height),
+        )
+    ]
+
+
+def _in_numbers(name: str, entries: Coordinates) -> str:
+    return f"{sentence(name)}: " + ", ".join(f"{each['name']} {compact(each['value'])}" for each in entries) + "."

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from steinkit.describe.render import answers
+from collections.abc import Mapping
+from typing import Any
+
+from steinkit import plots
+from steinkit.describe.moments import direction, named
+from steinkit.describe.numbers import listed, sentence
 from steinkit.describe.score import descriptions, headline, measures_table, page_statements
+from steinkit.describe.statements import answers
+from steinkit.describe.verdict import fault
 from steinkit.errors import SteinkitError
 from steinkit.measures import find_measure
-from steinkit.report.coordinate_bars import bars_pictures, brackets_caption, has_bars
 from steinkit.report.elements import Part, Picture
-from steinkit.report.facts import units_fact
-from steinkit.report.moment_pictures import moments_picture
+from steinkit.report.pictures import NARROW, WIDE, bars_pictures, brackets_caption, has_bars, on_axes
 from steinkit.report.reproduction import command_listings
 from steinkit.report.score_draws import draws_pictures
 from steinkit.report.sources import Found
-from steinkit.report.verdict_picture import verdict_pictures
 from steinkit.target import Target
+
+_IN_WORDS = 10  # moments
 
 
 def score_part(found: Found, target: Target | str | None = None) -> Part:
@@ -45,12 +51,10 @@ def score_part(found: Found, target: Target | str | None = None) -> Part:
             measures_table(document, described, find_measure),
             *(each.table for each in described if each.table is not None),
         ),
-        facts=(
-            ("draws", f"{sample['draws']}, of which {sample['distinct']} are distinct"),
+        facts=found.facts(
+            ("draws", f"{sample['draws']}, {sample['distinct']} of them distinct"),
             ("coordinates", ", ".join(sample["names"])),
-            *units_fact(document),
-            ("steinkit that scored it", document["version"]),
-            *found.hash_facts,
+            made="scored it",
         ),
         listings=command_listings(document),
     )
@@ -64,10 +68,58 @@ def _pictures(found: Found, drawn: list[Picture]) -> list[Picture]:
         title = find_measure(entry["measure"]).title
         named = title if len(barred) > 1 else ""
         pictures += bars_pictures({found.sample: entry["coordinates"]}, brackets_caption(title), named)
-    judged = verdict_pictures(found.sample, found.document.get("verdict"))
+    judged = _faults(found.sample, found.document.get("verdict"))
     return [
         *judged,
         *drawn,
         *pictures,
-        *(moments_picture(found.sample, each) for each in entries if "features" in each),
+        *(_moments(found.sample, each) for each in entries if "features" in each),
     ]
+
+
+def _faults(name: str, document: Mapping[str, Any] | None) -> list[Picture]:
+    """What is wrong with a sample, if something is blamed."""
+    if not document or not document["blame"]:
+        return []
+
+    def draw(ax: Any) -> None:
+        plots.verdict(document, ax)
+        ax.set_title("")  # the page says it in words, and a narrow picture has no room for it
+        ax.set_xlabel("standard errors from the target", fontsize=9)
+        ax.tick_params(axis="y", labelsize=8.5)
+
+    faults = "; ".join(f"{fault(each)}, {abs(each['z']):.3g} standard errors" for each in document["blame"])
+    height = 1.2 + 0.4 * len(document["blame"])
+    return [
+        Picture(
+            title=f"What is wrong with {name}",
+            caption="A line a fault, worst on top: standard errors from what the target asks for, with 95% intervals. "
+            "The grey band is what chance makes of what is right.",
+            description=f"{sentence(faults)}.",
+            wide=on_axes(draw, WIDE, height),
+            narrow=on_axes(draw, NARROW, height),
+        )
+    ]
+
+
+def _moments(name: str, entry: Mapping[str, Any]) -> Picture:
+    """The matrix of the standard errors of a sample's moments."""
+
+    def draw(ax: Any) -> None:
+        plots.moment_matrix(entry, ax)
+
+    dim = sum(each["kind"] == "location" for each in entry["features"])
+    height = 1.9 + 0.32 * max(dim, 2)
+    worst = ", ".join(
+        f"{each['kind']} of {listed(each['coordinates'])} {abs(each['z']):.2g} standard errors {direction(each)}"
+        for each in named(entry)[:_IN_WORDS]
+    )
+    return Picture(
+        title=f"Moments of {name}",
+        caption="A row a coordinate: its location, its spread, and its dependence with those before it, in standard "
+        "errors from what the target has. Red is too high, too wide, or a correlation above the target's; blue the "
+        "contrary; pale is what chance explains.",
+        description=f"{sentence(worst)}.",
+        wide=on_axes(draw, WIDE, height),
+        narrow=on_axes(draw, NARROW, height),
+    )

@@ -8,13 +8,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from steinkit.comparison import Comparison
 from steinkit.curves import Curve
 from steinkit.describe.display import Result
+from steinkit.describe.labels import files_label, target_label, units_label
 from steinkit.describe.numbers import count
-from steinkit.describe.subject import files_label, target_label
+from steinkit.describe.statements import Document
 from steinkit.errors import InputError, UsageError
 from steinkit.files.streams import read_bytes
 from steinkit.json_documents import parse_json
@@ -70,9 +71,9 @@ class Found:
 
     name: str
     kind: Kind
-    document: dict[str, Any]
-    records: Sequence[dict[str, Any]] = ()
-    configuration: dict[str, Any] | None = None
+    document: Document
+    records: Sequence[Document] = ()
+    configuration: Document | None = None
     folder: Path | None = None
     hashes: Mapping[str, str] | None = None
     address: str | None = None
@@ -101,6 +102,12 @@ class Found:
     def hash_facts(self) -> tuple[tuple[str, str], ...]:
         """The hashes, each with what it is of."""
         return tuple((f"SHA-256 of {name}", value) for name, value in (self.hashes or {}).items())
+
+    def facts(self, *first: tuple[str, str], made: str) -> tuple[tuple[str, str], ...]:
+        """What the page lists below all else: some facts of its own, the units, the version that made it, hashes."""
+        units = units_label(self.document.get("units"))
+        version = (f"steinkit that {made}", self.document["version"])
+        return (*first, *([("units", units)] if units else []), version, *self.hash_facts)
 
 
 def read_source(source: Source) -> Found:
@@ -151,7 +158,7 @@ def _read_document(source: str) -> Found:
         if isinstance(document, dict) and all(key in document for key in keys):
             result = restored(data, source) if has_arrays(source) else None
             return Found(name, kind, document, hashes={name: _hash(data)}, address=source, result=result)
-    raise InputError(f"{name} is JSON, but no result that a report can be made of; {_WANTED}")
+    raise InputError(f"{name} is JSON, but not a result that a report can show; {_WANTED}")
 
 
 def _hash(data: bytes) -> str:

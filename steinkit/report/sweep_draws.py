@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from steinkit.describe.settings import setting_label
+from steinkit.describe.labels import setting_label
 from steinkit.errors import InputError, UsageError
 from steinkit.report.missed_modes import missed_mode
 from steinkit.report.sources import Found

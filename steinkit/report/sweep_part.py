@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from steinkit import plots
+from steinkit.describe.labels import seeds_label, setting_label, units_label, value_label
+from steinkit.describe.layout import Table
 from steinkit.describe.numbers import compact, sentence
-from steinkit.describe.render import answers
-from steinkit.describe.settings import seeds_label, setting_label, value_label
-from steinkit.describe.statement import Statement
+from steinkit.describe.statements import Document, Statement, answers
 from steinkit.describe.sweep import LEVEL, headline, leading, median_of, statements, table
-from steinkit.describe.table import Table
-from steinkit.describe.units import units_label
 from steinkit.describe.verdict import chosen_statements, is_accused
 from steinkit.errors import SteinkitError
 from steinkit.measures import Measure, find_measure
 from steinkit.plots.criteria import most_varied
-from steinkit.report.coordinate_bars import bars_pictures
 from steinkit.report.elements import Part, Picture
-from steinkit.report.pictures import NARROW, WIDE, drawing, draws_in_numbers, on_axes
+from steinkit.report.pictures import NARROW, WIDE, bars_pictures, drawing, draws_in_numbers, on_axes
 from steinkit.report.reproduction import sweep_listings
 from steinkit.report.sources import Found
-from steinkit.report.sweep_draws import judged_draws, mode_missed, scored_draws, telling_settings
+from steinkit.report.sweep_draws import Setting, judged_draws, mode_missed, scored_draws, telling_settings
 from steinkit.target import Target
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-Document = Mapping[str, Any]
-Setting = Mapping[str, Any]
 
 _BARS_CAPTION = (
     "What each coordinate carries of the {title}, medians over the seeds: where one bar stands out, that is the "
@@ -39,26 +31,12 @@ _BARS_CAPTION = (
 )
 
 
-def _draws_panels(results: Mapping[str, Any], target: Target | None, marks: Mapping[str, str], columns: int) -> Figure:
-    return plots.settings_panels(results, target, marks=marks, columns=columns)
-
-
-def _slice_panels(results: Mapping[str, Any], target: Target | None, marks: Mapping[str, str], columns: int) -> Figure:
-    return plots.slice_panels(results, marks=marks, columns=columns)
-
-
-_PANELS: dict[str, tuple[Callable[..., Any], str]] = {
-    "graph": (
-        _draws_panels,
-        "Colour is the test function h, whose mean over the draws is the discrepancy and under the target 0: red where "
-        "there are too many draws, blue where there are too few.",
-    ),
-    "sliced": (
-        _slice_panels,
-        "The test function h along the coordinate that carries most in any of them: its mean over the draws is what "
-        "the coordinate carries, and under the target 0. Red where there are too many draws, blue where there are too "
-        "few.",
-    ),
+_PANELS = {
+    "graph": "Colour is the test function h, whose mean over the draws is the discrepancy and under the target 0: red "
+    "where there are too many draws, blue where there are too few.",
+    "sliced": "The test function h along the coordinate that carries most in any of them: its mean over the draws is "
+    "what the coordinate carries, and under the target 0. Red where there are too many draws, blue where there are too "
+    "few.",
 }
 
 
@@ -76,7 +54,7 @@ def sweep_part(found: Found, target: Target | str | None) -> Part:
     document = found.document
     name = leading(document, find_measure)
     pictures: list[Picture] = []
-    judged: tuple[Mapping[str, Any], int] | None = None
+    judged: tuple[Document, int] | None = None
     missed = ""
     reservations = list(document["warnings"])
     if name is not None:
@@ -85,10 +63,8 @@ def sweep_part(found: Found, target: Target | str | None) -> Part:
             judged, missed = judged_draws(found, best, name, target), mode_missed(found, best, target)
         except SteinkitError as error:
             reservations.append(f"draws of the best setting were not judged: {error}")
-        choice, parameters = (
-            document["criteria"][name],
-            most_varied([row["settings"] for row in document["criteria"][name]["table"]]),
-        )
+        choice = document["criteria"][name]
+        parameters = most_varied([row["settings"] for row in choice["table"]])
         pictures += [_selection(document, find_measure(name), parameter) for parameter in parameters]
         if parameters and found.records and name in _PANELS:
             shown = telling_settings(choice, document["criteria"].get(_blind_to(document)), parameters[0])
@@ -112,13 +88,13 @@ def sweep_part(found: Found, target: Target | str | None) -> Part:
     )
 
 
-def _judged(judged: tuple[Mapping[str, Any], int] | None, missed: str) -> list[Statement]:
+def _judged(judged: tuple[Document, int] | None, missed: str) -> list[Statement]:
     """What the verdict says of draws of the best setting, where the sweep kept them, and the mode that they missed."""
     said = [] if judged is None else chosen_statements(*judged)
     return [*said, *([Statement("limits", "Did its chain visit all modes?", missed)] if missed else [])]
 
 
-def _of_the_best(judged: tuple[Mapping[str, Any], int] | None, missed: str) -> str:
+def _of_the_best(judged: tuple[Document, int] | None, missed: str) -> str:
     """The end of the headline: what is wrong with draws of the best setting."""
     faults = ["is biased"] if judged is not None and is_accused(judged[0]) else []
     faults += ["missed a mode that others found"] if missed else []
@@ -181,8 +157,8 @@ def _draws(found: Found, name: str, shown: Mapping[str, Setting], target: Target
         picks += [f"picked by {blind.upper()}"] if blind and setting == criteria[blind]["best"] else []
         if picks:
             marks[label] = ", ".join(picks)
-    draw, caption = _PANELS[name]
-    wide, narrow = (draw(results, made, marks, columns) for columns in (len(results), 1))
+    draw = partial(plots.settings_panels, target=made) if name == "graph" else plots.slice_panels
+    wide, narrow = (draw(results, marks=marks, columns=columns) for columns in (len(results), 1))
     wide.set_size_inches(WIDE, 3.5)
     narrow.set_size_inches(NARROW, 2.4 * len(results) + 0.9)
     seed = found.configuration["seeds"][0] if found.configuration is not None else 0
@@ -192,7 +168,7 @@ def _draws(found: Found, name: str, shown: Mapping[str, Setting], target: Target
         Picture(
             title="The draws of one seed",
             caption=(
-                f"Seed {seed}, one panel a setting, all on one scale. {caption}"
+                f"Seed {seed}, one panel a setting, all on one scale. {_PANELS[name]}"
                 + (" Grey regions hold 50, 90 and 99% of the target." if contours else "")
                 + " One seed is an example; the verdict rests on all of them."
             ),
@@ -203,7 +179,7 @@ def _draws(found: Found, name: str, shown: Mapping[str, Setting], target: Target
     ]
 
 
-def _bars(records: Sequence[Mapping[str, Any]], measure: str, shown: Mapping[str, Setting]) -> list[Picture]:
+def _bars(records: Sequence[Document], measure: str, shown: Mapping[str, Setting]) -> list[Picture]:
     """Medians over the seeds of what each coordinate carries."""
     groups = {
         f"{setting_label(setting)}{' (best)' * (role == 'best')}": _coordinate_medians(records, measure, setting)
@@ -213,7 +189,7 @@ def _bars(records: Sequence[Mapping[str, Any]], measure: str, shown: Mapping[str
     return bars_pictures({label: entries for label, entries in groups.items() if entries}, caption)
 
 
-def _coordinate_medians(records: Sequence[Mapping[str, Any]], measure: str, setting: Setting) -> list[dict[str, Any]]:
+def _coordinate_medians(records: Sequence[Document], measure: str, setting: Setting) -> list[Document]:
     values: dict[str, list[float]] = {}
     for record in records:
         for entry in record["results"] if record["settings"] == setting else ():
@@ -222,7 +198,7 @@ def _coordinate_medians(records: Sequence[Mapping[str, Any]], measure: str, sett
     return [{"name": name, "value": float(np.median(found))} for name, found in values.items()]
 
 
-def _failure_table(document: Mapping[str, Any]) -> list[Table]:
+def _failure_table(document: Document) -> list[Table]:
     rows = tuple(
         (setting_label(entry["settings"]), seeds_label(entry["seeds"]), entry["reason"])
         for entry in document["failures"]
@@ -238,9 +214,7 @@ def _draws_per_chain(found: Found) -> int | None:
 
 def _facts(found: Found) -> list[tuple[str, str]]:
     document, configuration = found.document, found.configuration
-    facts = [
-        ("cells", f"{document['cells']}, of which {document['failed']} failed and {document['reused']} were reused")
-    ]
+    facts = [("cells", f"{document['cells']}: {document['failed']} failed, {document['reused']} were reused")]
     if configuration is not None:
         target, sampler = configuration["target"], configuration["sampler"]
         facts += [
@@ -266,7 +240,7 @@ def _facts(found: Found) -> list[tuple[str, str]]:
     return [*facts, *found.hash_facts]
 
 
-def _measure_facts(configuration: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _measure_facts(configuration: Document) -> list[tuple[str, str]]:
     """The settings that the sweep's measures read."""
     options = [find_measure(measure).options for measure in configuration["measures"]]
     read = {name for each in options for name, option in each.items() if not option.of_one_sample}

@@ -3,7 +3,9 @@
 Numba keeps it in the folder that NUMBA_CACHE_DIR names; else beside the module, in ``__pycache__``, if that can be
 written; else in the user's own cache folder. It would not look beside the module where it cannot write there, and code
 that an administrator had compiled would serve nobody else. And it numbers files without a lock: two processes that
-compile a kernel for different types of arguments at the same time might each take the other's code for its own.
+compile a kernel for different types of arguments at the same time might each take the other's code for its own. And it
+looks at the source of a kernel only, not at the sources of those that it calls, whose code its own machine code holds:
+here a change of any of them, in the modules that the kernel's module takes kernels from, makes it compile anew.
 
 Nor would one process wait for the code that another is just compiling: all workers of a first sweep would compile the
 same. Here they take turns, kernel by kernel. A kernel is compiled within those that call it, never the other way round,
@@ -41,7 +43,12 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
         beside = os.path.join(os.path.dirname(function.__code__.co_filename), "__pycache__")
-        stamp = self._impl.locator.get_source_stamp()
+        self.sources = {function.__code__.co_filename: self._impl.locator.get_source_stamp()}
+        for called in list(function.__globals__.values()):
+            kept = getattr(called, "_cache", None)
+            if isinstance(kept, KernelCache):
+                self.sources |= kept.sources
+        stamp = tuple(sorted(self.sources.items()))
         self._cache_file = _Index(self.cache_path, self._impl.filename_base, stamp)
         self._installed = None
         if not numba.config.CACHE_DIR and beside != self.cache_path:

@@ -336,16 +336,25 @@ def _require_ranked(cells: _Cells, best: int, measure: str) -> None:
 
 def why_unranked(record: Mapping[str, Any], measure: str) -> str:
     """Why cells must not be ordered by a measure's value in one of them; empty where they may."""
-    return next((entry.get("unranked") or "" for entry in record["results"] if entry["measure"] == measure), "")
+    return _entry(record, measure).get("unranked") or ""
+
+
+def bracket_of(record: Mapping[str, Any], measure: str) -> Interval | None:
+    """The certified bracket of a cell; the value itself where the measure proves nothing, None where there is none."""
+    entry = _entry(record, measure)
+    value = entry.get("value")
+    return None if value is None else (entry.get("lower", value), entry.get("upper", value))
+
+
+def _entry(record: Mapping[str, Any], measure: str) -> Mapping[str, Any]:
+    """The document of a measure of a cell; empty where it was not taken."""
+    return next((entry for entry in record["results"] if entry["measure"] == measure), {})
 
 
 def _loss(record: Mapping[str, Any], measure: str, sign: float) -> Interval:
     """Bracket of the loss of one cell; infinite where it has no finite value."""
-    document = next((entry for entry in record["results"] if entry["measure"] == measure), None)
-    if document is None or document["value"] is None:
-        return math.inf, math.inf
-    bracket = (document.get("lower", document["value"]), document.get("upper", document["value"]))
-    if not all(map(math.isfinite, bracket)):
+    bracket = bracket_of(record, measure)
+    if bracket is None or not all(map(math.isfinite, bracket)):
         return math.inf, math.inf
     return bracket if sign > 0.0 else _turned(bracket)
 

@@ -16,7 +16,7 @@ from typing import Any
 import cloudpickle
 import joblib
 
-from steinkit.errors import MissingDependencyError, SteinkitError, UsageError
+from steinkit.errors import SteinkitError, UsageError, imported
 from steinkit.sweeps.workers import Arguments, Lost, Work, Workers, called, pickled
 
 _LOOK = 1.0  # seconds between looks at a cluster that is silent
@@ -27,12 +27,7 @@ _KEPT = "cells finished before are kept in the sweep's folder, if it has one, an
 @contextlib.contextmanager
 def dask_workers(n_jobs: int | None, scheduler: str | None, shared: object) -> Iterator[Workers]:
     """The workers of a Dask cluster: at an address, or of the client in use, or of one started on this machine."""
-    try:
-        import dask
-        import distributed
-    except ImportError:
-        raise MissingDependencyError("Dask is not installed; pip install 'steinkit[dask]'") from None
-
+    dask, distributed = (imported(name, "Dask", "dask") for name in ("dask", "distributed"))
     with contextlib.ExitStack() as stack:
         stack.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}))
         if scheduler is None:
@@ -117,11 +112,7 @@ def _close(client: Any) -> None:
 @contextlib.contextmanager
 def ray_workers(n_jobs: int | None, scheduler: str | None, shared: object) -> Iterator[Workers]:
     """The workers of a Ray cluster: at an address, or the one in use, or one started on this machine."""
-    try:
-        import ray
-    except ImportError:
-        raise MissingDependencyError("Ray is not installed; pip install 'steinkit[ray]'") from None
-
+    ray = imported("ray", "Ray", "ray")
     started = not ray.is_initialized()
     if started:
         processes = None if scheduler else joblib.effective_n_jobs(n_jobs or -1)

@@ -22,20 +22,6 @@ from steinkit.target import Target
 _MOST_SEEDS = 1_000_000
 
 
-@dataclass(frozen=True)
-class TargetIdentity:
-    """How records name a target, and the hash of what it does and holds."""
-
-    name: str
-    options: dict[str, Any]
-    fingerprint: str
-
-    @property
-    def document(self) -> dict[str, Any]:
-        """Its entry in a record."""
-        return {"name": self.name, "options": self.options, "fingerprint": self.fingerprint}
-
-
 @dataclass(frozen=True, eq=False)
 class Plan:
     """What a sweep is to compute.
@@ -43,7 +29,8 @@ class Plan:
     Attributes
     ----------
     target : Target
-    identity : TargetIdentity
+    identity : dict
+        Of the target, as records hold it: its name, its options, and the hash of what it does and holds.
     sampler : SweptSampler
     options : dict
         Options of the sampler that are the same in all settings.
@@ -58,7 +45,7 @@ class Plan:
     """
 
     target: Target
-    identity: TargetIdentity
+    identity: dict[str, Any]
     sampler: SweptSampler
     options: dict[str, Any]
     settings: tuple[dict[str, Any], ...]
@@ -106,7 +93,7 @@ class Plan:
             "settings": self.settings[setting],
             "seed": seed,
             "sampler": {"name": self.sampler.name, "options": self.options},
-            "target": self.identity.document,
+            "target": self.identity,
             "measures": list(self.measures),
             "measure_settings": self._described_settings(tolerance),
             "version": __version__,
@@ -162,7 +149,7 @@ class Plan:
         """The configuration as run."""
         sampler = {"name": self.sampler.name, "options": self.options}
         return {
-            "target": self.identity.document,
+            "target": self.identity,
             "sampler": sampler | ({"code": self.sampler.code} if self.sampler.is_users else {}),
             "settings": list(self.settings),
             "seeds": list(self.seeds),

@@ -1,11 +1,13 @@
 """Worker processes of this machine: loky's executors of one process each, so that a process that ends costs no other.
 
-A process that is killed, be it by the kernel for want of memory, is started again. Work that takes longer than it may
-is ended with its process. Processes end with the one that started them, however that ends.
+Each has a thread here that gives it work and waits for the answer. A process that is killed, be it by the kernel for
+want of memory, is started again. Work that takes longer than it may is ended with its process. Processes end with the
+one that started them, however that ends.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import math
@@ -15,9 +17,8 @@ import signal
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Generator, Iterable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from multiprocessing import active_children
 from typing import Any
 
@@ -53,129 +54,91 @@ class Processes:
     def __init__(self, count: int, shared: object) -> None:
         self.count = count
         self._shared = pickled(shared)
+        self._threads = ThreadPoolExecutor(count)
+        self._own = threading.local()  # the process of each thread, which ends with it
         self._processes: list[_Process] = []
-        self._false_starts = 0
 
     def __enter__(self) -> Processes:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        self._end(self._processes)
+        list(self._threads.map(_Process.end, self._processes))
+        self._threads.shutdown()
 
     def as_completed(
         self, work: Work, arguments: Iterable[Arguments], seconds: float | None = None
     ) -> Generator[Any, None, None]:
         """See `Workers`."""
-        waiting = deque(arguments)
+        abandoned = threading.Event()
+        waiting = {self._threads.submit(self._answer, work, each, seconds, abandoned) for each in arguments}
         try:
-            while waiting or self._busy:
-                self._give_out(work, waiting, seconds)
-                for process in self._heard():
-                    answer = self._answer(process)
-                    self._give_out(work, waiting, seconds)  # before the answer is kept, which may take its time
-                    yield from answer
+            while waiting:
+                done, waiting = wait(waiting, _LOOK, FIRST_COMPLETED)
+                for each in done:
+                    yield each.result()
         finally:
-            self._end(self._busy)  # at work that nobody waits for any more
+            abandoned.set()
+            for each in waiting:
+                each.cancel()
+            wait(waiting)
 
-    @property
-    def _busy(self) -> list[_Process]:
-        return [process for process in self._processes if process.arguments is not None]
+    def _answer(self, work: Work, arguments: Arguments, seconds: float | None, abandoned: threading.Event) -> Any:
+        """What this thread's process answers, or what is lost with it."""
+        process: _Process | None = getattr(self._own, "process", None)
+        if process is None or not process.is_there:
+            process = self._own.process = self._started()
+        return process.answer(work, arguments, seconds, abandoned)
 
-    def _give_out(self, work: Work, waiting: deque[Arguments], seconds: float | None) -> None:
-        """Have as many processes as there is work for, and give those that wait some."""
-        while len(self._processes) < min(self.count, len(waiting) + len(self._busy)):
-            if self._false_starts >= _FALSE_STARTS:
-                raise SteinkitError(
-                    f"worker processes end before they are up, {_FALSE_STARTS} in a row; if memory is short, take "
-                    "fewer jobs; cells finished before are kept in the sweep's folder, if it has one"
-                )
-            self._processes.append(_Process(self._shared))
-        for process in self._processes:
-            if waiting and process.future is None:
-                process.give(work, waiting.popleft(), seconds)
-
-    def _heard(self) -> list[_Process]:
-        """Processes that answered or ended, or whose time is over, once there are any."""
-        until = min((process.until for process in self._processes), default=math.inf)
-        futures = [process.future for process in self._processes if process.future is not None]
-        wait(futures, max(0.0, min(_LOOK, until - time.monotonic())), FIRST_COMPLETED)
-        alive = {process.pid for process in active_children()}  # a child of one that died may hold its pipes
-        return [each for each in self._processes if each.is_over or each.is_late or not each.pids <= alive]
-
-    def _answer(self, process: _Process) -> list[Any]:
-        """What a process answered, or what is lost with it; nothing if it has just come up, or idly ended."""
-        starting, arguments = process.is_starting, process.arguments
-        try:
-            if not process.is_over:
-                raise BrokenProcessPool
-            value: Any = None if process.future is None else process.future.result()
-        except BrokenProcessPool:
-            self._false_starts += starting
-            self._end([process])
-            if arguments is None:
-                return []
-            if process.is_late:
-                return [Lost(arguments, f"it took more than {process.allowed:.0f} s and was ended", late=True)]
-            return [Lost(arguments, "the process that worked at it was killed, or ended by itself")]
-        except Exception as error:  # of sending and receiving: work catches its own
-            raise SteinkitError(
-                f"a worker process could not take its work, or send its answer: {type(error).__name__}: {error}"
-            ) from error
-        process.rest()
-        if starting:
-            self._false_starts, process.pids = 0, {value}
-            return []
-        return [value]
-
-    def _end(self, processes: list[_Process]) -> None:
-        ended, self._processes = processes, [each for each in self._processes if each not in processes]
-        if ended:
-            with ThreadPoolExecutor() as threads:
-                list(threads.map(_Process.end, ended))
+    def _started(self) -> _Process:
+        for _ in range(_FALSE_STARTS):
+            with contextlib.suppress(BrokenProcessPool):
+                self._processes.append(_Process(self._shared))
+                return self._processes[-1]
+        raise SteinkitError(
+            f"worker processes end before they are up, {_FALSE_STARTS} in a row; if memory is short, take fewer jobs; "
+            "cells finished before are kept in the sweep's folder, if it has one"
+        )
 
 
 class _Process:
-    """A process, and the work it is at."""
+    """A process that is up."""
 
     def __init__(self, shared: bytes) -> None:
         self._executor = ProcessPoolExecutor(1, initializer=_begin, initargs=(shared, os.getpid()), env=_ONE_THREAD)
         self._known = set[Work]()
-        self.pids = set[int]()
-        self.allowed = 0.0
-        self.until = math.inf
-        self.arguments: Arguments | None = None
-        self.future: Future[Any] | None = self._executor.submit(os.getpid)
+        self.pid: int = self._executor.submit(os.getpid).result()
 
     @property
-    def is_starting(self) -> bool:
-        return self.future is not None and self.arguments is None
+    def is_there(self) -> bool:
+        """Whether it lives; loky may not notice, for a child of one that died may hold its pipes."""
+        return self.pid in {process.pid for process in active_children()}
 
-    @property
-    def is_over(self) -> bool:
-        return self.future is not None and self.future.done()
-
-    @property
-    def is_late(self) -> bool:
-        return time.monotonic() > self.until
-
-    def rest(self) -> None:
-        self.future, self.arguments, self.until = None, None, math.inf
-
-    def give(self, work: Work, arguments: Arguments, seconds: float | None) -> None:
+    def answer(self, work: Work, arguments: Arguments, seconds: float | None, abandoned: threading.Event) -> Any:
+        """The answer to work; lost if time runs out, nobody waits any more or the process ends, which it does then."""
         payload = pickled((work, arguments))
-        if seconds is not None:
-            self.allowed = seconds + (_GRACE if work in self._known else _FIRST_GRACE)
-            self.until = time.monotonic() + self.allowed
+        allowed = math.inf if seconds is None else seconds + (_GRACE if work in self._known else _FIRST_GRACE)
+        until = time.monotonic() + allowed
         self._known.add(work)
-        self.arguments = arguments
         try:
-            self.future = self._executor.submit(_called, payload)
-        except BrokenProcessPool as error:  # it ended while it waited
-            self.future = Future()
-            self.future.set_exception(error)
+            future = self._executor.submit(_called, payload)
+            while not wait([future], min(_LOOK, until - time.monotonic())).done:
+                if time.monotonic() > until:
+                    self.end(kill=True)
+                    return Lost(arguments, f"it took more than {allowed:.0f} s and was ended", late=True)
+                if abandoned.is_set() or not self.is_there:
+                    raise BrokenProcessPool
+            return future.result()
+        except BrokenProcessPool:
+            self.end(kill=True)
+            return Lost(arguments, "the process that worked at it was killed, or ended by itself")
+        except Exception as error:  # of sending and receiving: work catches its own
+            raise SteinkitError(
+                f"a worker process could not take its work, or send its answer: {type(error).__name__}: {error}"
+            ) from error
 
-    def end(self) -> None:
-        self._executor.shutdown(kill_workers=self.future is not None)
+    def end(self, kill: bool = False) -> None:
+        """End it, be it at work."""
+        self._executor.shutdown(kill_workers=kill)
 
 
 _given: bytes  # what all work shares, in a worker process

@@ -23,17 +23,15 @@ from typing import Any
 
 import numpy as np
 
-from steinkit.describe.settings import setting_key
+from steinkit.describe.labels import setting_key
 from steinkit.errors import UsageError
 from steinkit.measures import find_measure
 from steinkit.sample import Floats
-from steinkit.sweeps.choice import is_above, why_unranked
+from steinkit.sweeps.choice import Interval, bracket_of, is_above, why_unranked
 from steinkit.sweeps.execution import Execution, seconds_of
 from steinkit.sweeps.plan import Plan
 from steinkit.sweeps.records import Record
 from steinkit.sweeps.tasks import Cell
-
-Bracket = tuple[float, float]
 
 _SHARES = (1 / 8, 1 / 4, 1 / 2)  # of the seeds, in the rounds before the last
 _ERROR = 0.05  # probability, at most, with which a race drops the setting whose true median is least
@@ -64,7 +62,7 @@ def race_rounds(plan: Plan, execution: Execution) -> tuple[list[Record], dict[st
         names=[setting_key(setting) for setting in plan.settings],
     )
     found: dict[Cell, Record] = {}
-    brackets: dict[Cell, Bracket | None] = {}
+    brackets: dict[Cell, Interval | None] = {}
     distinct: dict[str, Record] = {}
     while (coming := race.next_round(brackets)) is not None:
         cells = [(setting, seed) for setting in coming.settings for seed in coming.seeds]
@@ -72,7 +70,7 @@ def race_rounds(plan: Plan, execution: Execution) -> tuple[list[Record], dict[st
         _require_ranked(list(computed.values()), plan.measures[0])
         found |= computed
         distinct |= {record["cell"]: record for record in computed.values()}
-        brackets |= {cell: _bracket(record, plan.measures[0]) for cell, record in computed.items()}
+        brackets |= {cell: bracket_of(record, plan.measures[0]) for cell, record in computed.items()}
     dropped = {setting_key(plan.settings[i]): reason for i, reason in sorted(race.dropped.items())}
     records = [found[cell] for cell in plan.cells if cell in found]
     return records, {"dropped": dropped, **_work(list(distinct.values()), records, plan)}
@@ -137,7 +135,7 @@ class Race:
         self._error = _ERROR / max(1, len(self._sizes) * (n_settings - 1))
         self._last: Round | None = None
 
-    def next_round(self, brackets: Mapping[tuple[int, int], Bracket | None]) -> Round | None:
+    def next_round(self, brackets: Mapping[tuple[int, int], Interval | None]) -> Round | None:
         """Drop what cannot win by the brackets known, and say what to run next.
 
         Parameters
@@ -161,7 +159,7 @@ class Race:
             self._last = Round(self._in_race, self._seeds, None)
         return self._last
 
-    def _drop(self, seeds: tuple[int, ...], brackets: Mapping[tuple[int, int], Bracket | None]) -> None:
+    def _drop(self, seeds: tuple[int, ...], brackets: Mapping[tuple[int, int], Interval | None]) -> None:
         losses = np.array([[self._loss(brackets[i, seed]) for seed in seeds] for i in self._in_race])
         lower, upper = losses[:, :, 0], losses[:, :, 1]
         medians = np.median(0.5 * lower + 0.5 * upper, axis=1)
@@ -174,7 +172,7 @@ class Race:
         self.dropped.update(out)
         self._in_race = tuple(i for i in self._in_race if i not in out)
 
-    def _loss(self, bracket: Bracket | None) -> Bracket:
+    def _loss(self, bracket: Interval | None) -> Interval:
         """Smaller is better; infinite where the cell failed."""
         if bracket is None:
             return math.inf, math.inf
@@ -208,14 +206,6 @@ def _require_ranked(records: Sequence[Record], measure: str) -> None:
             f"settings cannot race by measure {measure}, the first: in {len(reasons)} of {len(records)} cells, "
             f"{reasons[0]}"
         )
-
-
-def _bracket(record: Record, measure: str) -> Bracket | None:
-    """The certified bracket of a cell; the value itself where the measure proves nothing."""
-    for entry in record["results"]:
-        if entry["measure"] == measure and entry["value"] is not None:
-            return entry.get("lower", entry["value"]), entry.get("upper", entry["value"])
-    return None
 
 
 def _work(run: Sequence[Record], last: Sequence[Record], plan: Plan) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from steinkit.describe.settings import setting_key
+from steinkit.describe.labels import setting_key
 from steinkit.errors import SteinkitWarning, UsageError
 from steinkit.sweeps.plan import Plan
 from steinkit.sweeps.records import first_few

@@ -12,11 +12,11 @@ from typing import Any
 from steinkit import __version__
 from steinkit.arguments import checked
 from steinkit.describe.display import Result
-from steinkit.describe.settings import setting_key
+from steinkit.describe.labels import setting_key
 from steinkit.describe.sweep import text
 from steinkit.errors import Caution, InputError, about, reservations
 from steinkit.measures import find_measure
-from steinkit.sweeps.choice import Choice, UnrankedError, choose
+from steinkit.sweeps.choice import Choice, UnrankedError, bracket_of, choose
 from steinkit.sweeps.records import Record, parse_records, unsealed
 from steinkit.sweeps.store import CONFIGURATION, INDENT, RECORDS, RESULT
 
@@ -41,8 +41,8 @@ class SweepResult(Result):
         The best setting by each measure that at least one cell has a value of.
     refused : dict of str to str
         By measures whose values settings must not be ordered by: why not.
-    cells, failed, reused : int
-        Cells in all, those that failed, and those whose records were there before.
+    reused : int
+        Cells whose records were there before.
     seconds : float
         Wall time of the run.
     racing : dict, optional
@@ -59,8 +59,6 @@ class SweepResult(Result):
     measures: tuple[str, ...]
     criteria: dict[str, Choice]
     refused: dict[str, str]
-    cells: int
-    failed: int
     reused: int
     seconds: float
     racing: dict[str, Any] | None
@@ -71,6 +69,16 @@ class SweepResult(Result):
         best = "; ".join(f"best by {name}: {setting_key(choice.best)}" for name, choice in self.criteria.items())
         found = f"{self.cells} cells, {self.failed} failed; {best or 'no choice'}{reservations(self.warnings)}"
         return f"<SweepResult of {found}>"
+
+    @property
+    def cells(self) -> int:
+        """Cells in all."""
+        return len(self.records)
+
+    @property
+    def failed(self) -> int:
+        """Cells that failed."""
+        return sum(record["status"] == "failed" for record in self.records)
 
     @property
     def failures(self) -> list[dict[str, Any]]:
@@ -116,25 +124,19 @@ class SweepResult(Result):
         return text(self.to_dict(), find_measure, len(self.settings), len(self.seeds))
 
 
-def make_result(
+def choices(
     records: Sequence[Record],
     settings: Sequence[dict[str, Any]],
-    seeds: Sequence[int],
     measures: Sequence[str],
-    *,
-    reused: int,
-    seconds: float,
     racing: dict[str, Any] | None,
-    units: dict[str, Any] | None,
-    notes: Sequence[str],
-) -> SweepResult:
-    """Choose by every measure, and gather what there is to warn of."""
+) -> tuple[dict[str, Choice], dict[str, str], list[str]]:
+    """The choice by every measure, why there is none by others, and what there is to warn of in the cells and both."""
     criteria: dict[str, Choice] = {}
     refused: dict[str, str] = {}
     running = [i for i, each in enumerate(settings) if racing is None or setting_key(each) not in racing["dropped"]]
-    warnings = [*notes, *_cell_warnings(records)]
+    warnings = _cell_warnings(records)
     for name in measures:
-        if not any(_has_value(record, name) for record in records):
+        if all(bracket_of(record, name) is None for record in records):
             warnings.append(f"no cell has a value of measure {name}, so that no setting is chosen by it")
             continue
         try:
@@ -144,21 +146,7 @@ def make_result(
             warnings.append(Caution(refused[name]))
             continue
         warnings += [about(name, note) for note in criteria[name].warnings]
-    return SweepResult(
-        records=tuple(records),
-        settings=tuple(settings),
-        seeds=tuple(seeds),
-        measures=tuple(measures),
-        criteria=criteria,
-        refused=refused,
-        cells=len(records),
-        failed=sum(record["status"] == "failed" for record in records),
-        reused=reused,
-        seconds=seconds,
-        racing=racing,
-        units=units,
-        warnings=tuple(warnings),
-    )
+    return criteria, refused, warnings
 
 
 @checked
@@ -181,18 +169,18 @@ def read_sweep(directory: str | os.PathLike[str]) -> SweepResult:
         If the folder holds no finished sweep.
     """
     configuration, found, records = read_folder(directory)
-    made = make_result(
-        records,
-        configuration["settings"],
-        configuration["seeds"],
-        configuration["measures"],
-        reused=found["reused"],
-        seconds=found["seconds"],
-        racing=found["racing"],
-        units=found["units"],
-        notes=(),
+    settings, measures = configuration["settings"], configuration["measures"]
+    criteria, refused, _ = choices(records, settings, measures, found["racing"])
+    return SweepResult(
+        records=tuple(records),
+        settings=tuple(settings),
+        seeds=tuple(configuration["seeds"]),
+        measures=tuple(measures),
+        criteria=criteria,
+        refused=refused,
+        warnings=tuple(found["warnings"]),
+        **{name: found[name] for name in ("reused", "seconds", "racing", "units")},
     )
-    return SweepResult(**vars(made) | {"warnings": tuple(found["warnings"])})
 
 
 def read_folder(directory: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any], list[Record]]:
@@ -212,7 +200,7 @@ def read_folder(directory: str | os.PathLike[str]) -> tuple[dict[str, Any], dict
         raise InputError(f"{folder / RESULT} does not list its records by name; run the sweep again on the folder")
     missing = [cell for cell in cells if cell not in known]
     if missing:
-        lines = f", of which line {min(damaged)} is damaged," if damaged else ""
+        lines = f", damaged in line {min(damaged)}," if damaged else ""
         raise InputError(
             f"{folder / RECORDS}{lines} lacks {len(missing)} records of the sweep; run it again on the folder"
         )
@@ -245,10 +233,6 @@ def _read_file(folder: Path, name: str) -> bytes:
         ) from None
     except OSError as error:
         raise InputError(f"{folder / name} cannot be read: {error}") from None
-
-
-def _has_value(record: Record, measure: str) -> bool:
-    return any(entry["measure"] == measure and entry["value"] is not None for entry in record["results"])
 
 
 def _cell_warnings(records: Sequence[Record]) -> list[str]:

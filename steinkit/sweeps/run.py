@@ -27,9 +27,9 @@ from steinkit.runtime.memory import as_bytes
 from steinkit.sweeps.backends import open_workers
 from steinkit.sweeps.execution import Execution, other_records
 from steinkit.sweeps.identity import recordable, target_fingerprint
-from steinkit.sweeps.plan import Plan, TargetIdentity, grid_settings, seed_list
+from steinkit.sweeps.plan import Plan, grid_settings, seed_list
 from steinkit.sweeps.racing import race_rounds
-from steinkit.sweeps.result import SweepResult, make_result
+from steinkit.sweeps.result import SweepResult, choices
 from steinkit.sweeps.store import CONFIGURATION, RESULT, Store
 from steinkit.sweeps.swept_sampler import swept_sampler
 from steinkit.sweeps.units import in_fixed_units
@@ -259,16 +259,19 @@ def run_plan(
         else:
             found = execution.records(plan.cells)
             records = [found[cell] for cell in plan.cells]
-        result = make_result(
-            records,
-            plan.settings,
-            plan.seeds,
-            plan.measures,
+        criteria, refused, warnings = choices(records, plan.settings, plan.measures, report)
+        result = SweepResult(
+            records=tuple(records),
+            settings=plan.settings,
+            seeds=plan.seeds,
+            measures=plan.measures,
+            criteria=criteria,
+            refused=refused,
             reused=execution.reused,
             seconds=time.perf_counter() - began,
             racing=report,
             units=plan.measure_settings.get("units"),
-            notes=[*store.notes, *doubts, *others, *execution.notes],
+            warnings=(*store.notes, *doubts, *others, *execution.notes, *warnings),
         )
         store.write_document(RESULT, {"result": result.to_dict(), "records": [record["cell"] for record in records]})
     return result
@@ -376,7 +379,7 @@ def _is_file_name(text: str) -> bool:
 
 def _identified(
     target: Target | str, target_options: Mapping[str, Any], options: Mapping[str, Any], folder: Path
-) -> tuple[Target, TargetIdentity]:
+) -> tuple[Target, dict[str, Any]]:
     """The target, and how records know it."""
     if isinstance(target, str):
         made, files = named_target(target, target_options, start_dimension(options), folder)
@@ -388,7 +391,7 @@ def _identified(
             raise UsageError("target_options are for a target given by its name; this one is made already")
         made, files, name = target, (), target.label
     described = {key: recordable(value, f"target option {key}") for key, value in target_options.items()}
-    return made, TargetIdentity(name, described, target_fingerprint(made, files))
+    return made, {"name": name, "options": described, "fingerprint": target_fingerprint(made, files)}
 
 
 @contextlib.contextmanager

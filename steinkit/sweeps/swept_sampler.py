@@ -16,16 +16,11 @@ from steinkit.samplers.registry import Option, Sampler, find_sampler, sampler_na
 from steinkit.sweeps.code_identity import code_identity
 from steinkit.target import Target
 
+Chain = tuple[Sample, float | None]
+"""What one seed gave: draws, and the share of moves accepted where the sampler says it."""
+
 _NORMAL_START = "normal"
 _START_KEY = 1 << 16  # far from the keys by which a chain's other noise is told apart
-
-
-@dataclass(frozen=True)
-class Chain:
-    """What one seed gave: draws, and the share of moves accepted where the sampler says it."""
-
-    sample: Sample
-    acceptance: float | None
 
 
 @dataclass(frozen=True)
@@ -144,7 +139,7 @@ def _normal_state(seed: int, dim: int) -> Floats:
 def _chains_of(draws: Draws) -> list[Chain]:
     """The chains of a run, each as a sample of its own."""
     present, acceptance = draws.present, draws.acceptance
-    chains = []
+    chains: list[Chain] = []
     for k in range(draws.chains):
         kept = present[k]
         if not kept.any():
@@ -155,7 +150,7 @@ def _chains_of(draws: Draws) -> list[Chain]:
             weights=None if draws.weights is None else draws.weights[k][kept],
             names=draws.names,
         )
-        chains.append(Chain(sample, None if acceptance is None else float(acceptance[k])))
+        chains.append((sample, None if acceptance is None else float(acceptance[k])))
     return chains
 
 
@@ -168,4 +163,4 @@ def _as_chain(returned: Any, target: Target) -> Chain:
             "an array of shape (draws, coordinates)"
         )
     acceptance = returned.acceptance if isinstance(returned, Draws) else None
-    return Chain(sample, None if acceptance is None else float(np.nanmean(acceptance)))
+    return sample, None if acceptance is None else float(np.nanmean(acceptance))

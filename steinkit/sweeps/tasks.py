@@ -84,7 +84,7 @@ def run_chains_of_setting(
             for run in run_chains_of_setting(target, sampler, options, part)
         ]
     share = (time.perf_counter() - began) / len(seeds)
-    return [Run(seed, chain.sample, chain.acceptance, None, share) for seed, chain in zip(seeds, chains, strict=True)]
+    return [Run(seed, *chain, None, share) for seed, chain in zip(seeds, chains, strict=True)]
 
 
 def score_chain(target: Target, sample: Sample, measures: Sequence[str], settings: Mapping[str, Any]) -> Scores:

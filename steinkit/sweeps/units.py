@@ -63,7 +63,7 @@ def _kept(plan: Plan, store: Store) -> Mapping[str, Any] | None:
     """The scale of a pilot that cells of the same target were scored in."""
     for record in store.records.values():
         units = record["measure_settings"].get("units")
-        if isinstance(units, Mapping) and units["kind"] == "pilot" and record["target"] == plan.identity.document:
+        if isinstance(units, Mapping) and units["kind"] == "pilot" and record["target"] == plan.identity:
             return units
     return None
 

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.sample import Floats
-from steinkit.targets.family import Family
+from steinkit.targets.family import Family, log1p_minus, stirling_error
 from steinkit.targets.parameters import as_positive, as_vector, common_dim, show
-from steinkit.targets.stirling import log1p_minus, stirling_error
 
 _LARGE = 1e5  # from which shape on the rest of Temme's expansion is below 1e-14
 

@@ -16,14 +16,15 @@ from numpy.typing import ArrayLike
 from steinkit.arguments import checked
 from steinkit.compiled_terms import CompiledTerms
 from steinkit.errors import UsageError
-from steinkit.posterior import Array, Posterior
+from steinkit.posterior import Array
 from steinkit.sample import Floats
 from steinkit.target import Seed
+from steinkit.targets.family import PosteriorFamily
 from steinkit.targets.parameters import as_count, as_finite, as_numbers, as_positive, as_vector, show
 
 
 @checked
-class GaussianMean(Posterior):
+class GaussianMean(PosteriorFamily):
     """Posterior of the mean of normal data: for trying out samplers whose answer is known.
 
     Parameters
@@ -81,21 +82,13 @@ class GaussianMean(Posterior):
         pull = self.prior_mean / self.prior_variance + y.sum(axis=0) / self.variance
         self.posterior_mean = np.asarray(pull / precision, dtype=np.float64)
         super().__init__(
-            data=(np.ascontiguousarray(y),),
-            log_likelihood=self._log_likelihood,
-            grad_log_likelihood=self._grad_log_likelihood,
-            log_prior=self._log_prior,
-            grad_log_prior=self._grad_log_prior,
-            log_likelihood_many=self._log_likelihood_many,
-            grad_log_likelihood_many=self._grad_log_likelihood_many,
-            dim=dim,
-            names=names,
+            "gaussian-mean",
+            (np.ascontiguousarray(y),),
+            dim,
+            names,
             cdf=self._evaluate_cdf if dim == 1 else None,
             sampler=self._draw,
-            label="gaussian-mean",
         )
-        if type(self) is GaussianMean:  # one derived from it may have changed any term
-            self._bring_terms(self._compiled_terms)
 
     def __repr__(self) -> str:
         return (
@@ -165,12 +158,11 @@ class GaussianMean(Posterior):
         constant = 0.5 * np.log(2.0 * math.pi * self.variance).sum()
         return np.asarray(-0.5 * (residuals**2 / self.variance).sum(axis=-1) - constant, dtype=np.float64)
 
-    def _compiled_terms(self, data: tuple[Array, ...], dim: int) -> CompiledTerms:
+    def _compiled_terms(self, data: tuple[Array, ...], _: int) -> CompiledTerms:
         from steinkit.targets.gaussian_mean_kernels import gaussian_mean_terms
 
         constant = 0.5 * np.log(2.0 * math.pi * self.variance)
-        parts = self.variance, constant, self.prior_mean, self.prior_variance
-        return gaussian_mean_terms(data[0], np.stack([np.broadcast_to(part, dim) for part in parts]))
+        return gaussian_mean_terms(data[0], self.variance, constant, self.prior_mean, self.prior_variance)
 
     def _evaluate_cdf(self, values: Floats) -> Floats:
         from scipy.special import ndtr

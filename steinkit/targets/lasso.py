@@ -22,17 +22,16 @@ from numpy.typing import ArrayLike
 
 from steinkit.arguments import checked
 from steinkit.errors import UsageError
-from steinkit.posterior import Posterior
 from steinkit.sample import Floats
 from steinkit.target import Seed
-from steinkit.targets.linear_models import linear_predictors, regression_table, weighted_feature_sums
+from steinkit.targets.linear_models import LinearModel, as_features, regression_table, require_responses
 from steinkit.targets.parameters import as_count, as_finite, as_number
 
 _TOY_SLOPE, _TOY_PRECISION, _TOY_PRIOR_RATE = 0.5, 3.0, 4950.0
 
 
 @checked
-class LassoRegression(Posterior):
+class LassoRegression(LinearModel):
     """Posterior of the coefficients theta of a linear regression under independent Laplace priors about 0.
 
     Parameters
@@ -66,11 +65,8 @@ class LassoRegression(Posterior):
         prior_rate: float = 1.0,
         names: Sequence[str] | None = None,
     ) -> None:
-        x, y = as_finite(features, "features"), as_finite(responses, "responses")
-        if x.ndim != 2:
-            raise UsageError(f"features must have shape (N, d), one row a datum; received {x.shape}")
-        if y.shape != (len(x),):
-            raise UsageError(f"responses must have shape ({len(x)},), one for each row of features; received {y.shape}")
+        x, y = as_features(features), as_finite(responses, "responses")
+        require_responses(y, len(x))
         self.precision, self.prior_rate = as_number(precision, "precision"), as_number(prior_rate, "prior_rate")
         if self.precision <= 0.0 or self.prior_rate < 0.0:
             raise UsageError(
@@ -78,18 +74,12 @@ class LassoRegression(Posterior):
             )
         one_sided = x.shape[1] == 1 and bool((x != 0.0).any())  # a normal distribution on each side of 0
         super().__init__(
-            data=(x, y),
-            log_likelihood=self._log_likelihood,
-            grad_log_likelihood=self._grad_log_likelihood,
-            log_prior=self._log_prior,
-            grad_log_prior=self._grad_log_prior,
-            log_likelihood_many=self._log_likelihood_many,
-            grad_log_likelihood_many=self._grad_log_likelihood_many,
-            dim=x.shape[1],
-            names=names,
+            "lasso-posterior",
+            (x, y),
+            x.shape[1],
+            names,
             cdf=self._evaluate_cdf if one_sided else None,
             sampler=self._draw if one_sided else None,
-            label="lasso-posterior",
         )
 
     def __repr__(self) -> str:
@@ -184,23 +174,13 @@ class LassoRegression(Posterior):
     def _grad_log_prior(self, thetas: Floats) -> Floats:
         return np.asarray(-self.prior_rate * np.sign(thetas), dtype=np.float64)
 
-    def _log_likelihood(self, theta: Floats, features: Floats, responses: Floats) -> Floats:
-        return self._terms(responses - features @ theta)
-
-    def _log_likelihood_many(self, thetas: Floats, features: Floats, responses: Floats) -> Floats:
-        return self._terms(responses - linear_predictors(thetas, features))
-
-    def _grad_log_likelihood(self, theta: Floats, features: Floats, responses: Floats) -> Floats:
-        return np.asarray(self.precision * ((responses - features @ theta) @ features), dtype=np.float64)
-
-    def _grad_log_likelihood_many(self, thetas: Floats, features: Floats, responses: Floats) -> Floats:
-        residuals = responses - linear_predictors(thetas, features)
-        return np.asarray(self.precision * weighted_feature_sums(residuals, features), dtype=np.float64)
-
-    def _terms(self, residuals: Floats) -> Floats:
+    def _terms(self, predictors: Floats, responses: Floats) -> Floats:
         """Log likelihood of each datum from its residual y - x'theta."""
         constant = 0.5 * math.log(self.precision / (2.0 * math.pi))
-        return np.asarray(constant - 0.5 * self.precision * residuals**2, dtype=np.float64)
+        return np.asarray(constant - 0.5 * self.precision * self._pulls(predictors, responses) ** 2)
+
+    def _pulls(self, predictors: Floats, responses: Floats) -> Floats:
+        return np.asarray(responses - predictors, dtype=np.float64)
 
     def _sides(self) -> tuple[float, Floats, Floats, Floats]:
         """In one dimension: sqrt(a), the normals' means and the logs of their masses within their side, and of all.

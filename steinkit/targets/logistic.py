@@ -15,14 +15,14 @@ from numpy.typing import ArrayLike
 from steinkit.arguments import checked, require_unmasked
 from steinkit.compiled_terms import CompiledTerms
 from steinkit.errors import InputError, UsageError
-from steinkit.posterior import Array, Posterior
+from steinkit.posterior import Array
 from steinkit.sample import Floats
-from steinkit.targets.linear_models import linear_predictors, regression_table, weighted_feature_sums
+from steinkit.targets.linear_models import LinearModel, as_features, regression_table, require_responses
 from steinkit.targets.parameters import as_finite, as_numbers, as_vector, show
 
 
 @checked
-class LogisticRegression(Posterior):
+class LogisticRegression(LinearModel):
     """Posterior of the coefficients theta of a logistic regression, under independent normal priors about 0.
 
     Parameters
@@ -58,9 +58,7 @@ class LogisticRegression(Posterior):
         *,
         label: str = "logistic-posterior",
     ) -> None:
-        x = as_finite(features, "features")
-        if x.ndim != 2:
-            raise UsageError(f"features must have shape (N, d), one row a datum; received {x.shape}")
+        x = as_features(features)
         variance = as_numbers(prior_variance, "prior_variance")
         if not (variance > 0.0).all() or variance.shape not in {(), (x.shape[1],)}:
             raise UsageError(
@@ -68,20 +66,7 @@ class LogisticRegression(Posterior):
                 f"received {show(variance)}"
             )
         self.prior_variance = as_vector(variance, x.shape[1], "prior_variance")
-        super().__init__(
-            data=(np.ascontiguousarray(x), _as_signs(responses, len(x))),
-            log_likelihood=self._log_likelihood,
-            grad_log_likelihood=self._grad_log_likelihood,
-            log_prior=self._log_prior,
-            grad_log_prior=self._grad_log_prior,
-            log_likelihood_many=self._log_likelihood_many,
-            grad_log_likelihood_many=self._grad_log_likelihood_many,
-            dim=x.shape[1],
-            names=names,
-            label=label,
-        )
-        if type(self) is LogisticRegression:  # one derived from it may have changed any term
-            self._bring_terms(self._compiled_terms)
+        super().__init__(label, (np.ascontiguousarray(x), _as_signs(responses, len(x))), x.shape[1], names)
 
     def __repr__(self) -> str:
         return f"LogisticRegression({self.size} data, d={self.dim}, prior_variance={show(self.prior_variance)})"
@@ -153,37 +138,21 @@ class LogisticRegression(Posterior):
     def _grad_log_prior(self, thetas: Floats) -> Floats:
         return np.asarray(-thetas / self.prior_variance, dtype=np.float64)
 
-    @staticmethod
-    def _log_likelihood(theta: Floats, features: Floats, signs: Floats) -> Floats:
+    def _terms(self, predictors: Floats, responses: Floats) -> Floats:
         from scipy.special import log_expit
 
-        return np.asarray(log_expit(signs * (features @ theta)), dtype=np.float64)
+        return np.asarray(log_expit(responses * predictors), dtype=np.float64)
 
-    @staticmethod
-    def _grad_log_likelihood(theta: Floats, features: Floats, signs: Floats) -> Floats:
+    def _pulls(self, predictors: Floats, responses: Floats) -> Floats:
         from scipy.special import expit
 
-        return np.asarray((signs * expit(-signs * (features @ theta))) @ features, dtype=np.float64)
-
-    @staticmethod
-    def _log_likelihood_many(thetas: Floats, features: Floats, signs: Floats) -> Floats:
-        from scipy.special import log_expit
-
-        return np.asarray(log_expit(signs * linear_predictors(thetas, features)), dtype=np.float64)
-
-    @staticmethod
-    def _grad_log_likelihood_many(thetas: Floats, features: Floats, signs: Floats) -> Floats:
-        from scipy.special import expit
-
-        pulls = signs * expit(-signs * linear_predictors(thetas, features))
-        return weighted_feature_sums(pulls, features)
+        return np.asarray(responses * expit(-responses * predictors), dtype=np.float64)
 
     def _compiled_terms(self, data: tuple[Array, ...], _: int) -> CompiledTerms:
         from steinkit.targets.logistic_kernels import logistic_terms
 
         features, signs = data
-        variance = np.array(np.broadcast_to(self.prior_variance, features.shape[1:]), dtype=np.float64)
-        return logistic_terms(features, signs, variance)
+        return logistic_terms(features, signs, self.prior_variance)
 
 
 def _as_signs(responses: ArrayLike, n: int) -> Floats:
@@ -192,9 +161,7 @@ def _as_signs(responses: ArrayLike, n: int) -> Floats:
     values = np.asarray(responses)
     if values.dtype.kind == "b":
         values = values.astype(np.float64)
-    values = as_finite(values, "responses")
-    if values.shape != (n,):
-        raise UsageError(f"responses must have shape ({n},), one for each row of features; received {values.shape}")
+    values = require_responses(as_finite(values, "responses"), n)
     found = np.unique(values)
     if found.tolist() not in ([0.0, 1.0], [-1.0, 1.0]):
         listed = ", ".join(f"{value:g}" for value in found[:6]) + (", ..." if len(found) > 6 else "")

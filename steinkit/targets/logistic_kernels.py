@@ -1,6 +1,6 @@
 """Compiled terms of logistic regression: see `steinkit.compiled_terms`, and `logistic` for the formulas.
 
-The table: d, and the addresses of features (N, d), signs (N,) and prior variances (d,).
+The table: d, and the addresses of prior means and variances (2, d), of features (N, d), and of signs (N,).
 """
 
 from __future__ import annotations
@@ -8,10 +8,11 @@ from __future__ import annotations
 import numpy as np
 from numba import carray
 
-from steinkit.compiled_terms import GRAD_LOG_PRIOR, GRADIENT, LOG_LIKELIHOOD, LOG_PRIOR, LOG_RATIOS, CompiledTerms
+from steinkit.compiled_terms import GRADIENT, LOG_LIKELIHOOD, LOG_RATIOS, CompiledTerms
 from steinkit.runtime.function_pointers import pointed_function, pointer, prefetch
 from steinkit.sample import Floats
 from steinkit.targets.elementary_kernels import expit, softplus, softplus_difference
+from steinkit.targets.gaussian_mean_kernels import with_normal_prior
 
 # Rows whose first features are asked for before they are needed, and bytes of them: processors foresee the rest, and
 # each request costs half a nanosecond.
@@ -26,10 +27,10 @@ def log_ratios(table: int, theta: int, proposed: int, rows: int, count: int, val
     row it is taken again.
     """
     place = carray(pointer(table, np.int64), 4)
-    dim, data, size, last = place[0], place[1], 8 * place[0], count - 1
+    dim, data, size, last = place[0], place[2], 8 * place[0], count - 1
     asked = min(size, _ASKED)
     row, found = carray(pointer(rows, np.int64), count), carray(pointer(values, np.float64), 2 * count)
-    signs = carray(pointer(place[2], np.float64), np.int64(1) << 31)
+    signs = carray(pointer(place[3], np.float64), np.int64(1) << 31)
     old, new = carray(pointer(theta, np.float64), dim), carray(pointer(proposed, np.float64), dim)
     for i in range(min(_AHEAD, count)):
         prefetch(data + size * row[i], asked)
@@ -65,10 +66,10 @@ def log_likelihood(table: int, theta: int, first: int, count: int, work: int) ->
     """Sum of -log(1 + exp(-y x'theta))."""
     place = carray(pointer(table, np.int64), 4)
     dim = place[0]
-    signs, found = carray(pointer(place[2] + 8 * first, np.float64), count), carray(pointer(work, np.float64), count)
+    signs, found = carray(pointer(place[3] + 8 * first, np.float64), count), carray(pointer(work, np.float64), count)
     own = carray(pointer(theta, np.float64), dim)
     for i in range(count):
-        x = carray(pointer(place[1] + 8 * dim * (first + i), np.float64), dim)
+        x = carray(pointer(place[2] + 8 * dim * (first + i), np.float64), dim)
         product = 0.0
         for j in range(dim):
             product += x[j] * own[j]
@@ -85,10 +86,10 @@ def gradient(table: int, theta: int, rows: int, count: int, total: int, work: in
     place = carray(pointer(table, np.int64), 4)
     dim = place[0]
     row, pulls = carray(pointer(rows, np.int64), count), carray(pointer(work, np.float64), count)
-    signs = carray(pointer(place[2], np.float64), np.int64(1) << 31)
+    signs = carray(pointer(place[3], np.float64), np.int64(1) << 31)
     own, sums = carray(pointer(theta, np.float64), dim), carray(pointer(total, np.float64), dim)
     for i in range(count):
-        x = carray(pointer(place[1] + 8 * dim * row[i], np.float64), dim)
+        x = carray(pointer(place[2] + 8 * dim * row[i], np.float64), dim)
         product = 0.0
         for j in range(dim):
             product += x[j] * own[j]
@@ -98,37 +99,13 @@ def gradient(table: int, theta: int, rows: int, count: int, total: int, work: in
     for j in range(dim):
         sums[j] = 0.0
     for i in range(count):
-        x = carray(pointer(place[1] + 8 * dim * row[i], np.float64), dim)
+        x = carray(pointer(place[2] + 8 * dim * row[i], np.float64), dim)
         pull = signs[row[i]] * pulls[i]
         for j in range(dim):
             sums[j] += pull * x[j]
 
 
-@pointed_function(LOG_PRIOR)
-def log_prior(table: int, theta: int) -> float:
-    """-theta'theta / (2 v)."""
-    place = carray(pointer(table, np.int64), 4)
-    dim = place[0]
-    own, variances = carray(pointer(theta, np.float64), dim), carray(pointer(place[3], np.float64), dim)
-    total = 0.0
-    for j in range(dim):
-        total += own[j] * own[j] / variances[j]
-    return -0.5 * total
-
-
-@pointed_function(GRAD_LOG_PRIOR)
-def grad_log_prior(table: int, theta: int, total: int) -> None:
-    """-theta / v."""
-    place = carray(pointer(table, np.int64), 4)
-    dim = place[0]
-    own, variances = carray(pointer(theta, np.float64), dim), carray(pointer(place[3], np.float64), dim)
-    found = carray(pointer(total, np.float64), dim)
-    for j in range(dim):
-        found[j] = -own[j] / variances[j]
-
-
 def logistic_terms(features: Floats, signs: Floats, prior_variance: Floats) -> CompiledTerms:
-    """Terms of the posterior with these data, C-contiguous: (N, d), (N,), (d,)."""
-    table = [features.shape[1], features.ctypes.data, signs.ctypes.data, prior_variance.ctypes.data]
-    functions = (log_ratios, log_likelihood, gradient, log_prior, grad_log_prior)
-    return CompiledTerms.of(table, functions, (features, signs, prior_variance))
+    """Terms of a posterior with these features (N, d), signs (N,) and prior variances (d,)."""
+    functions = (log_ratios, log_likelihood, gradient)
+    return with_normal_prior(features.shape[1], (0.0, prior_variance), (features, signs), functions)

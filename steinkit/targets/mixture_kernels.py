@@ -1,7 +1,7 @@
 """Compiled terms of the mixture posterior: see `steinkit.compiled_terms`, and `mixture_posterior` for the formulas.
 
-The table: the addresses of the data (N,), and of four numbers: v, the constant of a log likelihood term and the
-two prior variances.
+The table: 2, and the addresses of prior means and variances (2, 2), of the data (N,), and of two numbers: v and the
+constant of a log likelihood term.
 """
 
 from __future__ import annotations
@@ -9,17 +9,18 @@ from __future__ import annotations
 import numpy as np
 from numba import carray
 
-from steinkit.compiled_terms import GRAD_LOG_PRIOR, GRADIENT, LOG_LIKELIHOOD, LOG_PRIOR, LOG_RATIOS, CompiledTerms
+from steinkit.compiled_terms import GRADIENT, LOG_LIKELIHOOD, LOG_RATIOS, CompiledTerms
 from steinkit.runtime.function_pointers import pointed_function, pointer
 from steinkit.sample import Floats
 from steinkit.targets.elementary_kernels import expit, softplus, softplus_difference
+from steinkit.targets.gaussian_mean_kernels import with_normal_prior
 
 
 @pointed_function(LOG_RATIOS)
 def log_ratios(table: int, theta: int, proposed: int, rows: int, count: int, values: int) -> None:
     """Differences of log(1 + exp(z)) - (y - theta_1)^2 / (2 v); the constant cancels."""
-    place = carray(pointer(table, np.int64), 2)
-    numbers, y = carray(pointer(place[1], np.float64), 4), carray(pointer(place[0], np.float64), np.int64(1) << 31)
+    place = carray(pointer(table, np.int64), 4)
+    numbers, y = carray(pointer(place[3], np.float64), 2), carray(pointer(place[2], np.float64), np.int64(1) << 31)
     row, found = carray(pointer(rows, np.int64), count), carray(pointer(values, np.float64), 2 * count)
     old, new = carray(pointer(theta, np.float64), 2), carray(pointer(proposed, np.float64), 2)
     precision, old_first, new_first = 1.0 / numbers[0], old[0], new[0]
@@ -37,8 +38,8 @@ def log_ratios(table: int, theta: int, proposed: int, rows: int, count: int, val
 @pointed_function(LOG_LIKELIHOOD)
 def log_likelihood(table: int, theta: int, first: int, count: int, work: int) -> float:
     """Sum of log(1 + exp(z)) - (y - theta_1)^2 / (2 v) - constant."""
-    place = carray(pointer(table, np.int64), 2)
-    numbers, y = carray(pointer(place[1], np.float64), 4), carray(pointer(place[0] + 8 * first, np.float64), count)
+    place = carray(pointer(table, np.int64), 4)
+    numbers, y = carray(pointer(place[3], np.float64), 2), carray(pointer(place[2] + 8 * first, np.float64), count)
     own = carray(pointer(theta, np.float64), 2)
     variance, one, two = numbers[0], own[0], own[1]
     total: float = 0.0
@@ -53,8 +54,8 @@ def log_likelihood(table: int, theta: int, first: int, count: int, work: int) ->
 @pointed_function(GRADIENT)
 def gradient(table: int, theta: int, rows: int, count: int, total: int, work: int) -> None:
     """Sums of (y - theta_1 - r theta_2) / v and of r (y - theta_1 - theta_2) / v."""
-    place = carray(pointer(table, np.int64), 2)
-    numbers, y = carray(pointer(place[1], np.float64), 4), carray(pointer(place[0], np.float64), np.int64(1) << 31)
+    place = carray(pointer(table, np.int64), 4)
+    numbers, y = carray(pointer(place[3], np.float64), 2), carray(pointer(place[2], np.float64), np.int64(1) << 31)
     row, own = carray(pointer(rows, np.int64), count), carray(pointer(theta, np.float64), 2)
     sums, found = carray(pointer(total, np.float64), 2), carray(pointer(work, np.float64), count)
     variance, one, two = numbers[0], own[0], own[1]
@@ -69,26 +70,7 @@ def gradient(table: int, theta: int, rows: int, count: int, total: int, work: in
     sums[0], sums[1] = by_first / variance, by_second / variance
 
 
-@pointed_function(LOG_PRIOR)
-def log_prior(table: int, theta: int) -> float:
-    """-theta_1^2 / (2 v_1) - theta_2^2 / (2 v_2)."""
-    place = carray(pointer(table, np.int64), 2)
-    numbers, own = carray(pointer(place[1], np.float64), 4), carray(pointer(theta, np.float64), 2)
-    value: float = -0.5 * (own[0] * own[0] / numbers[2] + own[1] * own[1] / numbers[3])
-    return value
-
-
-@pointed_function(GRAD_LOG_PRIOR)
-def grad_log_prior(table: int, theta: int, total: int) -> None:
-    """-theta / v of the prior."""
-    place = carray(pointer(table, np.int64), 2)
-    numbers, own = carray(pointer(place[1], np.float64), 4), carray(pointer(theta, np.float64), 2)
-    found = carray(pointer(total, np.float64), 2)
-    found[0], found[1] = -own[0] / numbers[2], -own[1] / numbers[3]
-
-
 def mixture_terms(y: Floats, variance: float, constant: float, prior_variances: Floats) -> CompiledTerms:
-    """Terms of the posterior with these data, C-contiguous, (N,); ``constant`` is taken off each log likelihood."""
-    numbers = np.array([variance, constant, *prior_variances])
-    functions = (log_ratios, log_likelihood, gradient, log_prior, grad_log_prior)
-    return CompiledTerms.of([y.ctypes.data, numbers.ctypes.data], functions, (y, numbers))
+    """Terms of a posterior with these data (N,), variance, constant of a term, and two prior variances."""
+    numbers = np.array([variance, constant])
+    return with_normal_prior(2, (0.0, prior_variances), (y, numbers), (log_ratios, log_likelihood, gradient))

@@ -24,9 +24,10 @@ from numpy.typing import ArrayLike
 
 from steinkit.compiled_terms import CompiledTerms
 from steinkit.errors import InputError, UsageError
-from steinkit.posterior import Array, Posterior
+from steinkit.posterior import Array
 from steinkit.sample import Floats
 from steinkit.target import Seed
+from steinkit.targets.family import PosteriorFamily
 from steinkit.targets.parameters import as_count, as_finite, as_number, as_positive, as_vector, show
 
 _PROPOSALS = 1 << 14
@@ -38,7 +39,7 @@ _MOST_DATA_TO_DRAW = 10_000
 _SLACK = 1e-6
 
 
-class MixturePosterior(Posterior):
+class MixturePosterior(PosteriorFamily):
     """Posterior of theta given draws from the mixture 1/2 N(theta_1, v) + 1/2 N(theta_1 + theta_2, v).
 
     Parameters
@@ -82,21 +83,9 @@ class MixturePosterior(Posterior):
             raise UsageError(f"prior_variances must be two numbers; received {show(priors)}")
         self.variance = float(spread)
         self.prior_variances = as_vector(priors, 2, "prior_variances")
-        super().__init__(
-            data=(np.ascontiguousarray(y),),
-            log_likelihood=self._log_likelihood,
-            grad_log_likelihood=self._grad_log_likelihood,
-            log_prior=self._log_prior,
-            grad_log_prior=self._grad_log_prior,
-            log_likelihood_many=self._log_likelihood_many,
-            grad_log_likelihood_many=self._grad_log_likelihood_many,
-            dim=2,
-            names=("theta1", "theta2"),
-            sampler=self._draw if len(y) <= _MOST_DATA_TO_DRAW else None,
-            label="mixture-posterior",
-        )
-        if type(self) is MixturePosterior:  # one derived from it may have changed any term
-            self._bring_terms(self._compiled_terms)
+        drawn = self._draw if len(y) <= _MOST_DATA_TO_DRAW else None
+        data = (np.ascontiguousarray(y),)
+        super().__init__("mixture-posterior", data, 2, ("theta1", "theta2"), sampler=drawn)
 
     @classmethod
     def simulate(
@@ -171,7 +160,7 @@ class MixturePosterior(Posterior):
     def _compiled_terms(self, data: tuple[Array, ...], _: int) -> CompiledTerms:
         from steinkit.targets.mixture_kernels import mixture_terms
 
-        return mixture_terms(data[0], self.variance, self._constant, np.broadcast_to(self.prior_variances, (2,)))
+        return mixture_terms(data[0], self.variance, self._constant, self.prior_variances)
 
     @property
     def _constant(self) -> float:

@@ -139,14 +139,19 @@ def make_target(name: str, options: Mapping[str, str], dim: int) -> Target:
         raise UsageError(
             f"unknown target {name!r}{did_you_mean(name, _TARGETS)}; the built-in targets are {', '.join(_TARGETS)}"
         )
+    from steinkit import targets
+
     entry = _TARGETS[name]
-    values = _parse(name, entry, options)
+    values, family = _parse(name, entry, options), getattr(targets, entry.family)
     if name in _POSTERIORS:
-        return _posterior(name, values, dim)
+        temperature = values.pop("temperature", None)
+        posterior: Posterior = _POSTERIORS[name](family, values, dim)
+        return posterior if temperature is None else posterior.tempered(temperature)
     fixed = "dim" in values or any(isinstance(value, list) for value in values.values())
     if "dim" in entry.options and not fixed:
         values["dim"] = dim
-    return _call_family(entry.family, values)
+    made: Target = family(**values)
+    return made
 
 
 def parse_value(text: str) -> Any:
@@ -156,7 +161,7 @@ def parse_value(text: str) -> Any:
     except (ValueError, RecursionError):
         pass
     if text.startswith(("[", "{")):
-        raise UsageError(f"{text!r} is no list of numbers; write [[1,0.5],[0.5,1]], say, and 0.5 for .5")
+        raise UsageError(f"{text!r} is not a list of numbers; write [[1,0.5],[0.5,1]], say, and 0.5 for .5")
     try:
         numbers = [float(part) for part in text.split(",")]
     except ValueError:
@@ -183,32 +188,15 @@ def _parse(name: str, entry: _Entry, options: Mapping[str, str]) -> dict[str, An
     return values
 
 
-def _call_family(family: str, values: dict[str, Any]) -> Target:
-    from steinkit import targets
-
-    target: Target = getattr(targets, family)(**values)
-    return target
-
-
-def _posterior(name: str, values: dict[str, Any], dim: int) -> Posterior:
-    temperature = values.pop("temperature", None)
-    posterior = _POSTERIORS[name](values, dim)
-    return posterior if temperature is None else posterior.tempered(temperature)
-
-
-def _mixture_posterior(values: dict[str, Any], dim: int) -> Posterior:
-    from steinkit.targets.mixture_posterior import MixturePosterior
-
+def _mixture_posterior(family: Any, values: dict[str, Any], dim: int) -> Any:
     if _simulated("mixture-posterior", values):
-        return MixturePosterior.simulate(**_simulation(values))
+        return family.simulate(**_simulation(values))
     if isinstance(values.get("data"), str):
         values["data"] = _only_column(values["data"])
-    return MixturePosterior(**values)
+    return family(**values)
 
 
-def _gaussian_mean(values: dict[str, Any], dim: int) -> Posterior:
-    from steinkit.targets.gaussian_mean import GaussianMean
-
+def _gaussian_mean(family: Any, values: dict[str, Any], dim: int) -> Any:
     if "data" not in values:
         values.setdefault("size", _SIMULATED_MEANS)
         vectors = ("variance", "prior_mean", "prior_variance")
@@ -218,36 +206,32 @@ def _gaussian_mean(values: dict[str, Any], dim: int) -> Posterior:
             length = next(len(values[key]) for key in vectors if isinstance(values.get(key), list))
             values["theta"] = [values.get("theta", 0.0)] * length
     if _simulated("gaussian-mean", values):
-        return GaussianMean.simulate(**_simulation(values))
+        return family.simulate(**_simulation(values))
     if isinstance(values["data"], str):
         from steinkit.files.csv_format import read_table
 
         values["names"], values["data"] = read_table(values["data"])
-    return GaussianMean(**values)
+    return family(**values)
 
 
-def _logistic_posterior(values: dict[str, Any], dim: int) -> Posterior:
-    from steinkit.targets.logistic import LogisticRegression
-
+def _logistic_posterior(family: Any, values: dict[str, Any], dim: int) -> Any:
     _check_table_options("logistic-posterior", values)
     if "data" in values:
-        return LogisticRegression.from_csv(values.pop("data"), values.pop("response"), **values)
-    return LogisticRegression.nodal(**values)
+        return family.from_csv(values.pop("data"), values.pop("response"), **values)
+    return family.nodal(**values)
 
 
-def _lasso_posterior(values: dict[str, Any], dim: int) -> Posterior:
-    from steinkit.targets.lasso import LassoRegression
-
+def _lasso_posterior(family: Any, values: dict[str, Any], dim: int) -> Any:
     _check_table_options("lasso-posterior", values)
     if "data" in values:
         for key in ("size", "data_seed"):
             if key in values:
                 raise UsageError(f"target 'lasso-posterior': {key!r} simulates data, and 'data' names a file; give one")
-        return LassoRegression.from_csv(values.pop("data"), values.pop("response"), **values)
-    return LassoRegression.toy(**_simulation(values))
+        return family.from_csv(values.pop("data"), values.pop("response"), **values)
+    return family.toy(**_simulation(values))
 
 
-_POSTERIORS: dict[str, Callable[[dict[str, Any], int], Posterior]] = {
+_POSTERIORS: dict[str, Callable[[Any, dict[str, Any], int], Any]] = {
     "mixture-posterior": _mixture_posterior,
     "logistic-posterior": _logistic_posterior,
     "lasso-posterior": _lasso_posterior,

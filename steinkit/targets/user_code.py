@@ -12,8 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from steinkit.adapters import as_model
 from steinkit.adapters.model import Model
-from steinkit.adapters.recognition import as_model
 from steinkit.arguments import checked
 from steinkit.errors import InputError, SteinkitError, UsageError, did_you_mean
 from steinkit.target import Target

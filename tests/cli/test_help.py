@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 import pytest
 
-from steinkit.cli import commands
-from steinkit.cli.exit_codes import EXIT_CODES
+from steinkit.cli import EXIT_CODES, commands
 from steinkit.cli.help_screens import GroupedOption
 from steinkit.errors import SteinkitError
 

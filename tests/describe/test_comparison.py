@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from steinkit.describe.comparison import grounds, headline, ranks, statements, table, text
-from steinkit.describe.render import answers
+from steinkit.describe.statements import answers
 from steinkit.measures import find_measure
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from steinkit.describe.curve import grounds, headline, statements, table, text
-from steinkit.describe.render import answers
+from steinkit.describe.statements import answers
 from steinkit.measures import find_measure
 
 _CURVE = {

@@ -8,7 +8,7 @@ import pytest
 import steinkit as sk
 from steinkit.describe.graph import describe_graph, graph_statements
 from steinkit.describe.numbers import midpoint, rounded_outwards
-from steinkit.describe.render import running_text
+from steinkit.describe.statements import running_text
 from steinkit.measures import find_measure
 
 TARGET = sk.targets.Normal(0.0, dim=2)

@@ -4,12 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from steinkit.describe.classical import describe_classical
-from steinkit.describe.description import describe_bracketed
-from steinkit.describe.kernel import describe_kernel
-from steinkit.describe.render import answers
+from steinkit.describe.bracketed import describe_bracketed, describe_classical, describe_kernel
 from steinkit.describe.score import descriptions, headline, page_statements, score_text
 from steinkit.describe.sliced import describe_sliced
+from steinkit.describe.statements import answers
 
 SAMPLE = {"draws": 10, "distinct": 9, "dim": 1, "names": ["x"]}
 ENTRY = {"value": 0.5, "lower": 0.49, "upper": 0.51, "seconds": {"scores": 0.1, "solve": 2.0}}

@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from steinkit.describe.render import answers
+from steinkit.describe.statements import answers
 from steinkit.describe.sweep import headline, median_of, row_of, statements, table, text
 from steinkit.measures import find_measure
 from steinkit.sweeps.choice import choose

@@ -218,7 +218,8 @@ def test_the_document_is_json_and_keeps_the_contracts_keys():
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert list(document) == [
         "p", "p_moments", "p_bounded", "p_sliced", "p_ksd", "level", "looks", "ksd_equivalent_draws", "ess", "draws",
-        "effective_draws", "enough_draws", "burn_in", "matters", "p_matters", "blame", "ksd_share", "not_tested",
+        "effective_draws", "enough_draws", "burn_in", "matters", "p_matters", "blame", "ksd_share", "bias",
+        "not_tested",
         "hiding", "sentence",
     ]  # fmt: skip
     assert list(document["blame"][0]) == ["kind", "coordinates", "z", "size", "direction"]
@@ -364,8 +365,8 @@ def test_features_that_hardly_change_have_finite_z_scores(slope):
     found = sk.verdict(x, scores=slope + 0.0 * x)
     assert found.is_biased
     assert found.moments.n_effective > 300.0
-    assert found.measurements["moments"].p_value == found.p_moments
-    assert found.measurements["sliced"].p_value == found.p_sliced
+    assert found.moments.p_value == found.p_moments
+    assert found.sliced.p_value == found.p_sliced
     assert json.loads(json.dumps(found.to_dict(), allow_nan=False)) == found.to_dict()
 
 
@@ -415,7 +416,7 @@ def test_draws_that_crowd_at_a_bound_keep_their_distances_from_it():
 def test_draws_that_are_fewer_than_coordinates_are_told(draws, dim, spans):
     x = normal(13, (draws, dim))
     told = " ".join(sk.verdict(np.repeat(x, 2, axis=0), scores=-np.repeat(x, 2, axis=0)).warnings)
-    assert (f"{draws} different draws of {dim} coordinates do not span their space" in told) is not spans
+    assert (f"{draws} distinct draws do not span {dim} dimensions" in told) is not spans
 
 
 def test_a_kernel_test_that_cannot_be_had_is_left_out_aloud():

@@ -10,7 +10,7 @@ import pytest
 
 import steinkit as sk
 from steinkit.plots.excess import right_share, said_of, threshold
-from steinkit.plots.names import told_apart
+from steinkit.plots.styles import told_apart
 
 
 @pytest.mark.parametrize("seed", range(5))

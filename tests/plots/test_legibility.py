@@ -10,6 +10,9 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from _bands import bands
+from _pictures import plot_bands, plot_risk
+from _running_means import LongRunMean, risk, running_means
 from matplotlib.collections import PathCollection, PolyCollection
 from matplotlib.colors import to_rgb, to_rgba
 from matplotlib.figure import Figure
@@ -114,8 +117,7 @@ def found():
         "choices": {name: choice(name, settings) for name in ("graph", "ess")},
         "compared": sk.compare({"a": line, "b": line[:30]}, sk.targets.Normal(dim=1), measures="ksd", reference=2),
         "curve": sk.curve([sk.Sample(line), sk.Sample(line[::-1])], sk.targets.Normal(dim=1), measure="ksd"),
-        "bands": sk.curves.bands(rng.lognormal(size=(4, 3)), [1.0, 2.0, 3.0]),
-        "bias": bias(),
+        "bands": bands(rng.lognormal(size=(4, 3)), [1.0, 2.0, 3.0]),
     }
 
 
@@ -128,13 +130,6 @@ def choice(measure, settings):
     return choose(records, measure, settings)
 
 
-def bias():
-    moves = sk.samplers.trial_run(
-        sk.targets.MixturePosterior(), proposal=sk.samplers.RandomWalk(0.3), draws=10, start=[0.0, 1.0], seed=1
-    )
-    return sk.samplers.acceptance_bias(moves, first_fraction=0.2, epsilon=0.2)
-
-
 def curves(found, ax):
     for number in range(5):
         color, marker, _ = plots.look(number)
@@ -144,16 +139,16 @@ def curves(found, ax):
 def replicates(found, ax):
     for number in range(5):
         color, _, dashes = plots.look(number)
-        plots.bands(found["bands"], ax, color=color, linestyle=dashes)
+        plot_bands(found["bands"], ax, color=color, linestyle=dashes)
 
 
 def risks(found, ax):
-    truth = sk.curves.LongRunMean(np.zeros(1), np.full(1, 0.1))
+    truth = LongRunMean(np.zeros(1), np.full(1, 0.1))
     chains = sk.Sample(np.random.default_rng(1).standard_normal((3, 20, 1)))
     for number in range(5):
         color, _, dashes = plots.look(number)
-        table = sk.curves.running_means(chains, n=[5, 20])
-        plots.risk(sk.curves.risk(table, truth), ax, color=color, linestyle=dashes)
+        table = running_means(chains, n=[5, 20])
+        plot_risk(risk(table, truth), ax, color=color, linestyle=dashes)
 
 
 def bars(found, ax):
@@ -161,34 +156,19 @@ def bars(found, ax):
     coordinate_bars([(f"sample {k}", entries) for k in range(6)], ax)
 
 
-def characteristics(found, ax):
-    dots = {0.01: ([0.0, 1.0], [0.5, 0.1], [0.1, 0.1])}
-    epsilons = (0.01, 0.02, 0.05, 0.1, 0.2)
-    plots.characteristic_curves("error", first_fraction=0.2, epsilons=epsilons, simulated=dots, ax=ax)
-
-
-def designs(found, ax):
-    plots.design_comparison("error", [0.01], {f"design {k}": [found["bias"]] for k in range(5)}, ax)
-
-
 ON_AXES = {
-    "acceptance_errors": lambda found, ax: plots.acceptance_errors(found["bias"], 0.3, ax),
-    "acceptance_probabilities": lambda found, ax: plots.acceptance_probabilities(found["bias"], ax),
-    "bands": replicates,
-    "characteristic_curves": characteristics,
     "comparison": lambda found, ax: plots.comparison(found["compared"], ax),
     "coordinates": bars,
     "curve": curves,
-    "design_comparison": designs,
     "draws": lambda found, ax: plots.draws(found["plane"], ax, reference=found["reference"]),
     "draws_with_density": lambda found, ax: plots.draws_with_density(found["plane"], found["normal"], ax),
     "moment_matrix": lambda found, ax: plots.moment_matrix(found["moments"], ax),
-    "risk": risks,
     "selection": lambda found, ax: plots.selection(found["choices"], "step_size", ax),
     "slice_function": lambda found, ax: plots.slice_function(found["sliced"], ax),
     "stein_function": lambda found, ax: plots.stein_function(found["line"], ax),
     "verdict": lambda found, ax: plots.verdict(found["verdict"], ax),
 }
+OF_PAPERS = {"bands": replicates, "risk": risks}
 FIGURES = {
     "picture": lambda found: plots.picture(found["plane"]),
     "settings_panels": lambda found: plots.settings_panels({"a": found["plane"], "b": found["plane"]}, found["normal"]),
@@ -196,13 +176,13 @@ FIGURES = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(ON_AXES | FIGURES))
+@pytest.mark.parametrize("name", sorted(ON_AXES | OF_PAPERS | FIGURES))
 def test_what_shares_a_panel_is_told_apart(found, name):
     if name in FIGURES:
         figure = FIGURES[name](found)
     else:
         figure = Figure(figsize=(6.0, 6.0), layout="constrained")
-        ON_AXES[name](found, figure.add_subplot())
+        (ON_AXES | OF_PAPERS)[name](found, figure.add_subplot())
     assert any(list(things(ax)) or ax.images for ax in figure.axes)
     assert muddled(figure) == []
 

@@ -112,3 +112,15 @@ def test_code_kept_for_a_type_that_has_moved_since_is_compiled_anew(call, tmp_pa
         found = call("[__import__('numbers_of_someone').Point(1.0)]")
         assert outcome(found) == [[2.0], 0, 1]
         module.unlink()
+
+
+def test_a_kernel_is_compiled_anew_where_one_that_it_calls_has_changed(call, tmp_path):
+    """It stands in another file, and the code of both is in the caller's."""
+    own = tmp_path / "code" / "numbers_of_someone.py"
+    other = tmp_path / "code" / "sums_of_someone.py"
+    other.write_text(KERNEL.replace("doubled(x)", "total(x, y)").replace("x + x", "x + y"))
+    own.write_text("from sums_of_someone import total\n" + KERNEL.replace("x + x", "total(x, x)"))
+    assert outcome(call([1])) == [[2], 0, 1]
+    assert outcome(call([1])) == [[2], 1, 0]  # the control
+    other.write_text(other.read_text().replace("x + y", "10 * x + y"))
+    assert outcome(call([1])) == [[11], 0, 1]

@@ -15,19 +15,15 @@ NOT_BY_NAME = {
     "trial_run",
     "operating_characteristics",
     "acceptance_bias",
-    "stationary_error_bound",
     "average_design",
     "worst_case_design",
     "approximate_gibbs",
-    "update_bias",
-    "update_frequencies",
     "orthogonal_mh",
     "amari_distance",
     "select_variables",
     "wrong_direction_probability",
     "batch_irls",
     "sequential_irls",
-    "stochastic_gradient_descent",
 }
 NODAL = sk.targets.LogisticRegression.nodal()
 

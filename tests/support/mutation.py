@@ -16,7 +16,6 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = "tests/discrepancy/graph/programs/"
 FURTHER = {
     "steinkit/double_double.py": ["tests/test_sample.py"],
-    "steinkit/discrepancy/graph/programs/certificate.py": [],
     "steinkit/discrepancy/graph/programs/matrix_form.py": [
         PROGRAMS + "test_certificate.py",
         PROGRAMS + "test_stein_program.py",

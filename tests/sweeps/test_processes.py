@@ -96,7 +96,7 @@ def test_work_that_takes_too_long_is_ended_with_its_process(by_value, monkeypatc
         assert [(each.arguments, each.late) for each in late] == [(("hold",), True)]
         assert late[0].reason == "it took more than 2 s and was ended"
         assert {each[:2] for each in found if each not in late} == {("shared", "quick"), ("shared", "other")}
-        pids = set.union(*(process.pids for process in workers._processes))
+        pids = {process.pid for process in workers._processes}
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)

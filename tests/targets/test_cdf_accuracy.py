@@ -6,7 +6,7 @@ import pytest
 
 import steinkit as sk
 from steinkit.targets import Beta, Gamma, GaussianMixture, IndependentStudentT, Normal, StudentT, Uniform
-from steinkit.targets.stirling import log1p_minus, stirling_error
+from steinkit.targets.family import log1p_minus, stirling_error
 
 DEVIATIONS = (-8.0, -4.6, -2.0, -0.9, -0.01, 0.01, 0.3, 1.1, 3.0, 6.0)
 

@@ -22,9 +22,9 @@ from steinkit.runtime.compilation import array_kernel
 from steinkit.sample import Floats, Integers
 from steinkit.samplers.acceptance.interface import Look
 from steinkit.samplers.acceptance.rules import decide
+from steinkit.samplers.chains.random_order_kernels import STRIDE, random_bits
 
-_STEP, _FIRST, _SECOND = (np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
-_S27, _S30, _S31, _S32 = (np.uint64(n) for n in (27, 30, 31, 32))
+_S32 = np.uint64(32)
 
 
 @array_kernel
@@ -37,11 +37,8 @@ def term(differences: Floats, pairs: NDArray[np.uint16], state: NDArray[np.uint8
 @array_kernel
 def random_below(seed: Any, bound: int) -> tuple[Any, Any]:
     """Next seed, and a random whole number below ``bound`` (the generator SplitMix64, Steele, Lea and Flood 2014)."""
-    seed = seed + _STEP
-    z = (seed ^ (seed >> _S30)) * _FIRST
-    z = (z ^ (z >> _S27)) * _SECOND
-    z = z ^ (z >> _S31)
-    return seed, np.int64(((z >> _S32) * np.uint64(bound)) >> _S32)
+    bits = random_bits(seed, 0)
+    return seed + STRIDE, np.int64(((bits >> _S32) * np.uint64(bound)) >> _S32)
 
 
 @array_kernel

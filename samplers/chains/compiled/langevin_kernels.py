@@ -17,13 +17,8 @@ def advance(machine: Machine, block: Block, quota: int) -> Outcome:
     state, prior, data = vectors[Vector.STATE], vectors[Vector.PRIOR_GRADIENT], vectors[Vector.DATA_GRADIENT]
     proposed, batch = vectors[Vector.PROPOSED], plan.gradient_batch
     walk, digits, rows = machine.gradient_walk, machine.digits, terms.rows[:batch]
-    noise, temperatures, levels, bounds, points = (
-        block.noise,
-        block.temperatures,
-        block.levels,
-        terms.bounds,
-        block.points,
-    )
+    noise, temperatures, levels, _, points, _ = block
+    bounds = terms.bounds
     while chain.step < plan.steps:
         now = chain.step - chain.block_start
         if now == len(temperatures):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -14,8 +13,7 @@ from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
 from steinkit.describe.bias import bias_statements, bias_table
 from steinkit.describe.display import Result
-from steinkit.describe.render import running_text
-from steinkit.describe.statement import cautioned
+from steinkit.describe.statements import cautioned, running_text
 from steinkit.discrepancy.bias.estimates import Estimates
 from steinkit.discrepancy.bias.exact_run import ExactRun, Moved
 from steinkit.discrepancy.bias.quantities import Functions, Quantities
@@ -73,8 +71,6 @@ class BiasEstimate(Result):
         Why the shares of regions may be wrong, so that nothing is trusted; empty if nothing speaks for it.
     draws : int
         How many were given.
-    seconds : float
-        Wall time.
     warnings : tuple of str
         What a reader should know before the numbers.
     """
@@ -97,14 +93,35 @@ class BiasEstimate(Result):
     gradients: int
     hidden: str
     draws: int
-    seconds: float
     warnings: tuple[str, ...]
 
     @property
     def value(self) -> float:
-        """Root mean square of the coordinates' `mean_off` and `sd_off`, together; NaN where none is trusted."""
-        known = self.trusted
-        return float(np.sqrt(np.mean(self.mean_off[known] ** 2 + self.sd_off[known] ** 2))) if known.any() else math.nan
+        """Root of the mean square of `mean_off` plus that of `sd_off`, over all quantities; trusted or not."""
+        return float(np.sqrt(np.mean(self.mean_off**2 + self.sd_off**2)))
+
+    @property
+    def margin(self) -> float:
+        """That of `value`, from the margins of the quantities."""
+        return float(np.sqrt(np.mean(self.mean_margin**2 + self.sd_margin**2)))
+
+    @property
+    def unranked(self) -> str:
+        """Why samples must not be ordered by `value`; empty where every quantity is trusted."""
+        return next((f"biases are not known: {why}" for why in self.why_not if why), "")
+
+    def is_off_by(self, delta: float) -> bool:
+        """Whether a mean is off by more than a number of standard deviations for certain, beyond its margin.
+
+        Parameters
+        ----------
+        delta : float
+
+        Returns
+        -------
+        bool
+        """
+        return bool((self.trusted & (np.abs(self.mean_off) - self.mean_margin > delta)).any())
 
     def worst(self, most: int | None = None) -> NDArray[np.int64]:
         """Numbers of the quantities, those clearly off first, largest bias first; the ones not trusted last."""
@@ -161,13 +178,13 @@ class BiasEstimate(Result):
         return {
             "measure": "bias",
             "value": _finite(self.value),
+            "margin": _finite(self.margin),
             "method": self.method,
             "quantities": rows,
             "worth": self.worth,
             "draws": self.draws,
             "gradients": self.gradients,
             "hidden": self.hidden or None,
-            "seconds": self.seconds,
         }
 
     def __repr__(self) -> str:
@@ -252,18 +269,31 @@ def estimate_bias(
     >>> found.mean_off.round(1).tolist(), np.exp(found.sd_off).round(1).tolist()
     ([1.0, 1.0], [0.8, 0.8])
     """
-    began = time.perf_counter()
     if method not in _METHODS:
         hint = did_you_mean(method, _METHODS)
         raise UsageError(f"method must be one of {', '.join(_METHODS)}; received {method!r}{hint}")
-    can_run = target is not None and target.has_log_density
-    if method == "run" and not can_run:
+    if method == "run" and (target is None or not target.has_log_density):
         raise UsageError("a run needs a target with a log density; give one, or take another method")
     prepared = prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
+    return bias_of(prepared, weights, target=target, functions=functions, method=method, rng=rng)
+
+
+def bias_of(
+    prepared: Prepared,
+    weights: ArrayLike | None,
+    *,
+    target: Target | None = None,
+    functions: Functions | None = None,
+    method: str = "regression",
+    rng: Seed = 0,
+    slowest: float | None = None,
+) -> BiasEstimate:
+    """The same of a sample that is prepared; `slowest` is `Draws.of_slowest_change` where it is known."""
+    can_run = target is not None and target.has_log_density
     with one_thread_in_libraries():
         quantities = Quantities.of(prepared, weights, functions or {})
         operand = quantities.operand()
-        found, hidden = quantities.by_regression(operand), quantities.hidden_shares(operand)
+        found, hidden = quantities.by_regression(operand), quantities.hidden_shares(operand, slowest)
         tilted = quantities.entropy_weights(operand)
         used: Method = "regression"
         if method == "weights":
@@ -279,8 +309,7 @@ def estimate_bias(
             assert target is not None
             found, why_not, moved = _by_run(quantities, target, np.random.default_rng(rng), hidden)
             used = "run"
-    made = used, moved, hidden, time.perf_counter() - began
-    return _result(prepared, quantities, found, why_not, tilted, *made)
+    return _result(prepared, quantities, found, why_not, tilted, used, moved, hidden)
 
 
 def _why_not(found: Estimates, hidden: str) -> tuple[str, ...]:
@@ -341,7 +370,6 @@ def _result(
     method: Method,
     moved: Moved | None,
     hidden: str,
-    seconds: float,
 ) -> BiasEstimate:
     given, draws = prepared.given, quantities.draws
     carried = np.flatnonzero(prepared.points.inverse >= 0)[draws.rows]
@@ -368,7 +396,6 @@ def _result(
         gradients=0 if moved is None else moved.gradients,
         hidden=hidden,
         draws=len(given),
-        seconds=seconds,
         warnings=(*prepared.notes, *draws.disorder),
     )
 

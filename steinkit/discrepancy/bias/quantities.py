@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.describe.numbers import listed
 from steinkit.discrepancy.bias.entropy_weights import entropy_weights
 from steinkit.discrepancy.bias.estimates import Estimates, regression_estimates
 from steinkit.discrepancy.bias.separate_groups import deepest_valley
@@ -68,11 +69,14 @@ class Quantities:
             raise InputError(f"{n} draws are too few for {dim} coordinates: take as many draws as coordinates, or more")
         names = (*prepared.points.names, *_names(functions, prepared.points.names))
         values = np.hstack([draws.points, function_values(functions, draws.points)])
-        centre = draws.shares @ values
-        scale = np.sqrt(draws.shares @ (values - centre) ** 2)
+        centre, scale = _location_and_scale(values, draws.shares)
         still = np.flatnonzero((values == values[0]).all(axis=0))
         if len(still):
             raise InputError(f"{without_units([names[k] for k in still])}: leave out what does not vary")
+        silent = np.flatnonzero((draws.scores == draws.scores[0]).all(axis=0))
+        if len(silent):
+            said = listed([names[j] for j in silent])
+            raise InputError(f"the score of {said} is the same at all draws, so that it tells nothing of a bias")
         found = cls(draws, prepared.bounds, functions, names, centre, scale)
         found._require_sign()
         return found
@@ -83,8 +87,9 @@ class Quantities:
         return int(self.draws.points.shape[1])
 
     def _require_sign(self) -> None:
-        deviations = self.draws.points - self.centre[: self.dim]
-        values = np.einsum("nj,nj->n", deviations, self.draws.scores) / self.dim
+        z = (self.draws.points - self.centre[: self.dim]) / self.scale[: self.dim]
+        t = self.draws.scores * self.scale[: self.dim]
+        values = np.einsum("nj,nj->n", z, t) / self.dim
         along = float(self.draws.shares @ values)
         values -= along
         time = float(self.draws.autocorrelation_times(values[None])[0])
@@ -109,23 +114,19 @@ class Quantities:
 
     def operand(self) -> Operand:
         """The draws in units of their own standard deviations, with the Stein operator's coefficients."""
-        centre = self.draws.shares @ self.draws.points
-        scale = np.sqrt(self.draws.shares @ (self.draws.points - centre) ** 2)
+        centre, scale = _location_and_scale(self.draws.points, self.draws.shares)
         return Operand.of(self.draws, Units("own", centre, scale, self.names[: self.dim]), self.bounds)
 
     def by_regression(self, operand: Operand) -> Estimates:
         """Estimates in raw units."""
         values = self.values()
-        centre = self.draws.shares @ values
-        scale = np.sqrt(self.draws.shares @ (values - centre) ** 2)
+        centre, scale = _location_and_scale(values, self.draws.shares)
         found = regression_estimates(operand, ((values - centre) / scale)[:, self.dim :])
         return replace(found, mean=centre + scale * found.mean, sd=scale * found.sd)
 
     def by_weights(self, weights: Floats, regression: Estimates) -> Estimates:
         """Means and standard deviations of weighted draws; half of what they differ from a regression's is claimed."""
-        values = self.values()
-        mean = weights @ values
-        sd = np.sqrt(weights @ (values - mean) ** 2)
+        mean, sd = _location_and_scale(self.values(), weights)
         return Estimates(
             mean,
             sd,
@@ -142,9 +143,9 @@ class Quantities:
         everything = np.arange(n)
         return entropy_weights(Frame.of(operand, everything).joint(operand, everything, kind), operand.draws.shares)
 
-    def hidden_shares(self, operand: Operand) -> str:
+    def hidden_shares(self, operand: Operand, slowest: float | None = None) -> str:
         """Why the shares of regions, which the score does not know, may be wrong; empty if nothing speaks for it."""
-        slowest = operand.draws.of_slowest_change
+        slowest = operand.draws.of_slowest_change if slowest is None else slowest
         if slowest < _FEWEST_OF_SLOWEST:
             return (
                 f"there are {slowest:.0f} effective draws of what changes slowest, where {_FEWEST_OF_SLOWEST:.0f} are "
@@ -152,12 +153,19 @@ class Quantities:
             )
         valley = deepest_valley(operand)
         if valley is not None:
-            side = f"{valley.share:.0%} on one side" if valley.share > 0.01 else "few on one side"
             return (
-                f"the draws fall into groups along {self.names[valley.coordinate]}, {side} of a valley of the density: "
-                "the score does not know the groups' shares"
+                f"the draws fall into groups along {self.names[valley.coordinate]} ({valley.share:.0%} beyond a valley "
+                "of the density), whose shares the score does not know"
             )
         return ""
+
+
+def _location_and_scale(values: Floats, shares: Floats) -> tuple[Floats, Floats]:
+    """Means and standard deviations, in any units."""
+    centre = shares @ values
+    deviations = values - centre
+    largest = np.maximum(np.abs(deviations).max(axis=0), np.finfo(float).tiny)
+    return centre, largest * np.sqrt(shares @ (deviations / largest) ** 2)
 
 
 def function_values(functions: Functions, points: Floats) -> Floats:

@@ -13,8 +13,7 @@ from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.describe.bias import repair_statements
 from steinkit.describe.display import Result
-from steinkit.describe.render import running_text
-from steinkit.describe.statement import cautioned
+from steinkit.describe.statements import cautioned, running_text
 from steinkit.discrepancy.bias.estimate import BiasEstimate, estimate_bias
 from steinkit.errors import Caution, InputError, UsageError, cautious, did_you_mean, reservations
 from steinkit.runtime.deadlines import within_time

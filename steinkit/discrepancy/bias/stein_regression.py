@@ -105,7 +105,7 @@ def _ridge(gram: Floats, cross: Floats, variances: Floats, n: float) -> Floats:
     eigenvalues = np.maximum(eigenvalues, 0.0)
     along = axes.T @ (cross / scale[:, None])
     least, chosen = np.full(len(variances), np.inf), np.zeros(along.shape)
-    for penalty in _PENALTIES * eigenvalues[-1]:
+    for penalty in _PENALTIES * (eigenvalues[-1] or 1.0):
         shrunk = eigenvalues + penalty
         residual = variances - ((eigenvalues + 2.0 * penalty) / shrunk**2) @ along**2
         freedom = 1.0 + (eigenvalues / shrunk).sum()

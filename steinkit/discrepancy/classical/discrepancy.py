@@ -20,7 +20,7 @@ from steinkit.discrepancy.classical.upper_bound import upper_bound
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.discrepancy.units import Units, UnitsLike
-from steinkit.errors import InputError, TimeLimitError, UsageError, cautious, reservations
+from steinkit.errors import InputError, TimeLimitError, UsageError, cautious
 from steinkit.runtime.deadlines import require_time, seconds_left, within_time
 from steinkit.sample import DistinctSample, Floats
 from steinkit.target import Target
@@ -29,7 +29,7 @@ _TOLERANCE = 1e-6
 _SECONDS_TO_SET_UP, _SECONDS_TO_PROVE = 4e-5, 2e-5  # a point: what looks at no clock before and after the solver
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ClassicalSteinDiscrepancy(Bracketed):
     """A classical Stein discrepancy with its certificate. The n points are the distinct points in order of appearance.
 
@@ -73,12 +73,6 @@ class ClassicalSteinDiscrepancy(Bracketed):
         """h = g score + g' at the points, shape (n,): mean zero under the target, `lower` under the sample."""
         with np.errstate(over="ignore"):  # infinite where it is
             return np.asarray(self.g * self.scores[:, 0] + self.grad_g)
-
-    def __repr__(self) -> str:
-        return (
-            f"<ClassicalSteinDiscrepancy {self.value:.6g} in {self.bracket}, "
-            f"{len(self.sample)} points{reservations(self.warnings)}>"
-        )
 
 
 @cautious
@@ -248,7 +242,7 @@ def _program(data: Prepared, factors: SteinFactors) -> tuple[ClassicalProgram, n
     points = data.points
     if points.dim != 1:
         raise UsageError(
-            f"the classical Stein discrepancy can be computed in one dimension; the draws have {points.dim}: "
+            f"the classical Stein discrepancy can be computed only in one dimension; the draws have {points.dim}: "
             "use graph_stein_discrepancy"
         )
     order = np.argsort(points.points[:, 0])

@@ -16,14 +16,13 @@ from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.bracket import accepted, instance_kept, sum_of_brackets
 from steinkit.discrepancy.graph.engines import Candidate, Settings, engine_named
 from steinkit.discrepancy.graph.engines.forecast import Case, announced, of_writing
-from steinkit.discrepancy.graph.programs.certificate import Certificate
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.discrepancy.graph.spanner.geometry import (
     Graph,
     checked_dilation,
-    join_all_pairs,
-    join_neighbours,
+    complete_graph,
+    sorted_graph,
     unjoined,
 )
 from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
@@ -32,6 +31,7 @@ from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import Caution, TimeLimitError, UsageError, cautious
 from steinkit.runtime.deadlines import deadline, require_time, stop_signal, within_time
 from steinkit.runtime.memory import as_bytes, machine_memory
+from steinkit.runtime.threads import interruptible, thread_count
 from steinkit.sample import Floats
 from steinkit.target import Target
 
@@ -159,16 +159,15 @@ def graph_stein_discrepancy(
     factors = SteinFactors.of(stein_factors)
     solver = engine_named(engine)
     most_memory = machine_memory() if max_memory is None else as_bytes(max_memory)
-    clock = _Stopwatch()
+    began = time.perf_counter()
     data = prepare(draws, target, scores=scores, weights=weights, bounds=bounds).in_units(units)
     sample = data.points
     coefficients = _coefficients(operator, data.raw)
     settings = Settings(
-        tolerance=_tolerance(tolerance, sample.dim), deadline=deadline(), n_jobs=_jobs(n_jobs), progress=progress
+        tolerance=_tolerance(tolerance, sample.dim), deadline=deadline(), n_jobs=thread_count(n_jobs), progress=progress
     )
-    clock.lap("scores")
+    scored = time.perf_counter()
     from steinkit.runtime.compilation import announced_compilation
-    from steinkit.runtime.threads import interruptible
 
     scaled = None if coefficients is None else coefficients.in_units(data.units)
     program = SteinProgram(
@@ -186,22 +185,22 @@ def graph_stein_discrepancy(
         try:
             network, stretch = _graph_on(sample.points, graph, dilation, settings)
             program = replace(program, graph=network)
-            clock.lap("graph")
+            spanned = time.perf_counter()
             too_large = announced(of_writing(program), most_memory, shown=progress)
             settings = _with_time_to_prove(settings, program)
-            clock.lap("program")
+            written = time.perf_counter()
             with instance_kept(**program.arrays):
                 case = Case(program, settings)
                 forecast = interruptible(partial(solver.forecast, case), stop)
                 if not too_large:
                     announced(forecast, most_memory, shown=progress)
                 answers = interruptible(partial(solver.work_on, case), stop)
-                certified = [(answer, answer.proof) for answer in answers]
+                proofs = [answer.proof for answer in answers]
         except TimeLimitError as error:
             raise error.within(0.0, program.trivial_bound) from None
-    g, gradient = _in_raw_units(*_stein_function(certified, len(sample)), data.units, is_langevin=operator is None)
-    clock.lap("solve")
-    lower, upper = (np.array([getattr(proof, side) for _, proof in certified]) for side in ("lower", "upper"))
+    g, gradient = _in_raw_units(*_stein_function(answers, len(sample)), data.units, is_langevin=operator is None)
+    solved = time.perf_counter()
+    lower, upper = (np.array([getattr(proof, side) for proof in proofs]) for side in ("lower", "upper"))
     total = sum_of_brackets(lower, upper)
     result = GraphSteinDiscrepancy(
         lower=total[0],
@@ -217,11 +216,16 @@ def graph_stein_discrepancy(
         dilation=stretch,
         dilation_asked=dilation if dilation < stretch else None,
         stein_factors=(factors.value, factors.gradient, factors.smoothness),
-        engine=" + ".join(dict.fromkeys(name for answer, _ in certified for name in answer.engines)),
+        engine=" + ".join(dict.fromkeys(name for answer in answers for name in answer.engines)),
         tolerance=settings.tolerance,
-        seconds=clock.laps,
+        seconds={
+            "scores": scored - began,
+            "graph": spanned - scored,
+            "program": written - spanned,
+            "solve": solved - written,
+        },
         warnings=data.notes
-        + tuple(f"{sample.names[j]}: {note}" for j, (answer, _) in enumerate(certified) for note in answer.notes),
+        + tuple(f"{sample.names[j]}: {note}" for j, answer in enumerate(answers) for note in answer.notes),
         bounds=data.raw.bounds,
         operator=operator,
         coefficients=coefficients,
@@ -259,20 +263,20 @@ def _graph_on(points: Floats, kind: str, dilation: float, settings: Settings) ->
         raise UsageError(f"graph must be 'spanner' or 'complete'; received {kind!r}")
     stretch = checked_dilation(dilation)
     if points.shape[1] == 1:
-        return join_neighbours(points), 1.0
+        return sorted_graph(points), 1.0
     if kind == "complete":
-        return join_all_pairs(points), 1.0
-    from steinkit.discrepancy.graph.spanner.timed import span_in_time
+        return complete_graph(points), 1.0
+    from steinkit.discrepancy.graph.spanner.greedy import span_in_time
 
     return span_in_time(points, stretch, n_jobs=settings.n_jobs, progress=settings.progress)
 
 
-def _stein_function(certified: Sequence[tuple[Candidate, Certificate]], n: int) -> tuple[Floats, Floats]:
+def _stein_function(answers: Sequence[Candidate], n: int) -> tuple[Floats, Floats]:
     """Put g, shape (n, d), and its gradient, shape (n, d, d), together from the coordinates' feasible points."""
-    dim = len(certified)
+    dim = len(answers)
     g, gradient = np.empty((n, dim)), np.empty((n, dim, dim))
-    for j, (candidate, certificate) in enumerate(certified):
-        g[:, j], gradient[:, j] = candidate.program.stein_function(certificate.feasible)
+    for j, answer in enumerate(answers):
+        g[:, j], gradient[:, j] = answer.program.stein_function(answer.proof.feasible)
     return g, gradient
 
 
@@ -328,22 +332,3 @@ def _tolerance(tolerance: float | None, dim: int) -> float:
     if not 0.0 < tolerance < 1.0:
         raise UsageError(f"tolerance must lie between 0 and 1; received {tolerance}")
     return float(tolerance)
-
-
-def _jobs(n_jobs: int) -> int:
-    from steinkit.runtime.threads import thread_count
-
-    return thread_count(n_jobs)
-
-
-class _Stopwatch:
-    """Wall time from lap to lap."""
-
-    def __init__(self) -> None:
-        self.laps: dict[str, float] = {}
-        self._last = time.perf_counter()
-
-    def lap(self, name: str) -> None:
-        now = time.perf_counter()
-        self.laps[name] = now - self._last
-        self._last = now

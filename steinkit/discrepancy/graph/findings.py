@@ -64,7 +64,7 @@ def moments_of(sample: DistinctSample, scores: Floats, bounds: Floats | None) ->
     weights = (sample.weights / sample.counts)[rows]
     points, at_draws = sample.points[rows], scores[rows]
     try:
-        found = moment_stein_discrepancy(as_sample(points), scores=at_draws, weights=_unequal(weights), bounds=bounds)
+        found = moment_stein_discrepancy(as_sample(points), scores=at_draws, weights=weights, bounds=bounds)
     except InputError:
         return None
     own = {kind: _rows_of(found, kind) for kind in ("location", "spread")}
@@ -99,11 +99,6 @@ def _z(values: Floats, p: Floats, autocorrelation_time: float) -> Floats:
     mean = p @ values
     error = np.sqrt(autocorrelation_time * (p**2 @ (values - mean) ** 2))
     return np.divide(mean, error, out=np.zeros_like(mean), where=error > 0.0)
-
-
-def _unequal(weights: Floats) -> Floats | None:
-    """Weights; None where all are the same, so that autocorrelation is allowed for."""
-    return None if (weights == weights[0]).all() else weights
 
 
 def confirmed(found: str, moments: CoordinateMoments | None, j: int) -> str:

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from steinkit.describe.graph import graph_statements
 from steinkit.describe.numbers import count
-from steinkit.describe.render import running_text
-from steinkit.describe.statement import cautioned
-from steinkit.discrepancy.bracket import Bracketed, Reference
+from steinkit.describe.statements import cautioned, running_text
+from steinkit.discrepancy.bracket import Bracketed, Reference, bracket_entries
 from steinkit.discrepancy.graph.findings import confirmed, direction, influences, moments_of
-from steinkit.discrepancy.graph.saturation import advice, expected_saturation, is_saturated, relative_width, spacing
+from steinkit.discrepancy.graph.saturation import advice, expected_saturation, is_saturated, spacing, width_over_target
 from steinkit.discrepancy.graph.spanner.geometry import Graph
 from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
 from steinkit.discrepancy.units import Units
-from steinkit.errors import reservations
 from steinkit.sample import DistinctSample, Floats
 
 _ROOM = 900  # powers of two kept free below numbers of which small multiples are summed
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GraphSteinDiscrepancy(Bracketed):
     """A graph Stein discrepancy with its certificate.
 
@@ -70,6 +68,8 @@ class GraphSteinDiscrepancy(Bracketed):
         That operator at the points, in raw units: drift and covariance; None for Langevin's, which are `scores` and
         the identity.
     """
+
+    measure: ClassVar[str] = "graph"
 
     lower: float
     upper: float
@@ -152,7 +152,7 @@ class GraphSteinDiscrepancy(Bracketed):
         near = spacing(self.graph, self.stein_factors)
         if self.units.kind == "own":  # which shrink with the sample
             return near
-        return near / relative_width(self.sample.weights, self.sample.points, self.scores, self.bounds)
+        return near / width_over_target(self.sample.weights, self.sample.points, self.scores, self.bounds)
 
     @property
     def drift(self) -> Floats:
@@ -178,35 +178,15 @@ class GraphSteinDiscrepancy(Bracketed):
         with np.errstate(over="ignore"):  # infinite where it is
             return np.asarray((self.g * self.drift).sum(axis=1) + spread)
 
-    def to_dict(self) -> dict[str, Any]:
-        """List the result as JSON documents hold it.
-
-        Returns
-        -------
-        dict
-            Of strings, finite numbers, lists and dicts.
-        """
+    def _details(self) -> dict[str, Any]:
+        lower, upper = self.coordinate_lower.tolist(), self.coordinate_upper.tolist()
         return {
-            "measure": "graph",
-            "value": self.value,
-            "lower": self.lower,
-            "upper": self.upper,
-            "coordinates": [
-                {"name": name, "value": value, "lower": lower, "upper": upper}
-                for name, value, lower, upper in zip(
-                    self.sample.names,
-                    self.coordinate_values.tolist(),
-                    self.coordinate_lower.tolist(),
-                    self.coordinate_upper.tolist(),
-                    strict=True,
-                )
-            ],
+            "coordinates": bracket_entries(self.sample.names, lower, upper),
             "saturation": self.saturation,
             "unranked": self.unranked or None,
             "edges": len(self.graph.edges),
             "dilation": self.dilation,
             "engine": self.engine,
-            "seconds": self.seconds,
         }
 
     def summary(self, reference: Reference | None = None) -> str:
@@ -252,12 +232,9 @@ class GraphSteinDiscrepancy(Bracketed):
         x, carried = self.sample.points[:, j], float(self.coordinate_lower[j])
         return direction(weights, x, self.g[:, j], self.drift[:, j], uphill, own, carried)
 
-    def __repr__(self) -> str:
-        return (
-            f"<GraphSteinDiscrepancy {self.value:.6g} in {self.bracket}, "
-            f"{len(self.sample)} points in {self.sample.dim} dimensions, engine {self.engine}"
-            f"{reservations(self.warnings)}>"
-        )
+    @property
+    def _extent(self) -> str:
+        return f"{len(self.sample)} points in {self.sample.dim} dimensions, engine {self.engine}"
 
 
 def _with_exponent(values: Floats) -> tuple[Floats, int]:

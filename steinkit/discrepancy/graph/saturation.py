@@ -47,7 +47,7 @@ def spacing(graph: Graph, stein_factors: tuple[float, float, float]) -> float:
     return float(np.median(nearest)) * max(smoothness / gradient, math.sqrt(smoothness) / math.sqrt(value))
 
 
-def relative_width(weights: Floats, points: Floats, scores: Floats, bounds: Floats | None) -> float:
+def width_over_target(weights: Floats, points: Floats, scores: Floats, bounds: Floats | None) -> float:
     """How many times as wide as its target a sample is by its scores, the geometric mean over coordinates.
 
     Bounded coordinates, and those along which the scores lead away from the mean, count as right.

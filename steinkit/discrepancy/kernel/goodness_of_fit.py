@@ -217,15 +217,18 @@ def kernel_stein_test(
     stein = stein_kernel_for(base, prepared, operator)
     chains, disorder = split_chains(prepared.given)
     series = [points.inverse[rows] for rows in in_order_of_content(chains, prepared.given.points)]
+    ends = np.cumsum([len(each) for each in series]).tolist()
+    places = [slice(end - len(each), end) for end, each in zip(ends, series, strict=True)]
+    rows = np.concatenate(series)
     seen = time.perf_counter()
     size = _size(stein, points)
     tau = math.nan
     if flip_probability is None:
-        tau = max(_autocorrelation_time(stein, series), _slowest_even_time(points, series))
+        tau = max(_autocorrelation_time(stein, rows, places), _slowest_even_time(points.points, rows, places))
         flip_probability = _flip_probability(tau, len(points.inverse), points.dim)
         notes += _doubts(tau, len(points.inverse))
     correlated = time.perf_counter()
-    signs = _sign_sums(series, len(points), flip_probability, n_bootstrap, np.random.default_rng(rng))
+    signs = _sign_sums(rows, places, len(points), flip_probability, n_bootstrap, np.random.default_rng(rng))
     sums = _pair_sums(stein, np.vstack([points.counts.astype(np.float32), signs]), threads) / len(points.inverse)
     statistic, bootstrap = max(float(sums[0]), 0.0), sums[1:]
     # signs that never flip give the statistic itself, up to the rounding of either: a tie
@@ -262,8 +265,8 @@ def _require_equal_weights(sample: Sample) -> None:
     weights = sample.weights
     if weights is not None and (weights != weights[0]).any():
         raise InputError(
-            f"the draws carry unequal weights, from {weights.min():g} to {weights.max():g}; the test knows how draws "
-            "of equal weight scatter: drop the weights, or test the draws before they were weighted"
+            f"the draws carry unequal weights, from {weights.min():g} to {weights.max():g}, and the test is calibrated "
+            "for equal ones: drop the weights, or test the draws before they were weighted"
         )
 
 
@@ -288,12 +291,10 @@ def _doubts(tau: float, draws: int) -> tuple[str, ...]:
     )
 
 
-def _autocorrelation_time(stein: SteinKernel, series: list[Integers]) -> float:
-    """Integrated autocorrelation time of the kernel's features, at least 1; `series` holds the point of each draw."""
-    whole = np.concatenate(series)
+def _autocorrelation_time(stein: SteinKernel, whole: Integers, chains: list[slice]) -> float:
+    """Integrated autocorrelation time of the kernel's features, at least 1; `whole` holds the point of each draw."""
     picked = whole[np.unique(np.linspace(0, len(whole) - 1, _SERIES).astype(np.int64))]
-    ends = np.cumsum([len(chain) for chain in series])[:-1]
-    covariance = np.zeros(max(len(chain) for chain in series))
+    covariance = np.zeros(max(chain.stop - chain.start for chain in chains))
     unit = -int(np.frexp(stein.diagonal().max())[1])  # k0(x, y)^2 <= k0(x, x) k0(y, y): squares below one
 
     def add(_: int) -> Iterator[None]:
@@ -304,8 +305,8 @@ def _autocorrelation_time(stein: SteinKernel, series: list[Integers]) -> float:
             others = np.maximum((~own).sum(axis=1, keepdims=True), 1)
             values -= np.where(own, 0.0, values).sum(axis=1, keepdims=True) / others
             values[own] = 0.0
-            for chain in np.split(values, ends, axis=1):
-                covariance[: chain.shape[1]] += _autocovariance(chain)
+            for chain in chains:
+                covariance[: chain.stop - chain.start] += _autocovariance(values[:, chain])
             yield
 
     run_pieces(add)
@@ -315,17 +316,15 @@ def _autocorrelation_time(stein: SteinKernel, series: list[Integers]) -> float:
     return float(max(total / covariance[0], 1.0))
 
 
-def _slowest_even_time(points: DistinctSample, series: list[Integers]) -> float:
+def _slowest_even_time(points: Floats, whole: Integers, chains: list[slice]) -> float:
     """The longest integrated autocorrelation time of |z|^2 and of the z_j^2 that have one, at least 1."""
     from scipy.special import ndtri
 
-    whole = np.concatenate(series)
-    ends = np.cumsum([len(chain) for chain in series]).tolist()
-    chains = [slice(end - len(chain), end) for end, chain in zip(ends, series, strict=True)]
-    clear = -float(ndtri(_CHANCE / (2 * points.dim))) / math.sqrt(len(whole))
-    radius, slowest = np.zeros(len(whole)), 1.0
-    for begin in range(0, points.dim, _COORDINATES_AT_ONCE):
-        z = points.points[whole, begin : begin + _COORDINATES_AT_ONCE].T
+    n, dim = len(whole), points.shape[1]
+    clear = -float(ndtri(_CHANCE / (2 * dim))) / math.sqrt(n)
+    radius, slowest = np.zeros(n), 1.0
+    for begin in range(0, dim, _COORDINATES_AT_ONCE):
+        z = points[whole, begin : begin + _COORDINATES_AT_ONCE].T
         z = z - z.mean(axis=1, keepdims=True)
         size = np.abs(z).max(axis=1, keepdims=True)
         squares = (z / np.where(size > 0.0, size, 1.0)) ** 2  # which neither overflow nor vanish
@@ -362,12 +361,16 @@ def _flip_probability(tau: float, draws: int, dim: int) -> float:
 
 
 def _sign_sums(
-    series: list[Integers], n_points: int, flip_probability: float, n_bootstrap: int, rng: np.random.Generator
+    whole: Integers,
+    chains: list[slice],
+    n_points: int,
+    flip_probability: float,
+    n_bootstrap: int,
+    rng: np.random.Generator,
 ) -> NDArray[np.float32]:
     """Sum of the signs of the draws at each point, for each replicate, shape (n_bootstrap, n_points)."""
-    whole = np.concatenate(series)
     flips = np.full(len(whole), flip_probability)
-    flips[np.cumsum([0] + [len(chain) for chain in series[:-1]])] = 0.5
+    flips[[chain.start for chain in chains]] = 0.5
     grouped = np.argsort(whole, kind="stable")
     starts = np.searchsorted(whole[grouped], np.arange(n_points))
     sums = np.empty((n_bootstrap, n_points), dtype=np.float32)  # whole numbers: exact

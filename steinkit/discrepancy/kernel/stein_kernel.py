@@ -21,9 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from steinkit.discrepancy.kernel.base_kernels import BaseKernel
-from steinkit.discrepancy.kernel.boundary import boundary_factor
 from steinkit.discrepancy.kernel.stein_row_kernels import row_kernels
-from steinkit.discrepancy.operators import RiemannianLangevin
+from steinkit.discrepancy.operators import RiemannianLangevin, boundary_factor
 from steinkit.discrepancy.preparation import Prepared
 from steinkit.discrepancy.units import Units
 from steinkit.errors import UsageError

@@ -77,18 +77,12 @@ class BoundedMoments:
     ----------
     p_value : float
         Bonferroni over all features, of which both groups have unequal shares of the level.
-    group_p_values : dict
-        Of "shapes" and, from two dimensions on, "even pairs", the least of which is `p_value`.
     largest : tuple of BoundedFeature
         Up to sixteen of those clearly off, the least p-values first.
-    n_effective : float
-        Draws over the median autocorrelation time of the slowest kind.
     """
 
     p_value: float
-    group_p_values: dict[str, float]
     largest: tuple[BoundedFeature, ...]
-    n_effective: float
 
 
 def bounded_moments(draws: Draws, units: Units, bounds: Floats | None) -> BoundedMoments:
@@ -113,19 +107,13 @@ def bounded_moments(draws: Draws, units: Units, bounds: Floats | None) -> Bounde
         _centre(points, draws)
         fields = _Fields(points, drift, spread, draws.shares)
         groups = {"shapes": _OWN, **({"even pairs": _PAIRS} if len(points) > 1 else {})}
-        found = {
-            group: _largest(kinds, fields, draws, _SHARES[group] if len(groups) > 1 else 1.0)
+        features = [
+            each
             for group, kinds in groups.items()
-        }
-    features = [each for found_in_group, _ in found.values() for each in found_in_group]
-    p_values = {group: min(each.p_value for each in found_in_group) for group, (found_in_group, _) in found.items()}
+            for each in _largest(kinds, fields, draws, _SHARES[group] if len(groups) > 1 else 1.0)
+        ]
     kept = sorted((each for each in features if abs(each.z) >= _KEPT), key=lambda each: (each.p_value, -abs(each.z)))
-    return BoundedMoments(
-        p_value=min(p_values.values()),
-        group_p_values=p_values,
-        largest=tuple(kept[:_MOST_KEPT]),
-        n_effective=draws.n_effective(max(slowest for _, slowest in found.values())),
-    )
+    return BoundedMoments(min(each.p_value for each in features), tuple(kept[:_MOST_KEPT]))
 
 
 def _centre(points: Floats, draws: Draws) -> None:
@@ -207,11 +195,9 @@ def _slices(n: int) -> Iterator[slice]:
     return (slice(begin, min(begin + _TOGETHER, n)) for begin in range(0, n, _TOGETHER))
 
 
-def _largest(
-    kinds: tuple[BoundedKind, ...], fields: _Fields, draws: Draws, share: float
-) -> tuple[list[BoundedFeature], float]:
-    """Features of a group that may be the largest |z|, with their p-values, and the slowest kind's median time."""
-    found: list[BoundedFeature] = []
+def _largest(kinds: tuple[BoundedKind, ...], fields: _Fields, draws: Draws, share: float) -> list[BoundedFeature]:
+    """Features of a group that may be the largest |z|, with their p-values."""
+    found: list[tuple[BoundedKind, tuple[int, ...], float, float]] = []
     slowest = 1.0
     tried = 0
     for kind in kinds:
@@ -232,20 +218,14 @@ def _largest(
             z = at_most[rows] * np.sqrt(median / times)
             largest = max(largest, float(z.max()))
             found += [
-                BoundedFeature(kind, (int(j[k]),) if kind in _OWN else (int(i[k]), int(j[k])), float(mean[k]), x, 1.0)
+                (kind, (int(j[k]),) if kind in _OWN else (int(i[k]), int(j[k])), float(mean[k]), x)
                 for k, x in zip(rows, (np.sign(mean[rows]) * z).tolist(), strict=True)
             ]
     n_effective = draws.n_effective(slowest)
     return [
-        BoundedFeature(
-            each.kind,
-            each.coordinates,
-            each.mean,
-            each.z,
-            min(1.0, 2.0 * tried * tail_probability(abs(each.z), n_effective) / share),
-        )
+        BoundedFeature(*each, min(1.0, 2.0 * tried * tail_probability(abs(each[-1]), n_effective) / share))
         for each in found
-    ], slowest
+    ]
 
 
 def _times(fields: _Fields, kind: BoundedKind, i: Integers, j: Integers, draws: Draws) -> Floats:

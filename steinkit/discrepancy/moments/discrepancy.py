@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,8 @@ from steinkit.containers.reading import DrawsLike
 from steinkit.describe.display import Result
 from steinkit.discrepancy.blind_spots import far_apart
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
-from steinkit.discrepancy.kernel.boundary import boundary_factor
 from steinkit.discrepancy.moments.features import GROUPS, OVERFLOW, Feature, Kind, Moments, features_of
+from steinkit.discrepancy.operators import boundary_factor
 from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import InputError, cautious, reservations
@@ -101,7 +101,7 @@ class MomentSteinDiscrepancy(Result):
     @property
     def value(self) -> float:
         """Largest |mean| of a location, spread or dependence, in units of one standard deviation."""
-        return _largest_named(self.features, self.mean)
+        return float(np.abs(self.mean[self._named_rows]).max())
 
     def to_dict(self) -> dict[str, Any]:
         """List the result as JSON documents hold it.
@@ -153,7 +153,7 @@ class MomentSteinDiscrepancy(Result):
         tuple of (Feature, float, float)
             Feature, mean and z, largest |z| first.
         """
-        rows = self._named_rows()
+        rows = self._named_rows
         rows = rows[np.argsort(-np.abs(self.z[rows]), kind="stable")][:count]
         return tuple((self.features[k], float(self.mean[k]), float(self.z[k])) for k in rows)
 
@@ -163,6 +163,7 @@ class MomentSteinDiscrepancy(Result):
             return [f"principal axis {feature.coordinates[0] + 1}"]
         return [self.names[j] for j in feature.coordinates]
 
+    @property
     def _named_rows(self) -> Integers:
         return np.array([k for k, feature in enumerate(self.features) if feature.kind in _NAMED])
 
@@ -243,21 +244,12 @@ def moment_stein_discrepancy(
     chosen = Units.of(units, prepared.points)
     scored = time.perf_counter()
     with one_thread_in_libraries():  # products as small as the cache gain nothing by threads that wait for one another
-        found = _Judged.of(laid_out, chosen, prepared.bounds)
+        found = _judged(laid_out, chosen, prepared.bounds)
         alone = laid_out.by_chain() if by_chain else ()
-        judged = ((label, _Judged.of(chain, chosen, prepared.bounds)) for label, chain in alone)
-        chains = tuple(ChainMoments(k, each.p_value, _largest_named(each.features, each.mean)) for k, each in judged)
-    return MomentSteinDiscrepancy(
-        features=found.features,
-        mean=found.mean,
-        z=found.z,
-        autocorrelation_time=found.times,
-        p_value=found.p_value,
-        group_p_values=found.groups,
-        n_effective=found.n_effective,
-        axes=found.axes,
-        units=chosen,
-        names=prepared.points.names,
+        judged = ((label, _judged(chain, chosen, prepared.bounds)) for label, chain in alone)
+        chains = tuple(ChainMoments(label, each.p_value, each.value) for label, each in judged)
+    return replace(
+        found,
         chains=chains,
         seconds={"scores": scored - began, "moments": time.perf_counter() - scored},
         warnings=(
@@ -268,35 +260,35 @@ def moment_stein_discrepancy(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Judged:
+def _judged(draws: Draws, units: Units, bounds: Floats | None) -> MomentSteinDiscrepancy:
     """Means of the features of some draws, and their p-value."""
-
-    features: tuple[Feature, ...]
-    mean: Floats
-    z: Floats
-    times: Floats
-    p_value: float
-    groups: dict[str, float]
-    n_effective: float
-    axes: Floats
-
-    @classmethod
-    def of(cls, draws: Draws, units: Units, bounds: Floats | None) -> _Judged:
-        with np.errstate(over="ignore", invalid="ignore"):
-            moments = Moments.of(*standardised(draws, units, bounds), draws)
-        mean, error, skewness, times = _statistics(moments, draws)
-        features = features_of(len(units.scale))
-        usual = usual_times(features, times)
-        n_effective = draws.n_effective(slower_half_time(features, times))
-        inflation = np.sqrt(slower := np.maximum(times, usual))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            z = mean / (error * inflation)
-        z = np.where(mean == 0.0, 0.0, z)
-        skewed = np.array([feature.kind in _SKEWED for feature in features])
-        z[skewed] = _without_skewness(z, skewness * inflation)[skewed]
-        p_value, groups = _p_values(features, z, slower, draws)
-        return cls(features, mean, z, times, p_value, groups, n_effective, moments.loadings)
+    with np.errstate(over="ignore", invalid="ignore"):
+        moments = Moments.of(*standardised(draws, units, bounds), draws)
+    mean, error, skewness, times = _statistics(moments, draws)
+    features = features_of(len(units.scale))
+    slower = np.maximum(times, usual_times(features, times))
+    inflation = np.sqrt(slower)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = mean / (error * inflation)
+    z = np.where(mean == 0.0, 0.0, z)
+    skewed = np.array([feature.kind in _SKEWED for feature in features])
+    z[skewed] = _without_skewness(z, skewness * inflation)[skewed]
+    p_value, groups = _p_values(features, z, slower, draws)
+    return MomentSteinDiscrepancy(
+        features=features,
+        mean=mean,
+        z=z,
+        autocorrelation_time=times,
+        p_value=p_value,
+        group_p_values=groups,
+        n_effective=draws.n_effective(slower_half_time(features, times)),
+        axes=moments.loadings,
+        units=units,
+        names=units.names,
+        chains=(),
+        seconds={},
+        warnings=(),
+    )
 
 
 def usual_times(features: Sequence[Feature], times: Floats) -> Floats:
@@ -316,10 +308,6 @@ def slower_half_time(features: Sequence[Feature], times: Floats) -> float:
     """The median time of the odd features, which are locations, or of the even ones: whichever is longer."""
     is_odd = np.array([feature.kind == "location" for feature in features])
     return max(float(np.median(times[is_odd])), float(np.median(times[~is_odd])))
-
-
-def _largest_named(features: Sequence[Feature], mean: Floats) -> float:
-    return float(max(abs(each) for feature, each in zip(features, mean, strict=True) if feature.kind in _NAMED))
 
 
 def standardised(draws: Draws, units: Units, bounds: Floats | None) -> tuple[Floats, Floats, Floats | None]:

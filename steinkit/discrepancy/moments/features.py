@@ -17,7 +17,7 @@ rejected), and a centre of the same draws biases the spread by one over their ef
 
 On a bounded support the functions g are multiplied by boundary factors that vanish at the bounds, coordinate by
 coordinate, which makes the operator that of a diffusion with coefficients b and a = diag(a_1, ..., a_d)
-(`steinkit.discrepancy.kernel.boundary`); t becomes b, and 1 becomes a_j where g_j is differentiated:
+(`steinkit.discrepancy.operators`); t becomes b, and 1 becomes a_j where g_j is differentiated:
 
     c.b + sum_j a_j,   r^2/d (c.b + sum_j a_j) + 2/d sum_j (V u/w)_j a_j c_j,
     b_j,   a_j + c_j b_j,   u_k (V'b)_k + sum_j a_j V_jk^2,   c_i b_j + c_j b_i.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.blind_spots import far_apart
-from steinkit.discrepancy.bracket import Bracketed, refuse_wide, sum_of_brackets
+from steinkit.discrepancy.bracket import Bracketed, bracket_entries, refuse_wide, sum_of_brackets
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.sliced.slices import Slice, solve_slice
 from steinkit.discrepancy.units import Units, UnitsLike
-from steinkit.errors import Caution, UsageError, cautious, reservations
+from steinkit.errors import Caution, UsageError, cautious
 from steinkit.runtime.deadlines import within_time
 from steinkit.sample import DistinctSample, Floats
 from steinkit.target import Target
@@ -25,7 +25,7 @@ from steinkit.target import Target
 _TOLERANCE = 1e-3
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SlicedSteinDiscrepancy(Bracketed):
     """The sum of the univariate graph Stein discrepancies along directions, with its certificate.
 
@@ -48,6 +48,8 @@ class SlicedSteinDiscrepancy(Bracketed):
     warnings : tuple of str
         What a reader should know before the number.
     """
+
+    measure: ClassVar[str] = "sliced"
 
     lower: float
     upper: float
@@ -73,25 +75,9 @@ class SlicedSteinDiscrepancy(Bracketed):
         points, scores = self.units.points(self.sample.points), self.units.scores(self.scores)
         return np.column_stack([each.test_function(points, scores) for each in self.slices])
 
-    def to_dict(self) -> dict[str, Any]:
-        """List the result as JSON documents hold it.
-
-        Returns
-        -------
-        dict
-            Of strings, finite numbers, lists and dicts.
-        """
-        return {
-            "measure": "sliced",
-            "value": self.value,
-            "lower": self.lower,
-            "upper": self.upper,
-            "coordinates": [
-                {"name": name, "value": each.value, "lower": each.lower, "upper": each.upper}
-                for name, each in zip(self.direction_names, self.slices, strict=True)
-            ],
-            "seconds": self.seconds,
-        }
+    def _details(self) -> dict[str, Any]:
+        lower, upper = ([getattr(each, side) for each in self.slices] for side in ("lower", "upper"))
+        return {"coordinates": bracket_entries(self.direction_names, lower, upper)}
 
     def findings(self) -> dict[str, Any]:
         """What the test functions show of where the sample is off, in JSON.
@@ -106,12 +92,10 @@ class SlicedSteinDiscrepancy(Bracketed):
         places = [points @ each.direction for each in self.slices]
         return {"regions": [_regions(u, self.sample.weights, h[:, k]) for k, u in enumerate(places)]}
 
-    def __repr__(self) -> str:
-        return (
-            f"<SlicedSteinDiscrepancy {self.value:.6g} in {self.bracket}, {len(self.slices)} directions, "
-            f"{len(self.sample)} points in {self.sample.dim} dimensions, {self.units.kind} units"
-            f"{reservations(self.warnings)}>"
-        )
+    @property
+    def _extent(self) -> str:
+        points = f"{len(self.sample)} points in {self.sample.dim} dimensions"
+        return f"{len(self.slices)} directions, {points}, {self.units.kind} units"
 
 
 @cautious

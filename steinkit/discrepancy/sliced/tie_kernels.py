@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from steinkit.discrepancy.graph.programs.chain_form_kernels import two_product, two_sum
+from steinkit.discrepancy.graph.programs.chain_form_kernels import add, two_product, two_sum
 from steinkit.runtime.compilation import array_kernel, inner_array_kernel
 from steinkit.sample import Floats, Integers
 
@@ -33,24 +33,17 @@ def merge_ties(along: Floats, pulls: Floats, weights: Floats, order: Integers, p
         end = begin
         while end < n and along[order[end]] == here:
             weight = weights[order[end]]
-            mass = _plus(mass, (weight, 0.0))
-            moment = _plus(moment, two_product(weight, pulls[order[end]]))
+            mass = add(mass, (weight, 0.0))
+            moment = add(moment, two_product(weight, pulls[order[end]]))
             end += 1
         points.u[count] = here
         points.pull[count] = pulls[order[begin]] if end == begin + 1 else _over(moment, mass)[0]
         points.weight[count] = mass[0]
-        total = _plus(total, (mass[0], 0.0))
+        total = add(total, (mass[0], 0.0))
         count, begin = count + 1, end
     for k in range(count):
         points.weight[k], points.weight_low[k] = _over((points.weight[k], 0.0), total)
     return count
-
-
-@inner_array_kernel
-def _plus(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:
-    high, error = two_sum(a[0], b[0])
-    total, rest = two_sum(high, error + (a[1] + b[1]))
-    return total, rest
 
 
 @inner_array_kernel

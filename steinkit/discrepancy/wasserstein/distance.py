@@ -24,7 +24,7 @@ from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.discrepancy.bracket import Bracketed, accepted, instance_kept, require_ordered
 from steinkit.discrepancy.preparation import require_names
 from steinkit.discrepancy.units import Units, UnitsLike
-from steinkit.errors import InputError, UsageError, cautious, reservations
+from steinkit.errors import InputError, UsageError, cautious
 from steinkit.runtime.deadlines import seconds_left, within_time
 from steinkit.sample import DistinctSample, Sample
 from steinkit.target import Target
@@ -37,7 +37,7 @@ _UNIT_ROUNDING = 2.0**-51  # of a point that was centred and divided, relative t
 _RESOLUTION = 1e-11  # of the largest coordinate: distances that are zero but for rounding
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class WassersteinDistance(Bracketed):
     """A Wasserstein distance with its bracket.
 
@@ -70,12 +70,6 @@ class WassersteinDistance(Bracketed):
     tolerance: float
     seconds: dict[str, float]
     warnings: tuple[str, ...]
-
-    def __repr__(self) -> str:
-        return (
-            f"<WassersteinDistance {self.value:.6g} in {self.bracket}, "
-            f"{len(self.sample)} points{reservations(self.warnings)}>"
-        )
 
 
 @cautious
@@ -251,7 +245,7 @@ def _to_sample(sample: Sample, other: Sample, units: Units) -> tuple[float, floa
 
     if sample.dim != other.dim:
         raise InputError(
-            f"the draws have {sample.dim} coordinates, the other draws {other.dim}; they must have as many"
+            f"the draws have {sample.dim} coordinates and the other draws {other.dim}; both need the same number"
         )
     if sample.dim == 1:
         return _over(*distance_on_the_line(sample, other), units)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.graph.saturation import advice, expected_saturation, is_saturated, relative_width, spacing
+from steinkit.discrepancy.graph.saturation import advice, expected_saturation, is_saturated, spacing, width_over_target
 from steinkit.discrepancy.graph.spanner.geometry import complete_graph
 
 
@@ -93,10 +93,10 @@ def test_width_relative_to_the_target_is_read_from_the_scores():
     draws = np.random.default_rng(0).standard_normal((20_000, 2))
     weights = np.full(len(draws), 1.0 / len(draws))
     widths = np.array([2.0, 8.0])
-    assert relative_width(weights, widths * draws, -widths * draws, None) == pytest.approx(4.0, rel=0.03)
-    assert relative_width(weights, 4.0 * draws, 4.0 * draws, None) == 1.0  # scores that lead away
+    assert width_over_target(weights, widths * draws, -widths * draws, None) == pytest.approx(4.0, rel=0.03)
+    assert width_over_target(weights, 4.0 * draws, 4.0 * draws, None) == 1.0  # scores that lead away
     bounds = np.array([[0.0, np.inf], [-np.inf, np.inf]])
-    assert relative_width(weights, widths * draws, -widths * draws, bounds) == pytest.approx(8.0**0.5, rel=0.03)
+    assert width_over_target(weights, widths * draws, -widths * draws, bounds) == pytest.approx(8.0**0.5, rel=0.03)
 
 
 @pytest.mark.parametrize(("n", "dim"), [(100, 1), (1000, 1), (100, 2), (300, 2), (1000, 2), (1000, 3)])

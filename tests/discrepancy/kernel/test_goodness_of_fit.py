@@ -79,8 +79,8 @@ def test_bootstrap_of_independent_signs_has_the_variance_that_theory_gives():
 
 
 def test_signs_keep_their_correlation_within_a_chain_and_have_none_across():
-    series = [np.array([0, 1, 2, 3]), np.array([4, 5, 5])]
-    sums = goodness_of_fit._sign_sums(series, 6, 0.1, 40_000, np.random.default_rng(0)).astype(float)
+    points, chains = np.array([0, 1, 2, 3, 4, 5, 5]), [slice(0, 4), slice(4, 7)]
+    sums = goodness_of_fit._sign_sums(points, chains, 6, 0.1, 40_000, np.random.default_rng(0)).astype(float)
     found = sums.T @ sums / 40_000
     wanted = np.zeros((6, 6))
     wanted[:4, :4] = 0.8 ** np.abs(np.subtract.outer(np.arange(4), np.arange(4)))

@@ -7,26 +7,25 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from steinkit.discrepancy.bracket import require_ordered
-from steinkit.discrepancy.graph.programs.certificate import Certificate, certify
+from steinkit.discrepancy.graph.programs.matrix_form import Certificate, certify
 from steinkit.runtime.deadlines import StopSignal
 from steinkit.runtime.progress import progress_bar
 from steinkit.runtime.threads import one_thread_in_libraries
 from steinkit.sample import Floats
 
 if TYPE_CHECKING:
-    from steinkit.discrepancy.graph.programs.certificate import Form
-    from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
+    from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram, Form
     from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 
 _AT_ONCE = 0.1  # seconds
 
 Task = TypeVar("Task")
-Result = TypeVar("Result")
+Done = TypeVar("Done")
 
 
 @dataclass(frozen=True)
@@ -134,10 +133,6 @@ def best_of(first: Candidate, second: Candidate) -> Candidate:
     )
 
 
-Solve: TypeAlias = Callable[..., list[Candidate]]
-"""Solves coordinates of a program, (program, settings, coordinates or None for all), to a candidate for each."""
-
-
 def asked_for(program: SteinProgram, coordinates: Sequence[int] | None) -> Sequence[int]:
     """The coordinates to solve: those given, or all."""
     return range(program.dim) if coordinates is None else coordinates
@@ -162,15 +157,15 @@ def each_coordinate(
 
 
 def side_by_side(
-    work: Callable[[Task], Result], tasks: Sequence[Task], settings: Settings, done: Callable[[], Any] = lambda: None
-) -> list[Result]:
+    work: Callable[[Task], Done], tasks: Sequence[Task], settings: Settings, done: Callable[[], Any] = lambda: None
+) -> list[Done]:
     """Do work in threads, in the order of the tasks, and call `done` after each.
 
     NumPy's warnings are off: what overflows in a solver proves nothing, and the certificate says so. An interrupt
     (control-C) stops the work under way through `Settings.interrupted` and is raised again.
     """
 
-    def quietly(task: Task) -> Result:
+    def quietly(task: Task) -> Done:
         with np.errstate(all="ignore"):
             return work(task)
 

@@ -13,7 +13,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from steinkit.discrepancy.graph.engines.base import Candidate, Settings, Solve, asked_for, each_coordinate, unsolved
+from steinkit.discrepancy.graph.engines.base import Candidate, Settings, asked_for, each_coordinate, unsolved
 from steinkit.discrepancy.graph.engines.highs import spend_header
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
@@ -27,26 +27,28 @@ _GRACE = 0.3  # seconds for which a solver may be late
 _USABLE = (cp.OPTIMAL, cp.OPTIMAL_INACCURATE, cp.USER_LIMIT)
 
 
-def engine(solver: str) -> Solve:
-    """The engine that hands the programs to a solver CVXPY knows by name ("" for HiGHS)."""
-    name = solver.upper() or _DEFAULT
-    label = f"cvxpy:{name}" if solver else "cvxpy"
+def require_solver(solver: str) -> None:
+    """Refuse what is no LP solver that CVXPY knows by name ("" for HiGHS); UsageError."""
     known = linear_solvers()
-    if name not in known:
+    if (solver.upper() or _DEFAULT) not in known:
         raise UsageError(f"CVXPY has no LP solver {solver!r} installed here; it has {', '.join(known)}")
 
-    def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None) -> list[Candidate]:
-        if np.isfinite(settings.deadline) and name not in _TIME_LIMITS:
-            raise UsageError(
-                f"max_seconds (--max-seconds) is not known how to pass to {name}; leave it out, or choose one of "
-                f"{', '.join(_TIME_LIMITS)}"
-            )
-        programs = [program.coordinate(j) for j in asked_for(program, coordinates)]
-        with warnings.catch_warnings():  # in this thread only: the filters are the whole process's
-            warnings.simplefilter("ignore")  # "may be inaccurate": the certificate says by how much
-            return each_coordinate(lambda one, _: solve_coordinate(one, settings, name, label), programs, settings)
 
-    return solve
+def solve(
+    program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None, solver: str = ""
+) -> list[Candidate]:
+    """Solve coordinates by a solver that CVXPY knows by name ("" for HiGHS)."""
+    name = solver.upper() or _DEFAULT
+    label = f"cvxpy:{name}" if solver else "cvxpy"
+    if np.isfinite(settings.deadline) and name not in _TIME_LIMITS:
+        raise UsageError(
+            f"steinkit cannot pass max_seconds (--max-seconds) to {name}; leave it out, or choose one of "
+            f"{', '.join(_TIME_LIMITS)}"
+        )
+    programs = [program.coordinate(j) for j in asked_for(program, coordinates)]
+    with warnings.catch_warnings():  # in this thread only: the filters are the whole process's
+        warnings.simplefilter("ignore")  # "may be inaccurate": the certificate says by how much
+        return each_coordinate(lambda one, _: solve_coordinate(one, settings, name, label), programs, settings)
 
 
 def linear_solvers() -> list[str]:

@@ -48,24 +48,25 @@ _MOST_ITERATIONS = 100
 _SHARE_OF_TOLERANCE, _MOST_ROOM = 0.8, 1e-5  # leave room for the certificate's rounding allowance
 
 
-class Aims(NamedTuple):
-    """What one of Gondzio's correctors aims at.
+class Correctors(NamedTuple):
+    """Gondzio's correctors: how many, and what one aims at.
 
     Attributes
     ----------
+    most : int
+        An iteration; they pay where a factorisation costs many solves.
     longer_by, times : float
         Steps longer by so much, or so many times as long, whichever is more, but no longer than 1.
     lowest, highest : float
-        Products there, in units of sigma mu.
+        Products there, in units of sigma mu. Bolder aims save solves, and leave brackets a little wider where rounding
+        ends the method.
     """
 
+    most: int
     longer_by: float = 0.2
     times: float = 1.3
     lowest: float = 0.1
     highest: float = 10.0
-
-
-_CAUTIOUS = Aims()
 
 
 class NewtonSystem(Protocol):
@@ -114,25 +115,15 @@ class Solution:
     iterations: int
 
 
-def solve(system: NewtonSystem, settings: Settings, correctors: int = 2, aims: Aims = _CAUTIOUS) -> Solution:
-    """Follow the central path until the bracket is as narrow as asked for, or nothing is gained.
-
-    Parameters
-    ----------
-    system : NewtonSystem
-    settings : Settings
-    correctors : int
-        Most of Gondzio's correctors an iteration; they pay where a factorisation costs many solves.
-    aims : Aims
-        Bolder ones save solves, and leave brackets a little wider where rounding ends the method.
-    """
+def solve(system: NewtonSystem, settings: Settings, correctors: Correctors) -> Solution:
+    """Follow the central path until the bracket is as narrow as asked for, or nothing is gained."""
     state = _State(system, settings)
     best_rows, best_multipliers, multipliers = state.rows.copy(), system.start.copy(), np.empty_like(state.rows)
     lower, upper = system.bounds(best_rows, best_multipliers)
     goal = max(_SHARE_OF_TOLERANCE * settings.tolerance, settings.tolerance - _MOST_ROOM)
     iteration = 0
     while relative_width(lower, upper) > goal and iteration < _MOST_ITERATIONS:
-        if settings.stopped or not state.iterate(correctors, aims):
+        if settings.stopped or not state.iterate(correctors):
             break
         iteration += 1
         np.subtract(state.interior.z_up, state.interior.z_low, out=multipliers)
@@ -162,7 +153,7 @@ class _State:
         self.trial = np.empty(n)
         self.targets, self.trial_targets = (barrier.Targets(np.empty(n), np.empty(n)) for _ in range(2))
 
-    def iterate(self, correctors: int, aims: Aims) -> bool:
+    def iterate(self, correctors: Correctors) -> bool:
         """Take one predictor-corrector step; false if there is none to take."""
         interior = self.interior
         gap, products = barrier.newton_weights(interior, self.weights), 2 * len(self.rows)
@@ -184,18 +175,19 @@ class _State:
         lengths = barrier.step_lengths(interior, self.change, self.targets)
         if not math.isfinite(lengths[0]):
             return False
-        primal, dual = self._correct(lengths, centre, correctors, aims)
+        primal, dual = self._correct(lengths, centre, correctors)
         lengths = _STEP_FRACTION * primal, _STEP_FRACTION * dual
         barrier.advance(self.rows, interior, self.change, self.targets, lengths)
         return max(lengths) > _SHORTEST_STEP
 
-    def _correct(self, lengths: tuple[float, float], centre: float, correctors: int, aims: Aims) -> tuple[float, float]:
+    def _correct(self, lengths: tuple[float, float], centre: float, correctors: Correctors) -> tuple[float, float]:
         """Lengthen a short step by correctors while each is worth its solve; returns the steps' lengths."""
-        interval = aims.lowest * centre, aims.highest * centre
-        for _ in range(correctors):
+        most, longer_by, times, lowest, highest = correctors
+        interval = lowest * centre, highest * centre
+        for _ in range(most):
             if min(lengths) >= _LONG_STEP:
                 break
-            primal, dual = (min(1.0, max(aims.times * length, length + aims.longer_by)) for length in lengths)
+            primal, dual = (min(1.0, max(times * length, length + longer_by)) for length in lengths)
             barrier.gondzio_targets(
                 self.interior, self.system.omega, self.change, self.targets, (primal, dual), interval,
                 self.trial_targets, self.force,

@@ -67,8 +67,6 @@ class Engine:
         Whether a solver's name may follow its own, as in "cvxpy:CLARABEL".
     cost : callable
         Foretells what it needs for a case.
-    turn : float
-        Its place among the engines that `auto` tries; infinite if it tries it never.
     """
 
     name: str
@@ -77,7 +75,6 @@ class Engine:
     serves = "any dimension"
     most_dimensions = math.inf
     takes_solver = False
-    turn = math.inf
 
     def implementation(self) -> Any:
         """The module, with its compiled kernels."""
@@ -134,7 +131,7 @@ class _Auto(Engine):
         """Solve coordinates, each by as many of the engines, in their order, as it takes."""
         settings, asked = case.settings, asked_for(case.program, coordinates)
         answers: dict[int, Candidate] = {}
-        for engine in self._in_turn():
+        for engine in _IN_TURN:
             left = [j for j in asked if j not in answers or answers[j].proof.gap > settings.tolerance]
             if not left or (answers and settings.stopped):
                 break
@@ -153,12 +150,8 @@ class _Auto(Engine):
     def forecast(self, case: Case) -> Forecast:
         """What the first engine tried will cost, which is rarely followed by another."""
         with np.errstate(all="ignore"):
-            first = next(engine for engine in self._in_turn() if engine.suits(case))
+            first = next(engine for engine in _IN_TURN if engine.suits(case))
         return first.forecast(first.as_in_turn(case))
-
-    def _in_turn(self) -> list[Engine]:
-        """The engines that have a turn, in that order."""
-        return sorted((engine for engine in ENGINES.values() if engine.turn < math.inf), key=lambda each: each.turn)
 
 
 def _handed_over(first: Candidate, second: Candidate) -> Candidate:
@@ -171,7 +164,6 @@ class _Chain(Engine):
     name, module = "chain", "chain.aggregation"
     cost = staticmethod(forecast.of_chain)
     serves, most_dimensions = "one dimension", 1
-    turn = 0
 
 
 class _FirstOrder(Engine):
@@ -179,7 +171,6 @@ class _FirstOrder(Engine):
 
     name, module = "first_order", "first_order.halpern_pdhg"
     cost = staticmethod(forecast.of_first_order)
-    turn = 1
 
     def suits(self, case: Case) -> bool:
         settings = case.settings
@@ -206,7 +197,6 @@ class _Block(Engine):
 
     name, module = "block", "block.newton_system"
     cost = staticmethod(forecast.of_block)
-    turn = 2
 
     def suits(self, case: Case) -> bool:
         if case.dim == 1:
@@ -226,7 +216,6 @@ class _Block(Engine):
 class _Highs(Engine):
     name, module = "highs", "highs"
     cost = staticmethod(forecast.of_highs)
-    turn = 3
 
     def suits(self, case: Case) -> bool:
         return case.dim > 1 or case.program.n_points <= _LONGEST_HIGHS
@@ -241,11 +230,11 @@ class _Cvxpy(Engine):
         self.solver = solver
 
     def using(self, solver: str) -> Engine:
-        self.implementation().engine(solver)
+        self.implementation().require_solver(solver)
         return _Cvxpy(solver)
 
     def _solve(self, case: Case, coordinates: Sequence[int] | None) -> list[Candidate]:
-        solved: list[Candidate] = self.implementation().engine(self.solver)(case.program, case.settings, coordinates)
+        solved: list[Candidate] = self.implementation().solve(case.program, case.settings, coordinates, self.solver)
         return solved
 
 
@@ -253,6 +242,8 @@ class _Cvxpy(Engine):
 ENGINES: dict[str, Engine] = {
     engine.name: engine for engine in (_Auto(), _Chain(), _Block(), _FirstOrder(), _Highs(), _Cvxpy())
 }
+_IN_TURN = [ENGINES[name] for name in ("chain", "first_order", "block", "highs")]
+"""What `auto` tries, in that order."""
 
 
 def engine_choices() -> str:

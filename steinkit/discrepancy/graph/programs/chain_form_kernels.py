@@ -110,7 +110,7 @@ def two_product(a: float, b: float) -> DoubleDouble:
 
 
 @array_kernel
-def _add(a: DoubleDouble, b: DoubleDouble) -> DoubleDouble:
+def add(a: DoubleDouble, b: DoubleDouble) -> DoubleDouble:
     """Sum of two double-doubles; errs by less than 2^-104 times the sum of their sizes."""
     high, error = two_sum(a[0], b[0])
     total, rest = two_sum(high, error + (a[1] + b[1]))
@@ -174,7 +174,7 @@ def trace(chain: Chain, y: Floats, values: Floats, slopes: Floats) -> Trace:
                 value_error = slope_error = _UNDERFLOW
             else:
                 push = _times(half, (first, 0.0))
-                chord = _add(slope, push)
+                chord = add(slope, push)
                 slope_error += _DOUBLE_DOUBLE * (abs(slope[0]) + abs(push[0])) + _UNDERFLOW
             if kind == LIPSCHITZ_EDGE:
                 worst = max(worst, (abs(chord[0]) * (1.0 + 2.0 * _UNIT_ROUNDOFF) + slope_error) / chain.c2)
@@ -182,14 +182,14 @@ def trace(chain: Chain, y: Floats, values: Floats, slopes: Floats) -> Trace:
             value_error += h[0] * (1.0 + 2.0 * _UNIT_ROUNDOFF) * slope_error
             value_error += _DOUBLE_DOUBLE * (abs(value[0]) + abs(rise[0])) + _UNDERFLOW
             slope_error += _DOUBLE_DOUBLE * (abs(chord[0]) + abs(pull[0])) + _UNDERFLOW
-            value, slope = _add(value, rise), _add(chord, pull)
+            value, slope = add(value, rise), add(chord, pull)
         if i < last or chain.far < 0.0:
             limit = chain.c1 if i < last else chain.box[i]
             worst = max(worst, (abs(value[0]) * (1.0 + 2.0 * _UNIT_ROUNDOFF) + value_error) / limit)
         worst = max(worst, (abs(slope[0]) * (1.0 + 2.0 * _UNIT_ROUNDOFF) + slope_error) / chain.c2)
         by_value = _times((chain.value[i], chain.value_low[i]), value)
         by_slope = _times((chain.slope[i], chain.slope_low[i]), slope)
-        objective = _add(_add(objective, by_value), by_slope)
+        objective = add(add(objective, by_value), by_slope)
         magnitude += abs(by_value[0]) + abs(by_slope[0]) + abs(objective[0])
         carried += abs(chain.value[i]) * value_error + abs(chain.slope[i]) * slope_error
         carried += _UNDERFLOW * (1.0 + abs(value[0]) + abs(slope[0]))
@@ -213,7 +213,7 @@ def costate_bound(chain: Chain, p: Floats, forces: Floats) -> float:
     jump, jump_low = np.empty(n), np.empty(n)
     for k in range(n):
         box_force = _box_force(p[ROWS * k], chain.box[k])
-        jump[k], jump_low[k] = _add((-chain.value[k], -chain.value_low[k]), (box_force, 0.0))
+        jump[k], jump_low[k] = add((-chain.value[k], -chain.value_low[k]), (box_force, 0.0))
     total = 0.0
     start = n - n  # a plain 0 would have what is called compiled once more, for that number
     while start < n:
@@ -304,6 +304,6 @@ def _sum_outwards(start: int, end: int, known: int, jump: tuple[Floats, Floats],
     """Set T from its value at `known`, by T' = T + jump."""
     (up, up_low), (high, low) = jump, force
     for k in range(known, end):
-        high[k + 1], low[k + 1] = _add((high[k], low[k]), (up[k], up_low[k]))
+        high[k + 1], low[k + 1] = add((high[k], low[k]), (up[k], up_low[k]))
     for k in range(known - 1, start - 1, -1):
-        high[k], low[k] = _add((high[k + 1], low[k + 1]), (-up[k], -up_low[k]))
+        high[k], low[k] = add((high[k + 1], low[k + 1]), (-up[k], -up_low[k]))

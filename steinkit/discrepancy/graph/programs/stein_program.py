@@ -30,7 +30,6 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -264,10 +263,6 @@ class SteinProgram:
             objective_error=double_double.error_of_high((objective, low)),
             radius_error=self.radius_error(radius),
         )
-
-    def coordinates(self) -> Iterator[CoordinateProgram]:
-        """All d programs, in order."""
-        return (self.coordinate(j) for j in range(self.dim))
 
     def finite_bounds(self, j: int) -> list[float]:
         """Bounds of coordinate j's support, without infinite ones."""

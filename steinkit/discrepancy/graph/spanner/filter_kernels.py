@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.discrepancy.graph.spanner.binary_heap_kernels import heap_pop, heap_push
 from steinkit.discrepancy.graph.spanner.bounded_search_kernels import (
     N_TOUCHED,
     Adjacency,
@@ -23,7 +22,6 @@ from steinkit.discrepancy.graph.spanner.bounded_search_kernels import (
     search_towards,
     search_within,
 )
-from steinkit.discrepancy.graph.spanner.boxes import Boxes
 from steinkit.runtime.compilation import inner_kernel, kernel
 from steinkit.sample import Floats, Integers
 
@@ -33,6 +31,14 @@ SMALLEST_CLUSTER = 4  # below this, one wide search costs more than the narrow o
 HASTE = 0.5  # of shared and directed searches: the part of the stretch allowed that they reckon with
 FEWER = 10  # times that searches from a cluster must be to be worth more than those towards it
 MEDIAN_OF = 255  # lengths, evenly spaced, whose median stands for that of all
+
+
+class Boxes(NamedTuple):
+    """Boxes around runs of points: ``first[i]``, ..., ``first[i + 1] - 1`` lie between ``low[i]`` and ``high[i]``."""
+
+    first: Integers
+    low: Floats
+    high: Floats
 
 
 class Problem(NamedTuple):
@@ -197,12 +203,7 @@ def drop_found(
 @kernel
 def keep_shorter_half(pairs: Integers, lengths: Floats, count: int, upper: float) -> tuple[int, float]:
     """Lower the bucket's limit to about the median length of its pairs; return how many are left, and the limit."""
-    keys, nodes, size = np.empty(MEDIAN_OF), np.empty(MEDIAN_OF, np.int64), np.int64(0)
-    for k in range(MEDIAN_OF):
-        size = heap_push(keys, nodes, size, lengths[k * count // MEDIAN_OF], k)
-    for _ in range(MEDIAN_OF // 2):
-        size = heap_pop(keys, nodes, size)
-    limit = min(upper, keys[0])
+    limit = min(upper, np.median(lengths[np.arange(MEDIAN_OF) * count // MEDIAN_OF]))
     kept = 0
     for k in range(count):
         if lengths[k] <= limit:

@@ -1,4 +1,4 @@
-"""The greedy spanner: the sparsest t-spanner in use, computed exactly in memory proportional to its size."""
+"""The greedy spanner, the sparsest t-spanner in use, exact in memory proportional to its size; or what time allows."""
 
 from __future__ import annotations
 
@@ -13,14 +13,20 @@ from numpy.typing import NDArray
 
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.discrepancy.graph.spanner.bounded_search_kernels import Adjacency
-from steinkit.discrepancy.graph.spanner.boxes import boxed
-from steinkit.discrepancy.graph.spanner.filter_kernels import Problem, filter_block
+from steinkit.discrepancy.graph.spanner.bounded_search_kernels import Adjacency, cover
+from steinkit.discrepancy.graph.spanner.filter_kernels import Boxes, Problem, filter_block
 from steinkit.discrepancy.graph.spanner.geometry import Graph, checked_dilation, edge_lengths
 from steinkit.discrepancy.graph.spanner.insertion_kernels import insert_in_order
-from steinkit.errors import InputError
+from steinkit.errors import InputError, TimeLimitError
 from steinkit.runtime.compilation import announced_compilation
-from steinkit.runtime.deadlines import StopSignal, stop_signal, within_time
+from steinkit.runtime.deadlines import (
+    StopSignal,
+    require_time,
+    seconds_left,
+    stop_signal,
+    time_limit,
+    within_time,
+)
 from steinkit.runtime.progress import progress_bar
 from steinkit.runtime.threads import interruptible, spread, thread_count
 from steinkit.sample import Floats, Integers
@@ -32,6 +38,11 @@ BOX_SIZE = 64  # points in a box
 BLOCKS = 8  # of a pass over the points, which threads share out among them
 POINTS_PER_BLOCK = 750  # at least: large enough to hold clusters
 CLUSTER_RADIUS = 0.4  # in units of (t - 1) times the shortest length: a way through the centre must stay below t
+
+SHARE = 0.5  # of the time left, in which the greedy spanner must be there
+RADII = (0.125, 0.25, 0.5, 1.0)  # of a cover, in units of the length that the greedy algorithm has reached
+_INSTANT = 1e-6  # seconds: what is left is positive, though it may run out at any line
+FEWER = 0.5  # times as many centres as points are few enough
 
 
 @checked
@@ -142,37 +153,116 @@ def span_greedily(points: Floats, dilation: float, *, n_jobs: int, progress: boo
         rank, boxes = boxed(points, BOX_SIZE)
         columns = np.ascontiguousarray(points[rank].T)
         problem = Problem(columns, boxes, dilation, margin, stop.flag)
-        limits, pace = _bucket_limits(points), _Pace(stop, bar)
-        interruptible(partial(_insert_buckets, problem, rank, limits, thread_count(n_jobs), pace, begun), stop)
+        limits, n_threads = _bucket_limits(points), thread_count(n_jobs)
+        interruptible(partial(_insert_buckets, problem, rank, limits, n_threads, stop, bar, begun), stop)
     return Graph(n, begun.edges, begun.lengths)
 
 
-class _Pace:
-    """How far the construction has come, and whether it should go on."""
+def span_in_time(points: Floats, dilation: float, *, n_jobs: int, progress: bool) -> tuple[Graph, float]:
+    """A spanner of points, shape (n, d), built in about three quarters of the time that is left, and its dilation.
 
-    def __init__(self, stop: StopSignal, bar: Any) -> None:
-        self.stop = stop
-        self.bar = bar
+    Without a deadline, and with one that leaves time, it is the greedy spanner of the dilation asked for.
 
-    def steps(self, tasks: list[Any]) -> Iterator[Any]:
-        """The tasks of a pass over the points, one after another."""
-        for task in tasks:
-            if self.stop.is_set():
-                return
-            yield task
-            self.bar.update()
+    Raises
+    ------
+    TimeLimitError
+        If there was no time for a coarser one either.
 
-    def expect(self, tasks: int) -> None:
-        """So many tasks are still to come."""
-        self.bar.total = self.bar.n + tasks
+    Notes
+    -----
+    When time runs short, the greedy algorithm for the dilation t has gone through all pairs up to some length L: its
+    edges so far, the graph G, join each of them by a path of at most t times its length. Choose centres such that every
+    point is within r of one of them in G, and build a spanner H of the centres alone, of a dilation s. A pair p, q
+    further than L apart has centres a, b within r of them, so that the union of G and H joins it by a path from p to a
+    in G, on to b in H and to q in G, of length
 
-    def require(self) -> None:
-        """Go on only if nobody has asked to stop."""
-        self.stop.require("the spanner was built")
+        r + s d(a, b) + r <= 2 r + s (d(p, q) + 2 r) <= (s + 2 r (1 + s) / L) d(p, q).
+
+    The union is a spanner of that dilation, which is stated a little larger, by what rounding may have taken from it.
+
+    References
+    ----------
+    G. Das and G. Narasimhan (1997). A fast algorithm for constructing sparse Euclidean spanners. International Journal
+    of Computational Geometry & Applications 7, 297-315. Clusters stand for their points there, too.
+    """
+    require_time("the spanner was built")
+    begun, left = Begun(), max(seconds_left(), _INSTANT)
+    with time_limit(SHARE * left if left < np.inf else None):
+        try:
+            return span_greedily(points, dilation, n_jobs=n_jobs, progress=progress, begun=begun), dilation
+        except TimeLimitError as error:
+            late = error
+    begun = Begun(**vars(begun))  # as it is now: a thread that was left behind may yet end another bucket
+    centres, radius = _centres(len(points), begun, late)
+    rest, stretch = span_in_time(points[centres], dilation, n_jobs=n_jobs, progress=progress)
+    edges = np.concatenate([begun.edges, centres[rest.edges]])
+    edges, first = np.unique(edges, axis=0, return_index=True)
+    lengths = np.concatenate([begun.lengths, rest.lengths])[first]
+    return Graph(len(points), edges, lengths), _dilation(stretch, radius, begun.reached, *points.shape)
+
+
+def _dilation(stretch: float, radius: float, reached: float, n: int, dim: int) -> float:
+    """What the union's dilation cannot exceed, rounding included.
+
+    Lengths of edges are sums of `dim` squares, and those of paths sums of at most n of them: each is off by less than
+    (n + dim + 4) eps of itself.
+    """
+    rounding = 4.0 * (n + dim + 4) * np.finfo(np.float64).eps
+    return (stretch + 2.0 * radius * (1.0 + stretch) / reached) * (1.0 + rounding)
+
+
+def _centres(n: int, begun: Begun, late: TimeLimitError) -> tuple[Integers, float]:
+    """Centres that are few enough, every point within a radius of one of them, and that radius."""
+    if begun.reached > 0.0:
+        graph = laid_out(n, begun.edges, begun.lengths)
+        for radius in RADII:
+            centres = _cover(graph, radius * begun.reached)
+            if len(centres) <= FEWER * n:
+                return centres, radius * begun.reached
+    raise late
+
+
+def _cover(graph: Adjacency, radius: float) -> Integers:
+    with announced_compilation(), stop_signal() as stop:
+        centres: Integers = interruptible(partial(cover, graph, radius, stop.flag), stop)
+        stop.require("the spanner was built")
+    return centres
+
+
+def boxed(points: Floats, most: int) -> tuple[Integers, Boxes]:
+    """Halve points, shape (n, d), across the longest side of their box until at most ``most`` >= 2 are left in each.
+
+    Returns
+    -------
+    rank : ndarray of int, shape (n,)
+        The points' numbers in an order in which neighbours in space are neighbours in number.
+    boxes : Boxes
+        Its points are those of ``points[rank]``.
+    """
+    n = len(points)
+    rank, cuts = np.arange(n), np.array([0, n])
+    while True:
+        ordered = points[rank]
+        low, high = (extreme.reduceat(ordered, cuts[:-1]) for extreme in (np.minimum, np.maximum))
+        sizes = np.diff(cuts)
+        if sizes.max() <= most:
+            return rank, Boxes(cuts, low, high)
+        require_time("the spanner was built")
+        box = np.repeat(np.arange(len(sizes)), sizes)
+        widest = np.argmax(high - low, axis=1)[box]
+        rank = rank[np.lexsort((ordered[np.arange(n), widest], box))]
+        cuts = np.arange(2 * len(sizes) + 1) * n // (2 * len(sizes))
+
+
+def _counted(tasks: list[Any], bar: Any) -> Iterator[Any]:
+    """The tasks one after another, each counted by a progress bar once it is done."""
+    for task in tasks:
+        yield task
+        bar.update()
 
 
 def _insert_buckets(
-    problem: Problem, rank: Integers, limits: list[float], n_threads: int, pace: _Pace, begun: Begun
+    problem: Problem, rank: Integers, limits: list[float], n_threads: int, stop: StopSignal, bar: Any, begun: Begun
 ) -> None:
     """Filter and insert bucket after bucket; a bucket that was cut short is taken up again where it was cut."""
     edges, lengths = np.empty((0, 2), dtype=np.int64), np.empty(0)
@@ -181,20 +271,22 @@ def _insert_buckets(
         while lower < limit:
             graph = laid_out(len(rank), edges, lengths)
             tasks = _filter_tasks(problem, graph, lower, limit)
-            pace.expect((len(limits) - k) * len(tasks))
-            pairs, distances, lower = _open_pairs(rank, tasks, n_threads, pace)
+            bar.total = bar.n + (len(limits) - k) * len(tasks)
+            pairs, distances, lower = _open_pairs(rank, _counted(tasks, bar), n_threads, stop)
             chosen = _chosen(problem, edges, lengths, pairs, distances)
-            pace.require()
+            stop.require("the spanner was built")
             edges = np.concatenate([edges, pairs[chosen]])
             lengths = np.concatenate([lengths, distances[chosen]])
             # At once: who gave up waiting for this thread may read them at any time.
             vars(begun).update(edges=np.sort(rank[edges], axis=1), lengths=lengths, reached=lower)
 
 
-def _open_pairs(rank: Integers, tasks: list[Any], n_threads: int, pace: _Pace) -> tuple[Integers, Floats, float]:
+def _open_pairs(
+    rank: Integers, tasks: Iterator[Any], n_threads: int, stop: StopSignal
+) -> tuple[Integers, Floats, float]:
     """Pairs of a bucket that the filter leaves open, by distance and the ranks of their ends, and the limit kept to."""
-    found = spread(pace.steps(tasks), n_threads)
-    pace.require()
+    found = spread(tasks, n_threads)
+    stop.require("the spanner was built")
     pairs = np.concatenate([part[0] for part in found])
     distances = np.concatenate([part[1] for part in found])
     upper = min(part[2] for part in found)
@@ -222,19 +314,14 @@ def _chosen(
     """Which of the pairs, given in order, the greedy rule adds to the graph."""
     n = problem.columns.shape[1]
     pending = np.bincount(pairs.ravel(), minlength=n)
-    graph = _adjacency(n, edges, lengths, pending)
+    graph = laid_out(n, edges, lengths, pending)
     first = np.append(0, np.cumsum(pending))
     incident = np.argsort(pairs.ravel(), kind="stable") // 2
     linked: NDArray[np.bool_] = insert_in_order(problem, graph, pairs, distances, first, incident)
     return linked
 
 
-def laid_out(n: int, edges: Integers, lengths: Floats) -> Adjacency:
-    """The graph of edges given by length."""
-    return _adjacency(n, edges, lengths, np.zeros(n, dtype=np.int64))
-
-
-def _adjacency(n: int, edges: Integers, lengths: Floats, spare: Integers) -> Adjacency:
+def laid_out(n: int, edges: Integers, lengths: Floats, spare: Integers | int = 0) -> Adjacency:
     """Lay out links by node, shortest first, with ``spare[x]`` free places at the end of the row of x."""
     ends = edges.ravel()
     degree = np.bincount(ends, minlength=n)

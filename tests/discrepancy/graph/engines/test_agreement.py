@@ -6,7 +6,7 @@ from support.instances import REFERENCE, instance
 
 import steinkit as sk
 from steinkit.discrepancy.graph.engines import Settings, engine_named, interior_point
-from steinkit.discrepancy.graph.programs.certificate import certify
+from steinkit.discrepancy.graph.programs.matrix_form import certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.spanner.geometry import complete_graph, sorted_graph
 

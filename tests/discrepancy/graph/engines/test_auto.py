@@ -10,7 +10,7 @@ from steinkit.discrepancy.graph.engines import Settings, engine_named, forecast,
 from steinkit.discrepancy.graph.engines.block import newton_system as block
 from steinkit.discrepancy.graph.engines.first_order import halpern_pdhg as first_order
 from steinkit.discrepancy.graph.engines.forecast import Forecast
-from steinkit.discrepancy.graph.programs.certificate import certify
+from steinkit.discrepancy.graph.programs.matrix_form import certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 
 

@@ -11,12 +11,12 @@ from steinkit.discrepancy.graph.engines import Settings, engine_named, forecast
 from steinkit.discrepancy.graph.engines.forecast import Case, Forecast
 from steinkit.discrepancy.graph.engines.registry import ENGINES
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
-from steinkit.discrepancy.graph.spanner.geometry import join_all_pairs
+from steinkit.discrepancy.graph.spanner.geometry import complete_graph
 
 
 def program(n, dim, *, complete=False, bounds=None, factors=(1.0, 1.0, 1.0)):
     points = np.random.default_rng(3).uniform(0.1, 3.0, (n, dim))
-    graph = join_all_pairs(points) if complete else sk.greedy_spanner(points)
+    graph = complete_graph(points) if complete else sk.greedy_spanner(points)
     return SteinProgram(points, -points, np.full(n, 1.0 / n), graph, SteinFactors(*factors), bounds)
 
 
@@ -39,7 +39,7 @@ HALF_BOUNDED = np.array([[0.0, 3.5], [-np.inf, 3.2], [-np.inf, np.inf]])
     ],
 )
 def test_rows_and_entries_are_counted_as_they_are_written(written):
-    programs = list(written.coordinates())
+    programs = [written.coordinate(j) for j in range(written.dim)]
     largest = max(programs, key=lambda each: len(each.radius))
     assert written.size == (len(largest.radius), largest.matrix.nnz)
 
@@ -47,7 +47,7 @@ def test_rows_and_entries_are_counted_as_they_are_written(written):
 def test_rows_of_a_complete_graph_within_all_reaches():
     """Three points closer than all reaches: for each of 3 pairs one row of values, 2 of gradients, 2 of Taylor."""
     points = np.array([[0.0, 0.0], [0.5, 0.0], [0.0, 0.5]])
-    written = SteinProgram(points, -points, np.full(3, 1 / 3), join_all_pairs(points))
+    written = SteinProgram(points, -points, np.full(3, 1 / 3), complete_graph(points))
     assert forecast.of_writing(written).rows == 3 * (1 + 2 + 2)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import steinkit as sk
 from steinkit.discrepancy.graph.engines import Settings, highs
-from steinkit.discrepancy.graph.programs.certificate import certify
+from steinkit.discrepancy.graph.programs.matrix_form import certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 
 
@@ -53,7 +53,7 @@ def test_a_stale_answer_is_not_believed(monkeypatch):
     """A solver that returns the other coordinate's answer: right status, right shape, wrong program."""
     points = np.random.default_rng(2).standard_normal((30, 2))
     program = SteinProgram(points, -points, np.full(30, 1 / 30), sk.greedy_spanner(points))
-    other, asked = program.coordinates()
+    other, asked = (program.coordinate(j) for j in range(2))
     honest = highs.solve_coordinate(asked, Settings(tolerance=1e-6))
     stale = highs.solve_coordinate(other, Settings(tolerance=1e-6))
     for method in ("_interior_point", "_dual_simplex"):

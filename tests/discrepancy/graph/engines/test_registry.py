@@ -6,7 +6,7 @@ import pytest
 import steinkit as sk
 from steinkit.discrepancy.graph.engines import Settings, engine_choices, engine_named
 from steinkit.discrepancy.graph.engines.registry import ENGINES
-from steinkit.discrepancy.graph.programs.certificate import certify
+from steinkit.discrepancy.graph.programs.matrix_form import certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 
 

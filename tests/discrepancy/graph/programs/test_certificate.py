@@ -12,8 +12,7 @@ from scipy.optimize import linprog
 import steinkit as sk
 from steinkit.discrepancy.bracket import relative_width, sum_of_brackets
 from steinkit.discrepancy.graph.engines.base import Candidate, best_of
-from steinkit.discrepancy.graph.programs.certificate import certify
-from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
+from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram, certify
 
 
 def random_program(rng, m=12, n=8):

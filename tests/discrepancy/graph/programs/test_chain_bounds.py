@@ -15,8 +15,8 @@ from steinkit.discrepancy.graph.programs.chain_form_kernels import (
     EDGE,
     LIPSCHITZ_EDGE,
     ROWS,
-    _add,
     _times,
+    add,
     trace,
     two_sum,
 )
@@ -218,6 +218,6 @@ def test_double_doubles_err_by_less_than_the_kernels_take_them_to(seed):
     if seed % 2:
         b = (-a[0] * (1.0 + 2.0**-50), b[1] * 2.0**-60)
     exact, other = sum(map(Fraction, a)), sum(map(Fraction, b))
-    assert abs(sum(map(Fraction, _add(a, b))) - exact - other) <= Fraction(1, 2**103) * (abs(exact) + abs(other))
+    assert abs(sum(map(Fraction, add(a, b))) - exact - other) <= Fraction(1, 2**103) * (abs(exact) + abs(other))
     product = exact * sum(map(Fraction, factor))
     assert abs(sum(map(Fraction, _times(a, factor))) - product) <= abs(product) * Fraction(1, 2**100)

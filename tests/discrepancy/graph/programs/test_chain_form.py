@@ -12,9 +12,9 @@ from scipy.optimize import linprog
 import steinkit as sk
 from steinkit.discrepancy.graph.engines import Settings
 from steinkit.discrepancy.graph.engines.chain import aggregation as chain
-from steinkit.discrepancy.graph.programs.certificate import certify
 from steinkit.discrepancy.graph.programs.chain_form import ChainProgram
 from steinkit.discrepancy.graph.programs.chain_form_kernels import BOUNDED, EDGE, FREE, ROWS, two_product, two_sum
+from steinkit.discrepancy.graph.programs.matrix_form import certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.spanner.geometry import complete_graph, sorted_graph
 

@@ -11,7 +11,7 @@ import steinkit as sk
 from steinkit.discrepancy.graph.engines import Settings, highs
 from steinkit.discrepancy.graph.engines.block import newton_system as block
 from steinkit.discrepancy.graph.programs import relative_form
-from steinkit.discrepancy.graph.programs.certificate import certify
+from steinkit.discrepancy.graph.programs.matrix_form import certify
 from steinkit.discrepancy.graph.programs.relative_form import RelativeForm, RelativeProgram, find_forest, suitable_forms
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.spanner.geometry import complete_graph

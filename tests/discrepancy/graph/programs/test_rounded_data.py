@@ -12,8 +12,8 @@ from support.exact_programs import exact_program, fractions, in_relative_variabl
 
 import steinkit as sk
 from steinkit.discrepancy.graph.engines import Settings, engine_named
-from steinkit.discrepancy.graph.programs.certificate import certify
 from steinkit.discrepancy.graph.programs.chain_form import ChainProgram
+from steinkit.discrepancy.graph.programs.matrix_form import certify
 from steinkit.discrepancy.graph.programs.relative_form import RelativeProgram
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.spanner.geometry import complete_graph, sorted_graph

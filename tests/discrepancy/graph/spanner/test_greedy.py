@@ -18,9 +18,8 @@ from support.dense_spanner import dense_greedy, distance_matrix, searching_greed
 from steinkit.discrepancy.graph.spanner import bounded_search_kernels as search
 from steinkit.discrepancy.graph.spanner import filter_kernels, greedy
 from steinkit.discrepancy.graph.spanner.binary_heap_kernels import heap_pop, heap_push
-from steinkit.discrepancy.graph.spanner.boxes import boxed
 from steinkit.discrepancy.graph.spanner.geometry import Graph, dilation, edge_lengths, sorted_graph
-from steinkit.discrepancy.graph.spanner.greedy import _adjacency, greedy_spanner
+from steinkit.discrepancy.graph.spanner.greedy import boxed, greedy_spanner, laid_out
 from steinkit.errors import InputError, UsageError
 
 DILATIONS = [1.05, 1.2, 2.0, 3.0]
@@ -247,7 +246,7 @@ def network() -> tuple[np.ndarray, search.Adjacency]:
     lengths = np.sort(rng.exponential(size=len(edges)))
     edges = rng.permutation(edges)
     paths = dijkstra(csr_array((lengths, edges.T), shape=(80, 80)), directed=False)
-    return paths, _adjacency(80, edges, lengths, rng.integers(0, 3, 80))
+    return paths, laid_out(80, edges, lengths, rng.integers(0, 3, 80))
 
 
 class TestKernels:
@@ -336,7 +335,7 @@ class TestKernels:
         points, rng = normal(120, 2), np.random.default_rng(6)
         graph = greedy_spanner(points)
         paths = dijkstra(csr_array((graph.lengths, graph.edges.T), shape=(120, 120)), directed=False)
-        links = _adjacency(120, graph.edges, graph.lengths, np.zeros(120, np.int64))
+        links = laid_out(120, graph.edges, graph.lengths)
         columns, frontier = np.ascontiguousarray(points.T), search.new_frontier(links)
         for source in range(120):
             nearest = np.argsort(np.abs(points - points[rng.integers(120)]).sum(axis=1))[:8]
@@ -406,7 +405,7 @@ class TestKernels:
         short = whole.lengths <= lower
         edges, lengths = whole.edges[short], whole.lengths[short]
         problem = filter_kernels.Problem(np.ascontiguousarray(points.T), boxes, t, 1e-12, np.zeros(1, dtype=bool))
-        graph = _adjacency(200, edges, lengths, np.zeros(200, dtype=np.int64))
+        graph = laid_out(200, edges, lengths, np.zeros(200, dtype=np.int64))
         pairs, found, limit = filter_kernels.filter_block(
             problem, graph, 0, 200, lower, upper, radius * lower, patience, room
         )

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
 from steinkit import SteinkitWarning, Target, graph_stein_discrepancy
-from steinkit.discrepancy.graph.spanner import greedy, timed
+from steinkit.discrepancy.graph.spanner import greedy
 from steinkit.discrepancy.graph.spanner.bounded_search_kernels import cover
 from steinkit.discrepancy.graph.spanner.geometry import dilation
 from steinkit.discrepancy.graph.spanner.greedy import greedy_spanner, laid_out
@@ -47,7 +47,7 @@ class TestSpanInTime:
     def test_is_the_greedy_one_where_there_is_time(self, limit: float | None) -> None:
         points = normal(200, 2)
         with time_limit(limit):
-            graph, stretch = timed.span_in_time(points, 1.5, n_jobs=1, progress=False)
+            graph, stretch = greedy.span_in_time(points, 1.5, n_jobs=1, progress=False)
         np.testing.assert_array_equal(graph.edges, greedy_spanner(points, 1.5).edges)
         assert stretch == 1.5
 
@@ -60,7 +60,7 @@ class TestSpanInTime:
         exact = greedy_spanner(points, 2.0)
         out_of_time(buckets, spanners)
         with time_limit(600.0):
-            graph, stretch = timed.span_in_time(points, 2.0, n_jobs=1, progress=False)
+            graph, stretch = greedy.span_in_time(points, 2.0, n_jobs=1, progress=False)
         assert 2.0 < stretch <= 100.0
         assert dilation(points, graph) <= stretch * (1.0 + 1e-12)
         assert (graph.edges[:, 0] < graph.edges[:, 1]).all()
@@ -69,12 +69,12 @@ class TestSpanInTime:
     def test_no_time_for_the_first_pairs_is_an_error(self, out_of_time: Any) -> None:
         out_of_time(0)
         with time_limit(600.0), pytest.raises(TimeLimitError):
-            timed.span_in_time(normal(400, 2), 2.0, n_jobs=1, progress=False)
+            greedy.span_in_time(normal(400, 2), 2.0, n_jobs=1, progress=False)
 
     def test_what_a_thread_left_behind_adds_later_counts_for_nothing(
         self, out_of_time: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        points, known, cover_whole = normal(400, 2), [], timed._cover
+        points, known, cover_whole = normal(400, 2), [], greedy._cover
 
         class Noted(greedy.Begun):
             def __init__(self, *arguments: Any, **named: Any) -> None:
@@ -85,11 +85,11 @@ class TestSpanInTime:
             known[0].reached = 1e9
             return cover_whole(*arguments)
 
-        monkeypatch.setattr(timed, "Begun", Noted)
-        monkeypatch.setattr(timed, "_cover", cover_late)
+        monkeypatch.setattr(greedy, "Begun", Noted)
+        monkeypatch.setattr(greedy, "_cover", cover_late)
         out_of_time(2)
         with time_limit(600.0):
-            graph, stretch = timed.span_in_time(points, 2.0, n_jobs=1, progress=False)
+            graph, stretch = greedy.span_in_time(points, 2.0, n_jobs=1, progress=False)
         assert dilation(points, graph) > 2.0
         assert dilation(points, graph) <= stretch * (1.0 + 1e-12)
 
@@ -124,7 +124,7 @@ def test_cover() -> None:
 def test_time_that_is_over_is_what_is_said():
     points = np.random.default_rng(0).standard_normal((20, 2))
     with time_limit(1e-9), pytest.raises(TimeLimitError):
-        timed.span_in_time(points, 2.0, n_jobs=1, progress=False)
+        greedy.span_in_time(points, 2.0, n_jobs=1, progress=False)
 
 
 def test_the_dilation_that_is_said_allows_for_the_rounding_of_every_length():
@@ -135,5 +135,5 @@ def test_the_dilation_that_is_said_allows_for_the_rounding_of_every_length():
         off = (n + d) * step  # a sum of n lengths, each the root of a sum of d squares
         exact = [Fraction(each) for each in (stretch * 1.0, radius, reached)]
         worst = exact[0] * (1 + off) + 2 * exact[1] * (1 + off) * (1 + exact[0] * (1 + off)) / (exact[2] * (1 - off))
-        said = Fraction(timed._dilation(stretch, radius, reached, n, d))
+        said = Fraction(greedy._dilation(stretch, radius, reached, n, d))
         assert worst <= said <= worst * (1 + 8 * (n + d + 8) * step)

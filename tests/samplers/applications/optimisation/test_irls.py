@@ -7,7 +7,6 @@ from scipy.optimize import linprog, minimize
 from steinkit.errors import InputError, UsageError
 from steinkit.samplers.applications.optimisation.irls import batch_irls, sequential_irls
 from steinkit.samplers.applications.optimisation.losses import loss_named
-from steinkit.samplers.applications.optimisation.stochastic_gradient import stochastic_gradient_descent
 
 
 def simulated(loss, size=20_000, dim=2, seed=0):
@@ -327,41 +326,3 @@ def test_newton_steps_are_halved_until_the_loss_falls():
             assert np.log2(share) == round(np.log2(share))
             assert mean(theta + 2.0 * share * step) > mean(theta) + 2e-4 * share * slope
     assert share == 1.0
-
-
-def plain_descent(X, y, order, loss, step_size, step_offset, decay):
-    theta = np.zeros(X.shape[1])
-    for t, i in enumerate(order):
-        eta = X[i] @ theta
-        slope = np.sign(y[i] - eta) if loss == "lad" else y[i] - 1.0 / (1.0 + np.exp(-eta))
-        theta = theta + step_size * (step_offset + t) ** -decay * slope * X[i]
-    return theta
-
-
-@pytest.mark.parametrize("loss", ["lad", "logistic"])
-def test_stochastic_gradient_descent_is_its_plain_loop(loss):
-    X, y = simulated(loss, 500, 3)
-    found = stochastic_gradient_descent(X, y, loss=loss, step_size=0.3, step_offset=5.0, decay=0.6, rng=9, records=7)
-    order = np.random.default_rng(9).permutation(500)
-    np.testing.assert_allclose(found.coefficients, plain_descent(X, y, order, loss, 0.3, 5.0, 0.6), rtol=1e-10)
-    assert found.path.shape == (7, 3)
-    assert found.data_passes[-1] == 1.0
-
-
-@pytest.mark.parametrize(("loss", "step", "offset", "decay"), [("lad", 1.0, 10.0, 0.7), ("logistic", 1.0, 10.0, 0.7)])
-def test_stochastic_gradient_descent_comes_near_the_minimum(loss, step, offset, decay):
-    X, y = simulated(loss)
-    found = stochastic_gradient_descent(
-        X, y, loss=loss, step_size=step, step_offset=offset, decay=decay, passes=5, records=1
-    )
-    away = distance(found.path, batch_irls(X, y, loss=loss).coefficients)
-    assert away[-1] < 0.02
-    np.testing.assert_array_equal(found.data_passes, np.arange(1, 6))
-
-
-def test_stochastic_gradient_descent_that_diverges_is_an_error():
-    X, y = simulated("lad", 200)
-    with pytest.raises(InputError, match="diverged"):
-        stochastic_gradient_descent(X * 1e90, y, step_size=1e300)
-    with pytest.raises(UsageError, match="decay"):
-        stochastic_gradient_descent(X, y, step_size=1.0, decay=2.0)

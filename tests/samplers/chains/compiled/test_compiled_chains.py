@@ -11,7 +11,7 @@ from steinkit import samplers
 from steinkit.errors import TimeLimitError
 from steinkit.runtime.deadlines import time_limit
 from steinkit.samplers.chains import run
-from steinkit.samplers.chains.compiled import chain_blocks, langevin_run, metropolis_run
+from steinkit.samplers.chains.compiled import chain_blocks
 
 NODAL, MIXTURE = sk.targets.LogisticRegression.nodal(), sk.targets.MixturePosterior()
 MANY = sk.targets.MixturePosterior.simulate(40_000, rng=1)  # whose orders are computed where they are read
@@ -115,8 +115,7 @@ def both(request, monkeypatch):
             patch.setattr("steinkit.samplers.stochastic_langevin._take_steps", forbidden)
             found = function(target, **{**options, **more})
         with monkeypatch.context() as patch:
-            patch.setattr(metropolis_run.CompiledRun, "advance", forbidden)
-            patch.setattr(langevin_run, "run_langevin_chains", forbidden)
+            patch.setattr(chain_blocks.CompiledChains, "run", forbidden)
             return found, function(plain, **{**options, **more})
 
     return runs
@@ -186,10 +185,10 @@ def test_the_time_and_the_user_are_heard(function, options, monkeypatch):
     with time_limit(0.02), pytest.raises(TimeLimitError, match="the next steps of a chain"):
         function(NODAL, draws=3_000_000, **options)
 
-    def interrupted(self, bar):
+    def interrupted(self):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(chain_blocks.CompiledChain, "listen", interrupted)
+    monkeypatch.setattr(chain_blocks.CompiledChains, "listen", interrupted)
     with pytest.raises(KeyboardInterrupt):
         function(NODAL, draws=3_000_000, **options)
 
@@ -198,7 +197,7 @@ def test_a_call_comes_back_after_so_many_data(monkeypatch):
     """A long look is read in several calls: nobody waits for it longer than for one of them."""
     calls = []
     monkeypatch.setattr(chain_blocks, "_CALL_FLOATS", 2 * MANY.compiled_terms.slice_rows)
-    monkeypatch.setattr(chain_blocks.CompiledChain, "listen", lambda self, bar: calls.append(1))
+    monkeypatch.setattr(chain_blocks.CompiledChains, "listen", lambda self: calls.append(1))
     samplers.rwmh(MANY, draws=2, **SHORT_WALK)
     slices = -(-MANY.size // MANY.compiled_terms.slice_rows)
     assert slices <= len(calls) <= 2 * slices + 4
@@ -206,9 +205,9 @@ def test_a_call_comes_back_after_so_many_data(monkeypatch):
 
 def test_calls_that_take_long_become_short(monkeypatch):
     seconds, listened = itertools.count(), []
-    listen = chain_blocks.CompiledChain.listen
+    listen = chain_blocks.CompiledChains.listen
     monkeypatch.setattr(chain_blocks, "perf_counter", lambda: next(seconds))
-    monkeypatch.setattr(chain_blocks.CompiledChain, "listen", lambda self, bar: (listened.append(1), listen(self, bar)))
+    monkeypatch.setattr(chain_blocks.CompiledChains, "listen", lambda self: (listened.append(1), listen(self)))
     samplers.rwmh(MANY, draws=20, **SHORT_WALK)
     assert len(listened) > 15 * (MANY.size // MANY.compiled_terms.slice_rows)
 

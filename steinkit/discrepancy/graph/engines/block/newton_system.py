@@ -6,7 +6,7 @@ if a row holds both: those joined by an edge of the graph. On the spanner of a s
 tens of numbers a column; in three dimensions it grows faster than n, and beyond that there is no saving.
 
 Order, elimination tree and positions of the entries depend on the rows' pattern only. They are found once and shared
-by the coordinates (`prepare`). What a factorisation will cost is known before any is done (`Plan.flops`).
+by the coordinates (`prepare`). What a factorisation will cost is known before any is done (`BlockPlan.flops`).
 """
 
 from __future__ import annotations
@@ -31,16 +31,15 @@ from steinkit.discrepancy.graph.engines.base import (
 from steinkit.discrepancy.graph.engines.block import cholesky
 from steinkit.discrepancy.graph.engines.block import rows_kernels as kernels
 from steinkit.discrepancy.graph.engines.block.cholesky_kernels import Fronts
-from steinkit.discrepancy.graph.engines.block.rows_kernels import Rows
+from steinkit.discrepancy.graph.engines.block.rows_kernels import SparseRows
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
 from steinkit.discrepancy.graph.programs.relative_form import RelativeForm, suitable_forms
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.runtime.deadlines import require_time
 from steinkit.sample import Floats, Integers
 
-CORRECTORS = 3
-AIMS = interior_point.Aims(longer_by=0.5, times=2.0, lowest=0.3)
-"""Of correctors: 13 % fewer solves than cautious ones take, and 4 % fewer iterations."""
+CORRECTORS = interior_point.Correctors(3, longer_by=0.5, times=2.0, lowest=0.3)
+"""13 % fewer solves than cautious ones take, and 4 % fewer iterations."""
 _SETUP_SECONDS = 1e-7  # an entry of the matrix, before the first factorisation
 _ROWS_AT_ONCE = 500_000  # a tenth of a second's work
 
@@ -72,7 +71,7 @@ class Pattern:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class BlockPlan:
     """Forms of a program's coordinates and the patterns of their rows: all there is to know before solving.
 
     Attributes
@@ -97,14 +96,14 @@ class Plan:
         return max(pattern.symbolic.entries + pattern.symbolic.stack for pattern in self.patterns)
 
 
-class Task(NamedTuple):
+class PlannedCoordinate(NamedTuple):
     """A coordinate's program, and the pattern of its leading rows."""
 
     program: CoordinateProgram
     pattern: Pattern
 
 
-def prepare(program: SteinProgram) -> Plan:
+def prepare(program: SteinProgram) -> BlockPlan:
     """Choose the form of every coordinate and analyse its rows.
 
     Parameters
@@ -117,7 +116,7 @@ def prepare(program: SteinProgram) -> Plan:
     for j, form in enumerate(forms):
         known = forms.index(form)  # forms are compared by identity
         patterns.append(patterns[known] if known < j else find_pattern(form.edge_rows[0], program.points))
-    return Plan(forms, patterns)
+    return BlockPlan(forms, patterns)
 
 
 def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None) -> list[Candidate]:
@@ -125,9 +124,9 @@ def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] 
     return solve_planned(prepare(program), settings, asked_for(program, coordinates))
 
 
-def solve_planned(plan: Plan, settings: Settings, coordinates: Sequence[int]) -> list[Candidate]:
+def solve_planned(plan: BlockPlan, settings: Settings, coordinates: Sequence[int]) -> list[Candidate]:
     """Solve coordinates whose forms and patterns are known."""
-    tasks = [Task(plan.forms[j].coordinate(j), plan.patterns[j]) for j in coordinates]
+    tasks = [PlannedCoordinate(plan.forms[j].coordinate(j), plan.patterns[j]) for j in coordinates]
     return each_coordinate(solve_coordinate, tasks, settings)
 
 
@@ -177,7 +176,7 @@ def _portions(rows: int) -> Iterator[tuple[int, int]]:
         yield begin, min(begin + _ROWS_AT_ONCE, rows)
 
 
-def solve_coordinate(task: Task, settings: Settings) -> Candidate:
+def solve_coordinate(task: PlannedCoordinate, settings: Settings) -> Candidate:
     """Solve one coordinate."""
     program = task.program
     if not len(program.radius):
@@ -185,7 +184,7 @@ def solve_coordinate(task: Task, settings: Settings) -> Candidate:
     if not settings.has_time(_SETUP_SECONDS * program.matrix.nnz):
         return unsolved(program, "block")
     system = BlockSystem(program, _extended(task.pattern, program.matrix), settings)
-    solution = interior_point.solve(system, settings, CORRECTORS, AIMS)
+    solution = interior_point.solve(system, settings, CORRECTORS)
     y, p = system.unscaled(solution)
     gap = relative_width(solution.lower, solution.upper)
     notes: tuple[str, ...] = ()
@@ -227,7 +226,7 @@ class BlockSystem:
         values = matrix.data * program.box[matrix.indices] * np.repeat(inverse, np.diff(matrix.indptr))
         self.program, self.pattern, self.inverse_radius = program, pattern, inverse
         self.stop = settings.interrupted.flag
-        self.rows = Rows(pattern.starts, pattern.columns, values)
+        self.rows = SparseRows(pattern.starts, pattern.columns, values)
         self.objective = np.empty(n)
         self.objective[pattern.place] = program.objective * program.box
         self.scale = float(np.abs(self.objective).max(initial=0.0)) or 1.0

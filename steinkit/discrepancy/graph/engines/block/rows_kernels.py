@@ -17,7 +17,7 @@ _eliminate_all = cholesky_kernels.factorise
 _solve = cholesky_kernels.solve
 
 
-class Rows(NamedTuple):
+class SparseRows(NamedTuple):
     """Matrix A row by row: entries starts[i] to starts[i + 1] - 1 of columns and values make up row i."""
 
     starts: Integers

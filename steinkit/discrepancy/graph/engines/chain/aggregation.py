@@ -96,7 +96,7 @@ def _by_blocks(form: ChainProgram, settings: Settings, progress: Any) -> Candida
     goal = max(_LEFT * settings.tolerance, settings.tolerance - _MOST_ROOM)
     ends, gap, asked, iterations = _first_ends(chain), 1.0, _FIRST_TOLERANCE, 0
     while len(ends) <= _MOST_BLOCKS * n:
-        system = BlockSystem(chain, ends, progress)
+        system = AggregatedSystem(chain, ends, progress)
         solution = system.solve(replace(settings, tolerance=asked))
         iterations += solution.iterations
         if settings.stopped and relative_width(solution.lower, solution.upper) >= gap:
@@ -118,7 +118,7 @@ def _by_blocks(form: ChainProgram, settings: Settings, progress: Any) -> Candida
     return Candidate(form, whole.y, whole.p.ravel(), ("chain",), iterations=iterations)
 
 
-class BlockSystem(ChainSystem):
+class AggregatedSystem(ChainSystem):
     """Newton systems of a chain whose edges share their controls in blocks.
 
     Parameters
@@ -169,7 +169,7 @@ class _Unfolded:
         self._worst = np.empty(0)
         self._upper = 0.0
 
-    def unfold(self, system: BlockSystem, solution: Solution) -> float:
+    def unfold(self, system: AggregatedSystem, solution: Solution) -> float:
         """Set y and p, and return the relative width of the bracket that they prove, but for rounding."""
         self.p[self._ends] = 0.0
         self._ends = ends = system.ends

@@ -21,7 +21,9 @@ from steinkit.discrepancy.graph.programs.chain_form_kernels import BOUNDED, FREE
 from steinkit.sample import Floats
 
 _LEAST_WEIGHT = 0.03  # of a row in the barrier, before the mean is made one
-_CORRECTORS = 1  # a sweep costs no more than two passes over the rows: more correctors do not pay
+_CORRECTORS = interior_point.Correctors(
+    1
+)  # a sweep costs no more than two passes over the rows: more correctors do not pay
 _UNASKED = np.empty(0)  # the edges' forces, which the interior point method does not look at
 _SMALLEST_BOX = 1e-140  # of c1, as its square is divided by
 _RESOLVED = 1e-13  # of the last nodes' largest gamma: what a double-precision sweep resolves of a far bound's row

@@ -29,7 +29,7 @@ _ONE, _PAIR = np.uint64(1), np.uint64(2)
 """Most rows have two entries: spelled out, they save a loop's overhead."""
 
 
-class Rows(NamedTuple):
+class LaneRows(NamedTuple):
     """Rows of A in compressed form, in groups; the coordinates that a row does not belong to ignore it.
 
     Attributes
@@ -58,7 +58,7 @@ class Rows(NamedTuple):
     member: Floats
 
 
-class Columns(NamedTuple):
+class LaneColumns(NamedTuple):
     """What belongs to the variables of each coordinate, each of shape (N, 8) and of one precision.
 
     Attributes
@@ -151,8 +151,8 @@ def halpern_steps(rows, columns, state, steps, weights, stop):  # type: ignore[n
 
     Parameters
     ----------
-    rows : Rows
-    columns : Columns
+    rows : LaneRows
+    columns : LaneColumns
     state : State
         Changed in place.
     steps : ndarray of float32, shape (2, 8)
@@ -253,9 +253,9 @@ def repair(rows, columns, y, margin, tolerance, sweeps, stop):  # type: ignore[n
 
     Parameters
     ----------
-    rows : Rows
+    rows : LaneRows
         With float64 values, and steps lambda/||a||^2.
-    columns : Columns
+    columns : LaneColumns
         With float64 values.
     y : ndarray of float64, shape (N, 8)
         Changed in place.

@@ -49,7 +49,7 @@ from steinkit.sample import Floats
 
 _NEAR = 1e-2  # points closer than this are taken relative to one another: the method stalls on short edges
 _CHECK_EVERY = 50  # iterations
-_FIRST_LOOK = 100
+_FIRST_CHECK = 100
 _MOST_ITERATIONS = 20_000
 
 _ETA = 0.99  # below one, so that rounding does not make the steps too long
@@ -60,7 +60,7 @@ _MARGIN, _EXCESS = 0.05, 0.02  # how far the repair aims inside the rows, and st
 _SWEEPS, _SWEEPS_PER_ITERATION = 100, 0.5  # most sweeps of a repair: the larger of the two; some twenty are usual
 _SETUP_SECONDS = 5e-7  # an entry of the matrix, before the first iteration
 _SHARE_OF_TOLERANCE = 0.99  # leaves room for the certificate's rounding allowance
-_DENSEST_LOOKS, _SPARSEST_LOOKS = 1.05, 1.5
+_DENSEST_CHECKS, _SPARSEST_CHECKS = 1.05, 1.5
 
 _STALLED = 0.7  # the least by which the bracket must shrink as the iterations double
 _PATIENCE = 2000
@@ -116,47 +116,29 @@ def _solve_batch(programs: _Programs, settings: Settings, bar: Any) -> list[Cand
     if not settings.has_time(_SETUP_SECONDS * programs.programs[0].matrix.nnz):
         return [unsolved(program, "first_order") for program in programs.programs]
     batch = _Batch(lay_out(*programs), settings)
-    looks = _Looks(settings.tolerance)
+    history: list[tuple[int, float]] = []
+    next_check = _FIRST_CHECK
     while True:
         batch.advance()
         bar.update(_CHECK_EVERY)
         stopped = settings.stopped
-        if stopped or looks.due(batch.iterations):
-            batch.look()
-            looks.took(batch.iterations, batch.widest)
+        if stopped or batch.iterations >= next_check:
+            batch.check()
+            history.append((batch.iterations, batch.widest))
             bar.set_postfix_str(f"widest bracket {batch.widest:.1e}", refresh=False)
-            if stopped or batch.widest <= _SHARE_OF_TOLERANCE * settings.tolerance or looks.stalled:
+            if stopped or batch.widest <= _SHARE_OF_TOLERANCE * settings.tolerance or _has_stalled(history):
                 return batch.candidates()
+            # Widths fall about as 1/k^2 in the iterations k: the next check is when they should be narrow enough.
+            factor = min(max(np.sqrt(batch.widest / settings.tolerance), _DENSEST_CHECKS), _SPARSEST_CHECKS)
+            next_check = min(int(batch.iterations * factor), _MOST_ITERATIONS)
         batch.restart()
 
 
-class _Looks:
-    """When to repair and look at the brackets, and whether they still shrink.
-
-    Their width falls about as 1/k^2 in the iterations k, so the next look is when they should be narrow enough.
-    """
-
-    def __init__(self, tolerance: float) -> None:
-        self.tolerance = tolerance
-        self.next = _FIRST_LOOK
-        self.history: list[tuple[int, float]] = []
-
-    def due(self, iterations: int) -> bool:
-        """Whether to look now."""
-        return iterations >= self.next
-
-    def took(self, iterations: int, widest: float) -> None:
-        """Note a bracket."""
-        self.history.append((iterations, widest))
-        factor = min(max(np.sqrt(widest / self.tolerance), _DENSEST_LOOKS), _SPARSEST_LOOKS)
-        self.next = min(int(iterations * factor), _MOST_ITERATIONS)
-
-    @property
-    def stalled(self) -> bool:
-        """Whether the bracket has hardly shrunk while the iterations doubled, or they are too many."""
-        now, widest = self.history[-1]
-        before = [gap for iterations, gap in self.history if 2 * iterations <= now]
-        return now >= _MOST_ITERATIONS or (now >= _PATIENCE and widest > _STALLED * before[-1])
+def _has_stalled(history: list[tuple[int, float]]) -> bool:
+    """Whether the bracket has hardly shrunk while the iterations doubled, or they are too many."""
+    now, widest = history[-1]
+    before = [gap for iterations, gap in history if 2 * iterations <= now]
+    return now >= _MOST_ITERATIONS or (now >= _PATIENCE and widest > _STALLED * before[-1])
 
 
 class _Batch:
@@ -218,7 +200,7 @@ class _Batch:
         self.age += _CHECK_EVERY
         self.iterations += _CHECK_EVERY
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Judge p, and y before and after its repair."""
         y = self.y.astype(np.float64)
         self._judge(y)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from steinkit.discrepancy.graph.engines.first_order.halpern_kernels import Columns, Rows
+from steinkit.discrepancy.graph.engines.first_order.halpern_kernels import LaneColumns, LaneRows
 from steinkit.discrepancy.graph.engines.first_order.simd_lanes import LANES
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram, power_of_two
 from steinkit.sample import Floats, Integers
@@ -29,9 +29,9 @@ class Layout:
     ----------
     programs : list of CoordinateProgram
         One a lane, at most eight.
-    rows, columns : Rows, Columns
+    rows, columns : LaneRows, LaneColumns
         In single precision, with the steps sigma and tau of the iteration.
-    exact_rows, exact_columns : Rows, Columns
+    exact_rows, exact_columns : LaneRows, LaneColumns
         In double precision, with the steps lambda/||a||^2 of the repair on rows.
     scale : ndarray, shape (programs,)
         What the objectives were divided by: their largest entries.
@@ -43,10 +43,10 @@ class Layout:
     """
 
     programs: list[CoordinateProgram]
-    rows: Rows
-    columns: Columns
-    exact_rows: Rows
-    exact_columns: Columns
+    rows: LaneRows
+    columns: LaneColumns
+    exact_rows: LaneRows
+    exact_columns: LaneColumns
     scale: Floats
     units: Floats
     row_units: Floats
@@ -99,8 +99,8 @@ def lay_out(programs: list[CoordinateProgram], shared: int) -> Layout:
     sigma, tau = _steps(matrix, np.maximum(radius, _SMALLEST_RADIUS), groups, member)
     squares = np.asarray((matrix**2).sum(axis=1))
 
-    def rows(dtype: type, step: Floats) -> Rows:
-        return Rows(
+    def rows(dtype: type, step: Floats) -> LaneRows:
+        return LaneRows(
             matrix.indptr.astype(np.uint64),
             matrix.indices.astype(np.uint32),
             matrix.data.astype(dtype),
@@ -110,8 +110,8 @@ def lay_out(programs: list[CoordinateProgram], shared: int) -> Layout:
             member.astype(dtype),
         )
 
-    def columns(dtype: type) -> Columns:
-        return Columns(objective.astype(dtype), box.astype(dtype), tau.astype(dtype))
+    def columns(dtype: type) -> LaneColumns:
+        return LaneColumns(objective.astype(dtype), box.astype(dtype), tau.astype(dtype))
 
     return Layout(
         programs,

@@ -12,7 +12,7 @@ from support.instances import REFERENCE, instance
 import steinkit as sk
 from steinkit.discrepancy.graph.engines import Settings, highs
 from steinkit.discrepancy.graph.engines.block import newton_system as block
-from steinkit.discrepancy.graph.programs.certificate import certify
+from steinkit.discrepancy.graph.programs.matrix_form import certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.spanner.geometry import Graph, complete_graph
 

@@ -10,9 +10,9 @@ from support.lines import line, normal, rows_matrix, spaced
 from steinkit.discrepancy.graph.engines import Settings, highs, interior_point
 from steinkit.discrepancy.graph.engines.chain import aggregation
 from steinkit.discrepancy.graph.engines.chain.aggregation_kernels import blocks_bound, unfold
-from steinkit.discrepancy.graph.programs.certificate import certify
 from steinkit.discrepancy.graph.programs.chain_form import ChainProgram
 from steinkit.discrepancy.graph.programs.chain_form_kernels import BOUNDED, EDGE, FREE, ROWS
+from steinkit.discrepancy.graph.programs.matrix_form import certify
 from steinkit.runtime.progress import progress_bar
 
 
@@ -62,7 +62,7 @@ def functions(chain, controls):
 def test_blocks_are_the_chain_with_shared_controls(seed):
     """Same functions at the blocks' ends, same objective, same largest rows."""
     rng, chain, ends = some_blocks(seed)
-    system = aggregation.BlockSystem(chain, ends, progress_bar("", shown=False))
+    system = aggregation.AggregatedSystem(chain, ends, progress_bar("", shown=False))
     x = rng.uniform(-1.0, 1.0, 2 * len(ends))
     rows = rows_matrix(system.short._replace(box=system.blocks.box), system.blocks.lag) @ (
         x * np.where(np.repeat(system.short.kind == FREE, 2), np.tile([chain.c1, chain.c2], len(ends)), 1.0)
@@ -89,7 +89,7 @@ def test_blocks_are_the_chain_with_shared_controls(seed):
 def test_bound_of_the_blocks_is_weak_duality(seed):
     """The boxes' multipliers, and what is left on each variable at the cost of its size."""
     rng, chain, ends = some_blocks(seed)
-    system = aggregation.BlockSystem(chain, ends, progress_bar("", shown=False))
+    system = aggregation.AggregatedSystem(chain, ends, progress_bar("", shown=False))
     B = rows_matrix(system.short._replace(box=system.blocks.box), system.blocks.lag)
     p = rng.standard_normal((len(ends), ROWS))
     kind = system.short.kind
@@ -152,12 +152,12 @@ def test_large_samples_take_few_blocks(tolerance, monkeypatch):
     program = normal(20_000)
     systems = []
 
-    class Spy(aggregation.BlockSystem):
+    class Spy(aggregation.AggregatedSystem):
         def __init__(self, chain, ends, progress):
             super().__init__(chain, ends, progress)
             systems.append(len(ends))
 
-    monkeypatch.setattr(aggregation, "BlockSystem", Spy)
+    monkeypatch.setattr(aggregation, "AggregatedSystem", Spy)
     (answer,) = aggregation.solve(program, Settings(tolerance=tolerance))
     assert answer.proof.gap <= tolerance
     assert systems == sorted(systems)
@@ -177,10 +177,12 @@ def test_where_blocks_do_not_pay_it_goes_edge_by_edge(monkeypatch):
 
 def test_what_blocks_leave_open_is_taken_up_edge_by_edge(monkeypatch):
     """A solver that gives up early."""
-    solve = interior_point.solve
+    solve, early = interior_point.solve, Settings(tolerance=0.5)
     monkeypatch.setattr(aggregation, "_MANY", 1000)
     monkeypatch.setattr(
-        aggregation.BlockSystem, "solve", lambda system, settings: solve(system, Settings(tolerance=0.5), 1)
+        aggregation.AggregatedSystem,
+        "solve",
+        lambda system, settings: solve(system, early, interior_point.Correctors(1)),
     )
     (answer,) = aggregation.solve(normal(2000), Settings(tolerance=1e-6))
     assert answer.proof.gap <= 1e-6

@@ -21,9 +21,9 @@ from steinkit.discrepancy.graph.engines.chain.riccati_kernels import (
     riccati_factorise,
     riccati_solve,
 )
-from steinkit.discrepancy.graph.programs.certificate import certify
 from steinkit.discrepancy.graph.programs.chain_form import ChainProgram
 from steinkit.discrepancy.graph.programs.chain_form_kernels import EDGE, FREE, ROWS
+from steinkit.discrepancy.graph.programs.matrix_form import certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.discrepancy.graph.spanner.geometry import complete_graph
 from steinkit.runtime.progress import progress_bar

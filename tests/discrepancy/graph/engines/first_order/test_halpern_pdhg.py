@@ -14,7 +14,7 @@ from steinkit.discrepancy.graph.engines.first_order import halpern_kernels as ke
 from steinkit.discrepancy.graph.engines.first_order import halpern_pdhg as first_order
 from steinkit.discrepancy.graph.engines.first_order.layout import lay_out
 from steinkit.discrepancy.graph.engines.first_order.simd_lanes import LANES
-from steinkit.discrepancy.graph.programs.certificate import certify
+from steinkit.discrepancy.graph.programs.matrix_form import certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.spanner.geometry import Graph, complete_graph
 
@@ -98,7 +98,7 @@ def dense(request):
     seed, dim = request.param
     program = random_program(seed, dim)
     shared = len(program.edge_rows[1])
-    return Dense(lay_out(list(program.coordinates()), shared), shared)
+    return Dense(lay_out([program.coordinate(j) for j in range(program.dim)], shared), shared)
 
 
 def random_point(dense, seed=0):
@@ -265,7 +265,7 @@ def test_a_coordinate_in_lanes_is_that_coordinate_alone():
     """A lane does not feel its neighbours: the optimum of a coordinate is the same in a batch of five and of one."""
     program = random_program(0, 5)
     shared = len(program.edge_rows[1])
-    batch = first_order._Batch(lay_out(list(program.coordinates()), shared), Settings(1e-3))
+    batch = first_order._Batch(lay_out([program.coordinate(j) for j in range(program.dim)], shared), Settings(1e-3))
     alone = first_order._Batch(lay_out([program.coordinate(3)], shared), Settings(1e-3))
     for run in (batch, alone):
         for _ in range(6):

@@ -1,0 +1,126 @@
+r"""Curves of several seeds side by side: median and quantile bands at every size.
+
+A band holds what one more seed would show; the interval of the median, far narrower with many seeds, how well the
+typical curve is known. The first is right for "does this sampler reach that value", the second for "is this sampler
+better than that one".
+
+References
+----------
+B. Efron and R. J. Tibshirani (1993), An Introduction to the Bootstrap, chapter 13 (percentile intervals).
+J. Gorham and L. Mackey (2015), "Measuring sample quality with Stein's method", figure 4.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steinkit.arguments import checked
+from steinkit.curves.rates import Rate, between, fit_rate, medians, resampled_medians
+from steinkit.errors import UsageError
+from steinkit.sample import Floats
+from steinkit.target import Seed
+
+
+@dataclass(frozen=True, eq=False)
+class Bands:
+    """A curve of each of several seeds, and what they have in common.
+
+    Attributes
+    ----------
+    against : ndarray, shape (k,)
+        Number of draws, likelihood evaluations or seconds, increasing.
+    replicates : ndarray, shape (seeds, k)
+        The values; NaN where one is missing.
+    median : ndarray, shape (k,)
+        Over the seeds that have a value.
+    low, high : ndarray, shape (k,)
+        Quantiles over these seeds.
+    interval : ndarray, shape (k, 2)
+        Bootstrap interval of the median; NaN for a single seed.
+    quantiles : tuple of float
+        Which quantiles `low` and `high` are.
+    level : float
+        Of the interval.
+    """
+
+    against: Floats
+    replicates: Floats
+    median: Floats
+    low: Floats
+    high: Floats
+    interval: Floats
+    quantiles: tuple[float, float]
+    level: float
+
+    def rate(self, *, tail_from: float = 0.0, rng: Seed = 0) -> Rate:
+        """Slope of log median on log `against` from a size on, with its bootstrap interval over the seeds."""
+        return fit_rate(self.replicates, self.against, self.against >= tail_from, level=self.level, rng=rng)
+
+    def single_rates(self, *, tail_from: float = 0.0) -> Floats:
+        """The rate of every seed's own curve, shape (seeds,): what a paper that shows one sequence could have found."""
+        tail = self.against >= tail_from
+        return np.array([fit_rate(row[None], self.against, tail).value for row in self.replicates])
+
+
+@checked
+def bands(
+    values: ArrayLike,
+    against: ArrayLike,
+    *,
+    quantiles: tuple[float, float] = (0.1, 0.9),
+    level: float = 0.95,
+    rng: Seed = 0,
+) -> Bands:
+    """Median and quantile bands over seeds of their curves.
+
+    Parameters
+    ----------
+    values : array_like, shape (seeds, k)
+        A curve of each seed, as `Curve.replicates` has them; NaN where a value is missing.
+    against : array_like, shape (k,)
+        What the curves are drawn against, increasing: numbers of draws, likelihood evaluations, seconds.
+    quantiles : tuple of float
+        Lower and upper edge of the band.
+    level : float
+        Of the interval of the median.
+    rng : int, numpy.random.Generator or None
+        Seed of the bootstrap.
+
+    Returns
+    -------
+    Bands
+
+    Raises
+    ------
+    UsageError
+        If the shapes do not agree, `against` does not increase, or the quantiles or the level are out of range.
+
+    Examples
+    --------
+    >>> from _bands import bands
+    >>> found = bands([[4.0, 2.0], [6.0, 3.0], [5.0, 2.5]], [10, 40])
+    >>> found.median.tolist(), found.rate().kind
+    ([5.0, 2.5], 'bootstrap')
+    """
+    replicates, places = np.asarray(values, dtype=np.float64), np.asarray(against, dtype=np.float64)
+    if replicates.ndim != 2 or not len(replicates) or places.shape != replicates.shape[1:] or not places.size:
+        raise UsageError(
+            "values must have shape (seeds, k), a curve for each seed, and against shape (k,); received "
+            f"{replicates.shape} and {places.shape}"
+        )
+    if not np.isfinite(places).all() or (np.diff(places) <= 0.0).any():
+        raise UsageError(f"against must increase; received {places.tolist()}")
+    if not 0.0 <= quantiles[0] <= quantiles[1] <= 1.0:
+        raise UsageError(f"quantiles must be two numbers from 0 to 1, the lower first; received {quantiles}")
+    if not 0.0 < level < 1.0:
+        raise UsageError(f"level must lie between 0 and 1; received {level}")
+    low, high = between(replicates, quantiles)
+    if len(replicates) > 1:
+        interval = between(resampled_medians(replicates, rng), (0.5 * (1.0 - level), 0.5 * (1.0 + level))).T
+    else:
+        interval = np.full((len(places), 2), math.nan)
+    return Bands(places, replicates, medians(replicates), low, high, interval, quantiles, level)

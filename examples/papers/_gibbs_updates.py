@@ -1,0 +1,208 @@
+"""What single updates of a Gibbs sampler do: how often a variable becomes 1 where its exact probability is p.
+
+`update_frequencies` counts it in the draws of a chain. `update_bias` foresees it for the austerity test. With the log
+odds L = log(p / (1 - p)), the mean of all N terms is L / N, and the threshold of a uniform number u is log(u / (1 - u))
+/ N: in standard units the test's mean is
+
+    mu(u) = k (L - log(u / (1 - u))),        k = sqrt(N - 1) / (N sigma),
+
+sigma being the standard deviation of the terms. Since log(u / (1 - u)) has the logistic density f, and the error E(mu)
+of `operating_characteristics` is even, the bias of an update is
+
+    p_epsilon - p = integral over x > 0 of E(k x) (f(L + x) - f(L - x)) dx,
+
+negative for L > 0: what is probable comes out less probable. The probability of a wrong update has + for - there, and
+the data use is the same with the data use in the place of E.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steinkit.describe.display import Brief
+from steinkit.errors import UsageError
+from steinkit.sample import Floats, Integers
+from steinkit.samplers.acceptance.operating_characteristics import (
+    nodes_on_two_scales,
+    operating_characteristics,
+)
+from steinkit.samplers.applications.gibbs.markov_field import MarkovField, as_states
+from steinkit.samplers.arguments import positive, whole
+from steinkit.samplers.draws import Draws
+
+_BINS = 10
+_NODES = 160
+_LONGEST = 36.0  # log odds beyond which the logistic density is nought
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class UpdateFrequencies(Brief):
+    """How often variables became 1, in bins of their exact probability to.
+
+    Attributes
+    ----------
+    edges : ndarray, shape (bins + 1,)
+        Of the bins.
+    probability : ndarray, shape (bins,)
+        Mean of the exact P(x_i = 1 | x_-i) of a bin's updates; NaN where there is none.
+    share : ndarray, shape (bins,)
+        Share of them after which x_i = 1.
+    standard_error : ndarray, shape (bins,)
+        Of share - probability. The errors x_i - p of successive exact updates are uncorrelated (a martingale's), so
+        that this holds however slowly the chain mixes; for approximate updates p (1 - p) is their variance nearly.
+    updates : ndarray of int, shape (bins,)
+        Their number.
+    """
+
+    edges: Floats
+    probability: Floats
+    share: Floats
+    standard_error: Floats
+    updates: Integers
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class UpdateBias(Brief):
+    """What the austerity test is foreseen to do at updates with such log odds.
+
+    Attributes
+    ----------
+    probability : ndarray
+        Exact probability p that the variable becomes 1.
+    bias : ndarray
+        p_epsilon - p.
+    error : ndarray
+        Probability of another decision than that of an exact update with the same u; at least |bias|.
+    data_use : ndarray
+        Expected share of the terms read.
+    """
+
+    probability: Floats
+    bias: Floats
+    error: Floats
+    data_use: Floats
+
+
+def update_frequencies(field: MarkovField, draws: Draws, *, edges: ArrayLike | None = None) -> UpdateFrequencies:
+    """Count how often the updates of `approximate_gibbs` gave 1, against their exact probability.
+
+    Parameters
+    ----------
+    field : MarkovField
+        That the chains sampled.
+    draws : Draws
+        Of `approximate_gibbs`, with ``thin=1``: every sweep is needed. All terms of each update are read.
+    edges : array_like, optional
+        Of the bins of p, increasing from 0 to 1; ten equal ones by default.
+
+    Returns
+    -------
+    UpdateFrequencies
+        Of all updates of all chains, bin by bin.
+
+    Raises
+    ------
+    UsageError
+        If the draws are thinned or no chain has two of them, or edges do not increase from 0 to 1.
+    InputError
+        If the draws are no states of the field.
+
+    References
+    ----------
+    A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings budget",
+    figure 14.
+    """
+    bounds = np.linspace(0.0, 1.0, _BINS + 1) if edges is None else _reals(edges, "edges")
+    if (
+        bounds.ndim != 1
+        or len(bounds) < 2
+        or bounds[0] != 0.0
+        or bounds[-1] != 1.0
+        or not (np.diff(bounds) > 0.0).all()
+    ):
+        raise UsageError(f"edges must increase from 0 to 1; received {bounds.tolist()}")
+    if draws.settings.get("thin", 1) != 1:
+        raise UsageError(f"every sweep is needed, thin=1; these draws have thin={draws.settings['thin']}")
+    lengths = draws.present.sum(axis=1)
+    if lengths.max(initial=0) < 2:
+        raise UsageError("an update is told by two successive draws; no chain has two")
+    sums = np.zeros((4, len(bounds) - 1))
+    for points, length in zip(draws.points, lengths, strict=True):
+        states = as_states(points[:length], field.dim)
+        seen = states[:-1].copy()  # at the update of variable i: those before it are new, those after it still old
+        for i in range(field.dim):
+            p, ones = field.conditional(i, seen), states[1:, i]
+            seen[:, i] = ones
+            weights = (np.ones(len(p)), p, ones.astype(float), p * (1.0 - p))
+            sums += [np.histogram(p, bounds, weights=each)[0] for each in weights]
+    with np.errstate(invalid="ignore"):  # 0/0: no update in a bin
+        updates, expected, found, variance = sums
+        error = np.sqrt(variance) / updates
+        return UpdateFrequencies(bounds, expected / updates, found / updates, error, updates.astype(np.int64))
+
+
+def update_bias(
+    log_odds: ArrayLike, *, deviation: float, size: int, batch_size: int, epsilon: float, alpha: float = 0.5
+) -> UpdateBias:
+    """Bias and data use of updates by the austerity test, from the theory of its random walk.
+
+    Parameters
+    ----------
+    log_odds : float or array_like
+        L of each update, of any shape.
+    deviation : float
+        Standard deviation sigma of the N terms of an update, about their mean.
+    size, batch_size : int
+        Terms N of an update, and terms of a look.
+    epsilon : float
+        Error allowed at one look, in [0, 1].
+    alpha : float
+        Wang-Tsiatis exponent of the thresholds, in [1/2, 1].
+
+    Returns
+    -------
+    UpdateBias
+        With arrays of the shape of log_odds.
+
+    Raises
+    ------
+    UsageError
+        If a parameter lies outside its range, or log odds are not finite.
+
+    Notes
+    -----
+    The walk has normal steps and thresholds; a test on some hundred terms is nearly one.
+
+    References
+    ----------
+    A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings budget",
+    section 5.1 and appendix F.
+    """
+    from scipy.special import expit
+
+    L = _reals(log_odds, "log_odds")
+    if not np.isfinite(L).all():
+        raise UsageError(f"log odds must be finite; received {log_odds!r}")
+    N = whole(size, "size", 2)
+    if whole(batch_size, "batch_size", 1) > N:
+        raise UsageError(f"batch_size must be at most the number of terms, {N}; received {batch_size}")
+    k = np.asarray(np.sqrt(N - 1.0) / (N * positive(deviation, "deviation")))
+    x, weights = nodes_on_two_scales(np.zeros_like(L), np.abs(L) + _LONGEST, k, _NODES)
+    test = operating_characteristics(k * x, first_fraction=batch_size / N, epsilon=epsilon, alpha=alpha)
+    above, below = (weights * expit(at) * expit(-at) for at in (L[..., None] + x, L[..., None] - x))
+    return UpdateBias(
+        probability=np.asarray(expit(L)),
+        bias=(test.error * (above - below)).sum(axis=-1),
+        error=(test.error * (above + below)).sum(axis=-1),
+        data_use=(test.data_use * (above + below)).sum(axis=-1),
+    )
+
+
+def _reals(values: ArrayLike, name: str) -> Floats:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise UsageError(f"{name} must be numbers; received {values!r}") from None

@@ -1,0 +1,143 @@
+"""Joint probabilities of sets of binary variables: how often each of their values was drawn, chain by chain.
+
+The distribution of many binary variables is too large to be written down; the joint probabilities of a few of them at a
+time are not. The average L1 distance between two such lists of probabilities, over many sets of variables,
+
+    (1 / M) sum over sets s of sum over values v of |p(x_s = v) - q(x_s = v)|,
+
+tells how far two distributions are apart; it is at most 2.
+
+References
+----------
+A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings budget",
+appendix F.1, eq. 48.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from _running_means import RunningMeans, running_means
+from numpy.typing import ArrayLike
+
+from steinkit.arguments import checked
+from steinkit.chains import split_chains
+from steinkit.containers.reading import DrawsLike, as_sample
+from steinkit.errors import InputError, UsageError
+from steinkit.sample import Floats, Integers, Sample
+
+_MOST_VARIABLES = 16  # of a set: 2^16 values
+
+
+@checked
+def running_tables(
+    draws: DrawsLike,
+    sets: ArrayLike,
+    *,
+    budget: Iterable[float] | None = None,
+    n: Iterable[int] | None = None,
+) -> RunningMeans:
+    """Shares of the draws with each value of sets of binary variables, up to a cost, or of the first n.
+
+    The means are those that `running_means` gives of the indicators of all values; they are counted, which is faster by
+    far and holds no indicator in memory.
+
+    Parameters
+    ----------
+    draws : Sample or array_like
+        Chains of zeros and ones. Weights are honoured.
+    sets : array_like of int, shape (M, k)
+        Columns, from 0, of the k variables of each set.
+    budget, n : iterable
+        As `running_means` has them: exactly one of them is given.
+
+    Returns
+    -------
+    RunningMeans
+        Of M 2^k indicators: at index 2^k m + v that x_s = v for the m-th set s, where bit j of v is the variable of
+        column j. ``means.reshape(chains, -1, M, 2**k)`` are the tables.
+
+    Raises
+    ------
+    UsageError
+        If sets are no columns of the draws, hold more than 16 variables each or one twice, not exactly one of `budget`
+        and `n` is given, or the draws store no cost.
+    InputError
+        If a draw is not of zeros and ones.
+    """
+    sample = as_sample(draws)
+    columns = _columns(sets, sample.points.shape[1])
+    binary = (sample.points == 0.0) | (sample.points == 1.0)
+    if not binary.all():
+        row, column = np.argwhere(~binary)[0].tolist()
+        raise InputError(f"coordinate {column} of draw {row} is {sample.points[row, column]:g}; it must be 0 or 1")
+    places = running_means(sample, lambda points: np.empty((len(points), 0)), budget=budget, n=n)
+    chains, _ = split_chains(sample)
+    means = [_shares(sample, rows, counts, columns) for rows, counts in zip(chains, places.draws, strict=True)]
+    return RunningMeans(places.against, np.stack(means), places.draws)
+
+
+def table_errors(found: RunningMeans, truth: ArrayLike, *, values: int) -> Floats:
+    """Average L1 distance between tables of `running_tables` and the true ones.
+
+    Parameters
+    ----------
+    found : RunningMeans
+        Of `running_tables`.
+    truth : array_like, shape (M 2^k,)
+        The probabilities, in the same order.
+    values : int
+        2^k, how many values a set has.
+
+    Returns
+    -------
+    ndarray, shape (chains, m)
+        Of each chain at each budget; NaN where it had no draw yet.
+
+    Raises
+    ------
+    UsageError
+        If the truth is of another shape, or no whole number of sets.
+    """
+    right = np.asarray(truth, dtype=np.float64)
+    width = found.means.shape[-1]
+    if right.shape != (width,) or values < 1 or width % values:
+        raise UsageError(
+            f"the truth of {width} probabilities is wanted, of sets with {values} values each; received shape "
+            f"{right.shape}"
+        )
+    return np.asarray(np.abs(found.means - right).sum(axis=-1) * (values / width))
+
+
+def _shares(sample: Sample, rows: Integers, counts: Integers, columns: Integers) -> Floats:
+    """Shares of the values of each set among so many first draws of a chain, (m, M 2^k)."""
+    rows = rows[: counts[-1]]
+    weights = np.ones(len(rows)) if sample.weights is None else sample.weights[rows]
+    segment = np.searchsorted(counts, np.arange(len(rows)), side="right")  # the first count that a draw is within
+    states = np.ascontiguousarray(sample.points[rows].T.astype(np.int64))
+    values = 1 << columns.shape[1]
+    place, powers = values * segment, 1 << np.arange(columns.shape[1])
+    found = np.empty((len(counts), len(columns), values))
+    for m, chosen in enumerate(columns):
+        sums = np.bincount(place + powers @ states[chosen], weights, minlength=values * len(counts))
+        found[:, m] = sums.reshape(len(counts), values).cumsum(axis=0)
+    with np.errstate(invalid="ignore"):  # 0/0: no draw yet
+        shares: Floats = found / found[:, :1].sum(axis=-1, keepdims=True)
+    return shares.reshape(len(counts), -1)
+
+
+def _columns(sets: ArrayLike, dim: int) -> Integers:
+    """Columns of each set, (M, k)."""
+    columns = np.asarray(sets)
+    if columns.ndim != 2 or not columns.size or columns.dtype.kind not in "iu" or columns.shape[1] > _MOST_VARIABLES:
+        raise UsageError(
+            f"sets must be whole numbers of shape (M, k), k at most {_MOST_VARIABLES}; received shape {columns.shape} "
+            f"of type {columns.dtype}"
+        )
+    if columns.min() < 0 or columns.max() >= dim:
+        raise UsageError(f"sets must name columns from 0 to {dim - 1}; received {columns.min()} to {columns.max()}")
+    ordered = np.sort(columns, axis=1)
+    if (ordered[:, 1:] == ordered[:, :-1]).any():
+        raise UsageError("a set names a column twice")
+    return columns.astype(np.int64)

@@ -1,0 +1,114 @@
+"""``steinkit repair``: draws weighted or moved so that they stand for their target."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from typing import Any
+
+import click
+import numpy as np
+
+from steinkit import __version__
+from steinkit.cli.help_screens import MEASURE, OUTPUT, SOLVER, command, option
+from steinkit.cli.named_target import NamedTarget
+from steinkit.cli.options import bounds_for
+from steinkit.cli.outputs import say, say_next, target_words, tell, warn
+from steinkit.cli.request import named_as
+from steinkit.cli.sample_files import SAMPLE_FORMATS, deliver_sample, format_of, require_sample_place
+from steinkit.cli.shared_options import (
+    file_options,
+    files_argument,
+    json_option,
+    seed_option,
+    setting_option,
+    target_options,
+)
+from steinkit.describe.labels import files_label
+from steinkit.json_documents import as_json
+from steinkit.printable import printable
+from steinkit.runtime.deadlines import time_limit
+from steinkit.sample import Sample
+
+_HELP = """Mend the draws in FILE ('-' for standard input). Several FILEs are chains of one sample.
+
+\b
+steinkit repair draws.csv --target normal -p mean=0,0 -o repaired.csv
+steinkit repair laplace.csv --target model.py:target --method run -o repaired.csv
+\f
+Weights of largest entropy make the means of Stein features zero. Where these would be worth less than a fifth of the
+draws, every draw is moved by a short run of Hamiltonian Monte Carlo, if the target has a log density. Neither puts
+draws where there are none: in a mode that none has visited, or in a tail that was cut.
+"""
+
+
+@command(help=_HELP)
+@files_argument
+@target_options
+@file_options
+@setting_option("bounds", names_measures=False)
+@option(
+    MEASURE,
+    "--method",
+    type=click.Choice(("auto", "weights", "run")),
+    default="auto",
+    show_default=True,
+    help="How to mend. auto takes weights where they are worth a fifth of the draws, else a run.",
+)
+@option(
+    MEASURE, "--resample", is_flag=True, help="Draw as many draws by their weights. By default weights are a column."
+)
+@seed_option("Of the run, and of --resample.")
+@option(SOLVER, "--max-seconds", type=float, metavar="S", help="Give up after S seconds; exit code 4.")
+@option(
+    OUTPUT,
+    "-o",
+    "--output",
+    required=True,
+    metavar="FILE",
+    type=click.Path(dir_okay=False, allow_dash=True),
+    help="Where the draws go: .csv, .npz, or '-'. The last is standard output, as CSV.",
+)
+@option(
+    OUTPUT,
+    "--output-format",
+    everyday=False,
+    type=click.Choice(SAMPLE_FORMATS),
+    help="Format of the output. By default the ending decides.",
+)
+@json_option("Print the biases before and after as JSON.")
+def repair(files: tuple[str, ...], **options: Any) -> None:
+    """Repair a sample, write it, and say on standard error how far it was off and is."""
+    from steinkit.discrepancy.bias.repair import repair as mend
+
+    output, form = options["output"], format_of(options["output"], options["output_format"], "--output-format")
+    for file in files:
+        require_sample_place(output, options["json_output"], file)
+    with (
+        contextlib.redirect_stdout(sys.stderr),  # what a user's own code prints is no draw
+        time_limit(options["max_seconds"]),
+    ):
+        named = NamedTarget(options)
+        sample = named.read(*files)
+        target, doubts = named.of_sample(files_label(files), sample, needs_scores=True)
+        bounds = bounds_for(options["bounds"], sample)
+        sample, renamed = named_as(target, sample, options["columns"])
+        found = mend(sample, target, bounds=bounds, method=options["method"], rng=options["seed"])
+    mended = _resampled(found.sample, options["seed"]) if options["resample"] else found.sample
+    deliver_sample(mended, output, form)
+    for note in (*doubts, *renamed, *found.warnings):
+        warn(note)
+    tell(f"{found.summary()}\n\nwritten to {printable('standard output' if output == '-' else output)}")
+    if options["json_output"]:
+        say(as_json({**found.to_dict(), "file": output, "version": __version__}))
+    elif output != "-":
+        say_next(["verdict", output, *target_words(options["target"], options["options"])], "judge them again")
+
+
+def _resampled(sample: Sample, seed: int) -> Sample:
+    """As many draws, by systematic resampling: draw i stands there about n w_i times."""
+    if sample.weights is None:
+        return sample
+    n, start = len(sample), np.random.default_rng(seed).random()
+    rows = np.searchsorted(np.cumsum(sample.probabilities), (np.arange(n) + start) / n)
+    return sample[np.minimum(rows, n - 1)].with_columns(weights=None)

@@ -1,0 +1,189 @@
+"""``steinkit verdict``: whether draws may be used, how far means and standard deviations are off, and what to do."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from typing import Any
+
+import click
+
+from steinkit import __version__
+from steinkit.cli.help_screens import OUTPUT, SOLVER, command, option
+from steinkit.cli.named_target import NamedTarget
+from steinkit.cli.options import as_threshold, bounds_for
+from steinkit.cli.outputs import require_places, say, say_next, target_words, warn
+from steinkit.cli.request import named_as
+from steinkit.cli.shared_options import (
+    file_options,
+    files_argument,
+    json_option,
+    matters_option,
+    seed_option,
+    setting_option,
+    target_options,
+)
+from steinkit.describe.labels import files_label
+from steinkit.describe.layout import filled, one_line
+from steinkit.describe.numbers import count, listed
+from steinkit.describe.statements import running_text
+from steinkit.describe.verdict import unjudged_sentence, verdict_statements, verdict_table, verdicts_table
+from steinkit.errors import InputError, UsageError
+from steinkit.files.streams import write_bytes
+from steinkit.json_documents import as_json
+from steinkit.measures.scoring import LEVEL, Judgement, Judging, sample_document
+from steinkit.runtime.deadlines import time_limit
+from steinkit.sample import Sample
+
+_MOST = 10  # quantities of a table
+
+_HELP = """Judge the draws in each FILE ('-' for standard input): may they be used, and how wrong are the numbers?
+
+\b
+steinkit verdict draws.csv --target normal -p mean=0,0
+steinkit verdict pilot.csv long_run.csv --target model.py:target
+steinkit verdict draws_with_scores.csv --fail-if-off 0.1
+\f
+Says whether draws are from the target, how far the mean and standard deviation of each parameter are off, with margins,
+and what was not tested. 'steinkit score' measures discrepancies as well, with their proofs.
+"""
+
+
+@command(help=_HELP)
+@files_argument
+@target_options
+@file_options
+@setting_option("bounds", names_measures=False)
+@matters_option
+@option(
+    OUTPUT,
+    "--all",
+    "everything",
+    is_flag=True,
+    help=f"Say everything: all parameters, faults and tests. By default the worst {_MOST}.",
+)
+@option(
+    OUTPUT,
+    "--fail-if-biased",
+    type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
+    metavar="ALPHA",
+    callback=as_threshold,
+    help="Exit with 1 if any are not from the target at level ALPHA.",
+)
+@option(
+    OUTPUT,
+    "--fail-if-off",
+    type=click.FloatRange(min=0.0),
+    metavar="DELTA",
+    callback=as_threshold,
+    help="Exit with 1 if a mean is off by more than DELTA standard deviations. For certain: beyond its margin.",
+)
+@json_option("Print JSON instead of words.")
+@option(OUTPUT, "-o", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write the JSON as well.")
+@seed_option("Of the signs of the kernel test.")
+@option(
+    SOLVER,
+    "--max-seconds",
+    type=float,
+    metavar="S",
+    help="Give up after S seconds. Of each file.",
+)
+def verdict(files: tuple[str, ...], **options: Any) -> int:
+    """Judge samples; the exit code says whether they passed."""
+    if len(set(files)) < len(files):
+        raise UsageError(f"{next(each for each in files if files.count(each) > 1)} is named twice; name each file once")
+    for file in files:
+        require_places(file, options["output"], None)
+    alpha = options["fail_if_biased"]
+    judging = Judging(LEVEL if alpha is None else alpha, options["matters"], 1)
+    judged = [_judge(file, judging, options) for file in files]
+    entries = [_entry(*each) for each in judged]
+    text = as_json({"verdicts": entries, "version": __version__})
+    say(text if options["json_output"] else _said(entries, options["everything"]))
+    if options["output"]:
+        write_bytes(options["output"], f"{text}\n".encode(), binary=True)
+    for file, _, judgement in judged:
+        for note in judgement.notes if options["everything"] else ():
+            warn(f"{files_label((file,))}: {note}" if len(files) > 1 else note)
+    _say_next(judged, options)
+    return _code(judged, options)
+
+
+def _judge(file: str, judging: Judging, options: dict[str, Any]) -> tuple[str, Sample, Judgement]:
+    with (
+        contextlib.redirect_stdout(sys.stderr),  # what a user's own code prints is no result
+        time_limit(options["max_seconds"]),
+    ):
+        named = NamedTarget(options)
+        sample = named.read(file)
+        target, doubts = named.of_sample(file, sample, needs_scores=True)
+        bounds = bounds_for(options["bounds"], sample)
+        sample, renamed = named_as(target, sample, options["columns"])
+        found = judging.judge(sample, target, {"bounds": bounds}, rng=options["seed"])
+    return file, sample, found._replace(notes=(*doubts, *renamed, *found.notes))
+
+
+def _entry(file: str, sample: Sample, judgement: Judgement) -> dict[str, Any]:
+    return {
+        "file": file,
+        "sample": sample_document(sample),
+        "verdict": None if judgement.verdict is None else judgement.verdict.to_dict(),
+        "unjudged": judgement.unjudged,
+        "warnings": list(judgement.notes),
+    }
+
+
+def _said(entries: list[dict[str, Any]], everything: bool) -> str:
+    """Of each sample the verdict's sentences, and a table of biases; of several a table of verdicts first."""
+    blocks = ["\n".join(verdicts_table(entries).lines(("sample", "verdict")))] if len(entries) > 1 else []
+    for entry in entries:
+        size = entry["sample"]
+        head = one_line(f"{files_label((entry['file'],))}: {count(size['draws'], 'draw')}, d = {size['dim']}")
+        found = entry["verdict"]
+        if found is None:
+            blocks.append(f"{head}\n{filled(unjudged_sentence(entry['unjudged']))}")
+        elif everything:
+            blocks.append(f"{head}\n{running_text(verdict_statements(found))}")
+        else:
+            blocks.append(f"{head}\n{filled(found['sentence'])}")
+        if (
+            found
+            and (everything or len(entries) == 1)
+            and (rows := verdict_table(found, None if everything else _MOST))
+        ):
+            blocks.append(rows)
+    untested = next((each["verdict"]["not_tested"] for each in entries if each["verdict"]), None)
+    if untested and not everything:
+        blocks.append(filled(f"Not tested: {listed(untested)}."))
+    return "\n\n".join(blocks)
+
+
+def _say_next(judged: list[tuple[str, Sample, Judgement]], options: dict[str, Any]) -> None:
+    """What mends the first sample that is off, else what measures it."""
+    if any(file == "-" for file, *_ in judged):
+        return
+    target = target_words(options["target"], options["options"])
+    for file, _, judgement in judged:
+        found = judgement.verdict
+        if found is not None and found.is_biased and found.bias is not None and not found.bias.hidden:
+            words, purpose = ["repair", file, *target, "-o", "repaired.csv"], "mend these draws"
+            break
+    else:
+        words, purpose = ["score", judged[0][0], *target], "discrepancies, with their proofs"
+    say_next(words, purpose, json_output=options["json_output"])
+
+
+def _code(judged: list[tuple[str, Sample, Judgement]], options: dict[str, Any]) -> int:
+    alpha, delta = options["fail_if_biased"], options["fail_if_off"]
+    for file, _, judgement in judged:
+        found = judgement.verdict
+        if found is None:
+            return InputError.exit_code
+        few = not found.enough_draws and (alpha is not None or delta is not None)
+        if few:
+            warn(f"{files_label((file,))}: {found.effective_draws:.0f} effective draws are too few to pass or to fail")
+        elif (alpha is not None and found.is_biased) or (
+            delta is not None and found.bias is not None and found.bias.is_off_by(delta)
+        ):
+            return 1
+    return 0

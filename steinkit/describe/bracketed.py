@@ -1,0 +1,75 @@
+"""What is said of measures whose result is one number with its bracket: kernel, classical, Wasserstein."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from steinkit.describe.claims import DescribedMeasure, claimed
+from steinkit.describe.description import Description, beside_right_samples, spent
+from steinkit.describe.numbers import compact
+from steinkit.describe.statements import Document, Statement
+
+_LIMITS_OF_KERNEL = (
+    "The score does not know the shares of modes that lie far apart: a sample that misses one, or visits it too often, "
+    "can score as well as a right one."
+)
+
+
+def describe_bracketed(
+    measure: DescribedMeasure,
+    entry: Document,
+    reference: Document | None,
+    sample: Document,
+    *,
+    title: str = "",
+    meaning: str = "",
+) -> Description:
+    """The number, its claim, what independent samples score, and what it means, in one paragraph."""
+    title = title or measure.title
+    what = f"What is its {title}?"
+    claim = claimed(measure.claim, entry["lower"], entry["upper"])
+    found = [Statement("number", what, f"The {title} is {compact(entry['value'], 6)}, {claim}.")]
+    if reference is not None:
+        found.append(Statement("comparison", what, beside_right_samples(entry, reference, sample), continues=True))
+    if meaning:
+        found.append(Statement("limits", f"What does the {title} say?", meaning, continues=True))
+    if spent(entry):
+        found.append(Statement("method", "How was it computed?", f"Seconds: {spent(entry)}.", continues=True))
+    return Description(title, tuple(found))
+
+
+describe_classical = partial(
+    describe_bracketed,
+    meaning="It is the largest gap between sample and target over all admitted functions, not only over those that a "
+    "graph on the draws holds together: never above the graph Stein discrepancy. It is known in one dimension only, "
+    "and does not see a mode that no draw has visited either.",
+)
+
+describe_wasserstein = partial(
+    describe_bracketed,
+    meaning="It is the mean distance by which the sample's mass must be moved to become the target, in the unit of the "
+    "draws. It needs the target's cdf, and sees a mode that no draw has visited.",
+)
+
+
+def describe_kernel(
+    measure: DescribedMeasure, entry: Document, reference: Document | None, sample: Document
+) -> Description:
+    """The number, its proof, the comparison, its kernel, its test, and what it cannot see."""
+    title = f"{'squared ' if entry['squared'] else ''}{measure.title} ({entry['statistic'].upper()}-statistic)"
+    meaning = " ".join(each for each in (_kernel(entry["kernel"]), _test(entry), _LIMITS_OF_KERNEL) if each)
+    return describe_bracketed(measure, entry, reference, sample, title=title, meaning=meaning)
+
+
+def _kernel(kernel: Document) -> str:
+    numbers = ", ".join(f"{key}={value!r}" for key, value in kernel.items() if key != "name" and value is not None)
+    return f"Its kernel is {kernel['name']}({numbers})."
+
+
+def _test(entry: Document) -> str:
+    if "p_value" not in entry:
+        return ""
+    return (
+        f"Under the target such a number or a larger one has probability p = {entry['p_value']:.3g} (wild bootstrap, "
+        f"{entry['bootstrap']} replicates, signs that flip with probability {entry['flip_probability']:.3g})."
+    )

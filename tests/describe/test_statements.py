@@ -1,0 +1,26 @@
+"""Statements become paragraphs, and questions with answers."""
+
+from steinkit.describe.layout import Table
+from steinkit.describe.statements import Statement, answers, running_text
+
+NUMBER = Statement("number", "How much?", "It is 3.")
+MORE = Statement("comparison", "How much?", "Others have 4.", continues=True)
+LIMITS = Statement("limits", "Is that all?", "No.", continues=True)
+NOTHING = Statement("blame", "Where?", "")
+METHOD = Statement("method", "How?", "By engine " + "x" * 120 + " in no time.")
+
+
+def test_paragraphs_are_filled_but_the_method_is_one_line():
+    assert running_text([NUMBER, MORE, NOTHING, METHOD]) == f"It is 3. Others have 4.\n\n{METHOD.text}"
+    long = Statement("limits", "Is that all?", "word " * 40)
+    assert max(map(len, running_text([long]).splitlines())) <= 100
+
+
+def test_answers_are_joined_where_the_question_is_the_same():
+    found = answers([NUMBER, MORE, LIMITS, NOTHING, METHOD])
+    assert found == (("How much?", "It is 3. Others have 4."), ("Is that all?", "No."), ("How?", METHOD.text))
+
+
+def test_a_table_as_lines():
+    table = Table("", ("name", "value"), (("a", "1"), ("long", "12345")))
+    assert table.lines(left=("name",)) == ["name  value", "a         1", "long  12345"]

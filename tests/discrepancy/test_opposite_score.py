@@ -1,0 +1,55 @@
+"""A score whose sign is turned is guessed from draws that only it accuses; no other sample is said to have one."""
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+
+RNG = np.random.default_rng(0)
+RIGHT = RNG.standard_normal((500, 3)) * [1.0, 1e-3, 1e3] + [5.0, 0.0, -2.0]
+
+
+def score(x):
+    return -(x - [5.0, 0.0, -2.0]) / np.array([1.0, 1e-3, 1e3]) ** 2
+
+
+def said(found):
+    return [text for text in found.warnings if "sign of the score reversed" in text]
+
+
+def test_right_draws_with_a_score_of_the_wrong_sign():
+    found = sk.verdict(RIGHT, scores=-score(RIGHT))
+    assert found.is_biased
+    assert len(said(found)) == 1
+
+
+def test_weighted_draws_too():
+    wide = 1.2 * RNG.standard_normal((800, 2))
+    weights = np.exp(-0.5 * (1.0 - 1.0 / 1.44) * (wide**2).sum(axis=1))
+    assert said(sk.verdict(wide, scores=wide, weights=weights))
+    assert not said(sk.verdict(wide, scores=-wide, weights=weights))
+
+
+@pytest.mark.parametrize(
+    "draws",
+    [RIGHT + np.eye(3)[0], 1.3 * RIGHT, RIGHT * [1.0, 1.0, 0.1], RNG.standard_cauchy((500, 3)), -3.0 * RIGHT + 7.0],
+    ids=["shifted", "wide", "narrow", "cauchy", "elsewhere"],
+)
+def test_wrong_draws_are_not_laid_to_the_sign(draws):
+    assert not said(sk.verdict(draws, scores=score(draws)))
+    assert not said(sk.verdict(draws, scores=-score(draws)))
+
+
+def test_right_draws_are_not_asked_about():
+    assert not said(sk.verdict(RIGHT, scores=score(RIGHT)))
+
+
+def test_draws_of_two_modes_are_not_laid_to_the_sign_though_moments_do_not_see_them():
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((500, 3))
+    x[:, 1] = 0.8 * np.sign(x[:, 1]) + 0.6 * rng.standard_normal(500)
+    assert sk.moment_stein_discrepancy(x, scores=-x).p_value > 0.1
+    assert sk.sliced_stein_test(x, scores=-x).p_value < 0.001
+    found = sk.verdict(x, scores=x)
+    assert found.is_biased
+    assert not said(found)

@@ -5,13 +5,16 @@ import math
 import pytest
 
 from steinkit.describe.bias import (
+    accused_bias_sentence,
     bias_clause,
     bias_sentence,
     bias_statements,
     bias_table,
     is_off,
+    matters_sentence,
     not_known,
     repair_statements,
+    within_sentence,
 )
 
 
@@ -58,7 +61,7 @@ def test_a_bias_is_said_with_its_sign_and_its_margin(given, said):
     "given",
     [
         {"mean_off": 0.1, "mean_margin": 0.11},  # within its margin
-        {"mean_off": 0.009, "mean_margin": 0.0001},  # too small to be worth a word
+        {"mean_off": 0.049, "mean_margin": 0.0001},  # too small to be worth a word
         {"sd_off": -0.2, "sd_margin": 0.2},
         {"mean_off": None, "mean_margin": None, "sd_off": None, "sd_margin": None, "why_not": "too few draws"},
     ],
@@ -71,7 +74,7 @@ def test_what_is_within_its_margin_is_not_off(given):
 def test_the_worst_are_said_then_how_right_the_others_are():
     off = quantity("tau", mean_off=-0.9, mean_margin=0.1)
     assert bias_sentence(document(off, quantity("mu", mean_off=0.01))) == (
-        "tau: mean 0.90 ± 0.10 sd too low. mu: right to 0.03 sd in the mean and 2% in the sd."
+        "tau: mean 0.90 ± 0.10 sd too low. The mean of mu is right to 0.03 sd, its sd to 2%."
     )
 
 
@@ -86,20 +89,20 @@ def test_of_many_three_are_named():
 
 def test_where_all_is_right_it_is_one_sentence():
     assert bias_sentence(document(quantity("a"), quantity("b", mean_off=0.05, mean_margin=0.06))) == (
-        "All: right to 0.11 sd in the mean and 2% in the sd."
+        "All means are right to 0.11 sd, their sds to 2%."
     )
-    assert bias_sentence(document(quantity("a"))) == "a: right to 0.02 sd in the mean and 2% in the sd."
+    assert bias_sentence(document(quantity("a"))) == "The mean is right to 0.02 sd, its sd to 2%."
 
 
 def test_what_is_not_known_is_said_with_its_reason():
     far = quantity("far", why_not="too far off to say how far (+- 0.4 sd)")
     farther = quantity("farther", why_not="too far off to say how far (+- 3 sd)")
     assert bias_sentence(document(quantity("near"), quantity("by"), far, farther)) == (
-        "All that are known: right to 0.02 sd in the mean and 2% in the sd. "
-        "Of far and farther it cannot be said: too far off to say how far."
+        "All means that are known are right to 0.02 sd, their sds to 2%. "
+        "How far far and farther is off cannot be said: too far off to say how far."
     )
     assert not_known(document(far, farther)) == [
-        "How wrong the numbers are cannot be said: too far off to say how far."
+        "How far means and sds are off cannot be said: too far off to say how far."
     ]
     assert not_known(document(quantity("near"))) == []
 
@@ -125,7 +128,7 @@ def test_a_repair_says_what_was_and_what_is():
     texts = [each.text for each in repair_statements(given)]
     assert texts[0] == "Repaired: 1000 weighted draws, worth 850."
     assert texts[1] == "Before: tau: mean 0.90 ± 0.02 sd too low."
-    assert texts[2] == "After: tau: right to 0.02 sd in the mean and 2% in the sd."
+    assert texts[2] == "After: The mean is right to 0.02 sd, its sd to 2%."
     moved = repair_statements({**given, "method": "run"})[0].text
     assert moved == "Repaired: 1000 draws, each moved by a short exact run."
 
@@ -141,9 +144,36 @@ def test_the_table_has_a_row_a_quantity_in_their_order():
     assert [line.split()[0] for line in named] == ["tau", "mu", "far"]
     assert "-0.90 ± 0.10" in named[0]
     assert "-20% ± 2%" in named[0]
-    assert "yes" in named[0]
-    assert named[2].split()[-1] == "no"
-    assert "?" in named[2]
+    assert named[2].split()[-3:] == ["?", "?", "?"]
     short = bias_table(document(*rows), 1)
     assert short.endswith("and 2 more")
     assert "mu" not in short
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"mean_off": 0.3}, "The mean of mu is off by 0.30 ± 0.02 sd, more than 0.1."),
+        ({"mean_off": -0.05}, "No mean is off by more than 0.1 sd: mu's is off by 0.05 ± 0.02."),
+        ({"mean_off": 0.09}, "Whether a mean is off by more than 0.1 sd cannot be said: mu's is off by 0.09 ± 0.02."),
+        ({"mean_off": 0.9, "why_not": "too few draws"}, ""),
+    ],
+)
+def test_whether_a_bias_matters_is_said_with_its_margin(given, said):
+    assert matters_sentence(document(quantity(**given)), 0.1) == said
+
+
+def test_an_accusation_says_what_mends_or_that_it_does_not_show():
+    off, right = quantity("tau", mean_off=-0.9), quantity("mu")
+    assert accused_bias_sentence(document(off, right)).endswith("`steinkit repair` mends them.")
+    assert accused_bias_sentence(document(right, quantity("nu"))) == (
+        "What is wrong does not show: all means are right to 0.02 sd, their sds to 2%."
+    )
+    unknown = quantity("far", why_not="too few draws")
+    assert "repair" not in accused_bias_sentence(document(unknown))
+
+
+def test_how_right_numbers_are_is_said_only_where_all_is_known():
+    assert within_sentence(document(quantity("a"), quantity("b"))) == "All means are right to 0.02 sd, their sds to 2%."
+    assert within_sentence(document(quantity("a"), quantity("b", why_not="too few draws"))) == ""
+    assert within_sentence(document()) == ""

@@ -174,21 +174,25 @@ def repair(
         assert run.moved is not None
         moved = run.moved
         after = estimate_bias(moved, target, bounds=bounds, method="regression")
-        if _has_arrived(after):
+        if _is_within_noise(after) and after.value <= _noise_of_right_draws(len(moved), moved.dim):
             break
-    still = () if _has_arrived(after) else (Caution(_STILL_MOVING),)
-    return Repaired(moved, "run", float(len(moved)), bias, after, (*run.warnings, *still))
+    still = () if _is_within_noise(after) else (Caution(_STILL_MOVING),)
+    return Repaired(moved, "run", float(len(moved)), bias, after, (*bias.warnings, *still))
 
 
-def _has_arrived(found: BiasEstimate) -> bool:
-    """Whether draws are right, as far as so many independent draws can be."""
+def _is_within_noise(found: BiasEstimate) -> bool:
+    """Whether no quantity of draws is off by more than so many independent draws may be."""
     noise = _NOISES / math.sqrt(found.draws)
     within = [
         np.abs(off) <= np.hypot(margin, noise)
         for off, margin in ((found.mean_off, found.mean_margin), (found.sd_off, found.sd_margin))
     ]
-    together = 2.0 * math.sqrt(1.5 / found.draws)  # 1.5 / n: means and log standard deviations of right normal draws
-    return bool(found.trusted.all() and np.all(within)) and found.value <= together
+    return bool(found.trusted.all() and np.all(within))
+
+
+def _noise_of_right_draws(n: int, dim: int) -> float:
+    """What `value` seldom exceeds: means have variance 1 / n, log standard deviations of normal draws 1 / (2 n)."""
+    return math.sqrt(1.5 / n * (1.0 + 2.0 / math.sqrt(dim)))
 
 
 _REMEDY = "; give a target with a log density, from which a run can be made, or run the sampler longer"

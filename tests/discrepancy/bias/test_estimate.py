@@ -54,6 +54,9 @@ def test_a_shift_and_a_width_of_a_normal_target_are_known_exactly():
     assert found.sd_off == pytest.approx(np.log(draws.std(axis=0) / [2.0, 1.0]), abs=1e-3)
     assert found.trusted.all()
     assert found.why_not == ("", "")
+    assert found.unranked == ""
+    assert found.is_off_by(0.1)  # 7 + 3.5 is above 10 by .25 sd
+    assert not found.is_off_by(0.4)
     assert found.method == "regression"
     assert found.value == pytest.approx(math.sqrt(np.mean(found.mean_off**2 + found.sd_off**2)))
     assert found.worst(1).tolist() == [int(np.argmax(np.maximum(np.abs(found.mean_off), np.abs(found.sd_off))))]
@@ -156,10 +159,10 @@ def test_draws_too_far_off_are_refused_without_a_density():
     draws = skewed(9) * 0.4 - 3.0
     found = sk.estimate_bias(draws, scores=log_gamma(3).score(draws))
     assert not found.trusted.any()
-    assert math.isnan(found.value)
+    assert found.unranked == f"biases are not known: {found.why_not[0]}"
     assert all("too far off to say how far" in each for each in found.why_not)
-    assert "value" in found.to_dict()
-    assert found.to_dict()["value"] is None
+    assert found.value == pytest.approx(math.sqrt(np.mean(found.mean_off**2 + found.sd_off**2)))
+    assert not found.is_off_by(0.1)  # though it is by far, nothing is known for certain
 
 
 def test_with_a_density_a_run_is_made_where_the_regression_is_not_trusted():
@@ -261,7 +264,7 @@ def test_as_many_coordinates_as_draws():
             "must be one of auto, regression, weights, run; received 'regresion'.*did you mean",
         ),
         ({"method": "run"}, UsageError, "a run needs a target with a log density; give one, or take another method"),
-        ({"functions": [1]}, UsageError, "functions must be a mapping of names"),
+        ({"functions": [1]}, UsageError, r"functions must be a mapping or None; received \[1\]"),
         ({"functions": {"x1": lambda x: x[:, 0]}}, UsageError, "'x1' is a coordinate of the draws"),
         ({"scores": np.ones((7, 2))}, InputError, r"shape of the points, \(200, 2\); received \(7, 2\)"),
         ({"scores": None}, UsageError, "scores"),

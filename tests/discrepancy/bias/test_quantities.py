@@ -129,4 +129,4 @@ def test_shares_are_hidden_by_slow_chains_and_by_valleys():
     apart = quantities(points, target.score(points))
     said = apart.hidden_shares(apart.operand())
     assert "the draws fall into groups along x2" in said
-    assert "on one side of a valley of the density: the score does not know the groups' shares" in said
+    assert "beyond a valley of the density), whose shares the score does not know" in said

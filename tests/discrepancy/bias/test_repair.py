@@ -71,6 +71,35 @@ def test_where_weights_rest_on_too_few_a_run_moves_the_draws():
     assert (other != same).any()
 
 
+def test_a_run_goes_on_until_the_draws_are_where_the_estimate_says():
+    """The estimate after a single run is trusted long before the draws are there."""
+    draws = 0.4 * (drawn(10) - MEAN) + MEAN - 1.0
+    once = sk.estimate_bias(draws, TARGET, method="run").moved
+    assert np.abs(once.points.mean(axis=0) - MEAN).max() > 0.3 * SD  # a control
+    mended = sk.repair(draws, TARGET)
+    assert mended.after.value < 0.06  # of 1000 right draws it is .039
+    assert mended.after.value == pytest.approx(
+        math.sqrt(
+            np.mean(((mended.sample.points.mean(axis=0) - MEAN) / SD) ** 2)
+            + np.mean(np.log(mended.sample.points.std(axis=0) / SD) ** 2)
+        ),
+        abs=0.03,
+    )
+    assert not mended.warnings
+
+
+def test_a_run_that_ends_too_early_says_so():
+    """Draws far from a target that is twenty thousand times wider than they are."""
+    wide = sk.Target(
+        lambda x: -1e-8 * x - 1e-13 * x**3,
+        log_density=lambda x: -(0.5e-8 * x**2 + 0.25e-13 * x**4).sum(axis=1),
+        dim=1,
+    )
+    draws = 3e4 + np.random.default_rng(11).standard_normal((100, 1))
+    mended = sk.repair(draws, wide, method="run")
+    assert any("the run was too short for all quantities" in each for each in mended.warnings)
+
+
 def test_a_run_can_be_asked_for():
     draws = drawn(3)
     mended = sk.repair(draws, TARGET, method="run")

@@ -33,10 +33,10 @@ NOT_HERE = {
 }  # fmt: skip
 """They take objects of packages that need not be installed, and are tested beside them."""
 RESULTS = {
-    "AcceptanceBias", "Blame", "BoundedFeature", "BoundedMoments", "ChainDiagnostics", "Choice",
+    "AcceptanceBias", "BiasEstimate", "Blame", "BoundedFeature", "BoundedMoments", "ChainDiagnostics", "Choice",
     "ClassicalSteinDiscrepancy", "Comparison", "Correction",
     "Curve", "DistinctSample", "Draws", "GraphSteinDiscrepancy", "IRLSResult", "KernelSteinDiscrepancy",
-    "KernelSteinTest", "MomentSteinDiscrepancy", "OperatingCharacteristics", "Reference", "ScoreCheck",
+    "KernelSteinTest", "MomentSteinDiscrepancy", "OperatingCharacteristics", "Reference", "Repaired", "ScoreCheck",
     "SequentialDesign", "SlicedSteinDiscrepancy", "SlicedSteinTest", "SweepResult",
     "TrialRun", "Units", "VariableSelection", "Verdict", "WassersteinDistance",
 }  # fmt: skip
@@ -148,7 +148,8 @@ FUNCTIONS = {"temperature", "bound", "discrepancy"}
 def example(name):
     if name in EXAMPLES:
         return EXAMPLES[name]()
-    return {"draws": DRAWS, "target": NORMAL} if name.endswith(("_discrepancy", "_test", "verdict")) else {}
+    judging = name.endswith(("_bias", "_discrepancy", "_test", "repair", "verdict"))
+    return {"draws": DRAWS, "target": NORMAL} if judging else {}
 
 
 def callables():

@@ -34,7 +34,7 @@ _HELP = """Mend the draws in FILE ('-' for standard input). Several FILEs are ch
 
 \b
 steinkit repair draws.csv --target normal -p mean=0,0 -o repaired.csv
-steinkit repair laplace.csv --target model.py:target --method run -o repaired.csv
+steinkit repair laplace.csv --target model.py:target -o repaired.csv
 \f
 Weights of largest entropy make the means of Stein features zero. Where these would be worth less than a fifth of the
 draws, every draw is moved by a short run of Hamiltonian Monte Carlo, if the target has a log density. Neither puts

@@ -233,8 +233,8 @@ def matters_option(command: Command) -> Command:
         type=click.FloatRange(min=0.0),
         metavar="DELTA",
         callback=as_threshold,
-        help="Say whether a mean is off by more than DELTA standard deviations. With its margin; where that cannot be "
-        "said, whether a location, spread or correlation is, in standard units.",
+        help="Say whether a mean is off by more than DELTA sd. In standard deviations, with its margin; where that "
+        "cannot be said, whether a location, spread or correlation is, in standard units.",
     )
     return decorate(command)
 

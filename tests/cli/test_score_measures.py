@@ -9,7 +9,7 @@ import steinkit as sk
 from steinkit.measures import find_measure, measure_names, take_measure
 
 _NORMAL = ("--target", "normal", "--reference", "0")
-_ORDER = ("graph", "sliced", "moments", "classical", "wasserstein", "ksd", "ess")
+_ORDER = ("graph", "sliced", "moments", "bias", "classical", "wasserstein", "ksd", "ess")
 _ALL = tuple(word for name in _ORDER for word in ("--measure", name))
 
 

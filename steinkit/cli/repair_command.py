@@ -106,9 +106,9 @@ def repair(files: tuple[str, ...], **options: Any) -> None:
 
 
 def _resampled(sample: Sample, seed: int) -> Sample:
-    """As many draws, by systematic resampling: draw i stands there about n w_i times."""
+    """As many draws, by stratified resampling (Kitagawa 1996): draw i stands there about n w_i times."""
     if sample.weights is None:
         return sample
-    n, start = len(sample), np.random.default_rng(seed).random()
-    rows = np.searchsorted(np.cumsum(sample.probabilities), (np.arange(n) + start) / n)
+    n = len(sample)
+    rows = np.searchsorted(np.cumsum(sample.probabilities), (np.arange(n) + np.random.default_rng(seed).random(n)) / n)
     return sample[np.minimum(rows, n - 1)].with_columns(weights=None)

@@ -35,7 +35,9 @@ MADE = {
     "curve": lambda: sk.curve(DRAWS, PLANE, measure="ksd"),
     "sweep": _sweep,
 }
-PICTURED = ("graph", "sliced", "moments", "verdict", "comparison", "curve", "sweep")
+PICTURED = (
+    "graph", "sliced", "moments", "verdict", "bias", "moved", "repaired", "comparison", "curve", "sweep",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=MADE)

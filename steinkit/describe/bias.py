@@ -149,7 +149,10 @@ def not_known(document: Document) -> list[str]:
             reasons.setdefault(each["why_not"].split(" (+-")[0], []).append(each["name"])
     if len(reasons) == 1 and len(next(iter(reasons.values()))) == len(document["quantities"]):
         return [f"How far means and sds are off cannot be said: {next(iter(reasons))}."]
-    return [f"How far {listed(names)} is off cannot be said: {reason}." for reason, names in reasons.items()]
+    return [
+        f"How far {listed(names)} {'is' if len(names) == 1 else 'are'} off cannot be said: {reason}."
+        for reason, names in reasons.items()
+    ]
 
 
 def is_off(quantity: Quantity) -> bool:

@@ -99,7 +99,7 @@ def test_what_is_not_known_is_said_with_its_reason():
     farther = quantity("farther", why_not="too far off to say how far (+- 3 sd)")
     assert bias_sentence(document(quantity("near"), quantity("by"), far, farther)) == (
         "All means that are known are right to 0.02 sd, their sds to 2%. "
-        "How far far and farther is off cannot be said: too far off to say how far."
+        "How far far and farther are off cannot be said: too far off to say how far."
     )
     assert not_known(document(far, farther)) == [
         "How far means and sds are off cannot be said: too far off to say how far."

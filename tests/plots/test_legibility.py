@@ -116,6 +116,7 @@ def found():
         "verdict": sk.verdict(sk.Sample(space, scores=-space)),
         "choices": {name: choice(name, settings) for name in ("graph", "ess")},
         "compared": sk.compare({"a": line, "b": line[:30]}, sk.targets.Normal(dim=1), measures="ksd", reference=2),
+        "repaired": sk.repair(0.1 + 1.1 * rng.standard_normal((200, 2)), sk.targets.Normal([0.0, 0.0])),
         "curve": sk.curve([sk.Sample(line), sk.Sample(line[::-1])], sk.targets.Normal(dim=1), measure="ksd"),
         "bands": bands(rng.lognormal(size=(4, 3)), [1.0, 2.0, 3.0]),
     }
@@ -170,6 +171,7 @@ ON_AXES = {
 }
 OF_PAPERS = {"bands": replicates, "risk": risks}
 FIGURES = {
+    "biases": lambda found: plots.biases(found["repaired"].bias, found["repaired"].after),
     "picture": lambda found: plots.picture(found["plane"]),
     "settings_panels": lambda found: plots.settings_panels({"a": found["plane"], "b": found["plane"]}, found["normal"]),
     "slice_panels": lambda found: plots.slice_panels({"a": found["sliced"], "b": found["sliced"]}),

@@ -22,6 +22,7 @@ _RIDGE = 1e-3
 _STEPS = 60
 _CONVERGED = 1e-10
 _SMALLEST_STEP = 1e-6
+_FAINT = 1e-30  # of the largest weight, below which a draw is left out
 _DECREASE = 1e-4
 
 
@@ -71,4 +72,5 @@ def entropy_weights(features: Floats, shares: Floats) -> Floats:
 
 def _tilted(logarithms: Floats) -> Floats:
     weights = np.exp(logarithms - logarithms.max())
+    weights[weights < _FAINT] = 0.0
     return np.asarray(weights / weights.sum())

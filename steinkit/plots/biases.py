@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _MOST = 10  # quantities
 _LONGEST = 24  # letters of a name
 _SHIFT = 0.16  # rows between what was and what is
-_BEFORE, _AFTER, _UNKNOWN = "#b2182b", "#2166ac", "0.6"
+_BEFORE, _AFTER, _UNKNOWN = "#b2182b", "#67a9cf", "0.75"
 
 
 def biases(found: BiasEstimate, after: BiasEstimate | None = None, title: str = "") -> Figure:

@@ -90,7 +90,7 @@ def _parsed(file: Path) -> dict[str, Any]:
     if not os.path.exists(file):
         raise InputError(f"{file} does not exist; name the TOML file that describes the sweep")
     try:
-        return tomllib.loads(read_bytes(file, binary=True).decode())
+        return tomllib.loads(read_bytes(file, binary=True).decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise InputError(f"{file} cannot be read: {error}") from None
     except InputError:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from steinkit.errors import InputError, ReadingWarning, listed, warn_user
 
-ROW = "row name"
+ROW = "row names"
 _LABELS = {
     "chain": (".chain", "chain__"),
     "draw": (".iteration", "draw__", "iter__", ".draw"),
@@ -65,9 +65,10 @@ def tell_taken(taken: Mapping[str, str]) -> None:
     """Warn of what columns were taken for; the text names no file, so that of several it is said once."""
     if not taken:
         return
-    labels = [f'"{name}" as the {meaning}' for name, meaning in taken.items() if meaning]
+    called = {name: f'"{name}"' if name else "the first, unnamed," for name in taken}
+    labels = [f"{called[name]} as {meaning}" for name, meaning in taken.items() if meaning]
     left_out = [name for name, meaning in taken.items() if not meaning]
-    said = [f"{', '.join(labels)}"] if labels else []
+    said = [", ".join(labels)] if labels else []
     said += [f"{listed(left_out)} left out"] if left_out else []
     warn_user(
         f"columns that samplers write beside the parameters are no coordinates: {'; '.join(said)}. If one is, name all "

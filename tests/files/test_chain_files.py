@@ -119,4 +119,4 @@ def test_what_chains_have_beside_parameters_is_said_once(steinkit, folder):
     assert (sample.names, sorted(set(sample.chain.tolist()))) == (("theta",), [1, 2])
     found = steinkit("verdict", "fit-1.csv", "fit-2.csv", "--target", "normal")
     assert found.err.count("warning: columns that samplers write beside the parameters") == 1
-    assert '".chain" as the chain, ".iteration" as the draw, "" as the row name; "lp__" left out' in found.err
+    assert '".chain" as chain, ".iteration" as draw, the first, unnamed, as row names; "lp__" left out' in found.err

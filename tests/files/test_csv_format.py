@@ -107,7 +107,7 @@ def test_columns_of_samplers_are_labels_or_left_out_and_said_once() -> None:
     assert sample.draw is not None
     assert sample.draw.tolist() == [1, 1]
     (only,) = said
-    for words in ('".chain" as the chain', '".iteration" as the draw', '".draw", "lp__", "divergent__" left out'):
+    for words in ('".chain" as chain', '".iteration" as draw', '".draw", "lp__", "divergent__" left out'):
         assert words in str(only.message)
 
 

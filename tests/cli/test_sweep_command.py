@@ -377,6 +377,14 @@ def test_mistakes_in_a_sampler_of_ones_own_are_named(steinkit, write_own, name, 
     assert "Traceback" not in found.err
 
 
+def test_worker_processes_are_sent_the_files_that_a_sampler_imports(steinkit, write_own, folder):
+    file = write_own(code="import own_noise" + ULA.replace("rng.standard_normal(1)", "own_noise.of(rng)"))
+    (folder / "inner" / "own_noise.py").write_text("def of(rng):\n    return rng.standard_normal(1)\n")
+    apart = steinkit("sweep", file, "-o", "apart", "--jobs", "2", "--json")
+    assert (apart.code, apart.document["failed"]) == (0, 0), apart.err
+    assert apart.document["criteria"] == steinkit("sweep", file, "-o", "here", "--json").document["criteria"]
+
+
 def test_a_file_that_raises_is_named_with_its_line(steinkit, write_own):
     found = steinkit("sweep", write_own(code="ula = 1 / 0\n"), "-o", "out")
     assert (found.code, "model.py, line 3 raised ZeroDivisionError" in found.err) == (3, True)

@@ -28,11 +28,16 @@ MADE = {
     "classical": lambda: sk.classical_stein_discrepancy(DRAWS[:, :1], LINE),
     "wasserstein": lambda: sk.wasserstein_distance(DRAWS[:, :1], LINE),
     "verdict": lambda: sk.verdict(DRAWS, PLANE),
+    "bias": lambda: sk.estimate_bias(DRAWS, PLANE, functions={"square": lambda x: x[:, 0] ** 2}),
+    "moved": lambda: sk.estimate_bias(DRAWS, PLANE, method="run"),
+    "repaired": lambda: sk.repair(DRAWS, PLANE),
     "comparison": lambda: sk.compare({"a": DRAWS, "b": DRAWS / 1.5, "c": "none"}, PLANE, measures=["sliced", "ess"]),
     "curve": lambda: sk.curve(DRAWS, PLANE, measure="ksd"),
     "sweep": _sweep,
 }
-PICTURED = ("graph", "sliced", "moments", "verdict", "comparison", "curve", "sweep")
+PICTURED = (
+    "graph", "sliced", "moments", "verdict", "bias", "moved", "repaired", "comparison", "curve", "sweep",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=MADE)

@@ -53,7 +53,7 @@ def describe_bias(
     what = f"What is the {measure.title}?"
     said = [Statement("number", what, number), Statement("blame", _ASKED, bias_sentence(entry), continues=True)]
     known = any(each["trusted"] for each in entry["quantities"])
-    return Description(measure.title, tuple(said), _table(entry, _MOST_ROWS) if known else None)
+    return Description(measure.title, tuple(said), biases_table(entry, _MOST_ROWS) if known else None)
 
 
 def repair_statements(document: Document) -> list[Statement]:
@@ -170,10 +170,11 @@ def bias_clause(quantity: Quantity) -> str:
 def bias_table(document: Document, most: int | None) -> str:
     """A row a quantity, the worst first."""
     left_out = len(document["quantities"]) - len(document["quantities"][:most])
-    return "\n".join([*_table(document, most).lines(left=_LEFT), *([f"and {left_out} more"] if left_out else [])])
+    return "\n".join([*biases_table(document, most).lines(left=_LEFT), *([f"and {left_out} more"] if left_out else [])])
 
 
-def _table(document: Document, most: int | None) -> Table:
+def biases_table(document: Document, most: int | None) -> Table:
+    """The same as a table."""
     shown: Sequence[Quantity] = document["quantities"][:most]
     rows = tuple(
         (

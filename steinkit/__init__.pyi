@@ -62,6 +62,7 @@ from .errors import ForecastWarning as ForecastWarning
 from .errors import InputError as InputError
 from .errors import MissingDependencyError as MissingDependencyError
 from .errors import OutputError as OutputError
+from .errors import ReadingWarning as ReadingWarning
 from .errors import SolverError as SolverError
 from .errors import SteinkitError as SteinkitError
 from .errors import SteinkitWarning as SteinkitWarning

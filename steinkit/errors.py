@@ -183,6 +183,10 @@ class ForecastWarning(SteinkitWarning):
     """Work that is about to begin is expected to need more than there is; it comes before the work, and alone."""
 
 
+class ReadingWarning(SteinkitWarning):
+    """Columns of draws were taken for a sampler's labels and diagnostics, or for row names, and not for coordinates."""
+
+
 class Caution(str):
     """A warning of a result that changes how its number is to be read; one that merely notes something is a plain str.
 
@@ -262,6 +266,7 @@ def leave_to_results() -> None:
     """Silence, inside of `warnings.catch_warnings`, what results say in their own warnings too."""
     warnings.simplefilter("ignore", SteinkitWarning)
     warnings.simplefilter("default", ForecastWarning)
+    warnings.simplefilter("default", ReadingWarning)
 
 
 def about(what: str, said: str) -> str:

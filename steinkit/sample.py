@@ -19,7 +19,7 @@ from steinkit import double_double
 from steinkit.arguments import checked, masked_entries
 from steinkit.describe.display import Displayed, named
 from steinkit.errors import InputError
-from steinkit.printable import printable
+from steinkit.printable import look_alikes, printable
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -353,6 +353,7 @@ def _names(given: Iterable[str] | None, dim: int) -> tuple[str, ...]:
     if len(names) != dim or len(set(names)) != dim:
         raise InputError(f"names must be {dim} different names, one a coordinate; received {list(names)}")
     require_printable(names)
+    require_unlike(names, "two coordinates")
     return names
 
 
@@ -363,6 +364,12 @@ def require_printable(names: Iterable[str]) -> None:
             raise InputError(
                 f'coordinate {position} is named "{printable(name)}", with control characters in it; rename it'
             )
+
+
+def require_unlike(names: Iterable[str], what: str) -> None:
+    """Refuse different names that no reader would tell apart; ``what`` begins the message."""
+    if alike := look_alikes(names):
+        raise InputError(f"{what} have names that look alike, {alike}; rename one")
 
 
 def _lay_out(

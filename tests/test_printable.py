@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from steinkit.printable import printable, printable_document
+import pytest
+
+import steinkit as sk
+from steinkit.printable import look_alikes, printable, printable_document
 
 
 def test_what_is_printable_stays():
@@ -13,3 +16,24 @@ def test_what_is_printable_stays():
     assert printable_document({"\x1b": ["\x07", 1.0, None, {"a": ("b\x00",)}]}) == {
         r"\x1b": [r"\x07", 1.0, None, {"a": [r"b\x00"]}]
     }
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["tau", "t\u0430u"], '"tau" and "tau" (the second as t\\u0430u)'),
+        (["\u0395", "E"], '"E" and "E" (the first as \\u0395)'),
+        (["\u00b5", "\u03bc"], "(the first as \\xb5)"),
+        (["b", "a", "a\u200d"], "(the second as a\\u200d)"),
+        (["a\u0308", "\u00e4"], "(the first as a\\u0308)"),
+    ],
+)
+def test_names_that_look_alike(names, said):
+    assert look_alikes(names).endswith(said)
+    assert not look_alikes(names[:-1])
+    with pytest.raises(sk.InputError, match="two coordinates have names that look alike"):
+        sk.Sample([[1.0] * len(names)], names=names)
+
+
+def test_names_that_a_reader_tells_apart():
+    assert not look_alikes(["a", "\u03b1", "v", "\u03bd", "o", "\u03c3", "\u0431", "x\u00b2", "x2", "tau", "Tau"])

@@ -116,11 +116,17 @@ def main() -> NoReturn:
 
 
 def _shown_as_ours(show: Callable[..., None]) -> Callable[..., None]:
-    """Python's way of showing warnings, but for steinkit's own, of which a user of a command wants no line of code."""
+    """Python's way of showing warnings, but for steinkit's own: each once, and of code no line.
+
+    Python itself would say one again after each change of its filters.
+    """
+    told = set[str]()
 
     def shown(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         if issubclass(category, SteinkitWarning):
-            warn(str(message))
+            if str(message) not in told:
+                warn(str(message))
+            told.add(str(message))
         else:
             show(message, category, *where, **more)
 

@@ -20,6 +20,7 @@ _NOTHING_SCORED = 4
 _HELP = """Run a sampler with every setting that CONFIG.toml lists, from several seeds, score the chains, and choose.
 
 \b
+steinkit sweep --init sgld.toml       # write a CONFIG.toml to begin with
 steinkit sweep sgld.toml -o sgld --jobs 2
 steinkit sweep sgld.toml -o sgld --racing --json > choice.json
 
@@ -29,7 +30,7 @@ CONFIG.toml:
     [target_options]
     temperature = 1.0
     [sampler]
-    name = "sgld"                     # see 'steinkit samplers'
+    name = "sgld"                     # of 'steinkit samplers'; or "my.py:ula"
     batch_size = 5
     draws = 1000
     start = "normal"                  # drawn from each seed; or [0.0, 0.0]
@@ -43,14 +44,28 @@ CONFIG.toml:
 \b
 steinkit sweep sgld.toml -o sgld --backend dask --scheduler tcp://head:8786
 
-Paths in CONFIG.toml are relative to it. A start "normal" is a standard normal state from each seed. [run] takes
-max_seconds, max_memory, racing and label, too, and the settings of the measures: units, dilation, engine, and so on.
+Paths in CONFIG.toml are relative to it. A Python file that it names is run: for a target, or for a sampler, which is
+a function (target, *, seed, **options) that returns draws, an array of shape (draws, coordinates). A start "normal" is
+a standard normal state from each seed. [run] takes max_seconds, max_memory, racing and label, too, and the settings of
+the measures: units, dilation, engine, and so on.
 
 Every finished cell is kept in DIR at once. The same command on the same DIR goes on where a run broke off, and runs
 nothing twice, but for cells that failed, once more, and what was damaged meanwhile. The grid and the seeds may grow;
 with another target, sampler, option or measure it is another sweep, and DIR is refused (--force). A value that the
 sampler does not allow is told before anything is run. Exit code 4 if no cell could be scored.
 """
+
+
+def _begin(ctx: click.Context, parameter: click.Parameter, file: str | None) -> None:
+    """Write a starting file, and end."""
+    if file is None or ctx.resilient_parsing:
+        return
+    from steinkit.sweeps.configuration import write_starting_file
+
+    write_starting_file(file)
+    say(f"{file} is written.")
+    say_next(["sweep", file, "-o", str(Path(file).with_suffix(""))], "run it as it stands, or edit it first")
+    ctx.exit()
 
 
 @command(help=_HELP)
@@ -103,6 +118,16 @@ sampler does not allow is told before anything is run. Exit code 4 if no cell co
     is_flag=True,
     help="Take DIR even if it holds another sweep. Or other files. Records of the other sweep stay and are not used; "
     "its result is replaced.",
+)
+@option(
+    OUTPUT,
+    "--init",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    is_eager=True,
+    expose_value=False,
+    callback=_begin,
+    help="Write a CONFIG.toml to begin with, and end. It runs as it stands; no file is replaced.",
 )
 @json_option("Print JSON instead of words.")
 def sweep(

@@ -1,22 +1,24 @@
 """A sample as a table with named columns, the form that CSV files, NetCDF files and data frames share.
 
 ``weight``, ``cost``, ``chain`` and ``draw`` are reserved, ``score:NAME`` holds the score of the coordinate
-NAME, and every other column is a coordinate, in the order of the file.
+NAME, columns that samplers write beside the parameters are labels or left out (`sampler_columns`), and every other
+column is a coordinate, in the order of the file.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from steinkit.containers.sampler_columns import ROW, sampler_columns
 from steinkit.containers.variables import entries_of
 from steinkit.errors import InputError, UsageError, did_you_mean, listed
-from steinkit.sample import Floats, Integers, Sample, Unshared
+from steinkit.sample import Floats, Integers, Sample, Unshared, require_unlike
 
 RESERVED = ("chain", "draw", "weight", "cost")
 SCORE = "score:"
@@ -37,7 +39,9 @@ class Columns:
     coordinates, scores : tuple of int
         Column of each coordinate and of its score; `scores` is empty if there are none.
     reserved : dict of str to int
-        Column of each reserved name that is there.
+        Column of each reserved name that is there, or of what is taken for it.
+    taken : dict of str to str
+        Columns of a sampler's, with what each is taken for; see `sampler_columns`.
     """
 
     header: tuple[str, ...]
@@ -45,6 +49,7 @@ class Columns:
     coordinates: tuple[int, ...]
     scores: tuple[int, ...]
     reserved: dict[str, int]
+    taken: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def used(self) -> list[int]:
@@ -62,7 +67,24 @@ class Columns:
         )
 
 
-def sort_columns(header: Sequence[str], source: str, reserved: Sequence[str] = RESERVED) -> Columns:
+def sort_table(header: Sequence[str], source: str, columns: Sequence[str] | None) -> Columns:
+    """The columns of a table from anywhere: those of samplers are known, and coordinates named in ``columns`` kept.
+
+    Raises
+    ------
+    InputError
+        As `sort_columns` and `sampler_columns` do.
+    """
+    taken = sampler_columns(header, source, columns)
+    return sort_columns(header, source, taken=taken).select(columns, source)
+
+
+def sort_columns(
+    header: Sequence[str],
+    source: str,
+    reserved: Sequence[str] = RESERVED,
+    taken: Mapping[str, str] | None = None,
+) -> Columns:
     """Tell coordinates, scores and reserved columns apart.
 
     Parameters
@@ -73,6 +95,8 @@ def sort_columns(header: Sequence[str], source: str, reserved: Sequence[str] = R
         Name of the file, for messages.
     reserved : sequence of str
         Names that are not coordinates here.
+    taken : mapping of str to str, optional
+        Further ones, with what each is taken for.
 
     Raises
     ------
@@ -80,9 +104,10 @@ def sort_columns(header: Sequence[str], source: str, reserved: Sequence[str] = R
         If a name is empty or stands twice, if no column is a coordinate, or if only some coordinates have a
         score.
     """
-    require_distinct(header, source)
+    taken = taken or {}
+    require_distinct(header, source, unnamed=0 if "" in taken else None)
     position = {name: k for k, name in enumerate(header)}
-    names = tuple(name for name in header if name not in reserved and not name.startswith(SCORE))
+    names = tuple(name for name in header if name not in reserved and name not in taken and not name.startswith(SCORE))
     if not names:
         raise InputError(
             f"{source} has no coordinate: its columns are {listed(header)}, all of them reserved names; "
@@ -93,7 +118,9 @@ def sort_columns(header: Sequence[str], source: str, reserved: Sequence[str] = R
         names=names,
         coordinates=tuple(position[name] for name in names),
         scores=_score_columns(header, names, source),
-        reserved={name: position[name] for name in reserved if name in position},
+        reserved={name: position[name] for name in reserved if name in position}
+        | {meaning: position[name] for name, meaning in taken.items() if meaning},
+        taken=taken,
     )
 
 
@@ -147,6 +174,8 @@ def sample_from_table(
         Whether the caller gives the table away: the sample may then keep it, which a large one would have to be
         copied for.
     """
+    if ROW in columns.reserved:
+        _require_counted(values[:, columns.reserved[ROW]], columns.reserved[ROW], source)
     _refuse_faults(values, columns, source, where)
     found: dict[str, Any] = {name: values[:, k] for name, k in columns.reserved.items()}
     plain = columns.coordinates == tuple(range(values.shape[1]))
@@ -196,16 +225,32 @@ def columns_of(sample: Sample, reserved: Sequence[str] = RESERVED) -> dict[str, 
     return {name: column for name, column in columns.items() if column is not None}
 
 
-def require_distinct(header: Sequence[str], source: str) -> None:
-    """Raise InputError if a column has no name or shares it with another."""
-    if "" in header:
-        raise InputError(
-            f"{source}: column {list(header).index('') + 1} has no name; name it, or, if it is a row index, "
-            "write the file without it (pandas: index=False)"
-        )
+def require_distinct(header: Sequence[str], source: str, unnamed: int | None = None) -> None:
+    """Raise InputError if a column, but for that of number ``unnamed``, has no name, or shares it with another.
+
+    Names that look alike are taken for the same: which one is meant, nobody could say.
+    """
+    for k, name in enumerate(header):
+        if not name and k != unnamed:
+            raise unnamed_column(source, k)
     twice = [name for name, count in Counter(header).items() if count > 1]
     if twice:
         raise InputError(f'{source}: two columns are named "{twice[0]}"; every column needs a name of its own')
+    require_unlike(header, f"{source}: two columns")
+
+
+def unnamed_column(source: str, position: int) -> InputError:
+    """The error that says that a column, counted from 0, has no name."""
+    return InputError(
+        f"{source}: column {position + 1} has no name; name it, or, if it is a row index, write the file without it "
+        "(pandas: index=False; R: row.names=FALSE). Only one that counts 1, 2, 3, ... in front is known as row names"
+    )
+
+
+def _require_counted(values: Floats, position: int, source: str) -> None:
+    """Hold a column taken for row names to counting 1, 2, 3, ...."""
+    if not np.array_equal(values, np.arange(1, len(values) + 1)):
+        raise unnamed_column(source, position)
 
 
 def require_numbers(values: NDArray[Any], what: str, source: str, remedy: str) -> None:

@@ -1,8 +1,7 @@
 """Draws in data frames, of pandas or any other package whose frames have named columns, a draw a row.
 
 Columns mean what they mean in CSV files: ``chain``, ``draw``, ``weight`` and ``cost`` are reserved, ``score:NAME`` is
-the score of NAME. An index with levels chain and draw serves as these columns. In frames of Stan's interfaces, which
-have a column ``lp__``, those that end in ``__`` are the sampler's and are left out, except ``chain__`` and ``draw__``.
+the score of NAME, and a sampler's columns are known. An index with levels chain and draw serves as these columns.
 """
 
 from __future__ import annotations
@@ -13,12 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.containers.columns import require_distinct, sample_from_table, sort_columns
+from steinkit.containers.columns import require_distinct, sample_from_table, sort_table
+from steinkit.containers.sampler_columns import tell_taken
 from steinkit.errors import InputError, listed
 from steinkit.sample import Sample, default_names
-
-_STAN = "lp__"
-_OF_STAN = {"chain__": "chain", "draw__": "draw"}
 
 
 def is_frame(draws: Any) -> bool:
@@ -44,7 +41,8 @@ def from_frame(frame: Any, columns: Sequence[str] | None) -> Sample:
     found = {**_index_levels(frame, source), **_columns(frame, source)}
     if not len(frame):
         raise InputError(f"{source} is empty; at least one draw is wanted")
-    layout = sort_columns(tuple(found), source).select(columns, source)
+    layout = sort_table(tuple(found), source, columns)
+    tell_taken(layout.taken)
     values = np.full((len(frame), len(layout.header)), np.nan)
     for k in layout.used:
         name = layout.header[k]
@@ -60,10 +58,7 @@ def _columns(frame: Any, source: str) -> dict[str, Any]:
     else:
         names = [_name(each, source) for each in given]
     require_distinct(names, source)
-    columns = {name: frame[label] for name, label in zip(names, given, strict=True)}
-    if _STAN not in columns:
-        return columns
-    return {_OF_STAN.get(name, name): each for name, each in columns.items() if name in _OF_STAN or name[-2:] != "__"}
+    return {name: frame[label] for name, label in zip(names, given, strict=True)}
 
 
 def _name(label: Any, source: str) -> str:

@@ -1,8 +1,9 @@
 """Samples as CSV: a header line that names the columns, then one draw a line.
 
-Cells are separated by commas, the text is UTF-8 (with or without a byte order mark), and lines end in LF or
-CRLF. Lines that start with ``#`` before the header are comments. Blank lines at the end are skipped; a blank
-line between draws is an error, because in a file of one column it may stand for a missing value.
+Cells are separated by commas, or else by semicolons or tabs, and then numbers may have decimal commas. The text is
+UTF-8 (with or without a byte order mark), and lines end in LF or CRLF. Lines that start with ``#`` before the header
+are comments. Blank lines at the end are skipped; a blank line between draws is an error, because in a file of one
+column it may stand for a missing value.
 
 Rows of plain numbers are read in blocks straight into the table, so that a large file costs little more memory than its
 numbers. What is not plain (quotes, blank lines, words, ragged rows) is read cell by cell, to say where it is wrong.
@@ -14,14 +15,23 @@ import codecs
 import csv
 import io
 import os
+import re
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from steinkit.containers.columns import Columns, columns_of, require_distinct, sample_from_table, sort_columns
+from steinkit.containers.columns import (
+    Columns,
+    columns_of,
+    require_distinct,
+    sample_from_table,
+    sort_table,
+    unnamed_column,
+)
+from steinkit.containers.sampler_columns import tell_taken
 from steinkit.errors import InputError, UsageError, listed, shortened
 from steinkit.files.streams import opened
 from steinkit.limits import MAX_COLUMNS
@@ -31,6 +41,9 @@ _ROWS_AT_A_TIME = 50_000
 _BLOCK = 2**24  # bytes
 _GROWTH = 1.02  # room beyond what the first rows lead to expect
 _LONGEST_LINE = 2**26  # letters, of the header and the comments before it
+_NAMED_WHOLE = re.compile(r'"[^"]*"|\[[^\[\]]*\]')  # what of a name may hold commas that separate nothing: theta[1,2]
+_DECIMAL = re.compile(r"\s*[+-]?\d*([,.])\d*([eE][+-]?\d+)?\s*")
+_MISSING = ("NA", "<NA>", "N/A", "NULL", "null", "None")
 
 MOST_BLANK_LINES = 1_000_000
 """That are gone through one by one, a few tenths of a second: 10 MB of nothing else would take ten times as long."""
@@ -55,8 +68,9 @@ def read_csv(data: bytes | BinaryIO, source: str, columns: Sequence[str] | None 
     """
     stream = io.BytesIO(data) if isinstance(data, bytes) else data
     header = _read_header(stream, source)
-    layout = _lay_out(header.names, source, columns)
+    layout = sort_table(header.names, source, columns)
     table = _read_table(stream, header, layout, source)
+    tell_taken(layout.taken)
     return sample_from_table(table.values, layout, source, where=lambda row: f"line {table.lines[row]}", owned=True)
 
 
@@ -102,7 +116,7 @@ def write_csv(sample: Sample, target: str) -> bytes:
     columns = columns_of(sample)
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerow(columns)
-    _require_readable(text.getvalue(), list(columns), target)
+    _require_readable(text.getvalue(), list(columns), sample.names, target)
     for start in range(0, len(sample), _ROWS_AT_A_TIME):
         # tolist() gives Python numbers, whose repr is the shortest text that reads back to the same double.
         cells = [map(repr, column[start : start + _ROWS_AT_A_TIME].tolist()) for column in columns.values()]
@@ -113,17 +127,7 @@ def write_csv(sample: Sample, target: str) -> bytes:
 class _Header(NamedTuple):
     names: list[str]
     line: int
-
-
-def _lay_out(header: Sequence[str], source: str, columns: Sequence[str] | None) -> Columns:
-    layout = sort_columns(header, source)
-    if columns is None and "lp__" in layout.names:
-        # Stan's log density is no coordinate of the target: scoring it as one would be wrong in silence.
-        raise InputError(
-            f'{source} holds Stan\'s diagnostic column "lp__"; read it with format="stan" (--format stan), or choose '
-            "the coordinates with columns= (--columns)"
-        )
-    return layout.select(columns, source)
+    separator: str
 
 
 def _read_header(stream: BinaryIO, source: str) -> _Header:
@@ -146,14 +150,21 @@ def _find_header(text: io.TextIOWrapper, source: str) -> _Header:
         if content.startswith("#"):
             comment = content
         elif content.strip():
-            return _Header(_header_names(content, comment, source, line), line)
+            separator = _separator(content)
+            return _Header(_header_names(content, comment, source, line, separator), line, separator)
     what = f"is empty: {line} lines without content" if line else "is empty"
     raise InputError(f'{source} {what}; a header line such as "x1,x2" and one line a draw are wanted')
 
 
-def _header_names(content: str, comment: str, source: str, line: int) -> list[str]:
+def _separator(header: str) -> str:
+    """A comma, unless there are only others outside of quotes and brackets."""
+    between = _NAMED_WHOLE.sub("", header)
+    return next((mark for mark in ",;\t" if mark in between), ",")
+
+
+def _header_names(content: str, comment: str, source: str, line: int, separator: str) -> list[str]:
     try:
-        names = [name.strip() for name in next(csv.reader([content], skipinitialspace=True, strict=True))]
+        names = [name.strip() for name in next(_cells([content], separator))]
     except csv.Error as error:
         raise InputError(f"{source}, line {line}: the header cannot be read ({error}); correct it") from None
     MAX_COLUMNS.require(len(names), source, "has")
@@ -162,10 +173,12 @@ def _header_names(content: str, comment: str, source: str, line: int) -> list[st
         if comment.count(",") == len(names) - 1:
             remedy += f'; if {shortened(comment.strip())} is the header, take off its "#"'
         raise InputError(f"{source}, line {line} holds numbers where the header is wanted; {remedy}")
-    separator = next((mark for mark in (";", "\t") if len(names) == 1 and mark in names[0]), None)
-    if separator:
-        raise InputError(f"{source}: columns are separated by {separator!r}; separate them by commas")
     return names
+
+
+def _cells(lines: Iterable[str], separator: str) -> Any:
+    """A reader of cells."""
+    return csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
 
 
 def _is_number(text: str) -> bool:
@@ -208,12 +221,13 @@ def _as_text(stream: BinaryIO, newline: str | None = None) -> Iterator[io.TextIO
 
 def _read_table(stream: BinaryIO, header: _Header, layout: Columns, source: str) -> Table:
     stream.seek(0)
-    table = read_plain(stream, len(header.names), header.line)
+    table = read_plain(stream, len(header.names), header.line, header.separator)
     if table is not None:
         return table
     _require_text(stream, source)
     with _as_text(stream, newline="") as text:
-        return read_cells(_rows(text, header, source), layout, source)
+        rows = _rows(text, header, source)
+        return read_cells(rows if header.separator == "," else _with_points(rows, source), layout, source)
 
 
 def _rows(text: io.TextIOWrapper, header: _Header, source: str) -> Iterator[tuple[int, list[str]]]:
@@ -227,7 +241,7 @@ def _rows(text: io.TextIOWrapper, header: _Header, source: str) -> Iterator[tupl
         for line in text:  # noqa: UP028 (the last line stays known)
             yield line
 
-    reader = csv.reader(lines(), skipinitialspace=True, strict=True)
+    reader = _cells(lines(), header.separator)
     begins = header.line + 1
     try:
         for cells in reader:
@@ -237,16 +251,32 @@ def _rows(text: io.TextIOWrapper, header: _Header, source: str) -> Iterator[tupl
         raise InputError(f"{source}, line {begins} cannot be read as CSV ({error}); correct it") from None
 
 
-def _require_readable(line: str, names: list[str], target: str) -> None:
-    """Refuse names that a reader of the header would take for others: numbers, blanks, line breaks."""
+def _with_points(rows: Iterable[tuple[int, list[str]]], source: str) -> Iterator[tuple[int, list[str]]]:
+    """Rows whose numbers have decimal points, made of such with points or with commas, but not of both."""
+    seen: dict[str, int] = {}
+    for line, cells in rows:
+        for k, cell in enumerate(cells):
+            if number := _DECIMAL.fullmatch(cell):
+                seen.setdefault(number[1], line)
+                cells[k] = cell.replace(",", ".")
+        if len(seen) == 2:
+            raise InputError(
+                f"{source} has numbers with a decimal comma (line {seen[',']}) and with a decimal point (line "
+                f"{seen['.']}); write all in one way"
+            )
+        yield line, cells
+
+
+def _require_readable(line: str, columns: list[str], names: tuple[str, ...], target: str) -> None:
+    """Refuse names that a reader of the header would take for others: numbers, blanks, line breaks, a sampler's."""
     try:
         header = _read_header(io.BytesIO(line.encode()), target)
-        survive = header.names == names and header.line == 1 and bool(_lay_out(names, target, None))
+        survive = header.names == columns and header.line == 1 and sort_table(columns, target, None).names == names
     except (InputError, UnicodeEncodeError):
         survive = False
     if not survive:
         raise UsageError(
-            f"the columns {listed(names)} do not survive in a CSV header; rename the coordinates or use .npz"
+            f"the columns {listed(columns)} do not survive in a CSV header; rename the coordinates or use .npz"
         )
 
 
@@ -264,8 +294,8 @@ class Table(NamedTuple):
     lines: Sequence[int]
 
 
-def read_plain(stream: BinaryIO, columns: int, header_line: int) -> Table | None:
-    """Rows of plain numbers between commas, from after the header to the end; None if there is anything else.
+def read_plain(stream: BinaryIO, columns: int, header_line: int, separator: str = ",") -> Table | None:
+    """Rows of plain numbers between separators, from after the header to the end; None if there is anything else.
 
     Parameters
     ----------
@@ -274,6 +304,8 @@ def read_plain(stream: BinaryIO, columns: int, header_line: int) -> Table | None
     columns : int
     header_line : int
         Number of the header's line.
+    separator : str
+        If it is no comma, the numbers may have decimal commas, all of them.
     """
     for _ in range(header_line):
         if _ends_lines_by_cr(stream.readline()):
@@ -283,6 +315,7 @@ def read_plain(stream: BinaryIO, columns: int, header_line: int) -> Table | None
     stream.seek(begin)
     values = np.empty((0, columns))
     rows, read, rest, ended = 0, 0, b"", False
+    marks = set[bytes]()
     while True:
         block = stream.read(_BLOCK)
         text = rest + block
@@ -292,7 +325,12 @@ def read_plain(stream: BinaryIO, columns: int, header_line: int) -> Table | None
         rest, read = text[cut:], read + cut
         body = text[:cut].rstrip()
         if body:
-            found = None if ended else _plain_rows(body, columns)
+            if separator != ",":
+                marks |= {mark for mark in (b",", b".") if mark in body}
+                if len(marks) == 2:
+                    return None
+                body = body.replace(b",", b".")
+            found = None if ended else _plain_rows(body, columns, separator)
             if found is None:
                 return None
             if rows + len(found) > len(values):
@@ -310,12 +348,12 @@ def read_plain(stream: BinaryIO, columns: int, header_line: int) -> Table | None
     return Table(values, range(header_line + 1, header_line + 1 + rows))
 
 
-def _plain_rows(body: bytes, columns: int) -> Floats | None:
+def _plain_rows(body: bytes, columns: int, separator: str) -> Floats | None:
     if _ends_lines_by_cr(body):
         return None  # which would make up for a blank line in the count
     try:
         text = io.TextIOWrapper(io.BytesIO(body), encoding="ascii")
-        found: Floats = np.loadtxt(text, delimiter=",", comments=None, ndmin=2)
+        found: Floats = np.loadtxt(text, delimiter=separator, comments=None, ndmin=2)
     except ValueError:
         return None
     # loadtxt skips blank lines without a word; then the count is off.
@@ -379,6 +417,13 @@ def _number(cell: str, column: str, line: int, source: str) -> float:
             return float(cell)
     except ValueError:
         pass
+    if not column:
+        raise unnamed_column(source, 0)
+    if cell.strip() in _MISSING:
+        raise InputError(
+            f'{source}, line {line}, column "{column}" is {cell.strip()}, a missing value; drop that draw (R: na.omit) '
+            "or leave the column out with columns= (--columns)"
+        )
     if not cell.strip():
         raise InputError(f'{source}, line {line}, column "{column}" is empty; fill it in or drop that draw')
     raise InputError(

@@ -84,7 +84,8 @@ def read_sample(
     Returns
     -------
     Sample
-        The draws in the order of the file.
+        The draws in the order of the file. A `ReadingWarning` says which columns of a table were taken for a sampler's
+        labels and diagnostics, or for row names.
 
     Raises
     ------

@@ -39,9 +39,10 @@ def command_listings(document: Mapping[str, Any]) -> tuple[Listing, ...]:
 def is_of_names(configuration: Mapping[str, Any]) -> bool:
     """Whether all that a sweep was made of has a name that a configuration file can hold."""
     target, settings = configuration["target"]["name"], configuration["measure_settings"]
+    sampler = configuration["sampler"]["name"]
     return (
         (target in target_names() or ".py:" in target)
-        and configuration["sampler"]["name"] in sampler_names()
+        and (sampler in sampler_names() or ".py:" in sampler)
         and settings["operator"] is None
         and settings["kernel"] in kernel_names()
         and _grid(configuration) is not None

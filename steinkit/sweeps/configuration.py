@@ -6,15 +6,17 @@ The tables are those of `_TABLES`; ``steinkit sweep --help`` shows a file. Paths
 from __future__ import annotations
 
 import os
+import shlex
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from steinkit.errors import InputError, UsageError, did_you_mean
+from steinkit.errors import InputError, OutputError, UsageError, did_you_mean
 from steinkit.files.streams import read_bytes
 from steinkit.measures.options import UNIT_WORDS
 from steinkit.measures.units import read_units
+from steinkit.printable import printable
 from steinkit.sweeps.plan import Plan
 from steinkit.sweeps.run import (
     DEFAULT_SEEDS,
@@ -24,6 +26,33 @@ from steinkit.sweeps.run import (
     measure_setting_names,
 )
 
+_STARTING_FILE = """\
+# Which step size suits stochastic gradient Langevin dynamics? A sweep tries each from several seeds:
+#
+#     steinkit sweep {name} -o {folder}
+#
+# Everything here may be changed; paths are relative to this file.
+
+target = "mixture-posterior"       # 'steinkit targets' lists others; or your own as "model.py:target"
+
+# [target_options]                 # of a built-in target: what 'steinkit targets' lists beside it
+# temperature = 1.0
+
+[sampler]
+name = "sgld"                      # 'steinkit samplers' lists others; or your own function as "own.py:sampler"
+batch_size = 5                     # options of the sampler that are the same throughout
+draws = 500
+start = "normal"                   # a standard normal state from each seed; or [0.0, 0.0]
+
+[grid]                             # options to try: every combination of these values
+step_size = [5e-2, 1e-2, 5e-3, 1e-3]
+
+[run]
+seeds = 5                          # 0 to 4; twenty tell close settings apart
+measures = ["graph", "ess"]        # what to choose by; racing goes by the first
+# racing = true                    # drop settings that certainly do not win, to save time
+# max_seconds = 60                 # for a measure of one chain
+"""
 _TABLES = ("target", "target_options", "sampler", "grid", "run")
 _OWN_RUN_KEYS = ("seeds", "measures", "tolerance", "max_seconds", "max_memory", "racing", "label")
 
@@ -77,6 +106,27 @@ def read_configuration(path: str | os.PathLike[str], max_memory: float | None = 
     return plan, racing
 
 
+def write_starting_file(path: str | os.PathLike[str]) -> None:
+    """Write a configuration with comments, that runs as it stands; a file that is there is not replaced.
+
+    Raises
+    ------
+    UsageError
+        If there is such a file.
+    OutputError
+        If it cannot be written.
+    """
+    file = Path(path)
+    try:
+        with file.open("x", encoding="utf-8") as stream:
+            name, folder = (printable(shlex.quote(each)) for each in (file.name, file.stem))
+            stream.write(_STARTING_FILE.format(name=name, folder=folder))
+    except FileExistsError:
+        raise UsageError(f"{file} exists and is not replaced; name a new file, or delete it first") from None
+    except OSError as error:
+        raise OutputError(f"{file} cannot be written: {error.strerror}; name another place") from None
+
+
 def _operator(reference: Any, file: Path) -> Any:
     from steinkit.discrepancy.operators import RiemannianLangevin
     from steinkit.targets.user_code import load_attribute
@@ -90,7 +140,7 @@ def _parsed(file: Path) -> dict[str, Any]:
     if not os.path.exists(file):
         raise InputError(f"{file} does not exist; name the TOML file that describes the sweep")
     try:
-        return tomllib.loads(read_bytes(file, binary=True).decode())
+        return tomllib.loads(read_bytes(file, binary=True).decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise InputError(f"{file} cannot be read: {error}") from None
     except InputError:
@@ -119,7 +169,9 @@ def _require_kinds(found: Mapping[str, Any], file: Path) -> None:
         if not isinstance(found.get(table, {}), dict):
             raise UsageError(f"{file}: {table} must be a table, [{table}]; {_received(found, table)}")
     if not isinstance(found["sampler"].get("name"), str):
-        raise UsageError(f'{file}: [sampler] needs name = "..."; {_received(found["sampler"], "name")}')
+        raise UsageError(
+            f'{file}: [sampler] needs name = "NAME" or "path.py:function"; {_received(found["sampler"], "name")}'
+        )
 
 
 def _received(found: Mapping[str, Any], key: str) -> str:

@@ -70,7 +70,7 @@ def sweep(
         What to draw from and to score against; a name, as the command line writes it, is made with `target_options`.
     sampler : str or callable
         Name of a sampler, or a function ``(target, *, seed, **options)`` that returns `Draws`, a `Sample` or an array
-        of draws for one seed.
+        of draws for one seed; ``path.py:function`` names one in a file, which is run.
     grid : mapping of str to sequence
         Options of the sampler, with the values to try.
     options : mapping, optional
@@ -195,7 +195,7 @@ def make_plan(
         As `sweep` does.
     """
     made, identity = _identified(target, target_options, options, folder)
-    found = swept_sampler(sampler)
+    found = swept_sampler(sampler, folder)
     if measures is None:
         dim = made.dim or start_dimension(options)
         measures = (default_measure(dim, operator=measure_settings.get("operator")), "ess")

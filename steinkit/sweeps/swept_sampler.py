@@ -1,9 +1,11 @@
-"""The sampler of a sweep: one that steinkit knows by name, or a user's own function."""
+"""The sampler of a sweep: one that steinkit knows by name, or a user's own function, given or named with its file."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,7 +32,7 @@ class SweptSampler:
     Attributes
     ----------
     name : str
-        The registered name, or the place of a user's function.
+        The registered name, ``path.py:function`` as it was named, or the place of a user's function.
     code : str, optional
         Hash of a user's function (`code_identity`); None where that cannot be told.
     """
@@ -69,6 +71,7 @@ class SweptSampler:
                 f"chain's seed; received {options['start']!r}"
             )
         if self._registered is None:
+            self._require_parameters(options)
             return
         taken = self._options(options.get("test"))
         for name in options:
@@ -96,22 +99,51 @@ class SweptSampler:
             arguments["chains"] = len(seeds)
         return _chains_of(self._registered.run(target, arguments))
 
+    def _require_parameters(self, options: Mapping[str, Any]) -> None:
+        assert self._function is not None
+        try:
+            signature = inspect.signature(self._function)
+        except (TypeError, ValueError):  # it does not say
+            return
+        try:
+            signature.bind(None, **options, seed=0)
+        except TypeError as error:
+            called = ", ".join(["target", *(f"{name}=" for name in options), "seed="])
+            raise UsageError(
+                f"the sampler {self.name} cannot be called as ({called}): {error}; a sampler is a function "
+                "(target, *, seed, **options), and the grid and the fixed options name its options"
+            ) from None
+
     def _options(self, test: Any) -> dict[str, Option]:
         assert self._registered is not None
         taken = self._registered.options(test)
         return {name: option for name, option in taken.items() if name not in ("seed", "chains")}
 
 
-def swept_sampler(sampler: str | Callable[..., Any]) -> SweptSampler:
+def swept_sampler(sampler: str | Callable[..., Any], folder: Path = Path()) -> SweptSampler:
     """The sampler named or given; a function of `steinkit.samplers` is known by its name.
+
+    Parameters
+    ----------
+    sampler : str or callable
+        A name, ``path.py:function``, whose file is run, or a function.
+    folder : Path
+        What the path is relative to.
 
     Raises
     ------
     UsageError
-        If no sampler has the name, or it is neither a name nor a function.
+        If no sampler has the name, the file no such function, or it is neither a name nor a function.
+    InputError
+        If the file does not exist or raises an exception.
     """
     if isinstance(sampler, str):
-        return SweptSampler(sampler, None, find_sampler(sampler), None)
+        if ":" in sampler or sampler.endswith(".py"):
+            return _from_file(sampler, folder)
+        try:
+            return SweptSampler(sampler, None, find_sampler(sampler), None)
+        except UsageError as error:
+            raise UsageError(f"{error}; your own is named path.py:function") from None
     if not callable(sampler):
         raise UsageError(f"sampler must be a name or a function; received {sampler!r}")
     for name in sampler_names():
@@ -119,6 +151,19 @@ def swept_sampler(sampler: str | Callable[..., Any]) -> SweptSampler:
             return SweptSampler(name, None, find_sampler(name), None)
     name = getattr(sampler, "__qualname__", type(sampler).__name__)
     return SweptSampler(name, code_identity(sampler), None, sampler)
+
+
+def _from_file(reference: str, folder: Path) -> SweptSampler:
+    from steinkit.targets.user_code import load_attribute
+
+    function = load_attribute(reference, "sampler", folder=folder)
+    if not callable(function):
+        raise UsageError(
+            f"{reference} must be a function (target, *, seed, **options) that returns draws; it is "
+            f"{type(function).__name__}"
+        )
+    found = swept_sampler(function)
+    return replace(found, name=reference) if found.is_users else found
 
 
 def _started(target: Target, options: Mapping[str, Any], seeds: Sequence[int]) -> dict[str, Any]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import os
 import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -138,6 +140,7 @@ def _run(path: Path) -> ModuleType:
 def _as_script(module: ModuleType, path: Path) -> Iterator[None]:
     """Put the running file in `sys.modules` (dataclasses look there) and its folder on `sys.path`."""
     folder = str(path.resolve().parent)
+    known = set(sys.modules)
     sys.modules[_MODULE_NAME] = module
     sys.path.insert(0, folder)
     try:
@@ -145,6 +148,17 @@ def _as_script(module: ModuleType, path: Path) -> Iterator[None]:
     finally:
         sys.path.remove(folder)
         del sys.modules[_MODULE_NAME]
+        _pickle_by_value(set(sys.modules) - known, folder)
+
+
+def _pickle_by_value(names: set[str], folder: str) -> None:
+    """Have modules of the file's folder sent to worker processes with what uses them: none would find them by name."""
+    for name in names:
+        file = getattr(sys.modules[name], "__file__", None) or ""
+        if file.startswith(folder + os.sep) and PathFinder.find_spec(name.partition(".")[0]) is None:
+            import cloudpickle
+
+            cloudpickle.register_pickle_by_value(sys.modules[name])
 
 
 @contextmanager

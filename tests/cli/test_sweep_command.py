@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import steinkit as sk
 from steinkit.sweeps.configuration import read_configuration
 from steinkit.sweeps.rehearsal import require_runnable
 
@@ -179,7 +180,10 @@ def test_control_c_keeps_what_is_finished_and_says_how_to_go_on(steinkit, write_
         ("[grid]", "[gird]", 2, 'did you mean "grid"'),
         ("proposal_scale", "proposal_scal", 2, 'did you mean "proposal_scale"'),
         ('name = "rwmh"', 'name = "rwmg"', 2, 'did you mean "rwmh"'),
-        ('name = "rwmh"', "", 2, "[sampler] needs name"),
+        ('name = "rwmh"', 'name = "ula"', 2, "your own is named path.py:function"),
+        ('name = "rwmh"', 'name = "own.py:ula"', 3, "there is no file own.py; the sampler 'own.py:ula' cannot be"),
+        ('name = "rwmh"', 'name = "own.py"', 2, "a sampler from a file is written path.py:attribute"),
+        ('name = "rwmh"', "", 2, '[sampler] needs name = "NAME" or "path.py:function"'),
         ('target = "gaussian-mean"', "", 2, 'target = "NAME" or "path.py:attribute"'),
         ("data = ", "date = ", 2, 'did you mean "data"'),
         ("data = [-0.4, 0.1, 0.3, 0.8]", 'data = "none.csv"', 3, "none.csv does not exist"),
@@ -301,3 +305,116 @@ def test_a_sweep_that_was_ended_at_once_is_begun_again(steinkit, write_toml, fol
     (folder / "out" / "samples").mkdir(parents=True)
     (folder / "out" / "lock").touch()
     assert steinkit("sweep", write_toml(), "-o", "out").code == 0
+
+
+ULA = """
+def ula(target, *, seed, step, draws=50):
+    rng = np.random.default_rng(seed)
+    x, path = np.zeros(1), []
+    for _ in range(draws):
+        x = x + step * target.score(x[None, :])[0] + np.sqrt(2 * step) * rng.standard_normal(1)
+        path.append(x)
+    return np.array(path)
+
+flat = lambda target, *, seed, step: np.zeros((20, 3))
+nothing = lambda target, *, seed, step: None
+number = 3
+"""
+
+
+@pytest.fixture
+def write_own(folder, write_code):
+    """A sweep, in a folder of its own, of a sampler that the file beside it holds."""
+
+    def write(name="model.py:ula", options="draws = 40", code=ULA):
+        write_code(code)
+        sampler = f'[sampler]\nname = "{name}"\n{options}\n[grid]\nstep = [0.1, 0.5]\n'
+        run = '[run]\nseeds = 3\nmeasures = ["ksd"]\n'
+        (folder / "inner").mkdir(exist_ok=True)
+        (folder / "model.py").rename(folder / "inner" / "model.py")
+        (folder / "inner" / "own.toml").write_text('target = "normal"\n' + sampler + run)
+        return "inner/own.toml"
+
+    return write
+
+
+def test_a_sampler_of_ones_own_is_named_with_its_file(steinkit, write_own, folder):
+    first = steinkit("sweep", write_own(), "-o", "out", "--json")
+    assert (first.code, first.document["failed"], first.document["cells"]) == (0, 0, 6), first.err
+    kept = json.loads((folder / "out" / "sweep.json").read_text())["sampler"]
+    assert (kept["name"], kept["options"], len(kept["code"])) == ("model.py:ula", {"draws": 40}, 32)
+    scope = {}
+    exec("import numpy as np" + ULA, scope)
+    wanted = sk.sweep(
+        "normal", scope["ula"], grid={"step": [0.1, 0.5]}, options={"draws": 40}, seeds=3, measures=["ksd"]
+    )
+    assert first.document["criteria"] == json.loads(json.dumps(wanted.to_dict()["criteria"]))
+    assert steinkit("sweep", "inner/own.toml", "-o", "out", "--json", "--jobs", "2").document["reused"] == 6
+
+
+def test_another_text_of_the_file_is_another_sampler(steinkit, write_own):
+    assert steinkit("sweep", write_own(), "-o", "out").code == 0
+    found = steinkit("sweep", write_own(code=ULA.replace("2 * step", "3 * step")), "-o", "out")
+    assert (found.code, "6 cells, 0 of them from before" in found.out) == (0, True)
+    assert "6 records in out were made with other code of the sampler, and are not reused" in found.err
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "code", "said"),
+    [
+        ("model.py:ulla", "", 2, "has no attribute 'ulla' (did you mean \"ula\"?)"),
+        ("model.py:number", "", 2, "model.py:number must be a function (target, *, seed, **options)"),
+        ("model.py:ula", "drows = 3", 2, "unexpected keyword argument 'drows'"),
+        ("model.py:ula", "seed = 3", 2, "seed is not an option of a sweep's sampler"),
+        ("model.py:flat", "", 4, "has 1 coordinates, the sampler's draws have 3; return an array of shape"),
+        ("model.py:nothing", "", 4, "6 failed"),
+    ],
+)
+def test_mistakes_in_a_sampler_of_ones_own_are_named(steinkit, write_own, name, options, code, said):
+    found = steinkit("sweep", write_own(name, options), "-o", "out")
+    assert said in found.err + found.out
+    assert found.code == code
+    assert "Traceback" not in found.err
+
+
+def test_worker_processes_are_sent_the_files_that_a_sampler_imports(steinkit, write_own, folder):
+    file = write_own(code="import own_noise" + ULA.replace("rng.standard_normal(1)", "own_noise.of(rng)"))
+    (folder / "inner" / "own_noise.py").write_text("def of(rng):\n    return rng.standard_normal(1)\n")
+    apart = steinkit("sweep", file, "-o", "apart", "--jobs", "2", "--json")
+    assert (apart.code, apart.document["failed"]) == (0, 0), apart.err
+    assert apart.document["criteria"] == steinkit("sweep", file, "-o", "here", "--json").document["criteria"]
+
+
+def test_a_file_that_raises_is_named_with_its_line(steinkit, write_own):
+    found = steinkit("sweep", write_own(code="ula = 1 / 0\n"), "-o", "out")
+    assert (found.code, "model.py, line 3 raised ZeroDivisionError" in found.err) == (3, True)
+
+
+def test_a_starting_file_runs_as_it_stands(steinkit, folder):
+    found = steinkit("sweep", "--init", "my sweep.toml")
+    assert (found.code, found.out) == (0, "my sweep.toml is written.\n")
+    assert "next: steinkit sweep 'my sweep.toml' -o 'my sweep'" in found.err
+    text = (folder / "my sweep.toml").read_text()
+    assert "steinkit sweep 'my sweep.toml' -o 'my sweep'" in text
+    plan, racing = read_configuration("my sweep.toml")
+    require_runnable(plan)
+    assert (plan.sampler.name, len(plan.cells), racing) == ("sgld", 20, False)
+    (folder / "short.toml").write_text(text.replace("draws = 500", "draws = 20"))
+    run = steinkit("sweep", "short.toml", "-o", "out", "--json")
+    assert (run.code, run.document["failed"]) == (0, 0)
+
+
+def test_a_starting_file_replaces_nothing(steinkit, folder):
+    (folder / "kept.toml").write_text("mine")
+    found = steinkit("sweep", "--init", "kept.toml")
+    assert (found.code, found.out) == (2, "")
+    assert "kept.toml exists and is not replaced" in found.err
+    assert (folder / "kept.toml").read_text() == "mine"
+    nowhere = steinkit("sweep", "--init", "no/new.toml")
+    assert (nowhere.code, "no/new.toml cannot be written" in nowhere.err) == (3, True)
+
+
+def test_a_byte_order_mark_is_no_part_of_a_configuration(write_toml, folder):
+    file = folder / write_toml()
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    assert read_configuration(file)[0].sampler.name == "rwmh"

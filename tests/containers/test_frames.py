@@ -1,5 +1,7 @@
 """Draws in data frames, whose columns mean what they mean in files."""
 
+import io
+
 import numpy as np
 import pytest
 
@@ -53,7 +55,22 @@ def test_diagnostics_of_stan_are_no_coordinates():
     sample = sk.as_sample(frame)
     assert sample.names == ("theta[1]",)
     np.testing.assert_array_equal(sample.chain, [1, 2])
-    assert sk.as_sample(frame.drop(columns="lp__")).names == ("chain__", "draw__", "theta[1]")
+    with pytest.warns(sk.ReadingWarning, match='"chain__" as chain, "draw__" as draw'):
+        assert sk.as_sample(frame.drop(columns="lp__")).names == ("theta[1]",)
+    assert sk.as_sample(frame, columns=["lp__", "draw__"]).names == ("lp__", "draw__")
+    assert sk.as_sample(frame[["theta[1]"]].assign(mine__=1.0)).names == ("theta[1]", "mine__")
+
+
+def test_a_file_of_r_as_pandas_reads_it():
+    text = '"","alpha",".chain",".iteration",".draw"\n"1",0.5,1,1,1\n"2",0.7,2,1,2\n'
+    frame = pandas.read_csv(io.StringIO(text))
+    with pytest.warns(sk.ReadingWarning, match='"Unnamed: 0" as row names'):
+        sample = sk.as_sample(frame)
+    assert sample.names == ("alpha",)
+    np.testing.assert_array_equal(sample.chain, [1, 2])
+    np.testing.assert_array_equal(sample.draw, [1, 1])
+    with pytest.raises(sk.InputError, match="column 1 has no name"):
+        sk.as_sample(frame[::-1])
 
 
 @pytest.mark.parametrize(

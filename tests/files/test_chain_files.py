@@ -108,3 +108,15 @@ def test_packed_stan_files_and_streams(fits):
 def test_only_formats_with_groups_take_one(fits):
     with pytest.raises(sk.UsageError, match=r"fit-1\.csv: csv has no groups; leave out group= \(--group\)"):
         sk.read_sample(fits / "fit-1.csv", group="prior")
+
+
+def test_what_chains_have_beside_parameters_is_said_once(steinkit, folder):
+    for chain in (1, 2):
+        rows = "".join(f"{k},{0.1 * k * (-1) ** k},-1,{chain},{k}\n" for k in range(1, 21))
+        (folder / f"fit-{chain}.csv").write_text('"","theta","lp__",".chain",".iteration"\n' + rows)
+    with pytest.warns(sk.ReadingWarning):
+        sample = sk.read_sample("fit-*.csv")
+    assert (sample.names, sorted(set(sample.chain.tolist()))) == (("theta",), [1, 2])
+    found = steinkit("verdict", "fit-1.csv", "fit-2.csv", "--target", "normal")
+    assert found.err.count("warning: columns that samplers write beside the parameters") == 1
+    assert '".chain" as chain, ".iteration" as draw, the first, unnamed, as row names; "lp__" left out' in found.err

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from steinkit.errors import InputError, UsageError
+from steinkit.errors import InputError, ReadingWarning, UsageError
 from steinkit.files import csv_format
 from steinkit.files.csv_format import read_csv, write_csv
 from steinkit.sample import Sample
@@ -73,6 +73,73 @@ def test_spellings_of_the_same_table(text: str) -> None:
     assert sample.points.tolist() == [[1, 2], [3, 4]]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"";"theta[1,2]";"b"\n"1";-1,5;2\n"2";3,25e2;4\n',
+        "theta[1,2];b\n-1,5;2\n3,25e2;4\n",
+        "theta[1,2];b\n-1.5;2\n3.25e2;4\n",
+        "theta[1,2]\tb\n-1.5\t2\n325\t4\n",
+        '"theta[1,2]"\t"b"\r\n"-1,5"\t"2"\r\n"325"\t"4"\r\n',
+        '"","theta[1,2]","b"\n"1",-1.5,2\n"2",325,4\n',
+    ],
+    ids=["write.csv2", "decimal commas", "semicolons", "tabs", "quoted cells", "write.csv"],
+)
+def test_tables_as_r_and_spreadsheets_write_them(text: str) -> None:
+    sample = read(text)
+    assert sample.names == ("theta[1,2]", "b")
+    assert sample.points.tolist() == [[-1.5, 2], [325, 4]]
+
+
+def test_decimal_commas_and_points_far_apart_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_format, "_BLOCK", 64)
+    with pytest.raises(InputError, match=r"decimal comma \(line 2\) and with a decimal point \(line 102\)"):
+        read("a;b\n" + "1,5;2\n" * 100 + "1.5;2\n" * 100)
+
+
+def test_columns_of_samplers_are_labels_or_left_out_and_said_once() -> None:
+    text = "alpha,lp__,divergent__,.chain,.iteration,.draw\n1,-2,0,1,1,1\n3,-4,NA,2,1,2\n"
+    with pytest.warns(ReadingWarning) as said:
+        sample = read(text)
+    assert sample.names == ("alpha",)
+    assert sample.chain is not None
+    assert sample.chain.tolist() == [1, 2]
+    assert sample.draw is not None
+    assert sample.draw.tolist() == [1, 1]
+    (only,) = said
+    for words in ('".chain" as chain', '".iteration" as draw', '".draw", "lp__", "divergent__" left out'):
+        assert words in str(only.message)
+
+
+@pytest.mark.parametrize(
+    ("header", "chain", "draw"),
+    [
+        (".chain,.draw,chain,a", 3, 2),
+        ("chain__,draw__,iter__,a", 1, 2),
+        ("chain__,iter__,stepsize__,a", 1, 2),
+        ("treedepth__,accept_stat__,n_leapfrog__,a", None, None),
+        ("energy__,mine__,other,a", None, None),
+    ],
+)
+def test_which_column_becomes_which_label(header: str, chain: int | None, draw: int | None) -> None:
+    sample = read(f"{header}\n1,2,3,4\n")
+    assert sample.names[-1] == "a"
+    assert len(sample.names) == 1 + header.count("other")
+    assert (None if sample.chain is None else int(sample.chain[0])) == chain
+    assert (None if sample.draw is None else int(sample.draw[0])) == draw
+
+
+def test_coordinates_that_are_named_are_coordinates() -> None:
+    assert read("a,weights,mine__\n1,2,3\n", ["weights", "mine__"]).points.tolist() == [[2, 3]]
+    assert read(".chain,a\n1,2\n", [".chain"]).names == (".chain",)
+    assert read("a,weight,weights\n1,2,3\n").names == ("a", "weights")
+    assert read("a,mine__\n1,2\n").names == ("a", "mine__")
+
+
+def test_letters_that_statisticians_tell_apart_are_no_look_alikes() -> None:
+    assert read("a,\u03b1,v,\u03bd,\u0430\u0431\n1,2,3,4,5\n").names[1] == "\u03b1"
+
+
 def test_quoted_names_may_hold_commas() -> None:
     assert read('"theta[0,1]","theta[0,2]"\n1,2\n').names == ("theta[0,1]", "theta[0,2]")
 
@@ -88,8 +155,25 @@ def test_quoted_names_may_hold_commas() -> None:
         ("# a,b\n1.5,2\n3,4\n", ["line 2 holds numbers", '"# a,b" is the header, take off its "#"']),
         ("a,a\n1,2\n", ['two columns are named "a"', "name of its own"]),
         (",a\n0,2\n", ["column 1 has no name", "index=False"]),
-        ("a;b\n1;2\n", ["separated by ';'", "commas"]),
-        ("a\tb\n1\t2\n", ["separated by '\\t'", "commas"]),
+        (",a\n2,2\n1,3\n", ["column 1 has no name", "R: row.names=FALSE"]),
+        ('"",a\none,2\n', ["column 1 has no name", "counts 1, 2, 3"]),
+        ("a,,b\n1,2,3\n", ["column 2 has no name"]),
+        (",a,\n1,2,3\n", ["column 3 has no name"]),
+        ("a;b\n1;2\n3;x\n", ['line 3, column "b" holds "x"']),
+        ("a;b\n1,5;2\n3;2.5\n", ["decimal comma (line 2)", "decimal point (line 3)", "in one way"]),
+        ("a;b\n1.000,5;2\n", ['line 2, column "a" holds "1.000,5"', "number is wanted"]),
+        ("a;b\n1;2\n3;2;1\n", ["line 3: 3 values where the header names 2 columns"]),
+        ("a\tb\n1\t2\n3\n", ["line 3: 1 value where the header names 2 columns"]),
+        ("a,b\n1,2\nNA,4\n", ['draws.csv, line 3, column "a" is NA, a missing value', "na.omit"]),
+        ('"";"a"\n"1";NA\n', ['line 2, column "a" is NA, a missing value']),
+        ("a,weights\n1,1\n", ['column "weights"', "weights of the draws", 'rename it "weight"', "columns="]),
+        ("a,.log_weight\n1,1\n", ['column ".log_weight"', "exp(.log_weight", '"weight"']),
+        (".chain,.variable,.value\n1,a,2\n", ["a row for every draw of every parameter", "spread_draws"]),
+        (".chain,lp__\n1,2\n", ["has no coordinate", '".chain", "lp__"']),
+        ("a,.chain\n1,0.5\n", ['line 2, column ".chain" is 0.5; a chain label is a whole number']),
+        ("tau,t\u0430u\n1,2\n", ["two columns have names that look alike", "the second as t\\u0430u"]),
+        ("tau,ta\u200bu\n1,2\n", ["look alike", "ta\\u200bu"]),
+        ("\u00e9,e\u0301\n1,2\n", ["look alike", "the first as \\xe9"]),
         ("a,b\n1,2\n3,4\n5,6\n1,2,3\n", ["line 5: 3 values where the header names 2 columns"]),
         ("a,b\n1,2\n3\n", ["line 3: 1 value where the header names 2 columns"]),
         ("a\n1\n2,3\n", ["line 3: 2 values where the header names 1 column;"]),
@@ -114,7 +198,6 @@ def test_quoted_names_may_hold_commas() -> None:
         ("a,score:c\n1,2\n", ['column "score:c" belongs to no coordinate', '"a"']),
         ("theta,score:thetta\n1,2\n", ['did you mean "theta"?']),
         ("a,b,score:b\n1,2,3\n", ['coordinate "a" has no score', 'add "score:a"']),
-        ("lp__,theta\n-3,2\n", ['"lp__"', 'format="stan"', "columns="]),
         ('a,b\n1,"2\n3,4\n', ["line 2 cannot be read as CSV (unexpected end of data)"]),
         ('a,b\n3,4\n"0.5"1,2\n', ["line 3 cannot be read as CSV"]),
         ('"a"c,b\n3,4\n', ["line 1: the header cannot be read"]),
@@ -201,7 +284,9 @@ def test_rows_beyond_one_batch_are_all_written() -> None:
     assert read_csv(write_csv(sample, "out.csv"), "out.csv").points.tolist() == sample.points.tolist()
 
 
-@pytest.mark.parametrize("names", [("1", "2"), ("# a", "b"), (" a", "b"), ("", "b"), ("a;b",), ("lp__",)])
+@pytest.mark.parametrize(
+    "names", [("1", "2"), ("# a", "b"), (" a", "b"), ("", "b"), ("a;b",), ("lp__",), (".chain", "x")]
+)
 def test_names_that_would_be_misread_are_refused(names: tuple[str, ...]) -> None:
     with pytest.raises(UsageError, match=r"do not survive in a CSV header; rename .* \.npz"):
         write_csv(Sample(points=np.ones((1, len(names))), names=names), "out.csv")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from steinkit.errors import InputError, OutputError, UsageError
+from steinkit.errors import InputError, OutputError, ReadingWarning, UsageError
 from steinkit.files import read_sample, write_sample
 from steinkit.sample import Sample
 
@@ -49,8 +49,8 @@ def test_stan_is_recognised_in_a_csv_file_and_a_stream() -> None:
     text = "# stan_version_major = 2\nlp__,mu.1\n-1,2\n"
     assert read_sample(io.StringIO(text)).names == ("mu[1]",)
     assert read_sample(io.StringIO(text), format="stan").names == ("mu[1]",)
-    with pytest.raises(InputError, match="lp__"):
-        read_sample(io.StringIO(text), format="csv")
+    with pytest.warns(ReadingWarning, match='"lp__" left out'):
+        assert read_sample(io.StringIO(text), format="csv").names == ("mu.1",)
 
 
 def test_stan_is_not_written(tmp_path: Path) -> None:

@@ -292,7 +292,11 @@ def test_summary_says_what_effective_sample_size_would_have_chosen():
         ({"options": {"draws": 10, "seed": 1}}, "is not an option of a sweep's"),
         ({"options": {"draws": 10, "start": "anywhere"}}, "standard normal state"),
         ({"options": {"draws": 10, "temperature": lambda n: n}}, "which a record can keep"),
-        ({"sampler": "rwhm"}, 'did you mean "rwmh"'),
+        ({"sampler": "rwhm"}, 'did you mean "rwmh".*your own is named path.py:function'),
+        ({"sampler": "own.py"}, "a sampler from a file is written path.py:attribute"),
+        ({"sampler": lambda target, *, seed: [0.0]}, "unexpected keyword argument 'draws'"),
+        ({"sampler": lambda target, *, proposal_scale, draws: [0.0]}, "unexpected keyword argument 'seed'"),
+        ({"sampler": lambda target, *, seed, step, **others: [0.0]}, "missing a required argument: 'step'"),
         ({"sampler": 3}, "a name or a function"),
         ({"seeds": 0}, "positive number of seeds"),
         ({"seeds": [1, 1]}, "twice"),
@@ -399,3 +403,24 @@ def test_a_race_by_a_measure_at_its_ceiling_is_refused():
             measures=("graph",),
             racing=True,
         )
+
+
+def test_a_sampler_is_named_with_its_file(tmp_path):
+    file = tmp_path / "own.py"
+    file.write_text(
+        "import numpy as np\nfrom steinkit.samplers import rwmh\n"
+        "def normal(target, *, seed, draws, proposal_scale):\n"
+        "    return proposal_scale * np.random.default_rng(seed).standard_normal(draws)\n"
+    )
+
+    def normal(target, *, seed, draws, proposal_scale):
+        return proposal_scale * np.random.default_rng(seed).standard_normal(draws)
+
+    named, given = small(sampler=f"{file}:normal"), small(sampler=normal)
+    assert [r["results"] for r in timeless(named.records)] == [r["results"] for r in timeless(given.records)]
+    assert {r["sampler"]["name"] for r in named.records} == {f"{file}:normal"}
+    assert timeless(small(sampler=f"{file}:rwmh").records) == timeless(small().records)
+    with pytest.raises(sk.InputError, match=r"there is no file .*none\.py; the sampler"):
+        small(sampler=f"{tmp_path / 'none.py'}:normal")
+    with pytest.raises(UsageError, match=r"must be a function .*; it is module"):
+        small(sampler=f"{file}:np")

@@ -41,7 +41,7 @@ def newton_weights(interior: Interior, weights: Floats) -> float:
     """Set the weights z+/s+ + z-/s- of the rows in the Newton matrix; returns the gap, the sum of s z."""
     s_up, s_low, z_up, z_low = interior
     gap = 0.0
-    for i in range(weights.size):
+    for i in range(len(weights)):
         weights[i] = (z_up[i] * s_low[i] + z_low[i] * s_up[i]) / (s_up[i] * s_low[i])
         gap += z_up[i] * s_up[i] + z_low[i] * s_low[i]
     return gap
@@ -58,7 +58,7 @@ def affine_gap(interior: Interior, weights: Floats, gap: float, change: Floats) 
     s_up, s_low, z_up, z_low = interior
     primal, dual = _TINY, _TINY
     first, second = 0.0, 0.0
-    for i in range(change.size):
+    for i in range(len(change)):
         dv, up, low = change[i], s_up[i], s_low[i]
         if (dv > primal * up) | (-dv > primal * low) | (up - dv > dual * up) | (low + dv > dual * low):
             primal = max(primal, dv / up, -dv / low)
@@ -78,7 +78,7 @@ def mehrotra_targets(
     dv and dz are the predictor's; their product, the second-order term, is held within omega bound.
     """
     s_up, s_low, z_up, z_low = interior
-    for i in range(change.size):
+    for i in range(len(change)):
         dv = change[i]
         inverse = 1.0 / (s_up[i] * s_low[i])
         by_up, by_low = s_low[i] * inverse, s_up[i] * inverse
@@ -98,7 +98,7 @@ def step_lengths(interior: Interior, change: Floats, targets: Targets) -> tuple[
     """
     (s_up, s_low, z_up, z_low), (c_up, c_low) = interior, targets
     primal, dual, total = _TINY, _TINY, 0.0
-    for i in range(change.size):
+    for i in range(len(change)):
         dv, up, low = change[i], s_up[i], s_low[i]
         total += dv
         now_up, now_low = up * z_up[i], low * z_low[i]
@@ -130,7 +130,7 @@ def gondzio_targets(
     """
     (s_up, s_low, z_up, z_low), (c_up, c_low) = interior, targets
     (primal, dual), (lowest, highest) = lengths, interval
-    for i in range(change.size):
+    for i in range(len(change)):
         low_end, high_end = lowest * omega[i], highest * omega[i]
         dv = change[i]
         inverse = 1.0 / (s_up[i] * s_low[i])
@@ -156,7 +156,7 @@ def _outside(product: float, low_end: float, high_end: float) -> float:
 def advance(rows: Floats, interior: Interior, change: Floats, targets: Targets, lengths: tuple[float, float]) -> None:
     """Take a step: row values and slacks by the primal length, multipliers by the dual length."""
     (s_up, s_low, z_up, z_low), (c_up, c_low), (primal, dual) = interior, targets, lengths
-    for i in range(change.size):
+    for i in range(len(change)):
         dv = change[i]
         z_up[i] += dual * ((c_up[i] + z_up[i] * dv) / s_up[i] - z_up[i])
         z_low[i] += dual * ((c_low[i] - z_low[i] * dv) / s_low[i] - z_low[i])

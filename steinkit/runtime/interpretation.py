@@ -1,9 +1,9 @@
 """Kernels as plain Python, where compiling them would take longer than their work.
 
-A first verdict on a thousand draws would wait five times as long for the compiler as for the tests. Within a block of
-`small_work` a kernel whose code is neither loaded nor kept on disk is therefore run by Python, which takes some hundred
-times as long as its machine code. It is the same source, and the results are the same to the bit: compiled kernels
-reorder and fuse no operation, and Python's numbers are the same doubles. So nothing but the time depends on which runs.
+A first verdict on a thousand draws would wait six times as long for the compiler as for all else. Within a block of
+`small_work` a kernel whose code is neither loaded nor kept on disk is therefore run by Python: its own source, number
+by number, or a twin on whole arrays. Results are the same to the bit, for compiled kernels reorder and fuse no
+operation, and Python's numbers are the same doubles. So nothing but the time depends on which of them runs.
 
 A process interprets for `_MOST_SECONDS` in all, by what callers foretell, and compiles from then on: it never waits for
 more than that in vain. One that is to do much compiles from its beginning (`compile_from_now_on`).
@@ -23,11 +23,11 @@ from numba.core.dispatcher import Dispatcher
 
 from steinkit.runtime.kernel_cache import KernelCache
 
-_MOST_SECONDS = 2.0  # of interpretation in a process; a first verdict's compilation takes several times as long
+_MOST_SECONDS = 3.0  # of interpretation in a process; a first verdict's compilation takes three times as long
 
 _is_small: ContextVar[bool] = ContextVar("is_small", default=False)
 _left = {"seconds": _MOST_SECONDS}
-_in_numpy: dict[Dispatcher, Callable[..., Any]] = {}
+_twins: dict[Dispatcher, Callable[..., Any]] = {}
 
 
 @contextlib.contextmanager
@@ -54,11 +54,15 @@ def compile_from_now_on() -> None:
     _left["seconds"] = 0.0
 
 
-def with_twin(compiled: Any, twin: Callable[..., Any]) -> Any:
-    """The kernel, to be run as a function on whole arrays where it is not compiled; both give the same bits."""
-    if isinstance(compiled, Dispatcher):
-        _in_numpy[compiled] = twin
-    return compiled
+def with_twin(twin: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Mark a kernel to be run as this function on whole arrays where it is not compiled; both give the same bits."""
+
+    def mark(compiled: Any) -> Any:
+        if isinstance(compiled, Dispatcher):
+            _twins[compiled] = twin
+        return compiled
+
+    return mark
 
 
 def interpreted(compiled: Any, compile_now: Callable[..., Any], *args: Any) -> Callable[..., Any]:
@@ -66,7 +70,7 @@ def interpreted(compiled: Any, compile_now: Callable[..., Any], *args: Any) -> C
     if not _is_small.get() or _is_kept(compiled):
         entry: Callable[..., Any] = compile_now(*args)
         return entry
-    return _in_numpy.get(compiled) or _interpreter(compiled)
+    return _twins.get(compiled) or _interpreter(compiled)
 
 
 @cache

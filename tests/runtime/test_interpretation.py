@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from numba.core.caching import NullCache
 
+from steinkit.discrepancy.graph.engines.base import Settings
+from steinkit.discrepancy.sliced import learning
 from steinkit.runtime import interpretation
 from steinkit.runtime.compilation import array_kernel
 from steinkit.runtime.interpretation import compile_from_now_on, small_work
@@ -147,3 +149,16 @@ def test_what_python_refuses_to_divide_is_left_to_machine_code_from_the_beginnin
         assert kernel(values, total) == 3.0
     np.testing.assert_array_equal(values, [0.5, np.inf, 0.25])
     assert kernel.overloads
+
+
+def test_other_engines_are_never_interpreted(monkeypatch):
+    """They take what the chain leaves open, here all."""
+    asked = []
+    monkeypatch.setattr(learning, "solve_slice", lambda *_, **__: asked.append(interpretation._is_small.get()))
+    x = np.random.default_rng(0).standard_normal((50, 1))
+    half = learning.Half(x, -x, np.full(50, 0.02))
+    monkeypatch.setattr(interpretation, "_left", {"seconds": 1.0})
+    with small_work(0.1):
+        learning.learn(half, np.ones(1), None, Settings(1e-15))
+        assert asked == [False]
+        assert interpretation._is_small.get()

@@ -86,8 +86,8 @@ def row_kernels(radial: Radial) -> tuple[Callable[..., None], Callable[..., None
             sums[first + k * step] += totals[k]
 
     return (
-        with_twin(fill_rows, partial(stein_rows.fill_rows, radial)),
-        with_twin(add_rows, partial(stein_rows.add_rows, radial)),
+        with_twin(partial(stein_rows.fill_rows, radial))(fill_rows),
+        with_twin(partial(stein_rows.add_rows, radial))(add_rows),
     )
 
 

@@ -38,7 +38,7 @@ from steinkit.target import Target
 
 _SMALLEST_AXIS = 1e-9  # variance of a principal axis, relative to the largest, below which rounding decides
 _LARGEST = 5  # directions that are kept
-_INTERPRETED = 4e-4  # seconds a draw and direction, where kernels are not compiled
+_INTERPRETED = 1.1e-4  # seconds a draw and direction, where kernels are not compiled
 
 
 @dataclass(frozen=True, eq=False)

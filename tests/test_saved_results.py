@@ -98,12 +98,12 @@ def _spoilt(folder, **members):
     ("spoil", "said"),
     [
         (lambda folder: (folder / "r.json.npz").unlink(), "has no r.json.npz beside it"),
-        (lambda folder: (folder / "r.json.npz").write_bytes(b"PK"), "is no result that this version"),
+        (lambda folder: (folder / "r.json.npz").write_bytes(b"PK"), "is not a result that this version"),
         (lambda folder: (folder / "r.json").write_text("{}"), "belongs to another result"),
         (lambda folder: _spoilt(folder, module="os", kind="system"), "os holds no results"),
         (lambda folder: _spoilt(folder, module="steinkit.cli", kind="main"), "steinkit.cli holds no results"),
-        (lambda folder: _spoilt(folder, kind="None"), "is no result that this version"),
-        (lambda folder: _spoilt(folder, kind="DistinctSample"), "is no result that this version"),
+        (lambda folder: _spoilt(folder, kind="None"), "is not a result that this version"),
+        (lambda folder: _spoilt(folder, kind="DistinctSample"), "is not a result that this version"),
     ],
 )
 def test_damaged_files_are_refused(spoil, said, tmp_path):

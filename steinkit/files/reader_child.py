@@ -226,9 +226,10 @@ def _require_harmless(folder: Path, group: str | None, source: str) -> None:
                 continue
             members += 1
             MAX_MEMBERS.require(members, source, "holds at least")
-            found = parse_json(Path(place, name).read_bytes(), f"{source}, {Path(place, name).relative_to(folder)}")
+            where = Path(place, name).relative_to(folder)
+            found = parse_json(Path(place, name).read_bytes(), f"{source}, {where}")
             if not isinstance(found, dict):
-                raise InputError(f"{source}, {Path(place, name).relative_to(folder)} is no JSON object; write it again")
+                raise InputError(f"{source}, {where} is not a JSON object; write it again")
             if any(_unpickles(codec) for codec in _codecs(found)):
                 raise InputError(
                     f'{source}: "{Path(place).relative_to(folder)}" holds pickled Python objects, which are never '

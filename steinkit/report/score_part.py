@@ -52,7 +52,7 @@ def score_part(found: Found, target: Target | str | None = None) -> Part:
             *(each.table for each in described if each.table is not None),
         ),
         facts=found.facts(
-            ("draws", f"{sample['draws']}, of which {sample['distinct']} are distinct"),
+            ("draws", f"{sample['draws']}, {sample['distinct']} of them distinct"),
             ("coordinates", ", ".join(sample["names"])),
             made="scored it",
         ),

@@ -15,6 +15,7 @@ from numba.core.dispatcher import Dispatcher
 from steinkit.cli.help_screens import command
 from steinkit.cli.outputs import say, say_aside, say_next
 from steinkit.errors import SteinkitWarning
+from steinkit.runtime.interpretation import compile_from_now_on
 from steinkit.target import Target
 
 _DRAWS = 200
@@ -45,7 +46,7 @@ def warm() -> None:
 
 
 def _steps() -> dict[str, Callable[[], object]]:
-    """Work that between it runs every kernel, by what to call it."""
+    """Work that between it runs every kernel, compiled, by what to call it."""
     from steinkit import samplers
     from steinkit.discrepancy.graph.discrepancy import graph_stein_discrepancy as score
     from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy
@@ -53,6 +54,7 @@ def _steps() -> dict[str, Callable[[], object]]:
     from steinkit.targets.gaussian import Normal
     from steinkit.targets.mixture_posterior import MixturePosterior
 
+    compile_from_now_on()
     rng = np.random.default_rng(0)
     plane, space = rng.standard_normal((_DRAWS, 2)), rng.standard_normal((_DRAWS, 3))
     normal: list[Target] = [Normal(np.zeros(dim)) for dim in (1, 2, 3)]

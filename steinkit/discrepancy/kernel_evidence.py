@@ -20,12 +20,15 @@ from steinkit.discrepancy.kernel.stein_kernel import stein_kernel_at
 from steinkit.discrepancy.preparation import Prepared
 from steinkit.errors import InputError
 from steinkit.runtime.deadlines import require_time
+from steinkit.runtime.interpretation import small_work
 from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Seed
 
 _MOST_PAIRED = 4000  # draws that enter the kernel test's bootstrap, whose time grows with their square
 _MOST_SHARED = 1000  # draws that tell the coordinates' shares
 _MOST_SUMMED = 20_000  # draws that enter the number of equivalent ones, which is no larger
+# Seconds a pair of draws and coordinate where kernels are not compiled; in coordinates, what else a pair takes.
+_INTERPRETED, _RADIAL = 1e-8, 4
 
 
 def kernel_evidence(
@@ -48,14 +51,16 @@ def kernel_evidence(
     in_chains = np.concatenate(chains)
     rows = standard.points.inverse[standard.points.inverse >= 0]
     standardised = replace(scored, points=standard.points.points[rows], scores=standard.scores[rows])
-    equivalent = _equivalent_draws(standardised[_spread(in_chains, _MOST_SUMMED)], standard.bounds)
-    if draws.is_weighted:
-        return None, equivalent, ()
-    paired = replace(standardised, weights=None)[_spread(in_chains, _MOST_PAIRED)]
-    try:
-        return kernel_stein_test(paired, bounds=standard.bounds, kernel=IMQ(), rng=rng).p_value, equivalent, ()
-    except InputError as error:  # as where draws evenly spread over a chain that stands still are one point
-        return None, equivalent, (f"the kernel test was left out: {error}",)
+    summed = standardised[_spread(in_chains, _MOST_SUMMED)]
+    with small_work(_INTERPRETED * len(summed) ** 2 * (_RADIAL + summed.dim)):
+        equivalent = _equivalent_draws(summed, standard.bounds)
+        if draws.is_weighted:
+            return None, equivalent, ()
+        paired = replace(standardised, weights=None)[_spread(in_chains, _MOST_PAIRED)]
+        try:
+            return kernel_stein_test(paired, bounds=standard.bounds, kernel=IMQ(), rng=rng).p_value, equivalent, ()
+        except InputError as error:  # as where draws evenly spread over a chain that stands still are one point
+            return None, equivalent, (f"the kernel test was left out: {error}",)
 
 
 def largest_share(standardised: Draws, names: Sequence[str]) -> tuple[str, float]:

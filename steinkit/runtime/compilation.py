@@ -13,6 +13,7 @@ import numba
 from numba.core import event
 from numba.core.compiler_lock import global_compiler_lock
 
+from steinkit.runtime.interpretation import interpreted
 from steinkit.runtime.kernel_cache import KernelCache
 
 _KEPT = "steinkit: compiling numerical kernels (first use on this machine; takes up to a minute, then they are cached)"
@@ -66,6 +67,8 @@ def _compiled(function: Callable[..., Any], **options: Any) -> Any:
     with contextlib.suppress(RuntimeError):  # numba found no folder to cache in
         compiled._cache = KernelCache(function)  # as `enable_caching` sets its own
         compiled.compile = partial(_compile_in_turn, compiled, compiled.compile)
+    # of calls from Python only: what a kernel calls is compiled with it
+    compiled._compile_for_args = partial(interpreted, compiled, compiled._compile_for_args)
     return compiled
 
 

@@ -56,6 +56,11 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         self._locks: dict[int, FileLock] = {}
 
     @property
+    def is_filled(self) -> bool:
+        """Whether code of the kernel as it is now is kept, for whatever types of arguments."""
+        return any(kept._load_index() for kept in (self._cache_file, self._installed) if kept is not None)
+
+    @property
     def _lock(self) -> FileLock:
         """The lock that this very process made: one from before a fork is of no use behind it."""
         path = os.path.join(self.cache_path, f"{self._impl.filename_base}.lock")

@@ -19,6 +19,7 @@ from steinkit.errors import SteinkitError, leave_to_results, listening_to_foreca
 from steinkit.measures import Measurement, take_measure
 from steinkit.measures.registry import restored_settings
 from steinkit.measures.scoring import Judgement, Judging
+from steinkit.runtime.interpretation import compile_from_now_on
 from steinkit.runtime.threads import one_thread_in_libraries
 from steinkit.sample import Sample
 from steinkit.sweeps.swept_sampler import SweptSampler
@@ -89,6 +90,7 @@ def run_chains_of_setting(
 
 def score_chain(target: Target, sample: Sample, measures: Sequence[str], settings: Mapping[str, Any]) -> Scores:
     """Take every measure of a sample; one that fails does not cost the others."""
+    compile_from_now_on()  # other samples like it will follow
     began = time.perf_counter()
     results, reasons, notes, forecasts = [], [], [], list[str]()
     for name in measures:

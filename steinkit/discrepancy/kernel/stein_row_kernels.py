@@ -17,19 +17,18 @@ kernels when it is first used, with its `radial` in their innermost loop.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from zlib import crc32
 
 import numpy as np
 from numba.extending import register_jitable
 
+from steinkit.discrepancy.kernel import stein_rows
+from steinkit.discrepancy.kernel.stein_rows import BLOCK, Form, Radial
 from steinkit.runtime.compilation import array_kernel
+from steinkit.runtime.interpretation import with_twin
 from steinkit.sample import Floats, Integers
 
-Radial = Callable[..., tuple[float, float, float]]
-Form = tuple[Floats, Floats, Floats]
-
-_BLOCK = 256  # points a time: what a block needs stays in the processor's nearer caches
 _BUFFERS = 7  # of one block each, and one more a dimension
 
 
@@ -48,10 +47,10 @@ def row_kernels(radial: Radial) -> tuple[Callable[..., None], Callable[..., None
         """Set out[k, j] = k0(x_i, x_j), i = rows[k], for j >= start; shape (rows, n)."""
         assert edition >= 0  # names the code of `radial`, see above
         dim, n = form[0].shape
-        buffers = np.empty((_BUFFERS + dim, _BLOCK))
+        buffers = np.empty((_BUFFERS + dim, BLOCK))
         for k in range(len(rows)):
-            for low in range(start, n, _BLOCK):
-                high = min(low + _BLOCK, n)
+            for low in range(start, n, BLOCK):
+                high = min(low + BLOCK, n)
                 _stretch(radial, parameters, form, rows[k], low, high, buffers, out[k, low:high])
 
     @array_kernel
@@ -65,11 +64,11 @@ def row_kernels(radial: Radial) -> tuple[Callable[..., None], Callable[..., None
         """
         assert edition >= 0  # names the code of `radial`, see above
         dim, n = form[0].shape
-        buffers = np.empty((_BUFFERS + dim, _BLOCK))
-        values = np.empty(_BLOCK)
+        buffers = np.empty((_BUFFERS + dim, BLOCK))
+        values = np.empty(BLOCK)
         totals = np.zeros((last - first + step - 1) // step)
-        for low in range((first + 1) // _BLOCK * _BLOCK, n, _BLOCK):
-            high = min(low + _BLOCK, n)
+        for low in range((first + 1) // BLOCK * BLOCK, n, BLOCK):
+            high = min(low + BLOCK, n)
             for i in range(first, min(last, high - 1), step):
                 begin = max(low, i + 1)
                 _stretch(radial, parameters, form, i, begin, high, buffers, values)
@@ -86,7 +85,10 @@ def row_kernels(radial: Radial) -> tuple[Callable[..., None], Callable[..., None
         for k in range(len(totals)):
             sums[first + k * step] += totals[k]
 
-    return fill_rows, add_rows
+    return (
+        with_twin(partial(stein_rows.fill_rows, radial))(fill_rows),
+        with_twin(partial(stein_rows.add_rows, radial))(add_rows),
+    )
 
 
 @register_jitable

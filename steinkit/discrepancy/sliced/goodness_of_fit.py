@@ -31,12 +31,14 @@ from steinkit.discrepancy.sliced.learning import TOLERANCE, Half, learn
 from steinkit.discrepancy.units import Units
 from steinkit.errors import cautious, reservations
 from steinkit.runtime.deadlines import deadline, stop_signal, within_time
+from steinkit.runtime.interpretation import small_work
 from steinkit.runtime.threads import interruptible
 from steinkit.sample import Floats, Integers
 from steinkit.target import Target
 
 _SMALLEST_AXIS = 1e-9  # variance of a principal axis, relative to the largest, below which rounding decides
 _LARGEST = 5  # directions that are kept
+_INTERPRETED = 1.1e-4  # seconds a draw and direction, where kernels are not compiled
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +195,7 @@ def _test_functions(points: Floats, scores: Floats, draws: Draws, limits: Floats
                 for k, (vector, limits) in enumerate(zip(vectors, bounds, strict=True)):
                     h[k, rows] = learn(known, vector, limits, settings).test_function(other.points, other.scores)
 
-    with announced_compilation(), stop_signal() as stop:
+    with small_work(_INTERPRETED * h.size), announced_compilation(), stop_signal() as stop:
         interruptible(partial(fill, Settings(TOLERANCE, deadline=deadline(), interrupted=stop)), stop)
     return h, directions[0]
 

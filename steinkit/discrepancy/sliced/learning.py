@@ -7,6 +7,7 @@ tolerance goes the long way, with its engines, errors and all.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +20,7 @@ from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.discrepancy.graph.spanner.geometry import unjoined
 from steinkit.discrepancy.sliced.slices import Slice, finite_projection, merged, solve_slice
 from steinkit.runtime.deadlines import require_time
+from steinkit.runtime.interpretation import small_work
 from steinkit.sample import DistinctSample, Floats, Integers, Sample
 
 TOLERANCE = 1e-2
@@ -83,10 +85,11 @@ def learn(half: Half, direction: Floats, bounds: Floats | None, settings: Settin
         proof = candidate.proof
     if proof.gap > settings.tolerance:
         settings.interrupted.require("slices were solved")
-        return solve_slice(
-            direction, half.points, half.scores, (half.share, np.zeros_like(half.share)),
-            bounds=bounds, stein_factors=(1.0, 1.0, 1.0), tolerance=settings.tolerance,
-        )  # fmt: skip
+        with small_work(math.inf):  # whatever engines it takes
+            return solve_slice(
+                direction, half.points, half.scores, (half.share, np.zeros_like(half.share)),
+                bounds=bounds, stein_factors=(1.0, 1.0, 1.0), tolerance=settings.tolerance,
+            )  # fmt: skip
     phi, slope = candidate.program.stein_function(proof.feasible)
     low_end, high_end = (-np.inf, np.inf) if bounds is None else map(float, bounds[0])
     return Slice(direction, proof.lower, proof.upper, u, phi, slope[:, 0], (low_end, high_end))

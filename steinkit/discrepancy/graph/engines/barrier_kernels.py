@@ -13,11 +13,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from steinkit.discrepancy.graph.engines import barrier_rows
+from steinkit.discrepancy.graph.engines.barrier_rows import RESOLVED, TINY
 from steinkit.runtime.compilation import array_kernel, inner_array_kernel
+from steinkit.runtime.interpretation import with_twin
 from steinkit.sample import Floats
-
-_TINY = 1e-300
-_RESOLVED = 1e-9  # a slack above it is taken from the row's value anew, so that rounding errors do not add up
 
 
 class Interior(NamedTuple):
@@ -36,17 +36,19 @@ class Targets(NamedTuple):
     low: Floats
 
 
+@with_twin(barrier_rows.newton_weights)
 @array_kernel
 def newton_weights(interior: Interior, weights: Floats) -> float:
     """Set the weights z+/s+ + z-/s- of the rows in the Newton matrix; returns the gap, the sum of s z."""
     s_up, s_low, z_up, z_low = interior
     gap = 0.0
-    for i in range(weights.size):
+    for i in range(len(weights)):
         weights[i] = (z_up[i] * s_low[i] + z_low[i] * s_up[i]) / (s_up[i] * s_low[i])
         gap += z_up[i] * s_up[i] + z_low[i] * s_low[i]
     return gap
 
 
+@with_twin(barrier_rows.affine_gap)
 @array_kernel
 def affine_gap(interior: Interior, weights: Floats, gap: float, change: Floats) -> float:
     """Return the gap after the longest step towards products of zero (the predictor); no number if it changes to none.
@@ -56,9 +58,9 @@ def affine_gap(interior: Interior, weights: Floats, gap: float, change: Floats) 
     takes divisions.
     """
     s_up, s_low, z_up, z_low = interior
-    primal, dual = _TINY, _TINY
+    primal, dual = TINY, TINY
     first, second = 0.0, 0.0
-    for i in range(change.size):
+    for i in range(len(change)):
         dv, up, low = change[i], s_up[i], s_low[i]
         if (dv > primal * up) | (-dv > primal * low) | (up - dv > dual * up) | (low + dv > dual * low):
             primal = max(primal, dv / up, -dv / low)
@@ -69,6 +71,7 @@ def affine_gap(interior: Interior, weights: Floats, gap: float, change: Floats) 
     return (1.0 - dual) * gap + (dual - primal * (1.0 - dual)) * first - primal * dual * second
 
 
+@with_twin(barrier_rows.mehrotra_targets)
 @array_kernel
 def mehrotra_targets(
     interior: Interior, omega: Floats, change: Floats, centre: float, bound: float, targets: Targets, force: Floats
@@ -78,7 +81,7 @@ def mehrotra_targets(
     dv and dz are the predictor's; their product, the second-order term, is held within omega bound.
     """
     s_up, s_low, z_up, z_low = interior
-    for i in range(change.size):
+    for i in range(len(change)):
         dv = change[i]
         inverse = 1.0 / (s_up[i] * s_low[i])
         by_up, by_low = s_low[i] * inverse, s_up[i] * inverse
@@ -90,6 +93,7 @@ def mehrotra_targets(
         force[i] = targets.low[i] * by_low - targets.up[i] * by_up
 
 
+@with_twin(barrier_rows.step_lengths)
 @array_kernel
 def step_lengths(interior: Interior, change: Floats, targets: Targets) -> tuple[float, float]:
     """Return the longest primal and dual steps, at most 1, that keep slacks and multipliers from turning negative.
@@ -97,8 +101,8 @@ def step_lengths(interior: Interior, change: Floats, targets: Targets) -> tuple[
     Two NaN if the change is not finite. Divisions are rare: only where they cut a step.
     """
     (s_up, s_low, z_up, z_low), (c_up, c_low) = interior, targets
-    primal, dual, total = _TINY, _TINY, 0.0
-    for i in range(change.size):
+    primal, dual, total = TINY, TINY, 0.0
+    for i in range(len(change)):
         dv, up, low = change[i], s_up[i], s_low[i]
         total += dv
         now_up, now_low = up * z_up[i], low * z_low[i]
@@ -112,6 +116,7 @@ def step_lengths(interior: Interior, change: Floats, targets: Targets) -> tuple[
     return min(1.0, 1.0 / primal), min(1.0, 1.0 / dual)
 
 
+@with_twin(barrier_rows.gondzio_targets)
 @array_kernel
 def gondzio_targets(
     interior: Interior,
@@ -130,7 +135,7 @@ def gondzio_targets(
     """
     (s_up, s_low, z_up, z_low), (c_up, c_low) = interior, targets
     (primal, dual), (lowest, highest) = lengths, interval
-    for i in range(change.size):
+    for i in range(len(change)):
         low_end, high_end = lowest * omega[i], highest * omega[i]
         dv = change[i]
         inverse = 1.0 / (s_up[i] * s_low[i])
@@ -152,18 +157,19 @@ def _outside(product: float, low_end: float, high_end: float) -> float:
     return 0.0
 
 
+@with_twin(barrier_rows.advance)
 @array_kernel
 def advance(rows: Floats, interior: Interior, change: Floats, targets: Targets, lengths: tuple[float, float]) -> None:
     """Take a step: row values and slacks by the primal length, multipliers by the dual length."""
     (s_up, s_low, z_up, z_low), (c_up, c_low), (primal, dual) = interior, targets, lengths
-    for i in range(change.size):
+    for i in range(len(change)):
         dv = change[i]
         z_up[i] += dual * ((c_up[i] + z_up[i] * dv) / s_up[i] - z_up[i])
         z_low[i] += dual * ((c_low[i] - z_low[i] * dv) / s_low[i] - z_low[i])
         rows[i] += primal * dv
         s_up[i] -= primal * dv
         s_low[i] += primal * dv
-        if 1.0 - rows[i] > _RESOLVED:
+        if 1.0 - rows[i] > RESOLVED:
             s_up[i] = 1.0 - rows[i]
-        if 1.0 + rows[i] > _RESOLVED:
+        if 1.0 + rows[i] > RESOLVED:
             s_low[i] = 1.0 + rows[i]

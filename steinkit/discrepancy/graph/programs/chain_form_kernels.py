@@ -159,8 +159,8 @@ def trace(chain: Chain, y: Floats, values: Floats, slopes: Floats) -> Trace:
     objective = (0.0, 0.0)
     value, slope = (0.0, 0.0), (0.0, 0.0)
     value_error, slope_error = 0.0, 0.0
-    last = chain.kind.size - 1
-    for i in range(chain.kind.size):
+    last = len(chain.kind) - 1
+    for i in range(len(chain.kind)):
         kind, h = chain.kind[i], (chain.step[i], chain.step_low[i])
         first, second = y[2 * i], y[2 * i + 1]
         worst = max(worst, abs(first), abs(second))
@@ -208,7 +208,7 @@ def costate_bound(chain: Chain, p: Floats, forces: Floats) -> float:
     The dual point is the double-doubles T and the doubles phi and kappa computed here; what their rounding, and that of
     lengths and weights to doubles, leaves in the equations of gamma and Gamma is charged to the boxes.
     """
-    n = chain.kind.size
+    n = len(chain.kind)
     force, force_low = np.empty(n + 1), np.empty(n + 1)  # T on the edge into each node, and behind the last
     jump, jump_low = np.empty(n), np.empty(n)
     for k in range(n):
@@ -235,7 +235,7 @@ def costate_bound(chain: Chain, p: Floats, forces: Floats) -> float:
                 backward = lift - chord - forward
                 error = abs(lift) + abs(chord) + abs(forward) + abs(backward)
                 cost += half * (abs(forward) + abs(backward)) + chain.c2 * abs(chord)
-            if forces.size:
+            if len(forces):
                 forces[2 * k], forces[2 * k + 1] = forward, backward
             size = abs(force[k]) + abs(force[k + 1]) + abs(at_value) + abs(chain.value[k])
             cost += reach * (_WEIGHTS * size + _UNDERFLOW)
@@ -252,7 +252,7 @@ def costate_bound(chain: Chain, p: Floats, forces: Floats) -> float:
 def _cost_behind(chain: Chain, end: int, force: float, forward: float) -> float:
     """Cost of what T and phi are left behind a segment's last node: a far bound's row, or its boxes, take them."""
     remainder = abs(force) * (1.0 + 2.0 * _UNIT_ROUNDOFF)
-    if end < chain.kind.size or chain.far < 0.0:
+    if end < len(chain.kind) or chain.far < 0.0:
         cost: float = (chain.box[end - 1] + SMALLEST_BOX) * remainder + chain.c2 * abs(forward)
         return cost
     lift = chain.far * force
@@ -279,7 +279,7 @@ def _balance_forces(
     """
     high, low = force
     known = end if chain.kind[start] == BOUNDED else start
-    is_between = chain.kind[start] == BOUNDED and end == chain.kind.size and chain.far >= 0.0
+    is_between = chain.kind[start] == BOUNDED and end == len(chain.kind) and chain.far >= 0.0
     if is_between:
         known = start
         for k in range(start, end):

@@ -30,7 +30,7 @@ def aggregate(chain: Chain, ends: Integers, shears: Floats, weights: Floats) -> 
     """
     step, value, slope, c3 = chain.step, chain.value, chain.slope, chain.c3
     node = 0
-    for block in range(ends.size):
+    for block in range(len(ends)):
         first, last = node, ends[block]
         length, squares, cross = 0.0, 0.0, 0.0
         while node <= last:
@@ -61,7 +61,7 @@ def unfold(chain: Chain, ends: Integers, rows: Floats, y: Floats, worst: Floats)
     kinds, step, c1, c2 = chain.kind, chain.step, chain.c1, chain.c2
     gamma, slope = 0.0, 0.0
     node = 0
-    for block in range(ends.size):
+    for block in range(len(ends)):
         row = ROWS * block
         first, second = rows[row + 2], rows[row + 3]
         if kinds[node] == FREE:
@@ -98,7 +98,7 @@ def blocks_bound(blocks: Blocks, p: Floats) -> float:
         total = abs(p[2])
         value = (start[2] - p[2]) / far_radius
         slope = value * far
-    for i in range(kinds.size - 1, -1, -1):
+    for i in range(len(kinds) - 1, -1, -1):
         row = ROWS * i
         total += abs(p[row]) + abs(p[row + 1])
         value += (start[row] - p[row]) / box[i]

@@ -78,8 +78,8 @@ def riccati_factorise(blocks: Blocks, weights: Floats, gains: Floats) -> None:
     per_square = 1.0 / (c2 * c2)
     P, r, s = 0.0, 0.0, 0.0
     if far >= 0.0:
-        P, r = weights[2] / far_radius**2, far
-    for i in range(kinds.size - 1, -1, -1):
+        P, r = weights[2] / (far_radius * far_radius), far
+    for i in range(len(kinds) - 1, -1, -1):
         row, at = ROWS * i, GAINS * i
         value = weights[row] / (box[i] * box[i])
         share = 1.0 / (P + value)
@@ -122,7 +122,7 @@ def riccati_solve(blocks: Blocks, gains: Floats, force: Floats, feed: Floats, ch
     if far >= 0.0:
         p0 = (start[2] + force[2]) / far_radius
         p1 = p0 * far
-    for i in range(kinds.size - 1, -1, -1):
+    for i in range(len(kinds) - 1, -1, -1):
         row, at = ROWS * i, GAINS * i
         p0 += (start[row] + force[row]) / box[i]
         p1 += (start[row + 1] + force[row + 1]) / c2
@@ -151,7 +151,7 @@ def riccati_solve(blocks: Blocks, gains: Floats, force: Floats, feed: Floats, ch
         p1 = p1 * gains[at + 3] - gains[at + 1] * own
         p1 += lag[i] * p0
     gamma, slope = 0.0, 0.0
-    for i in range(kinds.size):
+    for i in range(len(kinds)):
         row, at = ROWS * i, GAINS * i
         change[row + 2] = change[row + 3] = change[row + 4] = 0.0
         if kinds[i] == FREE:

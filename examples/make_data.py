@@ -1,4 +1,4 @@
-"""Make the bundled draws of `examples/data`: one good sample of a posterior, and two that a step size has biased.
+"""Make the bundled draws of `examples/data`: a good sample of a posterior, and three that a step size has biased.
 
     python examples/make_data.py [--output FOLDER]
 
@@ -9,6 +9,8 @@ the draws to forget where the chain was. What sets the samples apart is therefor
     metropolis.csv    random-walk Metropolis on all the data, proposal sd 1, every 1000th step: exact
     sgld_5e-3.csv     stochastic gradient Langevin dynamics, step size 5e-3, every 8000th step: a little biased
     sgld_5e-2.csv     the same with step size 5e-2: badly biased
+
+    sgld_nodal.csv    the same of a logistic regression, `sk.targets.LogisticRegression.nodal()`, with one mode
 
 The mode it is in is what a chain forgets last: the autocorrelation of theta2 falls below .05 after about 200 steps of
 Metropolis, 2000 of SGLD at 5e-2 and 6000 at 5e-3. Hence SGLD is thinned harder, at both step sizes alike.
@@ -81,10 +83,18 @@ def thinned(steps: Steps, every: int) -> sk.Sample:
     return sk.Sample(np.round(draws, DECIMALS), names=("theta1", "theta2"))
 
 
+def sgld_nodal() -> sk.Sample:
+    """SGLD on the nodal posterior, step size 5e-2, batches of 10 of the 53 data, every 1000th step."""
+    settings = {"step_size": 5e-2, "batch_size": 10, "chains": CHAINS, "draws": DRAWS_PER_CHAIN, "thin": 1000}
+    draws = sk.samplers.sgld(sk.targets.LogisticRegression.nodal(), **settings, seed=1).to_sample()
+    return sk.Sample(np.round(draws.points, DECIMALS), names=draws.names)
+
+
 SAMPLES: dict[str, Callable[[sk.Posterior], sk.Sample]] = {
     "metropolis.csv": lambda target: thinned(metropolis(target, np.random.default_rng(1)), every=1000),
     "sgld_5e-3.csv": lambda target: thinned(sgld(target, 5e-3, np.random.default_rng(2)), every=8000),
     "sgld_5e-2.csv": lambda target: thinned(sgld(target, 5e-2, np.random.default_rng(3)), every=8000),
+    "sgld_nodal.csv": lambda target: sgld_nodal(),
 }
 
 

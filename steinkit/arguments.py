@@ -193,7 +193,7 @@ _STR = _Kind("a word", lambda value: isinstance(value, str))
 _PATH = _Kind("a path", lambda value: isinstance(value, os.PathLike))
 _GENERATOR = _Kind("a numpy Generator", lambda value: isinstance(value, np.random.Generator))
 _SEED = _Kind(
-    "a whole number from 0 on, a numpy Generator or None",
+    "a whole number of at least 0, a numpy Generator or None",
     lambda value: value is None or _GENERATOR.accepts(value) or (_is_whole(value) and value >= 0),
 )
 _PLURALS = {"a word": "words", "a number": "numbers", "a whole number": "whole numbers"}
@@ -227,7 +227,7 @@ def require_unmasked(values: Any, what: str) -> None:
     """
     masked = masked_entries(values)
     if masked:
-        raise InputError(f"{what} have {masked} masked entries, which are no values; fill them or drop them first")
+        raise InputError(f"{what} have {masked} masked entries; fill or drop them first")
 
 
 def masked_entries(values: Any) -> int:

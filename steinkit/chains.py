@@ -1,4 +1,4 @@
-r"""How well chains have mixed: effective sample sizes, R-hat, and moments, from arviz-stats, for any `Sample`.
+r"""How well chains have mixed: effective sample sizes, R-hat, and moments, for any `Sample`.
 
 For K chains of n draws each, with lag-t autocorrelation :math:`\rho_t` of the chains together,
 
@@ -6,7 +6,8 @@ For K chains of n draws each, with lag-t autocorrelation :math:`\rho_t` of the c
 
 the number of independent draws whose mean would vary as much. Bulk ESS is that of the ranks' normal scores, tail ESS
 the smaller one of the indicators of the 5 % and 95 % quantiles. R-hat compares the spread between half chains, of
-ranks and of distances from the median, with that within; it is near 1 where the chains agree.
+ranks and of distances from the median, with that within; it is near 1 where the chains agree. `effective_sample_size`
+has the formulas.
 
 What none of it can see is bias. These numbers are about the distribution that the chains converge to, whatever that is;
 a sampler that converges quickly to a wrong one has a large ESS and an R-hat of 1.
@@ -15,7 +16,6 @@ References
 ----------
 A. Vehtari, A. Gelman, D. Simpson, B. Carpenter and P.-C. Bürkner (2021), "Rank-normalization, folding, and
 localization: an improved R-hat for assessing convergence of MCMC", Bayesian Analysis 16, sections 3 and 4.
-C. J. Geyer (1992), "Practical Markov chain Monte Carlo", Statistical Science 7 (where the sum is cut off).
 L. Kish (1965), Survey Sampling (the effective size of weighted draws).
 """
 
@@ -25,22 +25,25 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.describe.display import Result
+from steinkit.effective_sample_size import (
+    FEWEST,
+    bulk_effective_size,
+    error_of_mean,
+    rank_r_hat,
+    tail_effective_size,
+)
 from steinkit.errors import Caution, cautious, reservations
 from steinkit.sample import Floats, Integers, Sample
 
-Statistic: TypeAlias = Callable[[Any, Floats], Any]
-"""Something of chains, shape (chains, draws), by arviz-stats' functions of arrays."""
-
-_FEWEST = 4  # draws of a chain below which arviz-stats gives no number
 _COLUMNS = ("mean", "sd", "mcse_mean", "bulk_ess", "tail_ess", "r_hat")
-_TAILS = (0.05, 0.95)
 _COMPARED = 64  # draws of each chain that put chains in order
+_AT_ONCE = 2**20  # draws of coordinates that are worked on together
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,30 +98,42 @@ class ChainDiagnostics(Result):
     @cached_property
     def bulk_ess(self) -> Floats:
         """Effective size of the ranks' normal scores, shape (d,). Each draw counts once, whatever its weight."""
-        return self._of_coordinates(lambda stats, chains: stats.ess(chains, method="bulk"))
+        return self._of_coordinates(bulk_effective_size)
 
     @cached_property
     def tail_ess(self) -> Floats:
         """The smaller effective size of the indicators of both tails, shape (d,); as `bulk_ess` of weights."""
-        return self._of_coordinates(lambda stats, chains: stats.ess(chains, method="tail", prob=_TAILS))
+        return self._of_coordinates(tail_effective_size)
 
     @cached_property
     def r_hat(self) -> Floats:
         """Spread between half chains over that within, shape (d,); as `bulk_ess` of weights."""
         if self.n_chains == 1:
             return np.full(len(self.names), np.nan)
-        return self._of_coordinates(lambda stats, chains: stats.rhat(chains, method="rank"))
+        return self._of_coordinates(rank_r_hat)
 
     @cached_property
     def mcse_mean(self) -> Floats:
         """Standard error of the mean that autocorrelation leaves, shape (d,); NaN where weights are unequal."""
         if self.weighted:
             return np.full(len(self.names), np.nan)
-        return self._of_coordinates(_error_of_mean, in_units=True)
+        return self._of_coordinates(error_of_mean, in_units=True)
 
-    def _of_coordinates(self, statistic: Statistic, in_units: bool = False) -> Floats:
-        """A statistic of each coordinate alone."""
-        return np.array([_statistic(self.common[:, :, j], statistic, in_units) for j in range(len(self.names))])
+    def _of_coordinates(self, statistic: Callable[[Floats], Floats], in_units: bool = False) -> Floats:
+        """A statistic of each coordinate alone, which is in the coordinate's units or has none."""
+        found = np.full(len(self.names), np.nan)
+        if self.n_draws < FEWEST:
+            return found
+        width = max(1, _AT_ONCE // (self.n_chains * self.n_draws))
+        for first in range(0, len(found), width):
+            chains = np.ascontiguousarray(np.moveaxis(self.common[:, :, first : first + width], 2, 0))
+            exponents = np.frexp(np.abs(chains).max(axis=(1, 2)))[1]
+            scaled = np.ldexp(chains, -exponents[:, None, None])  # exactly: squares neither overflow nor vanish
+            changing = np.flatnonzero(np.ptp(scaled, axis=(1, 2)) > 0.0)
+            if changing.size:
+                values = statistic(scaled[changing])
+                found[first + changing] = np.ldexp(values, exponents[changing]) if in_units else values
+        return found
 
     def to_dict(self, columns: Sequence[str] | None = None) -> dict[str, Any]:
         """List what is known of every coordinate and of the chains as ``steinkit score --json`` does.
@@ -198,10 +213,10 @@ def chain_diagnostics(draws: DrawsLike) -> ChainDiagnostics:
             f"the chains have from {common} to {max(lengths)} draws; ESS, R-hat and the error of the mean are those of "
             f"the first {common} of each"
         )
-    if common < _FEWEST:
+    if common < FEWEST:
         shortest = "the sample has" if len(chains) == 1 else "the shortest chain has"
         notes.append(
-            f"{shortest} {common} draw{'s' * (common != 1)}; ESS, R-hat and the error of the mean need {_FEWEST}"
+            f"{shortest} {common} draw{'s' * (common != 1)}; ESS, R-hat and the error of the mean need {FEWEST}"
         )
     p = sample.probabilities
     weighted = bool((p != p[0]).any())
@@ -274,25 +289,6 @@ def _moments(points: Floats, p: Floats) -> tuple[Floats, Floats]:
     scale = np.abs(points - mean).max(axis=0)  # squares neither overflow nor vanish
     scale[scale == 0.0] = 1.0
     return mean, scale * np.sqrt(p @ ((points - mean) / scale) ** 2 / freedom)
-
-
-def _statistic(chains: Floats, statistic: Statistic, in_units: bool) -> float:
-    """A statistic of one coordinate, shape (chains, draws), which is in the coordinate's units or has none."""
-    exponent = int(np.frexp(np.abs(chains).max())[1])
-    scaled = np.ldexp(chains, -exponent)  # exactly; arviz-stats squares, and takes a spread below 1e-15 for none
-    if chains.shape[1] < _FEWEST or np.ptp(scaled) == 0.0:
-        return math.nan
-    from arviz_stats.base.array import array_stats
-
-    with np.errstate(divide="ignore", invalid="ignore"):  # chains that stand still in different places: R-hat infinite
-        found = float(statistic(array_stats, scaled))
-    return math.ldexp(found, exponent) if in_units else found
-
-
-def _error_of_mean(stats: Any, chains: Floats) -> float:
-    """Of chains whose spread may be far below what they are."""
-    spread = float(np.ptp(chains))
-    return float(spread * stats.mcse((chains - chains.mean()) / spread, method="mean"))
 
 
 def _cost_per_draw(sample: Sample, chains: list[Integers]) -> float | None:

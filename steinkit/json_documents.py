@@ -30,9 +30,9 @@ def parse_json(data: bytes | str, source: str) -> Any:
             data, object_pairs_hook=_object, parse_constant=_constant, parse_float=_finite, parse_int=_whole
         )
     except RecursionError:
-        raise InputError(f"{source} is no JSON that can be read: it is nested too deep") from None
+        raise InputError(f"{source} is JSON nested too deep to be read") from None
     except ValueError as error:
-        raise InputError(f"{source} is no JSON: {error}") from None
+        raise InputError(f"{source} is not valid JSON: {error}") from None
 
 
 def as_json(document: dict[str, Any]) -> str:
@@ -49,7 +49,7 @@ def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _constant(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number of JSON")
+    raise ValueError(f"{text} is not a JSON number")
 
 
 def _finite(text: str) -> float:

@@ -33,10 +33,10 @@ NOT_HERE = {
 }  # fmt: skip
 """They take objects of packages that need not be installed, and are tested beside them."""
 RESULTS = {
-    "AcceptanceBias", "Blame", "BoundedFeature", "BoundedMoments", "ChainDiagnostics", "Choice",
+    "AcceptanceBias", "BiasEstimate", "Blame", "BoundedFeature", "BoundedMoments", "ChainDiagnostics", "Choice",
     "ClassicalSteinDiscrepancy", "Comparison", "Correction",
     "Curve", "DistinctSample", "Draws", "GraphSteinDiscrepancy", "IRLSResult", "KernelSteinDiscrepancy",
-    "KernelSteinTest", "MomentSteinDiscrepancy", "OperatingCharacteristics", "Reference", "ScoreCheck",
+    "KernelSteinTest", "MomentSteinDiscrepancy", "OperatingCharacteristics", "Reference", "Repaired", "ScoreCheck",
     "SequentialDesign", "SlicedSteinDiscrepancy", "SlicedSteinTest", "SweepResult",
     "TrialRun", "Units", "VariableSelection", "Verdict", "WassersteinDistance",
 }  # fmt: skip
@@ -148,7 +148,8 @@ FUNCTIONS = {"temperature", "bound", "discrepancy"}
 def example(name):
     if name in EXAMPLES:
         return EXAMPLES[name]()
-    return {"draws": DRAWS, "target": NORMAL} if name.endswith(("_discrepancy", "_test", "verdict")) else {}
+    judging = name.endswith(("_bias", "_discrepancy", "_test", "repair", "verdict"))
+    return {"draws": DRAWS, "target": NORMAL} if judging else {}
 
 
 def callables():
@@ -217,7 +218,7 @@ def everything(
         ({"names": ["a", 1]}, "names must be a sequence of words"),
         ({"settings": [1]}, "settings must be a mapping or None"),
         ({"act": 1}, "act must be a function or None"),
-        ({"rng": -1}, "rng must be a whole number from 0 on, a numpy Generator or None; received -1 (int)"),
+        ({"rng": -1}, "rng must be a whole number of at least 0, a numpy Generator or None; received -1 (int)"),
         ({"sample": np.zeros(3)}, "sample must be a steinkit Sample or None; received array([0., 0., 0.]) (ndarray)"),
     ],
 )  # fmt: skip

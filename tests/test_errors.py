@@ -123,7 +123,7 @@ def test_samples_side_by_side():
         sk.compare, {"long": DRAWS, "short": DRAWS[:20]}, sk.targets.Normal(0.0, dim=5), measures="graph"
     )
     assert [each.partition(":")[0] for each in warned[:2]] == ["long", "short"]
-    assert "from 20 to 40 draws" in warned[2]
+    assert "have 20 to 40 draws" in warned[2]
     assert repr(found).endswith("3 warnings>")
 
 

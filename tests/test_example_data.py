@@ -27,7 +27,7 @@ def target():
 
 
 @pytest.mark.example
-@pytest.mark.parametrize("name", ["metropolis.csv", "sgld_5e-3.csv", "sgld_5e-2.csv"])
+@pytest.mark.parametrize("name", ["metropolis.csv", "sgld_5e-3.csv", "sgld_5e-2.csv", "sgld_nodal.csv"])
 def test_the_files_are_made_again_byte_for_byte(make_data, target, tmp_path, name):
     sk.write_sample(make_data.SAMPLES[name](target), tmp_path / name)
     assert (tmp_path / name).read_bytes() == (DATA / name).read_bytes()

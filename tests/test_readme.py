@@ -31,12 +31,18 @@ def require_same(printed: str, told: str) -> None:
 
 def test_the_main_command_answers_as_it_is_told(steinkit, monkeypatch, tmp_path):
     monkeypatch.chdir(ROOT)
-    command, told = told_after("bash", "steinkit score")
-    words = shlex.split(command.split(".venv/bin/steinkit ")[1])
-    words[words.index("--plot") + 1] = str(tmp_path / "where.png")
-    answer = steinkit(*words)
+    command, told = told_after("bash", "steinkit verdict")
+    answer = steinkit(*shlex.split(command.split(".venv/bin/steinkit ")[1]))
     assert answer.code == 0
     require_same("".join(answer.out.splitlines(keepends=True)[: told.count("\n")]), told)
+
+
+def test_the_draws_are_mended_and_the_picture_is_drawn(steinkit, monkeypatch, tmp_path):
+    monkeypatch.chdir(ROOT)
+    repair, score = next(text for kind, text in BLOCKS if kind == "bash" and "steinkit repair" in text).splitlines()
+    assert steinkit(*shlex.split(repair)[1:-1], str(tmp_path / "repaired.csv")).code == 0
+    assert steinkit(*shlex.split(score)[1:-1], str(tmp_path / "where.png")).code == 0
+    assert (tmp_path / "repaired.csv").exists()
     assert (tmp_path / "where.png").exists()
 
 

@@ -28,11 +28,16 @@ MADE = {
     "classical": lambda: sk.classical_stein_discrepancy(DRAWS[:, :1], LINE),
     "wasserstein": lambda: sk.wasserstein_distance(DRAWS[:, :1], LINE),
     "verdict": lambda: sk.verdict(DRAWS, PLANE),
+    "bias": lambda: sk.estimate_bias(DRAWS, PLANE, functions={"square": lambda x: x[:, 0] ** 2}),
+    "moved": lambda: sk.estimate_bias(DRAWS, PLANE, method="run"),
+    "repaired": lambda: sk.repair(DRAWS, PLANE),
     "comparison": lambda: sk.compare({"a": DRAWS, "b": DRAWS / 1.5, "c": "none"}, PLANE, measures=["sliced", "ess"]),
     "curve": lambda: sk.curve(DRAWS, PLANE, measure="ksd"),
     "sweep": _sweep,
 }
-PICTURED = ("graph", "sliced", "moments", "verdict", "comparison", "curve", "sweep")
+PICTURED = (
+    "graph", "sliced", "moments", "verdict", "bias", "moved", "repaired", "comparison", "curve", "sweep",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=MADE)
@@ -98,12 +103,12 @@ def _spoilt(folder, **members):
     ("spoil", "said"),
     [
         (lambda folder: (folder / "r.json.npz").unlink(), "has no r.json.npz beside it"),
-        (lambda folder: (folder / "r.json.npz").write_bytes(b"PK"), "is no result that this version"),
+        (lambda folder: (folder / "r.json.npz").write_bytes(b"PK"), "is not a result that this version"),
         (lambda folder: (folder / "r.json").write_text("{}"), "belongs to another result"),
         (lambda folder: _spoilt(folder, module="os", kind="system"), "os holds no results"),
         (lambda folder: _spoilt(folder, module="steinkit.cli", kind="main"), "steinkit.cli holds no results"),
-        (lambda folder: _spoilt(folder, kind="None"), "is no result that this version"),
-        (lambda folder: _spoilt(folder, kind="DistinctSample"), "is no result that this version"),
+        (lambda folder: _spoilt(folder, kind="None"), "is not a result that this version"),
+        (lambda folder: _spoilt(folder, kind="DistinctSample"), "is not a result that this version"),
     ],
 )
 def test_damaged_files_are_refused(spoil, said, tmp_path):

@@ -52,3 +52,22 @@ def test_a_score_in_one_thread_imports_no_machinery_of_processes():
     modules = "import steinkit as sk, steinkit.discrepancy.graph.spanner.greedy"
     score = f"{modules}; sk.graph_stein_discrepancy([[0.0], [1.0]], sk.targets.Normal([0.0]))"
     assert imported_after(score, ["joblib", "tqdm", "matplotlib", "cvxpy", "networkx"]) == []
+
+
+def test_a_score_on_the_command_line_imports_no_package_that_it_has_no_use_for():
+    csv = Path(__file__).parents[1] / "examples/data/sgld_5e-3.csv"
+    arguments = ["score", str(csv), "--target", "mixture-posterior", "--reference", "0", "--tolerance", "0.1"]
+    score = f"from steinkit.cli import commands; commands.main({arguments}, standalone_mode=False)"
+    dear = [
+        "joblib",
+        "tqdm",
+        "matplotlib",
+        "cvxpy",
+        "networkx",
+        "dask",
+        "pandas",
+        "xarray",
+        "arviz_stats",
+        "scipy.stats",
+    ]
+    assert imported_after(score, [*dear, "numba"]) == ["numba"]

@@ -109,8 +109,8 @@ def bands(
     replicates, places = np.asarray(values, dtype=np.float64), np.asarray(against, dtype=np.float64)
     if replicates.ndim != 2 or not len(replicates) or places.shape != replicates.shape[1:] or not places.size:
         raise UsageError(
-            f"a curve of each seed, shape (seeds, k), and k places are wanted; received {replicates.shape} and "
-            f"{places.shape}"
+            "values must have shape (seeds, k), a curve for each seed, and against shape (k,); received "
+            f"{replicates.shape} and {places.shape}"
         )
     if not np.isfinite(places).all() or (np.diff(places) <= 0.0).any():
         raise UsageError(f"against must increase; received {places.tolist()}")

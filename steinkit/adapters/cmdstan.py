@@ -95,8 +95,8 @@ def _unconstrained(draws: Any, names: list[str]) -> Sample:
     if isinstance(draws, str | os.PathLike):
         if Path(draws).suffix != ".json":
             raise InputError(
-                f"{os.fspath(draws)} is no JSON file of unconstrained draws, as CmdStan's log_prob takes it. The draws "
-                "of an output file are constrained: their gradients are in other coordinates; use its diagnostic "
+                f"{os.fspath(draws)} is not a JSON file of unconstrained draws, as CmdStan's log_prob takes it. The "
+                "draws of an output file are constrained: their gradients are in other coordinates; use its diagnostic "
                 "file, or from_bridgestan"
             )
         draws = _params_r(draws)
@@ -130,7 +130,7 @@ def _params_r(file: _Path) -> Floats:
         return np.atleast_2d(np.array(found, dtype=np.float64))
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(
-            f"{os.fspath(file)} is no JSON file with rows of unconstrained parameters as params_r ({error!r})"
+            f"{os.fspath(file)} is not a JSON file with rows of unconstrained parameters as params_r ({error!r})"
         ) from None
 
 

@@ -170,7 +170,7 @@ def _require_bounds(log_density: Callable[[Floats], Floats], sample: Sample, bou
     wanted = ", ".join(f"({lower:.6g}, {upper:.6g})" for lower, upper in limits).replace("inf", "np.inf")
     raise InputError(
         f"the log density is -inf next to the draws, for {listed}: the support ends there, where the density need not "
-        f"vanish. Give bounds=[{wanted}], or better the exact ones of your prior; if the support is no box, "
+        f"vanish. Give bounds=[{wanted}], or better the exact ones of your prior; if the support is not a box, "
         "sample transformed parameters"
     )
 

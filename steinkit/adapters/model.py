@@ -124,7 +124,7 @@ class Model:
         ------
         InputError
             If a parameter has no draws, or draws of another shape or with other labels than the model's, or if a draw
-            lies outside of the model's support.
+            lies outside the model's support.
         """
         given = read_draws(draws, dims=dims, shapes={each.name: each.shape for each in self.parameters})
         found = {each.name: self._draws_of(each, given) for each in self.parameters}
@@ -186,7 +186,7 @@ class Model:
         value = found[parameter.name].rows[row].tolist()
         raise InputError(
             f"draw {row + 1} of {parameter.name} is {value}, where {names[column]!r} is {points[row, column]} "
-            f"({len(np.unique(bad[:, 0]))} such draws): it lies outside of the model's support ({parameter.space}), or "
+            f"({len(np.unique(bad[:, 0]))} such draws): it lies outside the model's support ({parameter.space}), or "
             "on its edge; drop it"
         )
 
@@ -198,7 +198,7 @@ def _require_simplex(variable: Variable) -> None:
         row = int((off > _SUM).argmax())
         raise InputError(
             f"draw {row + 1} of {variable.name} is {variable.rows[row].tolist()}, whose entries do not sum to 1 "
-            f"({int((off > _SUM).sum())} such draws): it lies outside of the model's support (simplex); were the draws "
+            f"({int((off > _SUM).sum())} such draws): it lies outside the model's support (simplex); were the draws "
             "rounded, or made by another model?"
         )
 

@@ -179,7 +179,7 @@ class _Space:
                 raise InputError(
                     f"draw {row + 1} of {parameter.name} is {given[row].tolist()}, which NumPyro's transform to "
                     f"unconstrained space and back makes {returned[row].tolist()} ({int(off.sum())} such draws): it "
-                    f"lies outside of the model's support ({parameter.space}); were the draws rounded, or made by "
+                    f"lies outside the model's support ({parameter.space}); were the draws rounded, or made by "
                     "another model?"
                 )
 

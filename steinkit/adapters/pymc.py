@@ -208,7 +208,7 @@ def _bounds(model: Any, rv: Any, parameter: Parameter) -> Floats:
     else:
         raise InputError(
             f"{rv.name} is left untransformed (transform=None, default_transform=None), and its support "
-            f"({SPACES.get(usual.name, usual.name)}) is no box: leave PyMC its default transform"
+            f"({SPACES.get(usual.name, usual.name)}) is not a box: leave PyMC its default transform"
         )
     lower, upper = (-np.inf if limits[0] is None else limits[0]), (np.inf if limits[1] is None else limits[1])
     return np.stack([np.broadcast_to(limit, parameter.free_shape).ravel() for limit in (lower, upper)], axis=1)

@@ -37,7 +37,7 @@ from steinkit.errors import (
 INTERRUPTED = 130
 EXIT_CODES = {
     0: "done",
-    1: "failed by --fail-above or --fail-if-biased",
+    1: "failed a --fail option",
     UsageError.exit_code: "wrong usage",
     InputError.exit_code: "bad input or output",
     SolverError.exit_code: "no certified answer",
@@ -47,7 +47,7 @@ EXIT_CODES = {
 """What each means: ``steinkit --help`` prints them."""
 
 _COMMANDS = {
-    "verdict": "Judge samples: may they be used, and how wrong are the numbers?",
+    "verdict": "Judge samples, and say how wrong their numbers are.",
     "repair": "Mend draws that are off, by weights or by a short exact run.",
     "score": "Score a sample: a verdict, and certified discrepancies.",
     "compare": "Rank several samples of the same target.",

@@ -55,7 +55,7 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
     """Compare samples; exits with 0 if all could be measured."""
     request = Request.of(files, options, "a comparison takes each file once")
     judging = request.judging
-    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no result
+    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is not a result
         samples, unread = _read(request)
         task = request.task(samples, _lead(samples, options))
         found = compare_samples(

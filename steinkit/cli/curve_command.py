@@ -60,14 +60,14 @@ def _grid(context: click.Context, parameter: click.Parameter, text: str | None) 
     "--budget",
     callback=_grid,
     metavar="B,B...",
-    help="Budgets instead, in the unit of the column cost. Of the files; a budget is shared by the chains of one.",
+    help="Budgets instead, in the unit of the column cost. That of the files; the chains of one sample share a budget.",
 )
 @option(
     MEASURE,
     "--tail-from",
     type=float,
     metavar="N",
-    help="Fit the rate from this number of draws on. Or from this budget; by default over the upper half of the "
+    help="Fit the rate over N draws and more. Or over budgets of N and more; by default over the upper half of the "
     "logarithm.",
 )
 @measure_options
@@ -77,7 +77,7 @@ def curve(files: tuple[str, ...], **options: Any) -> int:
     """Measure the first draws of a sample; exits with 4 if no number of them could be certified."""
     request = Request.of(files, options, "replicates are different samples, each a FILE of its own")
     _require_one_measure(request)
-    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no result
+    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is not a result
         task = request.task({file: request.read(file) for file in files}, files[0])
         (measure,) = task.measures
         found = curve_of(

@@ -80,7 +80,7 @@ _AVERAGE = _Mode(
     metavar="X",
     help="Standardised mean of the data. By default 0, the worst for the test.",
 )
-@option(_TEST, "--target-error", type=float, metavar="X", help="Search for the test that errs at most so much.")
+@option(_TEST, "--target-error", type=float, metavar="X", help="Find the cheapest test whose error is at most X.")
 @option(_TEST, "--size", type=int, metavar="N", help="Number of data, for the design's batch size.")
 @sampler_options("epsilon", "alpha", "batch_size", group=_TEST)
 @target_option("The posterior for a trial run.", group=_RUN)
@@ -123,7 +123,7 @@ def _require_mode(mode: _Mode, given: Mapping[str, Any]) -> None:
     for name in given:
         if name not in mode.needed + mode.optional:
             takes = ", ".join(shown.get(each, as_flag(each)) for each in mode.needed + mode.optional)
-            raise UsageError(f"{mode.name} has no use for {shown.get(name, as_flag(name))}; it takes {takes}")
+            raise UsageError(f"{mode.name} does not use {shown.get(name, as_flag(name))}; it takes {takes}")
 
 
 def _analysis(given: Mapping[str, Any]) -> Found:
@@ -155,7 +155,7 @@ def _average(given: Mapping[str, Any]) -> Found:
     """The design for the moves of a trial run."""
     scale = given["proposal_scale"]
     dim = len(scale) if isinstance(scale, list) else 1
-    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no result
+    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is not a result
         posterior = NamedTarget({"target": given["target"], "options": given.get("pairs", ())}).target(dim)
         if not isinstance(posterior, Posterior):
             raise UsageError(f"a trial run needs a posterior, with data; {posterior.label!r} has none")

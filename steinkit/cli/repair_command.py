@@ -34,7 +34,7 @@ _HELP = """Mend the draws in FILE ('-' for standard input). Several FILEs are ch
 
 \b
 steinkit repair draws.csv --target normal -p mean=0,0 -o repaired.csv
-steinkit repair laplace.csv --target model.py:target --method run -o repaired.csv
+steinkit repair laplace.csv --target model.py:target -o repaired.csv
 \f
 Weights of largest entropy make the means of Stein features zero. Where these would be worth less than a fifth of the
 draws, every draw is moved by a short run of Hamiltonian Monte Carlo, if the target has a log density. Neither puts
@@ -74,7 +74,7 @@ draws where there are none: in a mode that none has visited, or in a tail that w
     "--output-format",
     everyday=False,
     type=click.Choice(SAMPLE_FORMATS),
-    help="Format of the output. By default by its ending.",
+    help="Format of the output. By default the ending decides.",
 )
 @json_option("Print the biases before and after as JSON.")
 def repair(files: tuple[str, ...], **options: Any) -> None:
@@ -106,9 +106,9 @@ def repair(files: tuple[str, ...], **options: Any) -> None:
 
 
 def _resampled(sample: Sample, seed: int) -> Sample:
-    """As many draws, by systematic resampling: draw i stands there about n w_i times."""
+    """As many draws, by stratified resampling (Kitagawa 1996): draw i stands there about n w_i times."""
     if sample.weights is None:
         return sample
-    n, start = len(sample), np.random.default_rng(seed).random()
-    rows = np.searchsorted(np.cumsum(sample.probabilities), (np.arange(n) + start) / n)
+    n = len(sample)
+    rows = np.searchsorted(np.cumsum(sample.probabilities), (np.arange(n) + np.random.default_rng(seed).random(n)) / n)
     return sample[np.minimum(rows, n - 1)].with_columns(weights=None)

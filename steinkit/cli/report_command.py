@@ -42,7 +42,7 @@ RESULT is the folder of 'steinkit sweep', or a file (or '-', standard input) wit
     required=True,
     metavar="FILE",
     type=click.Path(dir_okay=False),
-    help="The page, report.html say.",
+    help="Where the page goes, such as report.html.",
 )
 @option(OUTPUT, "--title", metavar="TEXT", help="A line above the verdict. It names the page in a browser, too.")
 def report(results: tuple[str, ...], output: str, title: str | None, target: str | None) -> None:
@@ -50,7 +50,7 @@ def report(results: tuple[str, ...], output: str, title: str | None, target: str
     from steinkit.report.page import write_report
 
     _require_place(results, output)
-    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no result
+    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is not a result
         write_report(results, output, title=title, target=target)
     say_aside(f"next: open {printable(output)} in a browser")
 

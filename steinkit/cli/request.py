@@ -108,8 +108,8 @@ class Request:
             given = self.options.get(name, option.default)
             if name not in chosen.options and _decides(option) and given != option.default:
                 raise UsageError(
-                    f"{flag_of(name)} is of {listed(takers_of(name))}, and in {dim} dimensions {chosen.name} is "
-                    f"measured where no --measure is given; add --measure {takers_of(name)[0]}, or leave it out"
+                    f"{flag_of(name)} is an option of {listed(takers_of(name))}, but in {dim} dimensions the default "
+                    f"measure is {chosen.name}; add --measure {takers_of(name)[0]}, or leave it out"
                 )
         return (chosen,)
 

@@ -36,7 +36,7 @@ def draws_options(format_flag: str) -> Callable[[Command], Command]:
         "output_format",
         everyday=False,
         type=click.Choice(SAMPLE_FORMATS),
-        help="Format of the output. By default by its ending.",
+        help="Format of the output. By default the ending decides.",
     )
     return lambda command: in_order(command, where, form)
 

@@ -73,14 +73,14 @@ steinkit score draws.csv --target normal --measure graph --measure ksd --measure
     type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
     metavar="ALPHA",
     callback=as_threshold,
-    help="Exit with 1 if not from the target at level ALPHA. With --matters only if a moment is off by more than DELTA "
+    help="Exit with 1 if the verdict rejects at level ALPHA. With --matters only if a moment is off by more than DELTA "
     "at that level, too. Too few effective draws neither pass nor fail: a warning, and code 0.",
 )
 def score(files: tuple[str, ...], **options: Any) -> int:
     """Score a sample; the exit code says whether it passed."""
     request, title = Request.of(files, options, "chains are different files"), files_label(files)
     drawn, threshold, judging = _drawn(request), _threshold(request), request.judging
-    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no result
+    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is not a result
         task = request.task({title: request.read(*files)}, title)
         sample = task.samples[title]
         scores = score_sample(
@@ -128,7 +128,7 @@ def score(files: tuple[str, ...], **options: Any) -> int:
 def _judged(verdict: Verdict | None) -> tuple[int, tuple[str, ...]]:
     """The exit code of --fail-if-biased, and what it could not tell."""
     if verdict is None:
-        return InputError.exit_code, ("--fail-if-biased: there is no verdict, so that nothing passed",)
+        return InputError.exit_code, ("--fail-if-biased: there is no verdict, so nothing passed",)
     if not verdict.enough_draws:
         few = (
             f"--fail-if-biased: {verdict.effective_draws:.0f} effective draws are too few to pass or to fail; add draws"

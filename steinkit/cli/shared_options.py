@@ -219,8 +219,8 @@ def verdict_options(command: Command) -> Command:
             everyday=False,
             type=click.IntRange(min=1),
             metavar="K",
-            help="Allow for K looks at a growing run that you would stop at an accusation: p-values of the verdict are "
-            "multiplied by K. Default: 1.",
+            help="Allow for K looks at a growing run. Give it if you would stop at the first accusation: the verdict "
+            "multiplies its p-values by K. Default: 1.",
         ),
     )
 
@@ -233,8 +233,8 @@ def matters_option(command: Command) -> Command:
         type=click.FloatRange(min=0.0),
         metavar="DELTA",
         callback=as_threshold,
-        help="Say whether a mean is off by more than DELTA standard deviations. With its margin; where that cannot be "
-        "said, whether a location, spread or correlation is, in standard units.",
+        help="Say whether a mean is off by more than DELTA sd. In standard deviations, with its margin; where that "
+        "cannot be said, whether a location, spread or correlation is, in standard units.",
     )
     return decorate(command)
 

@@ -61,13 +61,13 @@ sampler does not allow is told before anything is run. Exit code 4 if no cell co
     "--jobs",
     type=int,
     metavar="N",
-    help="Worker processes, -1 for all processors. By default none with loky, all of the cluster's with the others.",
+    help="Worker processes, -1 for all processors. By default none with loky, the whole cluster with dask or ray.",
 )
 @option(
     SOLVER,
     "--racing",
     is_flag=True,
-    help="Save time: drop settings that will not win. As soon as they certainly do not.",
+    help="Save time: drop settings that will not win. Each goes as soon as that is certain.",
 )
 @option(
     SOLVER,
@@ -76,8 +76,8 @@ sampler does not allow is told before anything is run. Exit code 4 if no cell co
     type=click.Choice(BACKENDS),
     default="loky",
     show_default=True,
-    help="loky, processes here; dask or ray, a cluster. It is one of this machine if no --scheduler is "
-    "given. A cluster unpickles what it is sent, so that it must be trusted.",
+    help="loky, processes here; dask or ray, a cluster. Without --scheduler it is started on this "
+    "machine. A cluster unpickles what it is sent: use one that you trust.",
 )
 @option(SOLVER, "--scheduler", metavar="ADDRESS", help="Address of the Dask scheduler or Ray cluster.")
 @setting_option("max_memory")
@@ -95,7 +95,7 @@ sampler does not allow is told before anything is run. Exit code 4 if no cell co
     OUTPUT,
     "--resume",
     is_flag=True,
-    help="Go on only: refuse DIR if it holds no sweep. Without it a sweep goes on all the same where DIR holds it, and "
+    help="Only resume: refuse DIR if it holds no sweep. Without this option the sweep resumes where DIR holds it, and "
     "begins where it does not.",
 )
 @option(
@@ -124,7 +124,7 @@ def sweep(
     from steinkit.sweeps.rehearsal import require_runnable
     from steinkit.sweeps.run import run_plan
 
-    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no result
+    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is not a result
         if resume and force:
             raise UsageError("--resume goes on with the sweep in DIR, --force takes the folder of another; give one")
         plan, asked_for_racing = read_configuration(config, max_memory)

@@ -55,6 +55,14 @@ and what was not tested. 'steinkit score' measures discrepancies as well, with t
 @file_options
 @setting_option("bounds", names_measures=False)
 @matters_option
+@seed_option("Of the signs of the kernel test.")
+@option(
+    SOLVER,
+    "--max-seconds",
+    type=float,
+    metavar="S",
+    help="Give up after S seconds. Of each file.",
+)
 @option(
     OUTPUT,
     "--all",
@@ -68,7 +76,7 @@ and what was not tested. 'steinkit score' measures discrepancies as well, with t
     type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
     metavar="ALPHA",
     callback=as_threshold,
-    help="Exit with 1 if any are not from the target at level ALPHA.",
+    help="Exit with 1 if draws are accused at level ALPHA.",
 )
 @option(
     OUTPUT,
@@ -76,18 +84,10 @@ and what was not tested. 'steinkit score' measures discrepancies as well, with t
     type=click.FloatRange(min=0.0),
     metavar="DELTA",
     callback=as_threshold,
-    help="Exit with 1 if a mean is off by more than DELTA standard deviations. For certain: beyond its margin.",
+    help="Exit with 1 if a mean is off by more than DELTA sd. In standard deviations, for certain: beyond its margin.",
 )
 @json_option("Print JSON instead of words.")
 @option(OUTPUT, "-o", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write the JSON as well.")
-@seed_option("Of the signs of the kernel test.")
-@option(
-    SOLVER,
-    "--max-seconds",
-    type=float,
-    metavar="S",
-    help="Give up after S seconds. Of each file.",
-)
 def verdict(files: tuple[str, ...], **options: Any) -> int:
     """Judge samples; the exit code says whether they passed."""
     if len(set(files)) < len(files):

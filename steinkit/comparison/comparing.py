@@ -189,9 +189,9 @@ def _require_reference(repeats: int, run: LongRun | None, target: Target | None,
         return
     if target is None or not target.can_sample:
         what = "stored scores" if target is None else target.label
-        raise UsageError(f"{what} cannot be drawn from, so that there is no reference; leave it out")
+        raise UsageError(f"{what} cannot be drawn from, so there is no reference; leave it out")
     if settings.get("bounds") is not None and target.bounds is None:
-        raise UsageError("a target cut off by bounds cannot be drawn from, so that there is no reference; leave it out")
+        raise UsageError("a target cut off by bounds cannot be drawn from, so there is no reference; leave it out")
 
 
 def _require_one(found: Sequence[ComparedSample]) -> None:
@@ -327,7 +327,7 @@ def _sizes(found: Sequence[ComparedSample]) -> list[str]:
         return []
     return [
         Caution(
-            f"the samples have from {min(sizes)} to {max(sizes)} draws: every measure depends on their number as well "
-            "as on their quality; compare the first draws of each, as many as the smallest has, to compare samplers"
+            f"the samples have {min(sizes)} to {max(sizes)} draws, and every measure depends on their number as well "
+            f"as their quality; to compare samplers, compare the first {min(sizes)} draws of each"
         )
     ]

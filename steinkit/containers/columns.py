@@ -214,7 +214,7 @@ def require_numbers(values: NDArray[Any], what: str, source: str, remedy: str) -
         raise InputError(f"{source}: {what} holds {values.dtype} where real numbers are wanted; {remedy}")
     masked = int(np.sum(values.mask)) if isinstance(values, np.ma.MaskedArray) else 0
     if masked:
-        raise InputError(f"{source}: {what} has {masked} masked entries, which are no draws; drop them first")
+        raise InputError(f"{source}: {what} has {masked} masked entries; drop those draws first")
 
 
 def _score_columns(header: Sequence[str], names: Sequence[str], source: str) -> tuple[int, ...]:

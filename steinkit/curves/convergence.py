@@ -182,7 +182,7 @@ def first_draws(sample: Sample, n: int) -> Sample:
         If the sample has fewer.
     """
     if n > len(sample):
-        raise UsageError(f"the first {n} draws were asked for, the sample has {len(sample)}")
+        raise UsageError(f"the first {n} draws were asked for, but the sample has {len(sample)}")
     chains, _ = split_chains(sample)
     place = np.concatenate([np.arange(len(rows)) for rows in chains])
     turn = np.argsort(place, kind="stable")  # first draws of all chains, then the second ones

@@ -53,7 +53,7 @@ def describe_bias(
     what = f"What is the {measure.title}?"
     said = [Statement("number", what, number), Statement("blame", _ASKED, bias_sentence(entry), continues=True)]
     known = any(each["trusted"] for each in entry["quantities"])
-    return Description(measure.title, tuple(said), _table(entry, _MOST_ROWS) if known else None)
+    return Description(measure.title, tuple(said), biases_table(entry, _MOST_ROWS) if known else None)
 
 
 def repair_statements(document: Document) -> list[Statement]:
@@ -82,8 +82,8 @@ def accused_bias_sentence(document: Document) -> str:
     if not trusted:
         return bias_sentence(document)
     if not any(map(is_off, trusted)):
-        every = "all" if len(trusted) == len(document["quantities"]) else "of those that are known all"
-        said = f"What is wrong does not show in means and sds: {every} {_right_to(trusted)}."
+        every = "all means" if len(trusted) > 1 else "the mean"
+        said = f"What is wrong does not show: {every} {_that_are_known(document)}{_right_to(trusted)}."
         return " ".join([said, *not_known(document)])
     return f"{bias_sentence(document)} `steinkit repair` mends them."
 
@@ -92,7 +92,8 @@ def within_sentence(document: Document) -> str:
     """How right the numbers of draws are that nobody accuses; empty where not all of that is known."""
     if not document["quantities"] or not all(each["trusted"] for each in document["quantities"]):
         return ""
-    return f"All {_right_to(document['quantities'])}."
+    every = "All means" if len(document["quantities"]) > 1 else "The mean"
+    return f"{every} {_right_to(document['quantities'])}."
 
 
 def matters_sentence(document: Document, delta: float) -> str:
@@ -116,13 +117,14 @@ def _known(document: Document) -> list[str]:
     off, right = [each for each in trusted if is_off(each)], [each for each in trusted if not is_off(each)]
     said = []
     if off:
-        more = f"; {len(off) - _SAID} more are off" if len(off) > _SAID else ""
+        left = len(off) - _SAID
+        more = f"; {left} more {'is' if left == 1 else 'are'} off" if left > 0 else ""
         said.append(f"{'; '.join(each['name'] + ': ' + bias_clause(each) for each in off[:_SAID])}{more}.")
     if right and off:
-        said.append(f"Of {listed([each['name'] for each in right])} {_right_to(right)}.")
+        who = listed([each["name"] for each in right])
+        said.append(f"The {'means' if len(right) > 1 else 'mean'} of {who} {_right_to(right)}.")
     elif right:
-        every = "All" if len(trusted) == len(document["quantities"]) else "Of those that are known all"
-        said.append(f"{every} {_right_to(right)}.")
+        said.append(f"{'All means' if len(right) > 1 else 'The mean'} {_that_are_known(document)}{_right_to(right)}.")
     return said
 
 
@@ -130,7 +132,13 @@ def _right_to(quantities: Sequence[Quantity]) -> str:
     """The largest that biases may be with their margins."""
     mean = max(abs(each["mean_off"]) + each["mean_margin"] for each in quantities)
     sd = max(abs(each["sd_off"]) + each["sd_margin"] for each in quantities)
-    return f"means are right to {max(mean, _FINEST):.2g} sd, and sds to {100.0 * math.expm1(max(sd, _FINEST)):.2g}%"
+    several = len(quantities) > 1
+    sds = f"{'their sds' if several else 'its sd'} to {100.0 * math.expm1(max(sd, _FINEST)):.2g}%"
+    return f"{'are' if several else 'is'} right to {max(mean, _FINEST):.2g} sd, {sds}"
+
+
+def _that_are_known(document: Document) -> str:
+    return "" if all(each["trusted"] for each in document["quantities"]) else "that are known "
 
 
 def not_known(document: Document) -> list[str]:
@@ -162,10 +170,11 @@ def bias_clause(quantity: Quantity) -> str:
 def bias_table(document: Document, most: int | None) -> str:
     """A row a quantity, the worst first."""
     left_out = len(document["quantities"]) - len(document["quantities"][:most])
-    return "\n".join([*_table(document, most).lines(left=_LEFT), *([f"and {left_out} more"] if left_out else [])])
+    return "\n".join([*biases_table(document, most).lines(left=_LEFT), *([f"and {left_out} more"] if left_out else [])])
 
 
-def _table(document: Document, most: int | None) -> Table:
+def biases_table(document: Document, most: int | None) -> Table:
+    """The same as a table."""
     shown: Sequence[Quantity] = document["quantities"][:most]
     rows = tuple(
         (

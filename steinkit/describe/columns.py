@@ -7,7 +7,7 @@ from steinkit.describe.layout import Table
 _MEANINGS = {
     "verdict": "Whether any bias was found at the level of the test (1 % unless asked otherwise).",
     "p": "How probable evidence as strong as this is if the draws are from the target.",
-    "p matters": "The same for draws of which no moment is off by more than was said to matter.",
+    "p matters": "The same if no moment of the draws is off by more than the size that matters.",
     "ESS": "Effective sample size, that of the worst coordinate: as many independent draws are as precise. It is blind "
     "to bias.",
     "what is wrong": "The fault with the strongest evidence.",
@@ -18,7 +18,7 @@ _MEANINGS = {
     "between": "The bracket that holds the value for certain where the measure has one, rounded outwards.",
     "proved between": "A bracket that holds the value for certain, every rounding bounded; of independent samples "
     "their range.",
-    "found between": "A bracket of which a part is extrapolated or assumed; of independent samples their range.",
+    "found between": "A bracket that is partly extrapolated or assumed; for independent samples their range.",
     "certified between": "A bracket that a certificate proves, rounded outwards.",
     "independent samples": "The range of what independent samples from the target have that are worth as many draws.",
     "worst coordinate": "The coordinate that carries most, or has the least effective draws, and its value.",

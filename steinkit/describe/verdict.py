@@ -8,7 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from steinkit.describe.bias import accused_bias_sentence, bias_clause, bias_table, matters_sentence, within_sentence
+from steinkit.describe.bias import (
+    accused_bias_sentence,
+    bias_clause,
+    bias_table,
+    biases_table,
+    matters_sentence,
+    within_sentence,
+)
 from steinkit.describe.claims import ACCUSED, UNDECIDED, UNSUSPECTED
 from steinkit.describe.layout import Table
 from steinkit.describe.numbers import count, listed, probability, standard_errors
@@ -45,10 +52,17 @@ def verdict_statements(document: Document) -> list[Statement]:
 
 def verdict_table(document: Document, most: int | None = 10) -> str:
     """Biases of means and standard deviations, the worst first; empty where none is known."""
+    return bias_table(document["bias"], most) if _knows_biases(document) else ""
+
+
+def verdict_biases(document: Document | None) -> tuple[Table, ...]:
+    """The same for a page: one table, or none."""
+    return (biases_table(document["bias"], 10),) if document and _knows_biases(document) else ()
+
+
+def _knows_biases(document: Document) -> bool:
     found = document.get("bias")
-    if found is None or not document["enough_draws"] or not any(each["trusted"] for each in found["quantities"]):
-        return ""
-    return bias_table(found, most)
+    return bool(found and document["enough_draws"] and any(each["trusted"] for each in found["quantities"]))
 
 
 def verdicts_table(entries: Sequence[Document]) -> Table:

@@ -58,9 +58,9 @@ def far_apart(points: DistinctSample, scores: Floats, units: Units) -> tuple[str
         return ()
     return (
         Caution(
-            f"the draws lie in groups far apart in {', '.join(found)}: in units of their standard deviation, which is "
-            "so many times the length over which the density changes, what is wrong within a group is hardly seen; "
-            "judge each group by itself, or give units, the standard deviations within a group"
+            f"the draws lie in groups far apart in {', '.join(found)}: their standard deviation is that many times the "
+            "length over which the density changes, so faults within a group hardly show; judge each group by itself, "
+            "or give units, the standard deviations within a group"
         ),
     )
 
@@ -71,8 +71,8 @@ def outlying(points: DistinctSample, units: Units) -> tuple[str, ...]:
     worst = shares.argmax(axis=0)
     return tuple(
         Caution(
-            f"draw {points.first[row] + 1} makes up {share:.0%} of the variance of {name}: in units of that, the tests "
-            "see little of the other draws, and one draw proves nothing; judge them without it"
+            f"draw {points.first[row] + 1} makes up {share:.0%} of the variance of {name}: in that unit the tests see "
+            "little of the other draws, and one draw proves nothing; judge the others without it"
         )
         for name, row, share in zip(points.names, worst, shares.max(axis=0), strict=True)
         if share > _OUTLYING
@@ -86,8 +86,8 @@ def too_few_to_span(points: DistinctSample) -> tuple[str, ...]:
         return ()
     return (
         Caution(
-            f"{different} different draws of {dim} coordinates do not span their space: what is wrong along the "
-            "directions that they leave out may not be seen; take more draws than coordinates"
+            f"{different} distinct draws do not span {dim} dimensions: faults along the directions that they miss may "
+            "not show; take more draws than coordinates"
         ),
     )
 

@@ -141,8 +141,8 @@ def _refuse_faint_weights(sample: Sample) -> None:
     if faint.size:
         row = int(faint[0])
         raise InputError(
-            f"weights: row {row + 1} is {sample.weights[row]:g} where the largest is {sample.weights.max():g}, too "
-            "small a share to compute with (below 2^-960); give it weight zero, which leaves it out, or leave it out"
+            f"weights: row {row + 1} is {sample.weights[row]:g} where the largest is {sample.weights.max():g}; a share "
+            "below 2^-960 is too small to compute with: set the weight to zero, or leave the draw out"
         )
 
 
@@ -230,9 +230,9 @@ def require_names(sample: Sample, target: Target) -> None:
     columns, coordinates = ", ".join(sample.names), ", ".join(target.names)
     if sorted(target.names) != sorted(sample.names):
         raise InputError(
-            f"the draws have the coordinates {columns}, the target has {coordinates}: nobody said which is which; name "
-            "the draws as the target does, Sample(points, names=...), or state their order by --columns on the command "
-            "line"
+            f"the draws have the coordinates {columns} and the target has {coordinates}, so they cannot be matched; "
+            "name the draws as the target does, Sample(points, names=...), or state their order by --columns on the "
+            "command line"
         )
     if target.names != sample.names:
         raise InputError(

@@ -345,6 +345,6 @@ def _checked(scale: ArrayLike, dim: int) -> Floats:
 def _require_names(known: tuple[str, ...], wanted: tuple[str, ...]) -> None:
     if sorted(known) != sorted(wanted):
         raise InputError(
-            f"the units are those of {', '.join(known)}, the draws have the coordinates {', '.join(wanted)}: "
-            "give units for these names, or name the draws alike"
+            f"the units are those of {', '.join(known)}, but the draws have the coordinates {', '.join(wanted)}: "
+            "give units for these names, or rename the draws"
         )

@@ -466,7 +466,7 @@ def _turned_score(scored: Sample, standardised: Draws, bounds: Floats | None, le
         return ()
     return (
         Caution(
-            "with the opposite sign of the score nothing is found wrong with these draws: is the score the gradient of "
+            "with the sign of the score reversed nothing is found wrong with these draws: is the score the gradient of "
             "the log density, or that of its negative?"
         ),
     )

@@ -347,7 +347,7 @@ def read_cells(rows: Iterable[tuple[int, list[str]]], columns: Columns, source: 
             blank = blank or line
             if line - blank >= MOST_BLANK_LINES:
                 raise InputError(
-                    f"{source} has more than {MOST_BLANK_LINES:,} blank lines from line {blank} on; delete them"
+                    f"{source} has more than {MOST_BLANK_LINES:,} blank lines from line {blank}; delete them"
                 )
             continue
         if blank:

@@ -142,6 +142,6 @@ def read_zarr(path: Path, source: str, columns: Sequence[str] | None = None, gro
     if not path.exists():
         raise InputError(f"{source} does not exist; check the path")
     if not is_zarr(path):
-        raise InputError(f"{source} is no Zarr folder: none of {', '.join(_ZARR)} is in it; check the path")
+        raise InputError(f"{source} is not a Zarr folder: none of {', '.join(_ZARR)} is in it; check the path")
     size = sum(each.stat().st_size for each in path.rglob("*") if each.is_file())
     return read_in_child("zarr", source, size=size, path=str(path.absolute()), columns=columns, group=group)

@@ -144,7 +144,7 @@ def _members(archive: zipfile.ZipFile, source: str) -> dict[str, zipfile.ZipInfo
     listing = archive.infolist()
     stray = next((each.filename for each in listing if each.filename in _ENTRIES), None)
     if stray is not None:
-        raise InputError(f'{source} holds a member "{stray}" that is no array; numpy.savez names them "{stray}.npy"')
+        raise InputError(f'{source} holds a member "{stray}", not an array; numpy.savez names them "{stray}.npy"')
     members = {each.filename.removesuffix(".npy"): each for each in listing if each.filename.endswith(".npy")}
     twice = [name for name, count in Counter(each.filename for each in listing).items() if count > 1]
     if twice:
@@ -192,7 +192,7 @@ def _array(data: bytes, source: str) -> NDArray[Any]:
 
 def _no_numbers(source: str) -> InputError:
     return InputError(
-        f"{source} is no NumPy file of numbers: it is damaged, or holds Python objects, which are never "
+        f"{source} is not a NumPy file of numbers: it is damaged, or holds Python objects, which are never "
         "unpickled; store arrays of numbers with numpy.savez or numpy.save"
     )
 

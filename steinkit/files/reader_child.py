@@ -255,7 +255,7 @@ def _harmless(folder: Path, source: str) -> tuple[list[tuple[Path, dict[str, Any
             where = Path(place, name).relative_to(folder)
             metadata = parse_json(read_enclosed(Path(place), name), f"{source}, {where}")
             if not isinstance(metadata, dict):
-                raise InputError(f"{source}, {where} is no JSON object; write it again")
+                raise InputError(f"{source}, {where} is not a JSON object; write it again")
             if any(_unpickles(codec) for codec in _codecs(metadata)):
                 raise InputError(
                     f'{source}: "{where.parent}" holds pickled Python objects, which are never unpickled; store arrays '

@@ -69,8 +69,7 @@ def _draws(found: _Content, layout: Columns, source: str) -> Sample:
         if len(table.lines) > 1:
             rows = f"all of its {len(table.lines)} rows are warm-up draws"
         raise InputError(
-            f"{source}: {rows}, of which it says that there are {skipped}; let Stan run to its end, or "
-            "correct num_warmup"
+            f"{source}: {rows}, for it says that there are {skipped}; let Stan run to its end, or correct num_warmup"
         )
     return sample_from_table(
         table.values[skipped:], layout, source, where=lambda row: f"line {table.lines[skipped + row]}"

@@ -33,7 +33,7 @@ _BRACKET = {"bounds": BOUNDS, "units": UNITS, "tolerance": TOLERANCE, "max_secon
 
 
 def _langevin_only(name: str) -> dict[str, str]:
-    return {"operator": f"measure {name} knows the Langevin operator only; operator= is for graph and ksd"}
+    return {"operator": f"measure {name} supports only the Langevin operator; operator= is for graph and ksd"}
 
 
 def _graph(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
@@ -161,7 +161,7 @@ WASSERSTEIN = Measure(
     max_dim=1,
     refuses=_langevin_only("wasserstein")
     | {
-        "bounds": "measure wasserstein takes the target as its cdf gives it, not cut off by bounds; leave out one of "
+        "bounds": "measure wasserstein reads the target from its cdf, which bounds do not cut off; leave out one of "
         "the two"
     },
     describe=describe_wasserstein,
@@ -215,7 +215,7 @@ KSD = Measure(
             default="v",
             choices=lambda: ("v", "u"),
             implies={"u": {"squared": True}},
-            help="V- or U-statistic. The latter comes squared",
+            help="V- or U-statistic. The U-statistic is reported squared",
         ),
         "squared": Option(default=False, read=bool),
         "bootstrap": Option(
@@ -224,8 +224,8 @@ KSD = Measure(
             flag="p-value",
             switched_on=_BOOTSTRAP,
             of_one_sample=True,
-            help="Also test whether the draws come from the target. By the V-statistic, the draws in their order, with "
-            f"{_BOOTSTRAP} wild bootstrap samples",
+            help="Also test whether the draws come from the target. It takes the V-statistic of the draws in their "
+            f"order, and {_BOOTSTRAP} wild bootstrap samples",
         ),
         "seed": Option(default=0, read=int, of_one_sample=True),
         "max_seconds": MAX_SECONDS,

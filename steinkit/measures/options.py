@@ -84,7 +84,7 @@ def _bounds(value: Any) -> Any:
 
 
 def _recorded_bounds(value: Any) -> Any:
-    """Pairs with null for an infinity, which JSON has not."""
+    """Pairs with null for an infinity, which JSON lacks."""
     pairs = [] if value is None else as_bounds(value, None).tolist()
     return [[end if np.isfinite(end) else None for end in pair] for pair in pairs] or None
 
@@ -161,8 +161,8 @@ MAX_SECONDS = Option(
     of_solver=True,
     everyday=True,
     metavar="S",
-    help="Stop after S seconds, with the best bracket found. Without any the exit code is 4. All measures, the verdict "
-    "and the reference share the time",
+    help="Stop after S seconds, with the best bracket found. If there is none, the exit code is 4. All measures, the "
+    "verdict and the reference share the time",
 )
 MAX_MEMORY = Option(
     read=_memory,
@@ -179,14 +179,14 @@ STEIN_FACTORS = Option(
     recorded=lambda value: [float(factor) for factor in value],
     restored=tuple,
     metavar="C1,C2,C3",
-    help="Bounds on g, its gradient, and that one's Lipschitz constant",
+    help="Bounds on g, its gradient, and the gradient's Lipschitz constant",
 )
 OPERATOR = Option(
     read=str,
     may_be_object=True,
     restored=_restored_operator,
     metavar="PATH.PY:ATTRIBUTE",
-    help="Another operator than Langevin's. A RiemannianLangevin of a Python file, which is then run",
+    help="An operator other than Langevin's. A RiemannianLangevin of a Python file, which is then run",
 )
 UNITS = Option(
     read=str,

@@ -1,3 +1,4 @@
+from .biases import biases as biases
 from .criteria import selection as selection
 from .curves import curve as curve
 from .discrepancy import coordinates as coordinates

@@ -8,6 +8,9 @@ from steinkit import plots
 from steinkit.comparison import Comparison
 from steinkit.curves import Curve
 from steinkit.describe.numbers import number
+from steinkit.describe.verdict import verdict_table
+from steinkit.discrepancy.bias.estimate import BiasEstimate
+from steinkit.discrepancy.bias.repair import Repaired
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy
 from steinkit.discrepancy.sliced.discrepancy import SlicedSteinDiscrepancy
@@ -43,7 +46,9 @@ def as_html(shown: Any) -> str:
 
 def _words(shown: Any) -> str:
     """What the terminal says."""
-    if isinstance(shown, Verdict | GraphSteinDiscrepancy | Curve):
+    if isinstance(shown, Verdict):
+        return shown.summary().removesuffix(_listing(shown)).rstrip()
+    if isinstance(shown, GraphSteinDiscrepancy | Curve | BiasEstimate | Repaired):
         return shown.summary()
     return repr(shown).strip("<>")
 
@@ -51,6 +56,10 @@ def _words(shown: Any) -> str:
 def _listing(shown: Any) -> str:
     """Tables of the terminal, whose columns must stay below each other."""
     if isinstance(shown, Comparison):
+        return shown.table()
+    if isinstance(shown, Verdict):
+        return verdict_table(shown.to_dict())
+    if isinstance(shown, BiasEstimate):
         return shown.table()
     return shown.summary() if isinstance(shown, SweepResult) else ""
 
@@ -61,6 +70,8 @@ def _picture(shown: Any) -> Drawing | None:
         return on_axes(lambda ax: plots.verdict(shown, ax), _WIDTH, height) if shown.blame else None
     if isinstance(shown, Comparison):
         return on_axes(lambda ax: plots.comparison(shown, ax), _WIDTH, 1.6 + 0.45 * len(shown.samples))
+    if isinstance(shown, BiasEstimate | Repaired):
+        return drawing(plots.picture(shown))
     if isinstance(shown, Curve):
         return on_axes(lambda ax: plots.curve(shown, ax), _WIDTH, 4.0)
     if isinstance(shown, MomentSteinDiscrepancy) and len(shown.names) > _MOST_MOMENTS:

@@ -10,7 +10,7 @@ from steinkit.describe.moments import direction, named
 from steinkit.describe.numbers import listed, sentence
 from steinkit.describe.score import descriptions, headline, measures_table, page_statements
 from steinkit.describe.statements import answers
-from steinkit.describe.verdict import fault
+from steinkit.describe.verdict import fault, verdict_biases
 from steinkit.errors import SteinkitError
 from steinkit.measures import find_measure
 from steinkit.report.elements import Part, Picture
@@ -48,11 +48,12 @@ def score_part(found: Found, target: Target | str | None = None) -> Part:
         reservations=tuple(reservations),
         pictures=tuple(_pictures(found, drawn)),
         tables=(
+            *verdict_biases(document.get("verdict")),
             measures_table(document, described, find_measure),
             *(each.table for each in described if each.table is not None),
         ),
         facts=found.facts(
-            ("draws", f"{sample['draws']}, of which {sample['distinct']} are distinct"),
+            ("draws", f"{sample['draws']}, {sample['distinct']} of them distinct"),
             ("coordinates", ", ".join(sample["names"])),
             made="scored it",
         ),

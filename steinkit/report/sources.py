@@ -159,7 +159,7 @@ def _read_document(source: str) -> Found:
         if isinstance(document, dict) and all(key in document for key in keys):
             result = restored(data, source) if has_arrays(source) else None
             return Found(name, kind, document, hashes={name: _hash(data)}, address=source, result=result)
-    raise InputError(f"{name} is JSON, but no result that a report can be made of; {_WANTED}")
+    raise InputError(f"{name} is JSON, but not a result that a report can show; {_WANTED}")
 
 
 def _hash(data: bytes) -> str:

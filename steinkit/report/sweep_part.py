@@ -214,9 +214,7 @@ def _draws_per_chain(found: Found) -> int | None:
 
 def _facts(found: Found) -> list[tuple[str, str]]:
     document, configuration = found.document, found.configuration
-    facts = [
-        ("cells", f"{document['cells']}, of which {document['failed']} failed and {document['reused']} were reused")
-    ]
+    facts = [("cells", f"{document['cells']}: {document['failed']} failed, {document['reused']} were reused")]
     if configuration is not None:
         target, sampler = configuration["target"], configuration["sampler"]
         facts += [

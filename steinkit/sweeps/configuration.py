@@ -96,7 +96,7 @@ def _parsed(file: Path) -> dict[str, Any]:
     except InputError:
         raise
     except (tomllib.TOMLDecodeError, ValueError, OverflowError, RecursionError) as error:  # dates beyond the calendar
-        raise InputError(f"{file} is no TOML: {error}") from None
+        raise InputError(f"{file} is not valid TOML: {error}") from None
 
 
 def _require_known(given: Mapping[str, Any], known: Iterable[str], where: str) -> None:

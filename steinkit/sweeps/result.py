@@ -201,7 +201,7 @@ def read_folder(directory: str | os.PathLike[str]) -> tuple[dict[str, Any], dict
         raise InputError(f"{folder / RESULT} does not list its records by name; run the sweep again on the folder")
     missing = [cell for cell in cells if cell not in known]
     if missing:
-        lines = f", of which line {min(damaged)} is damaged," if damaged else ""
+        lines = f", damaged in line {min(damaged)}," if damaged else ""
         raise InputError(
             f"{folder / RECORDS}{lines} lacks {len(missing)} records of the sweep; run it again on the folder"
         )

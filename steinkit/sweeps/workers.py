@@ -116,7 +116,7 @@ def pickled(value: object) -> bytes:
         return bytes(cloudpickle.dumps(value))
     except (pickle.PicklingError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise UsageError(
-            "the sampler, the target or a setting cannot be sent to another process, be it for a lock, a file "
+            "the sampler, the target or a setting cannot be sent to another process, perhaps for a lock, a file "
             "or a generator that it holds; leave out n_jobs (--jobs) and max_seconds, or make them of functions and "
             f"arrays ({error})"
         ) from error

@@ -161,7 +161,7 @@ def parse_value(text: str) -> Any:
     except (ValueError, RecursionError):
         pass
     if text.startswith(("[", "{")):
-        raise UsageError(f"{text!r} is no list of numbers; write [[1,0.5],[0.5,1]], say, and 0.5 for .5")
+        raise UsageError(f"{text!r} is not a list of numbers; write [[1,0.5],[0.5,1]], say, and 0.5 for .5")
     try:
         numbers = [float(part) for part in text.split(",")]
     except ValueError:

@@ -412,7 +412,7 @@ class TestTargetsOfOnesOwn:
 
     def test_other_names(self, message):
         error = message("target = sk.Target(score=lambda x: -x, names=['u', 'v'])\n")
-        assert "the draws have the coordinates a, b, the target has u, v" in error
+        assert "the draws have the coordinates a, b and the target has u, v" in error
         assert "--columns" in error
 
     def test_options(self, message):

@@ -264,7 +264,7 @@ class TestTargetsOfOnesOwn:
         model = write_code("target = sk.Target(score=lambda x: -x, names=['u', 'v'])\n")
         outcome = steinkit("score", sample_file, "--target", f"{model}:target", "--json")
         assert (outcome.code, outcome.out) == (3, "")
-        assert "coordinates a, b, the target has u, v" in outcome.err
+        assert "coordinates a, b and the target has u, v" in outcome.err
 
 
 class TestReference:

@@ -9,7 +9,7 @@ import steinkit as sk
 from steinkit.measures import find_measure, measure_names, take_measure
 
 _NORMAL = ("--target", "normal", "--reference", "0")
-_ORDER = ("graph", "sliced", "moments", "classical", "wasserstein", "ksd", "ess")
+_ORDER = ("graph", "sliced", "moments", "bias", "classical", "wasserstein", "ksd", "ess")
 _ALL = tuple(word for name in _ORDER for word in ("--measure", name))
 
 
@@ -192,7 +192,7 @@ class TestDefault:
         file = write_csv("a,b,c", np.random.default_rng(0).standard_normal((20, 3)), name="draws.csv")
         outcome = steinkit("score", file, "--target", "normal", "--dilation", "3")
         assert outcome.code == 2
-        assert "--dilation is of graph, and in 3 dimensions sliced is measured" in outcome.err
+        assert "--dilation is an option of graph, but in 3 dimensions the default measure is sliced" in outcome.err
         assert "add --measure graph" in outcome.err
         assert steinkit("score", file, *_NORMAL, "--dilation", "3", "--measure", "graph", "--json").code == 0
 

@@ -148,7 +148,7 @@ class TestFailIfBiased:
         outcome = steinkit("score", drawn(n=5), *_NORMAL, "--fail-if-biased", "0.01", "--json")
         assert outcome.code == 3
         assert outcome.document["results"]
-        assert "there is no verdict, so that nothing passed" in outcome.err
+        assert "there is no verdict, so nothing passed" in outcome.err
 
     @pytest.mark.parametrize(
         ("options", "message"),

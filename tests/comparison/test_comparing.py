@@ -154,8 +154,8 @@ class TestCompare:
     def test_samples_of_different_sizes_are_compared_with_a_warning(self, points):
         found = compare({"a": points, "b": points[:40]}, NORMAL, measures=("ksd",))
         assert found.warnings == (
-            "the samples have from 40 to 200 draws: every measure depends on their number as well as on their quality; "
-            "compare the first draws of each, as many as the smallest has, to compare samplers",
+            "the samples have 40 to 200 draws, and every measure depends on their number as well as their quality; "
+            "to compare samplers, compare the first 40 draws of each",
         )
         assert compare({"a": points, "b": points + 1.0}, NORMAL, measures=("ksd",)).warnings == ()
 

@@ -58,7 +58,7 @@ def test_the_axes_that_dims_names():
 @pytest.mark.parametrize(
     ("draws", "message"),
     [
-        (np.ma.masked_greater(np.arange(5.0), 2.0), "2 masked entries, which are no draws"),
+        (np.ma.masked_greater(np.arange(5.0), 2.0), "2 masked entries; drop those draws first"),
         (np.zeros(3, complex), "complex128 where real numbers"),
         (np.array([1.0, None]), "object where real numbers"),
         (np.array(["2020-01-01"], "M8[D]"), "datetime64"),

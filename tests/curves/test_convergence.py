@@ -43,7 +43,7 @@ class TestFirstDraws:
         assert first_draws(sample, 2).points[:, 0].tolist() == [0.0, 1.0]
 
     def test_more_than_there_are_is_refused(self):
-        with pytest.raises(UsageError, match="first 5 draws were asked for, the sample has 4"):
+        with pytest.raises(UsageError, match="first 5 draws were asked for, but the sample has 4"):
             first_draws(sk.Sample(np.arange(4.0)), 5)
 
 

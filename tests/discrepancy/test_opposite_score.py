@@ -14,7 +14,7 @@ def score(x):
 
 
 def said(found):
-    return [text for text in found.warnings if "opposite sign of the score" in text]
+    return [text for text in found.warnings if "sign of the score reversed" in text]
 
 
 def test_right_draws_with_a_score_of_the_wrong_sign():

@@ -249,7 +249,7 @@ def test_units_are_written_and_read():
         (["a", "b"], sk.UsageError, "2 positive numbers"),
         ({"sd": [1.0, 2.0]}, sk.UsageError, 'need the key "scale"'),
         ({"kind": "mine", "scale": [1.0, 2.0]}, sk.UsageError, "one of own, reference, pilot, given, raw"),
-        ({"scale": {"mu": 1.0, "rho": 2.0}}, sk.InputError, "those of mu, rho, the draws have the coordinates mu, tau"),
+        ({"scale": {"mu": 1.0, "rho": 2.0}}, sk.InputError, "those of mu, rho, but the draws have"),
     ],
 )
 def test_what_are_no_units_is_refused(units, error, said):

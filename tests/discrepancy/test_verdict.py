@@ -416,7 +416,7 @@ def test_draws_that_crowd_at_a_bound_keep_their_distances_from_it():
 def test_draws_that_are_fewer_than_coordinates_are_told(draws, dim, spans):
     x = normal(13, (draws, dim))
     told = " ".join(sk.verdict(np.repeat(x, 2, axis=0), scores=-np.repeat(x, 2, axis=0)).warnings)
-    assert (f"{draws} different draws of {dim} coordinates do not span their space" in told) is not spans
+    assert (f"{draws} distinct draws do not span {dim} dimensions" in told) is not spans
 
 
 def test_a_kernel_test_that_cannot_be_had_is_left_out_aloud():

@@ -135,7 +135,7 @@ def test_damaged_archives_and_arrays() -> None:
     for data in (whole[: len(whole) // 2], whole[:-10], b"PK\x03\x04", bytes(flipped)):
         with pytest.raises(InputError, match=r"s\.npz is damaged or no NumPy file"):
             read_npz(data, "s.npz")
-    with pytest.raises(InputError, match=r"s\.npz is no NumPy file of numbers"):
+    with pytest.raises(InputError, match=r"s\.npz is not a NumPy file of numbers"):
         read_npz(b"x1,x2\n1,2\n", "s.npz")
     with pytest.raises(InputError, match=r"s\.npy is (damaged|no NumPy)"):
         read_npy(saved(CUBE)[:-9], "s.npy")
@@ -208,7 +208,7 @@ def test_members_that_are_there_twice_or_are_no_arrays() -> None:
         with zipfile.ZipFile(archive, "w") as members:
             members.writestr("points.npy", saved(CUBE))
             members.writestr(name, saved(CUBE))
-        with pytest.raises(InputError, match=rf's\.npz holds a member "{name}" that is no array'):
+        with pytest.raises(InputError, match=rf's\.npz holds a member "{name}", not an array'):
             read_npz(archive.getvalue(), "s.npz")
 
 

@@ -62,7 +62,7 @@ def test_another_ending(folder, tmp_path):
 
 def test_folders_that_are_not_zarrs(folder, tmp_path):
     (tmp_path / "empty.zarr").mkdir()
-    with pytest.raises(sk.InputError, match=r"empty\.zarr is no Zarr folder"):
+    with pytest.raises(sk.InputError, match=r"empty\.zarr is not a Zarr folder"):
         sk.read_sample(tmp_path / "empty.zarr")
     with pytest.raises(sk.InputError, match=r"none\.zarr does not exist"):
         sk.read_sample(tmp_path / "none.zarr")

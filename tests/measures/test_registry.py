@@ -54,9 +54,9 @@ def test_a_change_goes_before_what_is_shared():
     ("name", "settings", "said"),
     [
         ("graph", {"tolerence": 1e-2}, "no measure has a setting 'tolerence' (did you mean \"tolerance\""),
-        ("classical", {"operator": object()}, "knows the Langevin operator only; operator= is for graph and ksd"),
-        ("wasserstein", {"operator": object()}, "knows the Langevin operator only"),
-        ("wasserstein", {"bounds": [[0.0, 1.0]]}, "not cut off by bounds"),
+        ("classical", {"operator": object()}, "supports only the Langevin operator; operator= is for graph and ksd"),
+        ("wasserstein", {"operator": object()}, "supports only the Langevin operator"),
+        ("wasserstein", {"bounds": [[0.0, 1.0]]}, "which bounds do not cut off"),
     ],
 )
 def test_settings_that_would_be_passed_over(name, settings, said):

@@ -78,15 +78,15 @@ def test_others_are_refused(document, path, value, write_json, tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('{"a": NaN}', "NaN is no number of JSON"),
-        ('{"a": -Infinity}', "-Infinity is no number"),
+        ('{"a": NaN}', "NaN is not a JSON number"),
+        ('{"a": -Infinity}', "-Infinity is not a JSON number"),
         ('{"a": 1e999}', "the number 1e999 is too large"),
         ('{"a": ' + "9" * 400 + "}", "the number 9+... is too large"),
         ('{"a": 1, "a": 2}', 'the key "a" stands twice'),
         ("{" + "".join(f'"{k}": 0, ' for k in range(200_000)) + '"199999": 0}', 'the key "199999" stands twice'),
         ("[" * 100_000, "nested too deep"),
-        ("{", "r.json is no JSON"),
-        ("\ud800", "no JSON"),
+        ("{", "r.json is not valid JSON"),
+        ("\ud800", "not valid JSON"),
     ],
 )
 def test_json_and_no_more(text, words, tmp_path):
@@ -99,5 +99,5 @@ def test_json_and_no_more(text, words, tmp_path):
 
 
 def test_bytes_that_are_no_text():
-    with pytest.raises(InputError, match=r"r\.json is no JSON"):
+    with pytest.raises(InputError, match=r"r\.json is not valid JSON"):
         parse_json(b'{"a": "\xff"}', "r.json")

@@ -30,6 +30,13 @@ def test_the_mode_that_is_missed_is_where_the_others_draws_are_densest():
     assert f"the densest at a {mode.point[0]:.4g}, b {mode.point[1]:.4g}." in said
 
 
+def test_of_a_chain_that_was_in_both_modes_only_draws_in_the_one_that_was_missed_count():
+    mode = missed_mode(LEFT, [sk.Sample(np.concatenate([LEFT.points[:150], RIGHT.points[:50]]))], TWO_MODES)
+    assert mode is not None
+    assert 25 < mode.draws <= 50
+    assert mode.of == 200
+
+
 @pytest.mark.parametrize(
     "other",
     [

@@ -221,7 +221,7 @@ def _contrast(one, other):
 class TestMistakes:
     @pytest.mark.parametrize(
         ("text", "said"),
-        [("{", "is no JSON"), ("[1, 2]", "no result"), ('{"result": 1, "records": []}', "no result")],
+        [("{", "is not valid JSON"), ("[1, 2]", "not a result"), ('{"result": 1, "records": []}', "not a result")],
     )
     def test_no_result(self, tmp_path, text, said):
         (tmp_path / "result.json").write_text(text)

@@ -49,6 +49,17 @@ def test_a_best_one_at_the_end_has_one_side():
     assert set(shown) == {"smaller", "best"}
 
 
+@pytest.mark.parametrize(("width", "said"), [(1.0, ""), (0.6, "; its chain is biased")])
+def test_the_headline_ends_with_the_verdict_on_draws_of_the_best_setting(tmp_path, width, said):
+    def drawn(target, *, seed, scale):
+        return scale * np.random.default_rng(seed).standard_normal((300, 2))
+
+    grid = {"scale": [width, 0.2]}
+    sweep("normal", drawn, target_options={"mean": [0.0, 0.0]}, grid=grid, seeds=2, units="raw", directory=tmp_path)
+    _, semicolon, verdict = sweep_part(read_source(tmp_path), None).headline.partition("; its chain")
+    assert semicolon + verdict == said
+
+
 def test_the_draws_kept_are_those_scored(sweep_folder):
     found = read_source(sweep_folder)
     target, scored = scored_draws(found, list(found.configuration["settings"]), "graph", None)

@@ -169,6 +169,12 @@ class TestTies:
         assert any("too few" in note and "at least 4 seeds" in note for note in choice.warnings)
         assert _choose([[1.0] * 8, [2.0] * 8, [3.0] * 8]).warnings == ()
 
+    @pytest.mark.parametrize(("seeds", "told"), [(5, set()), (6, {1})])
+    def test_resamples_tell_apart_from_the_number_of_seeds_that_can_reach_the_level(self, seeds, told):
+        """Two settings at 95 %: 2^-5 > .025 > 2^-6. Seed by seed the second is worse, and their brackets overlap."""
+        best = np.arange(1.0, seeds + 1.0)
+        assert _apart(_choose([best, best + 0.5])) == told
+
     def test_settings_with_fewer_seeds_are_compared_on_the_seeds_that_both_have(self):
         rng = np.random.default_rng(10)
         best = np.append(1.0 + 0.1 * rng.random(7), 1.0 + 9.0 * rng.random(43) * (np.arange(43) % 3 == 0))
@@ -293,6 +299,12 @@ class TestUnranked:
     def test_a_best_setting_with_half_of_its_cells_unranked_is_refused_with_their_reason(self):
         with pytest.raises(UnrankedError, match="in 2 of 3 cells of the one with the smallest median, it is at its"):
             choose(self._records([(0, 0), (0, 2)]), "graph", _settings("ab"))
+
+    def test_half_of_an_even_number_of_cells_is_enough_to_refuse(self):
+        table = ((1.0, 1.1, 1.2, 1.3), (2.0, 2.1, 2.2, 2.3))
+        with pytest.raises(UnrankedError, match="in 2 of 4 cells"):
+            choose(self._records([(0, 0), (0, 2)], table), "graph", _settings("ab"))
+        assert choose(self._records([(0, 0)], table), "graph", _settings("ab")).best == {"step": 0}
 
     def test_fewer_cells_or_another_setting_do_no_harm(self):
         assert choose(self._records([(0, 1)]), "graph", _settings("ab")).best == {"step": 0}

@@ -93,7 +93,7 @@ def test_damaged_records_are_named_set_aside_and_run_again(whole, tmp_path):
     harmed = lines[1].replace(b'"acceptance": 0.', b'"acceptance": 1.')
     assert harmed != lines[1]
     file.write_bytes(b"".join([lines[0], harmed, lines[2], lines[3][:50] + b"\n"]))
-    with pytest.raises(InputError, match=rf"{RECORDS}, of which line 2 is damaged, lacks 2 records"):
+    with pytest.raises(InputError, match=rf"{RECORDS}, damaged in line 2, lacks 2 records"):
         read_sweep(tmp_path / "out")
     again = small(tmp_path / "out")
     assert again.reused == 2

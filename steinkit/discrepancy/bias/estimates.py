@@ -78,7 +78,8 @@ def regression_estimates(operand: Operand, functions: Floats) -> Estimates:
         chosen[better] = row
     mean, sd = means[chosen, np.arange(m)], sds[chosen, np.arange(m)]
     errors = standard_errors(operand, influence.reshape(n, 2 * m)).reshape(2, m)
-    unexplained = _CHI_SQUARE_SHARE * chi_square(operand) * variance
+    known = np.isfinite(variance)
+    unexplained = np.where(known, _CHI_SQUARE_SHARE * chi_square(operand) * np.where(known, variance, 0.0), np.inf)
     with np.errstate(invalid="ignore"):
         ranges = np.stack([_range((means - mean) / sd), _range(np.log(sds / sd))])
         claimed = np.sqrt(errors**2 + unexplained + (0.5 * ranges) ** 2)

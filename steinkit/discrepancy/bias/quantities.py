@@ -25,6 +25,8 @@ Functions = Mapping[str, Callable[[Floats], ArrayLike]]
 
 _FEWEST_OF_SLOWEST = 30.0  # draws of what changes slowest: with fewer, regions may have wrong shares
 _TURNED = 0.5  # mean of (x_j - m_j) s_j over draws and coordinates: -1 in right samples, 1 for scores of opposite sign
+_CLEAR = 4.0  # standard errors; between two modes far apart these values are large, of either sign
+_LARGEST = 1e100  # of these values: squares of scores at a bound may be too large for a number
 _WORK = 5e9  # draws times squared features, above which weights are found with fewer features
 
 
@@ -88,8 +90,14 @@ class Quantities:
     def _require_sign(self) -> None:
         z = (self.draws.points - self.centre[: self.dim]) / self.scale[: self.dim]
         t = self.draws.scores * self.scale[: self.dim]
-        along = float(self.draws.shares @ np.einsum("nj,nj->n", z, t)) / self.dim
-        if along > _TURNED:
+        values = np.einsum("nj,nj->n", z, t) / self.dim
+        along = float(self.draws.shares @ values)
+        values -= along
+        size = float(np.abs(values).max()) or 1.0
+        values /= size
+        time = float(self.draws.autocorrelation_times(values[None])[0])
+        noise = size * float(np.sqrt(time) * np.linalg.norm(self.draws.shares * values))
+        if along > _TURNED and (size > _LARGEST or along + 1.0 > _CLEAR * noise):
             raise InputError(
                 "the scores lead away from the draws' mean, as scores of the opposite sign do: is the score the "
                 "gradient of the log density, or that of its negative?"

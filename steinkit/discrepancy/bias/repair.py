@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.arguments import checked
@@ -19,6 +21,8 @@ from steinkit.sample import Sample
 from steinkit.target import Seed, Target
 
 _METHODS = ("auto", "weights", "run")
+_RUNS = 8  # an estimate is known before the draws are where it says; each run goes on where the last one ended
+_NOISES = 4.0  # standard errors of a mean of independent draws
 _LEAST_WORTH = 0.2  # of the draws, below which weights rest on too few of them
 
 
@@ -164,11 +168,31 @@ def repair(
         if enough:
             why = "how far the draws are off cannot be said"
         raise InputError(f"these draws cannot be repaired: {why}{_REMEDY}")
-    run = estimate_bias(sample, target, bounds=bounds, method="run", rng=rng)
-    assert run.moved is not None
-    after = estimate_bias(run.moved, target, bounds=bounds, method="regression")
-    still = () if after.trusted.all() else (Caution(_STILL_MOVING),)
-    return Repaired(run.moved, "run", float(len(run.moved)), bias, after, (*run.warnings, *still))
+    moved, stream = sample, np.random.default_rng(rng)
+    for _ in range(_RUNS):
+        run = estimate_bias(moved, target, bounds=bounds, method="run", rng=stream)
+        assert run.moved is not None
+        moved = run.moved
+        after = estimate_bias(moved, target, bounds=bounds, method="regression")
+        if _is_within_noise(after) and after.value <= _noise_of_right_draws(len(moved), moved.dim):
+            break
+    still = () if _is_within_noise(after) else (Caution(_STILL_MOVING),)
+    return Repaired(moved, "run", float(len(moved)), bias, after, (*bias.warnings, *still))
+
+
+def _is_within_noise(found: BiasEstimate) -> bool:
+    """Whether no quantity of draws is off by more than so many independent draws may be."""
+    noise = _NOISES / math.sqrt(found.draws)
+    within = [
+        np.abs(off) <= np.hypot(margin, noise)
+        for off, margin in ((found.mean_off, found.mean_margin), (found.sd_off, found.sd_margin))
+    ]
+    return bool(found.trusted.all() and np.all(within))
+
+
+def _noise_of_right_draws(n: int, dim: int) -> float:
+    """What `value` seldom exceeds: means have variance 1 / n, log standard deviations of normal draws 1 / (2 n)."""
+    return math.sqrt(1.5 / n * (1.0 + 2.0 / math.sqrt(dim)))
 
 
 _REMEDY = "; give a target with a log density, from which a run can be made, or run the sampler longer"

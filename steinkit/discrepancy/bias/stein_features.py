@@ -142,6 +142,12 @@ class Frame:
         a = np.broadcast_to(a, c.shape)
         return np.hstack([u, c[:, i] * u[:, j] + c[:, j] * u[:, i] + self.covariance[i, j] * (a[:, i] + a[:, j])])
 
+    def of_all(self, operand: Operand, rows: Integers, kind: FeatureSet) -> Floats:
+        """Features of any set, side by side."""
+        if kind == "diagonal" or kind == "pairs":
+            return self.joint(operand, rows, kind)
+        return self.own(operand, rows, kind).reshape(len(rows), -1)
+
     def _fields(self, operand: Operand, rows: Integers) -> tuple[Floats, Floats, Floats]:
         a = np.ones(1) if operand.diffusion is None else operand.diffusion[rows]
         return operand.points[rows] - self.centre, operand.drift[rows] @ self.covariance, a

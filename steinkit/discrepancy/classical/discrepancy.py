@@ -242,7 +242,7 @@ def _program(data: Prepared, factors: SteinFactors) -> tuple[ClassicalProgram, n
     points = data.points
     if points.dim != 1:
         raise UsageError(
-            f"the classical Stein discrepancy can be computed in one dimension; the draws have {points.dim}: "
+            f"the classical Stein discrepancy can be computed only in one dimension; the draws have {points.dim}: "
             "use graph_stein_discrepancy"
         )
     order = np.argsort(points.points[:, 0])

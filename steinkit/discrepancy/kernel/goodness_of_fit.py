@@ -265,8 +265,8 @@ def _require_equal_weights(sample: Sample) -> None:
     weights = sample.weights
     if weights is not None and (weights != weights[0]).any():
         raise InputError(
-            f"the draws carry unequal weights, from {weights.min():g} to {weights.max():g}; the test knows how draws "
-            "of equal weight scatter: drop the weights, or test the draws before they were weighted"
+            f"the draws carry unequal weights, from {weights.min():g} to {weights.max():g}, and the test is calibrated "
+            "for equal ones: drop the weights, or test the draws before they were weighted"
         )
 
 

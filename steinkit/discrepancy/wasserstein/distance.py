@@ -245,7 +245,7 @@ def _to_sample(sample: Sample, other: Sample, units: Units) -> tuple[float, floa
 
     if sample.dim != other.dim:
         raise InputError(
-            f"the draws have {sample.dim} coordinates, the other draws {other.dim}; they must have as many"
+            f"the draws have {sample.dim} coordinates and the other draws {other.dim}; both need the same number"
         )
     if sample.dim == 1:
         return _over(*distance_on_the_line(sample, other), units)

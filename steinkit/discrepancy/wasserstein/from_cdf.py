@@ -230,7 +230,7 @@ def _require_fit(pieces: Pieces, area: Floats, slack: Floats, accuracy: float) -
         first = pieces[wrong[0]]
         raise InputError(
             f"the target's tail_integrals do not fit its cdf between {first['a']:.6g} and {first['b']:.6g}: "
-            "they must be the integral of the cdf up to x, and that of 1 - cdf from x on"
+            "they must be the integral of the cdf below x, and that of 1 - cdf above it"
         )
 
 

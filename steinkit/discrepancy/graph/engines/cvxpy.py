@@ -42,7 +42,7 @@ def solve(
     label = f"cvxpy:{name}" if solver else "cvxpy"
     if np.isfinite(settings.deadline) and name not in _TIME_LIMITS:
         raise UsageError(
-            f"max_seconds (--max-seconds) is not known how to pass to {name}; leave it out, or choose one of "
+            f"steinkit cannot pass max_seconds (--max-seconds) to {name}; leave it out, or choose one of "
             f"{', '.join(_TIME_LIMITS)}"
         )
     programs = [program.coordinate(j) for j in asked_for(program, coordinates)]

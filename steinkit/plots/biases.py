@@ -1,0 +1,75 @@
+"""The picture of biases: how far means and standard deviations are off, an interval a quantity, before and after."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from steinkit.describe.numbers import shortened
+from steinkit.discrepancy.bias.estimate import BiasEstimate
+from steinkit.plots.axes import head, open_frame
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_MOST = 10  # quantities
+_LONGEST = 24  # letters of a name
+_SHIFT = 0.16  # rows between what was and what is
+_BEFORE, _AFTER, _UNKNOWN = "#b2182b", "#2166ac", "0.6"
+
+
+def biases(found: BiasEstimate, after: BiasEstimate | None = None, title: str = "") -> Figure:
+    """Plot the worst ten quantities, the worst on top: the mean on the left, the standard deviation on the right.
+
+    Parameters
+    ----------
+    found : BiasEstimate
+        Of the draws.
+    after : BiasEstimate, optional
+        Of the draws repaired, of the same quantities.
+    title : str
+        First line of the heading; none if empty.
+
+    Returns
+    -------
+    matplotlib Figure
+        Not registered with pyplot. Quantities whose margins may not be relied on are grey and hollow.
+    """
+    from matplotlib.figure import Figure
+
+    shown = found.worst(_MOST)
+    figure = Figure(figsize=(7.5, 1.5 + 0.34 * len(shown)), layout="constrained")
+    for ax, what in zip(figure.subplots(1, 2, sharey=True), ("mean", "sd"), strict=True):
+        ax.axvline(0.0, color="0.7", linewidth=1.0)
+        for each, shift in ((found, -_SHIFT), (after, _SHIFT)) if after is not None else ((found, 0.0),):
+            assert each is not None
+            colour = _BEFORE if each is found else _AFTER
+            marker = "o" if each is found else "s"
+            for row, k in enumerate(shown):
+                off, margin = (getattr(each, f"{what}_{part}")[k] for part in ("off", "margin"))
+                if not (math.isfinite(off) and math.isfinite(margin)):
+                    continue
+                known = bool(each.trusted[k])
+                ax.errorbar(
+                    off,
+                    row + shift,
+                    xerr=margin,
+                    fmt=marker,
+                    markersize=5,
+                    capsize=2.5,
+                    color=colour if known else _UNKNOWN,
+                    markerfacecolor=colour if known else "none",
+                    label=("as they are" if each is found else "repaired") if row == 0 else None,
+                )
+        ax.set_xlabel("mean off, in sd" if what == "mean" else "sd off")
+        open_frame(ax)
+    left, right = figure.axes
+    left.set_yticks(range(len(shown)), [shortened(found.names[k], _LONGEST) for k in shown], parse_math=False)
+    left.set_ylim(len(shown) - 0.5, -0.5)
+    right.xaxis.set_major_formatter(lambda value, place: f"{100.0 * np.expm1(value):+.0f}%")
+    if after is not None:
+        right.legend(loc="best", fontsize=9)
+    more = f", worst {len(shown)} of {len(found.names)}" if len(shown) < len(found.names) else ""
+    return head(figure, title, f"How far the draws are off, with margins{more}")

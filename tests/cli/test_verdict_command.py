@@ -1,0 +1,111 @@
+"""``steinkit verdict``: what it says of one file and of several, how long, and when it fails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+
+RIGHT = np.random.default_rng(0).standard_normal((1000, 2))
+SHIFTED = RIGHT + np.array([0.3, 0.0])
+NORMAL = ("--target", "normal", "-p", "mean=0,0")
+
+
+@pytest.fixture
+def files(write_csv):
+    return {
+        "right": write_csv("a,b", RIGHT, name="right.csv"),
+        "shifted": write_csv("a,b", SHIFTED, name="shifted.csv"),
+    }
+
+
+def test_the_sentence_and_the_table_are_the_librarys(steinkit, files):
+    answer = steinkit("verdict", files["shifted"], *NORMAL)
+    found = sk.verdict(sk.Sample(SHIFTED, names=("a", "b")), sk.targets.Normal([0.0, 0.0]))
+    assert answer.code == 0
+    assert " ".join(found.sentence.split()) in " ".join(answer.out.split())
+    assert found.bias.table() in answer.out
+    assert "Not tested: " in answer.out
+    assert "steinkit repair" in answer.err
+
+
+def test_what_is_off_is_off_by_what_was_added(steinkit, files):
+    (entry,) = steinkit("verdict", files["shifted"], *NORMAL, "--json").document["verdicts"]
+    worst = entry["verdict"]["bias"]["quantities"][0]
+    assert worst["name"] == "a"
+    assert worst["mean_off"] == pytest.approx(SHIFTED[:, 0].mean(), abs=0.005)  # the target has mean 0 and sd 1
+    assert worst["trusted"]
+
+
+def test_several_stand_side_by_side_in_the_order_given(steinkit, files):
+    answer = steinkit("verdict", files["right"], files["shifted"], *NORMAL)
+    assert answer.code == 0
+    head, first, second = answer.out.splitlines()[:3]
+    assert head.split() == ["sample", "verdict", "p", "ESS", "largest", "bias"]
+    assert "no bias seen" in first
+    assert "biased" in second
+    assert "a: mean 0.2" in second
+
+
+@pytest.mark.parametrize("dim", [1, 12, 200])
+def test_it_fits_a_screen_in_any_dimension_unless_all_is_asked_for(steinkit, write_csv, dim):
+    draws = 1.3 * np.random.default_rng(1).standard_normal((600, dim))
+    file = write_csv(",".join(f"x{k}" for k in range(dim)), draws, name="wide.csv")
+    target = ("--target", "normal", "-p", f"mean={','.join(['0'] * dim)}")
+    assert len(steinkit("verdict", file, *target).out.splitlines()) <= 25
+    everything = steinkit("verdict", file, *target, "--all").out
+    assert all(f"\nx{k} " in everything for k in range(dim))
+    assert "Tests: moments" in everything
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "code"),
+    [
+        ("right", ("--fail-if-biased", "0.01"), 0),
+        ("shifted", ("--fail-if-biased", "0.01"), 1),
+        ("right", ("--fail-if-off", "0.1"), 0),
+        ("shifted", ("--fail-if-off", "0.1"), 1),
+        ("shifted", ("--fail-if-off", "0.4"), 0),
+    ],
+)
+def test_it_fails_where_it_was_told_to(steinkit, files, name, options, code):
+    assert steinkit("verdict", files[name], *NORMAL, *options).code == code
+
+
+def test_matters_is_answered_by_the_mean_and_its_margin(steinkit, files):
+    said = steinkit("verdict", files["shifted"], *NORMAL, "--matters", "0.1").out
+    assert "The mean of a is off by 0.2" in " ".join(said.split())
+    said = steinkit("verdict", files["right"], *NORMAL, "--matters", "0.1").out
+    assert "No mean is off by more than 0.1 sd" in " ".join(said.split())
+
+
+def test_the_document_is_kept_as_well(steinkit, files, tmp_path):
+    printed = steinkit("verdict", files["right"], *NORMAL, "--json", "-o", str(tmp_path / "kept.json"))
+    assert (tmp_path / "kept.json").read_text() == printed.out
+
+
+def test_a_file_that_cannot_be_judged_says_why_and_fails(steinkit, write_csv):
+    file = write_csv("a,b", RIGHT[:5], name="few.csv")
+    answer = steinkit("verdict", file, *NORMAL)
+    assert answer.code == 3
+    assert "There is no verdict" in answer.out
+    assert "at least 8 draws" in answer.out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("nowhere.csv", *NORMAL), "nowhere.csv"),
+        (("right.csv", "right.csv", *NORMAL), "named twice"),
+        (("right.csv",), "no --target was given"),
+        (("right.csv", *NORMAL, "--fail-if-off", "-1"), "--fail-if-off"),
+    ],
+)
+def test_mistakes_are_named(steinkit, files, monkeypatch, words, said):
+    monkeypatch.chdir(Path(files["right"]).parent)
+    answer = steinkit("verdict", *words)
+    assert answer.code in (2, 3)
+    assert said in answer.err

@@ -1,0 +1,334 @@
+"""Biases in the parameters' own units, with margins: on draws whose truth is known, and on what cannot serve."""
+
+import json
+import math
+import time
+
+import numpy as np
+import pytest
+from scipy.special import digamma, polygamma
+from support.bias_samples import normal_mixture
+
+import steinkit as sk
+from steinkit.errors import InputError, TimeLimitError, UsageError
+
+pytestmark = pytest.mark.filterwarnings("ignore::steinkit.SteinkitWarning")
+
+PLANE = sk.targets.Normal([0.0, 0.0])
+SHAPE = 3.0
+MEAN, SD = digamma(SHAPE), math.sqrt(polygamma(1, SHAPE))
+
+
+def log_gamma(dim, shape=SHAPE):
+    """Logarithms of gamma variables: skewed, with known means and standard deviations."""
+    return sk.Target(lambda x: shape - np.exp(x), log_density=lambda x: (shape * x - np.exp(x)).sum(axis=1), dim=dim)
+
+
+def skewed(seed, n=1000, dim=3):
+    return np.log(np.random.default_rng([1, seed]).gamma(SHAPE, size=(n, dim)))
+
+
+def errors(found, mean=MEAN, sd=SD):
+    """Of means, in standard deviations, and of logarithms of standard deviations."""
+    return (found.mean - mean) / sd, np.log(found.sd / sd)
+
+
+def wrong(found, mean=MEAN, sd=SD):
+    """How many of the trusted quantities are outside their margins."""
+    means, sds = errors(found, mean, sd)
+    outside = np.concatenate([np.abs(means) > found.mean_margin, np.abs(sds) > found.sd_margin])
+    return int(outside[np.tile(found.trusted, 2)].sum())
+
+
+def test_a_shift_and_a_width_of_a_normal_target_are_known_exactly():
+    covariance = np.array([[4.0, 1.2], [1.2, 1.0]])
+    target = sk.targets.Normal([10.0, -3.0], covariance=covariance)
+    draws = target.sample(1000, np.random.default_rng(0)) * [0.7, 1.0] + [3.5, 0.0]
+    found = sk.estimate_bias(sk.Sample(draws, names=("mu", "tau")), scores=target.score(draws))
+    assert found.names == ("mu", "tau")
+    assert found.mean == pytest.approx([10.0, -3.0], abs=1e-3)
+    assert found.sd == pytest.approx([2.0, 1.0], rel=1e-3)
+    assert found.draws_mean == pytest.approx(draws.mean(axis=0), abs=1e-12)
+    assert found.draws_sd == pytest.approx(draws.std(axis=0), abs=1e-12)
+    assert found.mean_off == pytest.approx((draws.mean(axis=0) - [10.0, -3.0]) / [2.0, 1.0], abs=1e-3)
+    assert found.sd_off == pytest.approx(np.log(draws.std(axis=0) / [2.0, 1.0]), abs=1e-3)
+    assert found.trusted.all()
+    assert found.why_not == ("", "")
+    assert found.unranked == ""
+    assert found.is_off_by(0.1)  # 7 + 3.5 is above 10 by .25 sd
+    assert not found.is_off_by(0.4)
+    assert found.method == "regression"
+    assert found.value == pytest.approx(math.sqrt(np.mean(found.mean_off**2 + found.sd_off**2)))
+    assert found.worst(1).tolist() == [int(np.argmax(np.maximum(np.abs(found.mean_off), np.abs(found.sd_off))))]
+
+
+def test_margins_hold_on_a_skewed_target_and_less_is_wrong_than_in_the_draws():
+    outside, raw, left = 0, [], []
+    for seed in range(10):
+        found = sk.estimate_bias(1.1 * (skewed(seed) - 0.1), log_gamma(3), method="regression")
+        assert found.trusted.all()
+        outside += wrong(found)
+        raw.append(np.hypot(found.draws_mean - MEAN, np.log(found.draws_sd / SD)).mean())
+        left.append(np.hypot(*errors(found)).mean())
+    assert outside <= 4  # of 60
+    assert np.median(left) < np.median(raw) / 3.0
+
+
+@pytest.mark.parametrize(
+    ("target", "mean", "sd"),
+    [
+        (sk.targets.Gamma(3.0, dim=2), 3.0, math.sqrt(3.0)),
+        (sk.targets.Beta(2.0, 3.0, dim=2), 0.4, 0.2),
+    ],
+    ids=["gamma", "beta"],
+)
+@pytest.mark.parametrize("power", [1.0, 1.1])
+def test_within_bounds(target, mean, sd, power):
+    draws = target.sample(2000, np.random.default_rng(2)) ** power
+    found = sk.estimate_bias(draws, target, method="regression")
+    assert found.trusted.all()
+    assert wrong(found, mean, sd) <= 1
+    off = abs(draws.mean() - mean) / sd
+    assert np.abs(errors(found, mean, sd)).max() < (0.03 if power == 1.0 else 0.6 * off)
+    others = sk.estimate_bias(draws, scores=target.score(draws), bounds=target.bounds, method="regression")
+    assert (others.mean == found.mean).all()
+
+
+def test_functions_of_the_draws_have_biases_of_their_own():
+    draws = 0.9 * np.random.default_rng(3).standard_normal((4000, 2)) + 0.2
+    functions = {"square": lambda x: x[:, 0] ** 2, "product": lambda x: x[:, 0] * x[:, 1]}
+    found = sk.estimate_bias(draws, PLANE, functions=functions)
+    assert found.names == ("x1", "x2", "square", "product")
+    assert found.trusted.all()
+    assert found.mean[2:] == pytest.approx([1.0, 0.0], abs=0.01)
+    assert found.sd[2:] == pytest.approx([math.sqrt(2.0), 1.0], abs=0.2)
+    assert (np.abs(np.log(found.sd[2:] / [math.sqrt(2.0), 1.0])) < found.sd_margin[2:]).all()
+    plain = sk.estimate_bias(draws, PLANE)
+    assert plain.mean == pytest.approx(found.mean[:2], abs=1e-6)
+
+
+def test_weighted_draws():
+    rng = np.random.default_rng(4)
+    draws = 1.4 * rng.standard_normal((3000, 2))
+    weights = np.exp(-0.5 * (1.0 - 1.0 / 1.96) * (draws**2).sum(axis=1))
+    found = sk.estimate_bias(draws, PLANE, weights=weights)
+    assert found.draws_sd == pytest.approx([1.0, 1.0], abs=0.06)
+    assert found.sd == pytest.approx([1.0, 1.0], abs=1e-3)
+    assert found.sd_off == pytest.approx(np.log(found.draws_sd), abs=1e-3)
+    unweighted = sk.estimate_bias(draws, PLANE)
+    assert unweighted.sd_off == pytest.approx([math.log(1.4)] * 2, abs=0.05)
+    in_a_sample = sk.estimate_bias(sk.Sample(draws, weights), PLANE)
+    assert in_a_sample.mean == pytest.approx(found.mean, abs=1e-12)
+
+
+def test_draws_without_weight_count_for_nothing():
+    draws = np.random.default_rng(5).standard_normal((500, 2))
+    weights = np.ones(500)
+    weights[::5] = 0.0
+    spoilt = np.where(weights[:, None] > 0.0, draws, 1e6)
+    found = sk.estimate_bias(spoilt, PLANE, weights=weights)
+    assert found.mean == pytest.approx(sk.estimate_bias(draws[weights > 0.0], PLANE).mean, abs=1e-12)
+    assert (found.weights[::5] == 0.0).all()
+    assert found.weights.sum() == pytest.approx(1.0)
+
+
+def test_the_order_of_chains_changes_rounding_only():
+    chains = 1.1 * np.random.default_rng(6).standard_normal((4, 300, 2)) + 0.1
+    labels = np.repeat(np.arange(4), 300)
+    one = sk.estimate_bias(sk.Sample(chains.reshape(-1, 2), chain=labels), PLANE)
+    turned = sk.estimate_bias(sk.Sample(chains[[2, 0, 3, 1]].reshape(-1, 2), chain=labels[::1]), PLANE)
+    for name in ("mean", "sd", "mean_off", "sd_off"):
+        assert getattr(turned, name) == pytest.approx(getattr(one, name), abs=1e-3)  # exact for a normal target
+    same = sk.estimate_bias(chains, PLANE)
+    assert same.mean == pytest.approx(one.mean, abs=1e-12)
+
+
+def test_every_draw_has_its_weight():
+    chains = 1.1 * np.random.default_rng(7).standard_normal((4, 100, 2)) + 0.1
+    rows = np.random.default_rng(8).permutation(400)
+    labels = np.repeat(np.arange(4), 100)
+    draws = chains.reshape(-1, 2)
+    mixed = sk.Sample(draws[rows], chain=labels[rows], draw=np.tile(np.arange(100), 4)[rows])
+    found, plain = sk.estimate_bias(mixed, PLANE), sk.estimate_bias(chains, PLANE)
+    assert found.weights == pytest.approx(plain.weights[rows], abs=1e-9)
+    assert plain.weights @ draws == pytest.approx([0.0, 0.0], abs=0.01)
+    assert plain.worth == pytest.approx(1.0 / (plain.weights**2).sum())
+
+
+def test_draws_too_far_off_are_refused_without_a_density():
+    draws = skewed(9) * 0.4 - 3.0
+    found = sk.estimate_bias(draws, scores=log_gamma(3).score(draws))
+    assert not found.trusted.any()
+    assert found.unranked == f"biases are not known: {found.why_not[0]}"
+    assert all("too far off to say how far" in each for each in found.why_not)
+    assert found.value == pytest.approx(math.sqrt(np.mean(found.mean_off**2 + found.sd_off**2)))
+    assert not found.is_off_by(0.1)  # though it is by far, nothing is known for certain
+
+
+def test_with_a_density_a_run_is_made_where_the_regression_is_not_trusted():
+    draws = skewed(10) * 0.4 - 1.0
+    found = sk.estimate_bias(draws, log_gamma(3))
+    assert found.method == "run"
+    assert found.gradients >= 4
+    assert found.trusted.all()
+    assert np.abs(errors(found)).max() < 0.1
+    assert wrong(found) <= 1
+    assert found.draws_mean == pytest.approx(draws.mean(axis=0), abs=1e-12)
+    assert found.mean_off == pytest.approx((draws.mean(axis=0) - MEAN) / SD, abs=0.15)
+    assert len(found.moved) == len(draws)
+    assert found.moved.scores == pytest.approx(log_gamma(3).score(found.moved.points))
+
+
+def test_a_run_that_is_still_moving_says_how_far_it_went():
+    """Draws a thousand times too narrow, on a target that is far away: 64 gradients do not bring them there."""
+    target = sk.targets.Normal(np.zeros(2), covariance=np.diag([1.0, 1e6]))
+    start = np.array([0.0, 3000.0]) + np.random.default_rng(11).standard_normal((200, 2))
+    skew = sk.Target(
+        lambda x: target.score(x) - 1e-3 * x**3,
+        log_density=lambda x: target.log_density(x) - 2.5e-4 * (x**4).sum(axis=1),
+        dim=2,
+    )
+    found = sk.estimate_bias(start, skew, method="run")
+    assert not found.trusted.all()
+    assert any("the run moved it by" in each for each in found.why_not)
+
+
+def test_a_run_by_the_score_of_another_target_says_so():
+    """Its force leads away: hardly a move is accepted."""
+    turned = sk.Target(lambda x: 500.0 * np.sin(50.0 * x), log_density=lambda x: -0.5 * (x**2).sum(axis=1), dim=3)
+    found = sk.estimate_bias(np.random.default_rng(12).standard_normal((200, 3)), turned, method="run")
+    assert not found.trusted.any()
+    assert all("is the score the gradient of the log density" in each for each in found.why_not)
+
+
+def test_the_same_seed_runs_alike_and_another_does_not():
+    draws = skewed(13) * 0.5 - 0.5
+    one, same, other = (sk.estimate_bias(draws, log_gamma(3), method="run", rng=seed) for seed in (1, 1, 2))
+    assert (one.mean == same.mean).all()
+    assert (one.moved.points == same.moved.points).all()
+    assert (one.mean != other.mean).any()
+    assert other.mean == pytest.approx(one.mean, abs=0.1)
+
+
+def test_by_weights():
+    draws = 1.1 * (skewed(14) - 0.1)
+    found = sk.estimate_bias(draws, log_gamma(3), method="weights")
+    assert found.method == "weights"
+    assert found.mean == pytest.approx(found.weights @ draws, abs=1e-12)
+    assert found.sd == pytest.approx(np.sqrt(found.weights @ (draws - found.mean) ** 2), abs=1e-12)
+    assert np.abs(errors(found)).max() < 0.08
+    assert (found.mean_margin >= sk.estimate_bias(draws, log_gamma(3), method="regression").mean_margin).all()
+    narrow = np.random.default_rng(15).standard_normal((60, 12))
+    with pytest.raises(InputError, match=r"weights need more than 72 draws of 12 coordinates; received 60"):
+        sk.estimate_bias(narrow, scores=-narrow, method="weights")
+
+
+@pytest.mark.parametrize("order", ["shuffled", "stuck"])
+def test_shares_of_modes_are_not_known(order):
+    points, target = normal_mixture([[0.0, 0.0], [8.0, 0.0]], [0.8, 0.2], 1000, np.random.default_rng(16), order)
+    found = sk.estimate_bias(points, target)
+    assert found.hidden
+    assert not found.trusted.any()
+    assert found.why_not == (found.hidden,) * 2
+    assert found.moved is None  # a run does not cross
+    assert found.to_dict()["hidden"] == found.hidden
+
+
+def test_functions_ask_for_six_draws_a_coordinate():
+    draws = np.random.default_rng(17).standard_normal((150, 30))
+    found = sk.estimate_bias(draws, scores=-draws, functions={"cube": lambda x: x[:, 0] ** 3})
+    assert not found.trusted[-1]
+    assert "take six times as many as coordinates" in found.why_not[-1]
+    assert found.weights is None
+    assert found.worth == 0.0
+    (row,) = [each for each in found.to_dict()["quantities"] if each["name"] == "cube"]
+    assert row["mean"] is None
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_as_many_coordinates_as_draws():
+    draws = 0.9 * np.random.default_rng(18).standard_normal((300, 300))
+    found = sk.estimate_bias(draws, scores=-draws)
+    assert found.trusted.all()
+    assert np.abs(found.mean).max() < 0.01
+    assert np.abs(found.sd - 1.0).max() < 0.01
+    assert found.sd_off.mean() == pytest.approx(math.log(0.9), abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        (
+            {"method": "regresion"},
+            UsageError,
+            "must be one of auto, regression, weights, run; received 'regresion'.*did you mean",
+        ),
+        ({"method": "run"}, UsageError, "a run needs a target with a log density; give one, or take another method"),
+        ({"functions": [1]}, UsageError, r"functions must be a mapping or None; received \[1\]"),
+        ({"functions": {"x1": lambda x: x[:, 0]}}, UsageError, "'x1' is a coordinate of the draws"),
+        ({"scores": np.ones((7, 2))}, InputError, r"shape of the points, \(200, 2\); received \(7, 2\)"),
+        ({"scores": None}, UsageError, "scores"),
+        ({"max_seconds": 1e-9}, TimeLimitError, "time ran out while biases were estimated"),
+    ],
+)
+def test_what_is_not_meant_is_refused(given, error, said):
+    draws = np.random.default_rng(19).standard_normal((200, 2))
+    with pytest.raises(error, match=said):
+        sk.estimate_bias(draws, **{"scores": -draws, **given})
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda x: (x, x), "the scores lead away from the draws' mean, as scores of the opposite sign do"),
+        (lambda x: (x[:1], -x[:1]), "at least 8 draws; this sample has 1: add draws"),
+        (lambda x: (np.tile(x[:10], (1, 10)), -np.tile(x[:10], (1, 10))), "10 draws are too few for 20 coordinates"),
+        (lambda x: (x * [1.0, 0.0], -x), "x2 is the same in all draws"),
+        (lambda x: (np.where(x == x[3], np.nan, x), -x), "nan"),
+        (lambda x: (x, np.where(x == x[3], np.nan, -x)), "nan"),
+    ],
+    ids=["sign", "one draw", "few draws", "constant", "NaN in draws", "NaN in scores"],
+)
+def test_bad_draws_are_refused(spoil, said):
+    draws, scores = spoil(np.random.default_rng(20).standard_normal((200, 2)))
+    with pytest.raises(InputError, match=said):
+        sk.estimate_bias(draws, scores=scores)
+
+
+def test_a_run_gives_up_in_time():
+    def slow(x):
+        time.sleep(0.02)
+        return -0.5 * (x**4).sum(axis=1)
+
+    target = sk.Target(lambda x: -2.0 * x**3, log_density=slow, dim=2)
+    began = time.perf_counter()
+    with pytest.raises(TimeLimitError):
+        sk.estimate_bias(np.random.default_rng(21).standard_normal((200, 2)), target, method="run", max_seconds=0.05)
+    assert time.perf_counter() - began < 5.0
+
+
+def test_it_can_speak_and_list_itself():
+    draws = 0.7 * np.random.default_rng(22).standard_normal((1000, 2)) + [0.5, 0.0]
+    found = sk.estimate_bias(draws, PLANE)
+    assert isinstance(found, sk.Result)
+    document = found.to_dict()
+    assert json.loads(json.dumps(document, allow_nan=False)) == document
+    assert [row["name"] for row in document["quantities"]] == [found.names[k] for k in found.worst()]
+    assert document["measure"] == "bias"
+    assert document["value"] == pytest.approx(found.value)
+    assert repr(found).startswith("<BiasEstimate by regression: ")
+    assert "2 of 2 quantities trusted" in repr(found)
+    assert "x1: mean 0.5" in found.summary()
+    assert "too high" in found.summary()
+    assert [line.split()[0] for line in found.table().splitlines() if line.split()[0] in found.names] == ["x1", "x2"]
+
+
+def test_a_kept_estimate_is_read_again(tmp_path):
+    found = sk.estimate_bias(skewed(23) * 0.5 - 0.5, log_gamma(3), method="run")
+    found.save(tmp_path / "bias.json")
+    again = sk.read_result(tmp_path / "bias.json")
+    assert type(again) is type(found)
+    assert again.to_dict() == found.to_dict()
+    assert again.summary() == found.summary()
+    assert (again.weights == found.weights).all()
+    assert (again.moved.points == found.moved.points).all()

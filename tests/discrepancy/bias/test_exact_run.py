@@ -1,0 +1,112 @@
+"""A run that leaves its target as it is, and moves what is wrong towards it."""
+
+import numpy as np
+import pytest
+from scipy.special import digamma, polygamma
+
+import steinkit as sk
+from steinkit.discrepancy.bias.exact_run import ExactRun
+from steinkit.errors import InputError
+
+N = 2000
+
+
+def moved(points, target, moves, seed=0, covariance=None):
+    run = ExactRun(
+        points,
+        target.score(points),
+        np.atleast_2d(np.cov(points.T)) if covariance is None else covariance,
+        target,
+        target.bounds,
+        np.random.default_rng(seed),
+    )
+    return run.move(moves)
+
+
+def errors(points, mean, sd):
+    """Of means and of variances, in standard errors of independent draws."""
+    z = (points - mean) / sd
+    squares = z**2 - 1.0
+    root = np.sqrt(len(points))
+    return np.concatenate([root * z.mean(axis=0), root * squares.mean(axis=0) / squares.std(axis=0)])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_normal_target_stays_as_it_is(seed):
+    mean, root = np.array([3.0, -1.0, 100.0]), np.array([[1.0, 0.0, 0.0], [0.9, 0.3, 0.0], [2.0, 1.0, 10.0]])
+    target = sk.targets.Normal(mean, covariance=root @ root.T)
+    points = target.sample(N, np.random.default_rng([1, seed]))
+    found = moved(points, target, 5, seed)
+    assert np.abs(errors(found.points, mean, np.linalg.norm(root, axis=1))).max() < 4.5
+    assert np.abs(np.corrcoef(found.points.T) - np.corrcoef(points.T)).max() < 0.06
+    assert (found.points != points).any(axis=1).mean() > 0.95
+    assert found.scores == pytest.approx(target.score(found.points), abs=1e-12)
+    assert found.gradients == 20
+
+
+@pytest.mark.parametrize(
+    ("target", "mean", "sd"),
+    [
+        (sk.targets.Gamma(2.0, dim=2), 2.0, np.sqrt(2.0)),
+        (sk.targets.Beta(1.5, 3.0, dim=2), 1.0 / 3.0, np.sqrt(1.5 * 3.0 / (4.5**2 * 5.5))),
+        (sk.targets.Uniform(0.0, 1.0, dim=2), 0.5, np.sqrt(1.0 / 12.0)),
+    ],
+    ids=["gamma", "beta", "uniform"],
+)
+def test_a_bounded_target_stays_as_it_is_and_within_its_bounds(target, mean, sd):
+    found = moved(target.sample(N, np.random.default_rng(2)), target, 8)
+    assert np.abs(errors(found.points, mean, sd)).max() < 4.5
+    assert (found.points > target.bounds[:, 0]).all()
+    assert (found.points < target.bounds[:, 1]).all()
+    assert found.accepted > 0.4
+
+
+def test_a_score_that_is_wrong_slows_it_and_misleads_it_not():
+    """The density alone decides: any force makes a reversible path that keeps volumes."""
+    target = sk.Target(lambda x: -0.6 * x + 0.2, log_density=lambda x: -0.5 * (x**2).sum(axis=1), dim=2)
+    found = moved(np.random.default_rng(3).standard_normal((N, 2)), target, 8)
+    assert np.abs(errors(found.points, 0.0, 1.0)).max() < 4.5
+
+
+def log_gamma(shape, dim):
+    """Logarithms of gamma variables: skewed, with means and variances that are known."""
+    return sk.Target(lambda x: shape - np.exp(x), log_density=lambda x: (shape * x - np.exp(x)).sum(axis=1), dim=dim)
+
+
+def test_draws_of_the_normal_approximation_move_to_where_the_target_is():
+    shape, dim = 2.0, 6
+    points = np.log(shape) + np.random.default_rng(4).standard_normal((N, dim)) / np.sqrt(shape)
+    mean, sd = digamma(shape), np.sqrt(polygamma(1, shape))
+    off = (points.mean(axis=0) - mean) / sd
+    assert off.min() > 0.25
+    after = moved(points, log_gamma(shape, dim), 10)
+    assert np.abs(errors(after.points, mean, sd)).max() < 4.5
+    barely = moved(points, log_gamma(shape, dim), 1)
+    assert np.abs(errors(barely.points, mean, sd)).max() > 4.5  # a control: one move does not do it
+
+
+def test_steps_adapt_to_draws_of_too_large_a_covariance():
+    target = sk.targets.Normal(np.zeros(4))
+    points = target.sample(400, np.random.default_rng(5))
+    run = ExactRun(points, target.score(points), 100.0 * np.eye(4), target, None, np.random.default_rng(0))
+    assert run.move(1).accepted < 0.1
+    assert run.move(12).accepted > 0.4
+
+
+def test_the_same_seed_moves_alike_and_the_draws_given_stay():
+    target = sk.targets.Normal(np.zeros(2))
+    points = target.sample(100, np.random.default_rng(6))
+    before = points.copy()
+    first, second, other = (moved(points, target, 3, seed) for seed in (1, 1, 2))
+    assert (points == before).all()
+    assert (first.points == second.points).all()
+    assert (first.points != other.points).any()
+
+
+def test_no_run_starts_where_there_is_no_density():
+    target = sk.Target(
+        lambda x: -x, log_density=lambda x: np.where(x[:, 0] > 1.5, -np.inf, -0.5 * (x**2).sum(axis=1)), dim=1
+    )
+    points = np.linspace(-2.0, 2.0, 20)[:, None]
+    with pytest.raises(InputError, match=r"log density of draw 18 is -inf: no run can start there; drop the draw"):
+        moved(points, target, 1)

@@ -1,0 +1,41 @@
+"""Draws laid out as the room for biases wants them, and draws whose groups or faults are known."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import steinkit as sk
+from steinkit.discrepancy.bias.quantities import Quantities
+from steinkit.discrepancy.bias.stein_features import Operand
+from steinkit.discrepancy.cross_fitting import Draws
+from steinkit.discrepancy.preparation import prepare
+from steinkit.discrepancy.units import Units
+
+
+def quantities(points, scores, *, bounds=None, weights=None, functions=None):
+    """Draws and what is asked of them."""
+    prepared = prepare(points, None, scores=scores, weights=weights, bounds=bounds)
+    return Quantities.of(prepared, weights, functions or {})
+
+
+def operand(points, scores, *, bounds=None, weights=None):
+    """Draws in units of their own standard deviations."""
+    return quantities(points, scores, bounds=bounds, weights=weights).operand()
+
+
+def raw_operand(points, scores, *, bounds=None, weights=None):
+    """Draws in raw units: nothing is learnt on them."""
+    prepared = prepare(points, None, scores=scores, weights=weights, bounds=bounds)
+    dim = points.shape[1]
+    units = Units("raw", np.zeros(dim), np.ones(dim), prepared.points.names)
+    return Operand.of(Draws.of(weights, prepared), units, prepared.bounds)
+
+
+def normal_mixture(means, shares, n, rng, order="shuffled"):
+    """Draws of normal modes in shares of their own, and the mixture with equal weights; "stuck" seldom crosses."""
+    means = np.asarray(means, dtype=float)
+    target = sk.targets.GaussianMixture(means, sd=1.0)
+    labels = rng.choice(len(means), size=n, p=shares)
+    if order == "stuck":
+        labels = np.sort(labels)
+    return means[labels] + rng.standard_normal((n, means.shape[1])), target

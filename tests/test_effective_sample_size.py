@@ -1,0 +1,151 @@
+"""Effective sizes, R-hat and errors of means against arviz-stats, to twelve digits, and their steps against SciPy."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.fft import next_fast_len
+from scipy.signal import lfilter
+
+import steinkit as sk
+from steinkit.chains import chain_diagnostics
+from steinkit.effective_sample_size import (
+    _fast_length,
+    _mean_ranks,
+    bulk_effective_size,
+    error_of_mean,
+    rank_r_hat,
+    tail_effective_size,
+)
+
+NUMBERS = ("bulk_ess", "tail_ess", "r_hat", "mcse_mean")
+
+
+def by_arviz(chains):
+    """The same numbers of one coordinate by arviz-stats, of values that it can square."""
+    from arviz_stats.base.array import array_stats
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return {
+            "bulk_ess": float(array_stats.ess(chains, method="bulk")),
+            "tail_ess": float(array_stats.ess(chains, method="tail", prob=(0.05, 0.95))),
+            "r_hat": float(array_stats.rhat(chains, method="rank")),
+            "mcse_mean": float(array_stats.mcse(chains, method="mean")),
+        }
+
+
+def require_equal(points):
+    """All numbers of chains, shape (chains, draws, d), are those of arviz-stats coordinate by coordinate."""
+    found = chain_diagnostics(sk.as_sample(points, dims=("chain", "draw")))
+    for j in range(points.shape[2]):
+        for name, value in by_arviz(points[:, :, j]).items():
+            assert getattr(found, name)[j] == pytest.approx(value, rel=1e-12, abs=0.0, nan_ok=True), name
+
+
+KINDS = {
+    "normal": lambda x, rng: x,
+    "ties": lambda x, rng: np.round(x),
+    "two values": lambda x, rng: (x > 1.0) + 0.0,
+    "mostly one value": lambda x, rng: np.where(rng.random(x.shape) < 0.9, 0.0, x),
+    "heavy tails": lambda x, rng: x / rng.standard_normal(x.shape) ** 3,
+    "slow": lambda x, rng: lfilter([1.0], [1.0, -0.95], x, axis=1),
+    "antithetic": lambda x, rng: lfilter([1.0], [1.0, 0.98], x, axis=1),
+    "walks": lambda x, rng: np.cumsum(x, axis=1),
+    "apart": lambda x, rng: x + 10.0 * rng.standard_normal((len(x), 1, 1)),
+    "one chain stands still": lambda x, rng: np.where(np.arange(len(x))[:, None, None] == 0, 1.0, x),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_fifty_random_arrays_have_the_numbers_of_arviz_stats(kind):
+    rng = np.random.default_rng(list(KINDS).index(kind))
+    for _ in range(50):
+        shape = rng.integers(1, 13), rng.choice([4, 5, 6, 7, 8, 9, 16, 33, 50, 101, 400, 1001]), rng.integers(1, 5)
+        points = KINDS[kind](rng.standard_normal(shape), rng)
+        points = points[:, :, np.ptp(points, axis=(0, 1)) > 0.0]
+        if points.size:
+            require_equal(points)
+
+
+@pytest.mark.parametrize("draws", [4, 5, 6, 7, 40, 41])
+@pytest.mark.parametrize("chains", [1, 2, 5])
+def test_regular_arrays_have_the_numbers_of_arviz_stats(chains, draws):
+    t, k = np.arange(draws), np.arange(chains)[:, None]
+    ends = np.where(t == 0, 1.0, 0.0) + 0 * k
+    alternating = (t + 0 * k) % 2.0
+    middle = np.where(t == draws // 2, 1.0, 0.0) + 0 * k  # an odd number's half chains do not change
+    rising = 1.0 * t + 0 * k
+    stuck = np.where(k == 0, 1.0, 0.0) + 0 * t
+    require_equal(np.stack([ends, alternating, middle, rising] + [stuck] * (chains > 1), axis=2))
+
+
+@pytest.mark.parametrize(("unit", "shift"), [(2.0**-600, 0.0), (2.0**600, 0.0), (1.0, 2.0**40)])
+def test_units_and_offsets_of_any_size_keep_the_numbers_of_arviz_stats(unit, shift):
+    chains = np.round(np.random.default_rng(1).standard_normal((3, 200)), 2) * 2.0**-10
+    chains = (chains + shift) - shift  # what an offset leaves of the digits
+    found, exact = chain_diagnostics((unit * (chains + shift))[:, :, None]), by_arviz(chains)
+    assert found.mcse_mean[0] == pytest.approx(unit * exact.pop("mcse_mean"), rel=1e-9)
+    for name, value in exact.items():
+        assert getattr(found, name)[0] == pytest.approx(value, rel=1e-12)
+
+
+def test_chains_of_unequal_length_have_the_numbers_of_their_first_draws():
+    chains = np.random.default_rng(2).standard_normal((2, 90))
+    uneven = chain_diagnostics(
+        sk.Sample(np.concatenate([chains[0], chains[1, :61]]), chain=np.repeat([0, 1], [90, 61]))
+    )
+    for name, value in by_arviz(chains[:, :61]).items():
+        assert getattr(uneven, name)[0] == pytest.approx(value, rel=1e-12)
+
+
+@pytest.mark.parametrize("draws", [1, 2, 3])
+def test_fewer_than_four_draws_have_no_numbers_here_and_there(draws):
+    chains = np.random.default_rng(3).standard_normal((1, draws))
+    found = chain_diagnostics(sk.as_sample(chains[:, :, None], dims=("chain", "draw")))
+    assert all(math.isnan(getattr(found, name)[0]) for name in NUMBERS)
+    assert all(map(math.isnan, by_arviz(chains).values()))
+
+
+def test_no_coordinate_knows_of_the_others():
+    points = np.random.default_rng(4).standard_normal((3, 100, 7))
+    points[:, :, 2] = 0.1
+    points[:, :, 5] = np.round(points[:, :, 5])
+    together = chain_diagnostics(points)
+    for j in range(7):
+        alone = chain_diagnostics(points[:, :, j : j + 1])
+        for name in NUMBERS:
+            assert getattr(together, name)[j : j + 1].tobytes() == getattr(alone, name).tobytes()
+
+
+def test_coordinates_worked_on_in_blocks_have_the_same_numbers(monkeypatch):
+    points = np.random.default_rng(5).standard_normal((2, 50, 7))
+    whole = chain_diagnostics(points)
+    known = {name: getattr(whole, name) for name in NUMBERS}
+    monkeypatch.setattr("steinkit.chains._AT_ONCE", 300)  # three coordinates, three, and one
+    again = chain_diagnostics(points)
+    for name, values in known.items():
+        np.testing.assert_array_equal(getattr(again, name), values)
+
+
+@pytest.mark.parametrize("levels", [1, 2, 5, 1000])
+def test_ranks_are_those_of_scipy(levels):
+    draws = np.random.default_rng(levels).integers(levels, size=(4, 37)) / levels
+    np.testing.assert_array_equal(_mean_ranks(draws), stats.rankdata(draws, axis=1))
+
+
+def test_lengths_of_transforms_are_those_of_scipy():
+    least = [*range(2, 1000), *np.random.default_rng(6).integers(1000, 10**8, 100).tolist()]
+    assert [_fast_length(n) for n in least] == [next_fast_len(n, real=True) for n in least]
+
+
+def test_the_comparison_sees_a_number_that_is_off_in_the_eleventh_digit(monkeypatch):
+    points = np.random.default_rng(7).standard_normal((2, 50, 1))
+    require_equal(points)
+    for function in (bulk_effective_size, tail_effective_size, rank_r_hat, error_of_mean):
+        with monkeypatch.context() as patched:
+            patched.setattr(
+                f"steinkit.chains.{function.__name__}", lambda chains, whole=function: whole(chains) * (1.0 + 1e-11)
+            )
+            with pytest.raises(AssertionError):
+                require_equal(points)

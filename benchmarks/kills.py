@@ -4,7 +4,9 @@ Kills: ``steinkit sweep`` is started again and again, and at a random moment it,
 TERM or INT. A sweep that was ended goes on in its folder. Its records must be those of a sweep that nobody disturbed,
 each once, with those that were there when it was killed among them; five seconds after its end no process of it may be
 left. Damage: a bit of a file of a finished sweep's folder is flipped, or the file cut off; reading the folder and
-running the sweep again must give the same result, or name the file. The exit code is 1 if anything is otherwise.
+running the sweep again must give the same result, or name the file. Strangers: a file or folder in it is replaced by a
+link to something outside, or by a pipe; what is outside must stay as it is, and an answer come at once, in words. The
+exit code is 1 if anything is otherwise.
 
     python benchmarks/kills.py [--kills 100] [--flips 500] [--seed 0] [--quick]
 
@@ -57,6 +59,11 @@ measures = ["ksd"]
 MARK = "STEINKIT_KILLS"
 CASES = tuple(itertools.product(("KILL", "TERM", "INT"), ("worker", "parent"), (1, 2)))
 END = 5.0  # seconds that processes have to end
+STRANGE = (  # what a stranger's folder may hold in another shape
+    *("owner", "lock", "records.jsonl", "sweep.json", "result.json"),
+    *("damaged/records.jsonl", "samples", "damaged", "samples/draws.npz"),
+)
+PRECIOUS = b"precious\n"
 LONG = 120.0  # seconds after which a sweep hangs
 
 
@@ -122,6 +129,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         wrong = kills_table(Path(folder), kills, options.seed)
         wrong += damage_table(Path(folder), flips, options.seed)
+        wrong += strangers_table(Path(folder))
     print(f"\n{wrong} wrong; {time.monotonic() - began:.0f} s")
     if wrong:
         sys.exit(1)
@@ -252,6 +260,68 @@ def damage_table(folder: Path, flips: int, seed: int) -> int:
     for kind, counts in found.items():
         print(f"{kind:34}{counts.total():7}" + "".join(f"{counts[each]:15}" for each in columns))
     return sum(counts["in silence"] + counts["crashed"] for counts in found.values())
+
+
+def strangers_table(folder: Path) -> int:
+    """Print what came of links and pipes in a folder; how many did harm."""
+    found: dict[str, Counter[str]] = {}
+    for kind, name, begun in itertools.product(("link", "pipe"), STRANGE, (True, False)):
+        place = folder / "stranger"
+        if begun:
+            shutil.copytree(folder / "whole", place / "out")
+        else:
+            (place / "out").mkdir(parents=True)
+        (place / "outside").mkdir()
+        for victim in (place / "victim", place / "outside" / "draws.npz", place / "outside" / ".steinkit-0.tmp"):
+            victim.write_bytes(PRECIOUS)
+        replace_by(kind, place / "out" / name, place / ("outside" if name in ("samples", "damaged") else "victim"))
+        said = {said_of(act, place / "out") for act in ("read", "sweep")}
+        outside = list((place / "outside").iterdir())
+        if len(outside) != 2 or any(each.read_bytes() != PRECIOUS for each in (place / "victim", *outside)):
+            said = {"harmed"}
+        counts = found.setdefault(f"{kind} as {name}", Counter())
+        counts[next(each for each in ("harmed", "crashed", "refused", "of no account") if each in said)] += 1
+        shutil.rmtree(place)
+    columns = ("refused", "of no account", "harmed", "crashed")
+    print(f"\n{'A stranger left a':34}{'tried':>7}" + "".join(f"{each:>15}" for each in columns))
+    for kind, counts in found.items():
+        print(f"{kind:34}{counts.total():7}" + "".join(f"{counts[each]:15}" for each in columns))
+    return sum(counts["harmed"] + counts["crashed"] for counts in found.values())
+
+
+def replace_by(kind: str, path: Path, victim: Path) -> None:
+    """Put a link to a victim, or a pipe, in the place of a file or folder; records then hold a damaged line."""
+    path.parent.mkdir(exist_ok=True)
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+    records = path.parent / "records.jsonl" if path.parent.name == "out" else path.parent.parent / "records.jsonl"
+    if records != path:
+        with open(records, "ab") as stream:
+            stream.write(b"damaged\n")
+    if kind == "link":
+        path.symlink_to(victim)
+    else:
+        os.mkfifo(path)
+
+
+def said_of(act: str, folder: Path) -> str:
+    """What came of reading a folder, or running its sweep again; who waits for a pipe is interrupted."""
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.alarm(int(LONG))
+    try:
+        if act == "read":
+            sk.read_sweep(folder)
+        else:
+            raced(folder)
+    except SteinkitError:
+        return "refused"
+    except (Exception, KeyboardInterrupt) as error:
+        print(f"{folder}: {type(error).__name__}: {error}", file=sys.stderr)
+        return "crashed"
+    finally:
+        signal.alarm(0)
+    return "of no account"
 
 
 def raced(folder: Path) -> sk.SweepResult:

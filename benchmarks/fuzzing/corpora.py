@@ -6,6 +6,7 @@ import gzip
 import importlib.util
 import io
 import json
+import re
 import tempfile
 import tomllib
 import warnings
@@ -251,7 +252,17 @@ def _as_npy(data: bytes, rng: np.random.Generator) -> bytes:
     """Another header in front of the same numbers, of its own length or of another one."""
     length = int.from_bytes(data[8:10], "little")
     header, body = data[10 : 10 + length].decode("latin1"), data[10 + length :]
-    new = damage_words(header.rstrip(), rng).encode("utf-8", errors="surrogatepass")
+    if rng.random() < 0.2:  # that fit the bytes, and are no shape or no type of numbers
+        shape = re.search(r"'shape': \(([^)]*)\)", header)
+        awkward = ("True", "False", "0", "-1", "1," * 70, "99999999999999999999")
+        old, replaced = (r"'shape': \([^)]*\)", f"'shape': ({shape[1] if shape else ''}, {rng.choice(awkward)})")
+        if rng.random() < 0.3:
+            old, replaced = r"'descr': '([^']*)'", r"'descr': ('\1', (1,))"
+        new = re.sub(old, replaced, header.rstrip()).encode()
+    else:
+        new = damage_words(header.rstrip(), rng).encode("utf-8", errors="surrogatepass")
+    if b"U" in new and rng.random() < 0.5 and len(body) >= 4:  # a character that is none
+        body = body[:-4] + int(rng.choice([0x7FFFFFFF, 0x110000, 0xD800, 0xFFFFFFFF])).to_bytes(4, "little")
     if rng.random() < 0.8:
         new = new.ljust(length - 1) + b"\n"
         length = len(new)

@@ -16,6 +16,7 @@ from steinkit.json_documents import as_json
 from steinkit.sweeps.backends import BACKENDS
 
 _NOTHING_SCORED = 4
+_MANY_CELLS = 10_000  # of which it takes a second to name each
 
 _HELP = """Run a sampler with every setting that CONFIG.toml lists, from several seeds, score the chains, and choose.
 
@@ -152,6 +153,8 @@ def sweep(
         if resume and force:
             raise UsageError("--resume goes on with the sweep in DIR, --force takes the folder of another; give one")
         plan, asked_for_racing = read_configuration(config, max_memory)
+        if len(plan.cells) >= _MANY_CELLS:
+            tell(f"a sweep of {len(plan.cells):,} cells: it takes a while to see which of them {directory} holds")
         require_folder(plan, Path(directory), resume=resume, force=force)
         require_runnable(plan)
         try:

@@ -59,7 +59,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.discrepancy.units import Units
+from steinkit.discrepancy.units import Units, finite_in_units
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats, Integers, default_names
 from steinkit.target import show_point
@@ -87,10 +87,21 @@ class Coefficients:
     covariance: Floats
 
     def in_units(self, units: Units) -> Coefficients:
-        """Those of the same diffusion in other units: of z = (x - m) / S, the drift b / S, and S^-1 a S^-1."""
+        """Those of the same diffusion in other units: of z = (x - m) / S, the drift b / S, and S^-1 a S^-1.
+
+        Raises
+        ------
+        InputError
+            If one of them, or a square of a unit, is no double.
+        """
         if units.kind == "raw":
             return self
-        return Coefficients(self.drift / units.scale, self.covariance / np.outer(units.scale, units.scale))
+        with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):  # refused at once
+            squared = np.outer(units.scale, units.scale)
+            drift, covariance = self.drift / units.scale, self.covariance / squared
+        if not (np.finfo(np.float64).tiny <= squared.min() and squared.max() < np.inf):
+            covariance = np.full_like(covariance, np.nan)
+        return Coefficients(finite_in_units(drift), finite_in_units(covariance))
 
 
 @dataclass(frozen=True)

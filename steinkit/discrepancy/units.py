@@ -163,7 +163,7 @@ class Units(Brief):
         centre, scale = sample.weights @ sample.points, np.zeros(sample.dim)
         for j, column in enumerate(sample.points.T):
             with np.errstate(over="ignore"):  # refused at once
-                deviations = _finite(column - centre[j])
+                deviations = finite_in_units(column - centre[j])
             largest = float(np.abs(deviations).max())  # squares of the deviations themselves may overflow
             if (column != column[0]).any():  # the mean of a constant is rounded
                 deviations /= largest
@@ -220,7 +220,7 @@ class Units(Brief):
             If one overflows.
         """
         with np.errstate(over="ignore"):
-            return _finite((points - self.centre) / self.scale)
+            return finite_in_units((points - self.centre) / self.scale)
 
     def limits(self, bounds: Floats) -> Floats:
         """Bounds in these units.
@@ -257,7 +257,7 @@ class Units(Brief):
             If one overflows.
         """
         with np.errstate(over="ignore"):
-            return _finite(scores * self.scale)
+            return finite_in_units(scores * self.scale)
 
     def _of_names(self, names: tuple[str, ...]) -> Units:
         """These units for coordinates of these names; names that nobody gave stand for any."""
@@ -324,7 +324,8 @@ def without_units(names: Sequence[str]) -> str:
     return f"{listed(names)} are the same in all draws, so they have no units of their own"
 
 
-def _finite(values: Floats) -> Floats:
+def finite_in_units(values: Floats) -> Floats:
+    """Values as they are; InputError if one of them is no finite number."""
     if not np.isfinite(values).all():
         raise InputError("draws or scores overflow in these units: rescale them, or take other units")
     return values

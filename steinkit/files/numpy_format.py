@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import math
+import sys
 import warnings
 import zipfile
 from collections import Counter
@@ -176,14 +177,17 @@ def _array(data: bytes, source: str) -> NDArray[Any]:
         raise _damaged(source, f"its header cannot be read: {error}") from None
     if dtype.hasobject:
         raise _no_numbers(source)
-    if min(shape, default=0) < 0 or dtype.itemsize == 0:
+    if min(shape, default=0) < 0 or bool in map(type, shape) or dtype.itemsize == 0 or dtype.subdtype is not None:
         raise _damaged(source, f"shape {shape} of type {dtype}")
     wanted, there = math.prod(shape) * dtype.itemsize, len(data) - stream.tell()
     if wanted != there:
         what = "another array may follow the first" if there > wanted else "it ends too early"
         raise _damaged(source, f"shape {shape} of type {dtype} takes {wanted} bytes and there are {there}: {what}")
     array = np.frombuffer(data, dtype, offset=stream.tell()) if wanted else np.empty(0, dtype)
-    return array.reshape(shape, order="F" if fortran_order else "C")
+    try:
+        return array.reshape(shape, order="F" if fortran_order else "C")
+    except ValueError as error:  # too many axes, or too long ones of an array without numbers
+        raise _damaged(source, str(error)) from None
 
 
 def _no_numbers(source: str) -> InputError:
@@ -224,6 +228,9 @@ def _names(names: NDArray[Any], dim: int, source: str) -> tuple[str, ...]:
             f'{source}: "names" must be {dim} strings, one a coordinate; it has type {names.dtype} and shape '
             f"{names.shape}"
         )
+    points = np.frombuffer(names.tobytes(), np.dtype(np.uint32).newbyteorder(names.dtype.byteorder))
+    if (points > sys.maxunicode).any():
+        raise _damaged(source, f'"names" hold the code point {int(points.max()):#x}, which no character has')
     return tuple(names.tolist())
 
 

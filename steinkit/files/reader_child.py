@@ -12,16 +12,18 @@ import importlib
 import io
 import json
 import math
+import operator
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeGuard
 
 from steinkit.containers.xarray_objects import from_dataset
 from steinkit.errors import InputError, SteinkitError, did_you_mean, listed
+from steinkit.files.enclosed import enclosed, read_enclosed
 from steinkit.files.numpy_format import write_npz
 from steinkit.files.reader_process import read_frame, write_frame
 from steinkit.json_documents import parse_json
@@ -32,6 +34,7 @@ _PACKAGES = {"netcdf": ("h5py", "h5netcdf"), "zarr": ("zarr",)}
 _GROUP = "posterior"
 _ARRAYS = ("zarr.json", ".zarray")
 _ITEM = 8  # bytes, of numbers; a little too many for the shorter ones
+_COPIES, _SPARE = 16, 2**28  # of the numbers while they become a sample, and bytes for what the libraries need
 
 
 def main() -> None:
@@ -64,7 +67,9 @@ def _answer(answers: IO[bytes], asked: dict[str, Any], data: bytes) -> None:
     except SteinkitError as error:
         answer = {"error": type(error).__name__, "message": str(error.args[0])}
     except MemoryError:
-        answer = {"error": InputError.__name__, "message": f"{asked['source']} does not fit into memory; read less"}
+        said = f"{asked['source']} does not fit into memory, or unpacks to more than it says; read less"
+        answer = {"error": InputError.__name__, "message": said}
+    _end_beyond(math.inf)
     write_frame(answers, json.dumps(answer).encode())
     write_frame(answers, packed)
 
@@ -81,6 +86,19 @@ def _end_after(seconds: float) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))
 
 
+def _end_beyond(size: float) -> None:
+    """Let the system refuse memory beyond so many bytes more than there are: what is packed may say less than it is."""
+    try:
+        import resource
+
+        used = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
+    except (ImportError, OSError):  # not on Windows and macOS
+        return
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    most = used + int(size) if math.isfinite(size) else hard
+    resource.setrlimit(resource.RLIMIT_DATA, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+
+
 def _read_hdf5(data: bytes, source: str, columns: Sequence[str] | None, group: str | None) -> Sample:
     """A sample from the bytes of a NetCDF 4 file."""
     import h5py
@@ -91,7 +109,11 @@ def _read_hdf5(data: bytes, source: str, columns: Sequence[str] | None, group: s
             _refuse_other_files(file, source)
             found = _group_to_read(group, [name for name, each in file.items() if isinstance(each, h5py.Group)], source)
             members = (file if found is None else file[found]).values()
-            _require_size([each for each in members if isinstance(each, h5py.Dataset)], data, source)
+            datasets = [each for each in members if isinstance(each, h5py.Dataset)]
+            numbers = [_padded(each.shape or (), each.chunks) for each in datasets]
+            sizes = [each.dtype.itemsize for each in datasets]
+            _require_size(sum(map(operator.mul, numbers, sizes)), len(data), source)
+            _end_beyond(_SPARE + _COPIES * (sum(numbers) * _ITEM + len(data)))
         # decode_times=False: a parameter with the attribute units="seconds" stays a number.
         dataset = xarray.open_dataset(
             io.BytesIO(data), group=found, engine="h5netcdf", decode_times=False, decode_timedelta=False
@@ -106,9 +128,13 @@ def _read_zarr(data: bytes, source: str, columns: Sequence[str] | None, group: s
 
     zarr: Any = importlib.import_module("zarr")  # an extra whose types are not at hand
     with _damage_reported(source, "Zarr folder"):
+        arrays, stored = _harmless(Path(path), source)  # before the library opens any file
         groups = [name for name, _ in zarr.open_group(path, mode="r").groups()]
         found = _group_to_read(group, groups, source)
-        _require_harmless(Path(path), found, source)
+        read = Path(path) if found is None else Path(path, found)
+        unpacked = sum(_size(array) for place, array in arrays if place.parent == read)
+        _require_size(unpacked, stored, source)
+        _end_beyond(_SPARE + _COPIES * (unpacked + stored))
         dataset = xarray.open_dataset(
             path,
             group=found,
@@ -157,11 +183,17 @@ def _sample(dataset: Any, source: str, columns: Sequence[str] | None) -> Sample:
     return from_dataset(dataset, source).sample(columns)
 
 
-def _require_size(datasets: Iterable[Any], data: bytes, source: str) -> None:
+def _require_size(unpacked: int, stored: int, source: str) -> None:
     """Hold the arrays of a group to the limits, for nothing need be stored of what was never written."""
-    size = sum(math.prod(each.shape or ()) * each.dtype.itemsize for each in datasets)
-    MAX_BYTES.require(size, source, "unpacks to")
-    require_ratio(size, len(data), source)
+    MAX_BYTES.require(unpacked, source, "unpacks to")
+    require_ratio(unpacked, stored, source)
+
+
+def _padded(shape: Sequence[int], chunks: Sequence[int] | None) -> int:
+    """Numbers of an array in whole chunks, as they are unpacked."""
+    if not chunks or len(chunks) != len(shape):
+        return math.prod(shape)
+    return math.prod(-(-length // each) * each for length, each in zip(shape, chunks, strict=True))
 
 
 def _refuse_other_files(file: Any, source: str) -> None:
@@ -200,45 +232,37 @@ def _elsewhere(source: str, where: str, what: str) -> InputError:
     )
 
 
-def _require_harmless(folder: Path, group: str | None, source: str) -> None:
-    """Raise InputError if a folder unpickles, leads to other files, or holds more than the limits.
+def _harmless(folder: Path, source: str) -> tuple[list[tuple[Path, dict[str, Any]]], int]:
+    """Raise InputError if a folder unpickles, leads to other files, or stores more than the limits.
 
-    Parameters
-    ----------
-    folder : Path
-    group : str, optional
-        The group that will be read; None for the root.
-    source : str
-        Name of the folder, for messages.
+    Returns
+    -------
+    list of (Path, dict)
+        Where arrays and groups stand, and their metadata.
+    int
+        Bytes of all files.
     """
-    stored, members, unpacked = 0, 0, 0
-    read = folder if group is None else folder / group
+    stored, found = 0, list[tuple[Path, dict[str, Any]]]()
     for place, folders, files in os.walk(folder):
         for name in [*folders, *files]:
-            path = Path(place, name)
-            if path.is_symlink():
-                raise InputError(
-                    f'{source}: "{path.relative_to(folder)}" is a link to another file, which could be any; copy it'
-                )
-        stored += sum(Path(place, name).stat().st_size for name in files)
+            enclosed(Path(place), name)
+        stored += sum(Path(place, name).lstat().st_size for name in files)
+        MAX_BYTES.require(stored, source)
         for name in files:
             if name not in _ARRAYS:
                 continue
-            members += 1
-            MAX_MEMBERS.require(members, source, "holds at least")
+            MAX_MEMBERS.require(len(found) + 1, source, "holds at least")
             where = Path(place, name).relative_to(folder)
-            found = parse_json(Path(place, name).read_bytes(), f"{source}, {where}")
-            if not isinstance(found, dict):
+            metadata = parse_json(read_enclosed(Path(place), name), f"{source}, {where}")
+            if not isinstance(metadata, dict):
                 raise InputError(f"{source}, {where} is not a JSON object; write it again")
-            if any(_unpickles(codec) for codec in _codecs(found)):
+            if any(_unpickles(codec) for codec in _codecs(metadata)):
                 raise InputError(
-                    f'{source}: "{Path(place).relative_to(folder)}" holds pickled Python objects, which are never '
-                    "unpickled; store arrays of numbers"
+                    f'{source}: "{where.parent}" holds pickled Python objects, which are never unpickled; store arrays '
+                    "of numbers"
                 )
-            if Path(place).parent == read:
-                unpacked += _size(found.get("shape"))
-    MAX_BYTES.require(unpacked, source, "unpacks to")
-    require_ratio(unpacked, stored, source)
+            found.append((Path(place), metadata))
+    return found, stored
 
 
 def _codecs(found: Any) -> Iterator[Any]:
@@ -255,10 +279,19 @@ def _unpickles(codec: dict[str, Any]) -> bool:
     return any("pickle" in str(codec.get(key)) for key in ("id", "name"))
 
 
-def _size(shape: Any) -> int:
-    if not isinstance(shape, list) or not all(type(length) is int and length >= 0 for length in shape):
-        return 0  # of a group, or of something that zarr itself will refuse
-    return math.prod(shape) * _ITEM
+def _size(array: dict[str, Any]) -> int:
+    """Bytes that the numbers of an array take; none of a group, or of something that zarr itself will refuse."""
+    shape = array.get("shape")
+    if not _are_lengths(shape, 0):
+        return 0
+    grid = array.get("chunk_grid")
+    inner = grid.get("configuration") if isinstance(grid, dict) else None
+    chunks = inner.get("chunk_shape") if isinstance(inner, dict) else array.get("chunks")
+    return _padded(shape, chunks if _are_lengths(chunks, 1) else None) * _ITEM
+
+
+def _are_lengths(found: Any, least: int) -> TypeGuard[list[int]]:
+    return isinstance(found, list) and all(type(each) is int and each >= least for each in found)
 
 
 _READERS: Mapping[str, Callable[..., Sample]] = {"netcdf": _read_hdf5, "zarr": _read_zarr}

@@ -17,6 +17,7 @@ from steinkit.describe.labels import files_label, target_label, units_label
 from steinkit.describe.numbers import count
 from steinkit.describe.statements import Document
 from steinkit.errors import InputError, UsageError
+from steinkit.files.enclosed import read_enclosed
 from steinkit.files.streams import read_bytes
 from steinkit.json_documents import parse_json
 from steinkit.measures.scoring import Scores
@@ -142,7 +143,7 @@ def _read_folder(folder: Path) -> Found:
     configuration, document, records = read_folder(folder)
     if not all(_CELL.fullmatch(str(record.get("cell"))) for record in records):  # which names a file
         raise InputError(f"{folder}/{RECORDS} holds a record of no cell; run the sweep again on the folder")
-    hashes = {name: _hash((folder / name).read_bytes()) for name in (CONFIGURATION, RECORDS)}
+    hashes = {name: _hash(read_enclosed(folder, name)) for name in (CONFIGURATION, RECORDS)}
     name = folder.name or str(folder.resolve().name)
     return Found(name, "sweep", document, records, configuration, folder, hashes, str(folder))
 

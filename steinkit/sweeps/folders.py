@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from steinkit.errors import InputError, UsageError
+from steinkit.errors import UsageError
+from steinkit.files.enclosed import read_enclosed
 from steinkit.sweeps.plan import Plan
 from steinkit.sweeps.records import first_few, unsealed
 from steinkit.sweeps.store import CONFIGURATION, INDENT, RECORDS
@@ -66,8 +67,12 @@ _BEGUN = frozenset({"samples", "damaged", "lock", "owner"})  # of a sweep that w
 def _configuration(directory: Path) -> dict[str, Any] | None:
     """What the sweep in the folder was; None if there is none, or its document is damaged."""
     try:
-        return unsealed((directory / CONFIGURATION).read_bytes(), INDENT)
-    except (InputError, ValueError, OSError):
+        data = read_enclosed(directory, CONFIGURATION)
+    except OSError:
+        return None
+    try:
+        return unsealed(data, INDENT)
+    except ValueError:
         return None
 
 

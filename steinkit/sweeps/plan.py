@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +20,7 @@ from steinkit.sweeps.swept_sampler import SweptSampler
 from steinkit.sweeps.tasks import Run, Scores
 from steinkit.target import Target
 
-_MOST_SEEDS = 1_000_000
+MOST_CELLS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,11 +179,19 @@ def grid_settings(grid: Mapping[str, Sequence[Any]], options: Mapping[str, Any])
         if name in options:
             raise UsageError(f"{name} is in the grid and fixed too; leave it out of one of them")
         column = [recordable(value, f"the grid's {name}") for value in listed]
-        for k, value in enumerate(column):
-            if value in column[:k]:
+        seen = set()
+        for value in column:
+            if (key := _hashable(value)) in seen:
                 raise UsageError(f"the grid's {name} holds {value!r} twice; give it once")
+            seen.add(key)
         columns[name] = column
+    if (count := math.prod(map(len, columns.values()))) > MOST_CELLS:
+        raise UsageError(f"a grid may have {MOST_CELLS:,} settings at most; it has {count:,}: give fewer values")
     return tuple(dict(zip(columns, values, strict=True)) for values in itertools.product(*columns.values()))
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(map(_hashable, value)) if isinstance(value, list) else value
 
 
 def seed_list(seeds: int | Sequence[int]) -> tuple[int, ...]:
@@ -194,8 +203,8 @@ def seed_list(seeds: int | Sequence[int]) -> tuple[int, ...]:
         If they are not whole numbers of at least 0, all different, or there are none.
     """
     if isinstance(seeds, int) and not isinstance(seeds, bool):
-        if seeds > _MOST_SEEDS:
-            raise UsageError(f"seeds may be {_MOST_SEEDS:,} at most, each of them a cell; received {seeds!r:.40}")
+        if seeds > MOST_CELLS:
+            raise UsageError(f"seeds may be {MOST_CELLS:,} at most, each of them a cell; received {seeds!r:.40}")
         given = list(range(seeds))
     else:
         given = list(seeds) if np.iterable(seeds) and not isinstance(seeds, str) else []

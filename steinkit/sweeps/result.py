@@ -15,6 +15,7 @@ from steinkit.describe.display import Result
 from steinkit.describe.labels import setting_key
 from steinkit.describe.sweep import text
 from steinkit.errors import Caution, InputError, about, reservations
+from steinkit.files.enclosed import read_enclosed
 from steinkit.measures import find_measure
 from steinkit.sweeps.choice import Choice, UnrankedError, bracket_of, choose
 from steinkit.sweeps.records import Record, parse_records, unsealed
@@ -225,7 +226,7 @@ def _read_document(folder: Path, name: str, keys: Sequence[str]) -> dict[str, An
 
 def _read_file(folder: Path, name: str) -> bytes:
     try:
-        return (folder / name).read_bytes()
+        return read_enclosed(folder, name)
     except FileNotFoundError:
         raise InputError(
             f"{folder} holds no finished sweep: there is no {name} in it; run 'steinkit sweep CONFIG.toml -o {folder}' "

@@ -27,7 +27,7 @@ from steinkit.runtime.memory import as_bytes
 from steinkit.sweeps.backends import open_workers
 from steinkit.sweeps.execution import Execution, other_records
 from steinkit.sweeps.identity import recordable, target_fingerprint
-from steinkit.sweeps.plan import Plan, grid_settings, seed_list
+from steinkit.sweeps.plan import MOST_CELLS, Plan, grid_settings, seed_list
 from steinkit.sweeps.racing import race_rounds
 from steinkit.sweeps.result import SweepResult, choices
 from steinkit.sweeps.store import CONFIGURATION, RESULT, Store
@@ -207,13 +207,16 @@ def make_plan(
     if not isinstance(label, str):
         raise UsageError(f"label must be words; received {label!r}")
     fixed = {name: recordable(value, name) for name, value in options.items()}
+    settings, listed_seeds = grid_settings(grid, fixed), seed_list(seeds)
+    if (cells := len(settings) * len(listed_seeds)) > MOST_CELLS:
+        raise UsageError(f"a sweep may have {MOST_CELLS:,} cells at most; {cells:,} are asked for: give fewer values")
     return Plan(
         target=made,
         identity=identity,
         sampler=found,
         options=fixed,
-        settings=grid_settings(grid, fixed),
-        seeds=seed_list(seeds),
+        settings=settings,
+        seeds=listed_seeds,
         measures=tuple(measures),
         measure_settings=measure_settings,
         label=label,

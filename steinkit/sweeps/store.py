@@ -25,6 +25,7 @@ from filelock import FileLock, Timeout
 
 from steinkit.errors import InputError, OutputError, UsageError
 from steinkit.files import read_sample, write_sample
+from steinkit.files.enclosed import enclosed, open_enclosed, read_enclosed
 from steinkit.files.streams import DRAFTS, write_bytes
 from steinkit.sample import Sample
 from steinkit.sweeps.identity import sample_digest
@@ -74,11 +75,11 @@ class Store:
         if directory is None:
             return
         try:
-            (directory / _SAMPLES).mkdir(parents=True, exist_ok=True)
+            enclosed(directory, _SAMPLES).mkdir(parents=True, exist_ok=True)
             self._lock = _locked(directory)
             _remove_drafts(directory)
-            self._recover(directory / RECORDS)
-            self._stream = open(directory / RECORDS, "ab")  # noqa: SIM115 (open as long as the store)
+            self._recover(directory)
+            self._stream = open_enclosed(directory, RECORDS, mode="ab")  # as long as the store is
         except OSError as error:
             self.close()
             raise OutputError(f"{directory} cannot be used for a sweep: {error}; choose another folder") from error
@@ -137,13 +138,13 @@ class Store:
     def write_draws(self, cell: str, sample: Sample) -> None:
         """Keep the draws of a cell, in one step."""
         if self.directory is not None:
-            write_sample(sample, str(draws_file(self.directory, cell)))
+            write_sample(sample, str(enclosed(self.directory, *_draws_parts(cell))))
             self._whole.add(cell)
 
     def write_document(self, name: str, document: dict[str, Any]) -> None:
         """Write a JSON document, in one step."""
         if self.directory is not None:
-            write_bytes(str(self.directory / name), sealed(document, INDENT), binary=True)
+            write_bytes(str(enclosed(self.directory, name)), sealed(document, INDENT), binary=True)
 
     def remove_document(self, name: str) -> None:
         """Remove a JSON document, if it is there."""
@@ -153,14 +154,15 @@ class Store:
             except OSError as error:
                 raise OutputError(f"{self.directory / name} cannot be removed: {error}") from error
 
-    def _recover(self, path: Path) -> None:
+    def _recover(self, directory: Path) -> None:
         """Read the records; set damaged lines aside, and drop a last one that was not written to its end."""
-        data = path.read_bytes() if path.exists() else b""
+        path = enclosed(directory, RECORDS)
+        data = read_enclosed(directory, RECORDS) if path.exists() else b""
         whole = data.rfind(b"\n") + 1
         self.records, damaged = parse_records(data[:whole])
         if damaged:
             folder = self._damaged_folder()
-            with open(folder / RECORDS, "ab") as stream:
+            with open_enclosed(directory, _DAMAGED, RECORDS, mode="ab") as stream:
                 stream.writelines(line + b"\n" for line in damaged.values())
             numbers = first_few(list(map(str, damaged)), _LINES_NAMED, ", ")
             self.notes.append(
@@ -188,7 +190,7 @@ class Store:
 
     def _damaged_folder(self) -> Path:
         assert self.directory is not None
-        folder = self.directory / _DAMAGED
+        folder = enclosed(self.directory, _DAMAGED)
         folder.mkdir(exist_ok=True)
         return folder
 
@@ -203,7 +205,8 @@ def read_draws(directory: Path, record: Mapping[str, Any]) -> Sample:
     """
     path = draws_file(directory, record["cell"])
     try:
-        sample = read_sample(str(path))
+        with open_enclosed(directory, *_draws_parts(record["cell"])) as file:
+            sample = read_sample(file, format="npz")
     except Exception as error:  # a damaged file makes readers raise whatever they like
         raise InputError(f"the draws in {path} cannot be read: {error}") from None
     if sample_digest(sample) != record["draws_hash"]:
@@ -213,20 +216,25 @@ def read_draws(directory: Path, record: Mapping[str, Any]) -> Sample:
 
 def draws_file(directory: Path, cell: str) -> Path:
     """Where the draws of a cell are kept, if they are."""
-    return directory / _SAMPLES / f"{cell}.npz"
+    return directory.joinpath(*_draws_parts(cell))
+
+
+def _draws_parts(cell: str) -> tuple[str, str]:
+    return _SAMPLES, f"{cell}.npz"
 
 
 def _locked(directory: Path) -> FileLock:
     """The lock, held; the system lets go of it when its process ends, however it ends."""
-    lock, owner = FileLock(directory / _LOCK, blocking=False), directory / _OWNER
+    lock, owner = FileLock(enclosed(directory, _LOCK), blocking=False), enclosed(directory, _OWNER)
     try:
         lock.acquire()
     except Timeout:
-        process = owner.read_text(encoding="ascii", errors="replace").strip() if owner.exists() else "unknown"
+        process = read_enclosed(directory, _OWNER).decode("ascii", "replace").strip() if owner.exists() else "unknown"
         raise UsageError(
             f"another sweep (process {process}) is at work in {directory}; wait for it, or name another folder"
         ) from None
-    owner.write_text(f"{os.getpid()}\n", encoding="ascii")
+    with open_enclosed(directory, _OWNER, mode="wb") as file:
+        file.write(f"{os.getpid()}\n".encode("ascii"))
     return lock
 
 

@@ -323,6 +323,27 @@ def test_what_overflows_in_units_is_refused_without_a_warning():
             measure(draws, scores=draws, units=[1e200])
 
 
+@pytest.mark.parametrize("unit", [1e-160, 1e-155, 1e155, 1e160, 1e170])
+@pytest.mark.parametrize("dim", [1, 2])
+def test_operators_whose_coefficients_are_no_doubles_in_units_are_refused(unit, dim):
+    """Squares of units overflow, or vanish, where the units do not."""
+    draws = normal(0, (20, dim))
+    operator = sk.RiemannianLangevin(lambda x: np.broadcast_to(np.eye(dim), (len(x), dim, dim)), lambda x: 0.0 * x)
+    for measure in (sk.graph_stein_discrepancy, sk.kernel_stein_discrepancy):
+        with pytest.raises(sk.InputError, match="overflow in these units"):
+            measure(draws, scores=-draws, operator=operator, units=[unit] * dim)
+
+
+def test_operators_in_the_largest_and_smallest_units_are_measured():
+    draws = normal(0, (20, 1))
+    operator = sk.RiemannianLangevin(lambda x: np.ones((len(x), 1, 1)), lambda x: 0.0 * x)
+    for unit in (1e-150, 1e150):
+        found = sk.graph_stein_discrepancy(draws, scores=-draws, operator=operator, units=[unit])
+        assert 0.0 < found.lower <= found.upper < np.inf
+        assert 0.0 <= found.saturation <= 1.0
+        assert np.isfinite(found.test_function).all()
+
+
 @pytest.mark.parametrize(("a", "b"), [(49, 51), (13, 29)])
 def test_scores_that_cancel_within_a_point_that_units_make_leave_their_mean(a, b):
     """The mean of a draws with b times a score and b with -a times it is zero, however large that is."""

@@ -158,6 +158,11 @@ def header(text: str, body: bytes = b"", version: bytes = b"\x01\x00") -> bytes:
         header("{'descr': '<f8', 'fortran_order': False, 'shape': (1,), 'shape'"),
         header("{'descr': '<U0', 'fortran_order': False, 'shape': (99999999999,), }"),
         header("{'descr': [('a', '<f8', ('b',))], 'fortran_order': False, 'shape': (1,), }", bytes(8)),
+        header("{'descr': ('<f8', (3,)), 'fortran_order': False, 'shape': (2,), }", bytes(48)),
+        header("{'descr': '<f8', 'fortran_order': False, 'shape': (True, 2), }", bytes(16)),
+        header("{'descr': '<f8', 'fortran_order': False, 'shape': (3, True), }", bytes(24)),
+        header("{'descr': '<f8', 'fortran_order': False, 'shape': (" + "1, " * 70 + "), }", bytes(8)),
+        header("{'descr': '<f8', 'fortran_order': False, 'shape': (0, 99999999999999999999), }"),
         header("(" * 3000),
         header("{" * 3000),
         header("'" * 3),
@@ -174,6 +179,15 @@ def test_damaged_headers(data: bytes) -> None:
         members.writestr("points.npy", data)
     with pytest.raises(InputError, match=r's\.npz, array "points", is damaged or no NumPy file'):
         read_npz(archive.getvalue(), "s.npz")
+
+
+@pytest.mark.parametrize("order", "<>")
+@pytest.mark.parametrize("point", [0x110000, 0x7FFFFFFF, 0xFFFFFFFF])
+def test_names_with_code_points_that_no_character_has(point: int, order: str) -> None:
+    names = np.array([ord("a"), point], dtype=f"{order}u4").view(f"{order}U1")
+    with pytest.raises(InputError, match=rf's\.npz is damaged .*"names" hold the code point {point:#x}'):
+        read_npz(packed(points=np.zeros((3, 2)), names=names), "s.npz")
+    assert read_npz(packed(points=np.zeros((3, 2)), names=np.array(["a", "\U0010fffd"])), "s.npz").names[0] == "a"
 
 
 def test_what_follows_an_array_is_not_dropped() -> None:

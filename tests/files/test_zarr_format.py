@@ -1,6 +1,8 @@
 """Samples in Zarr folders, as xarray and ArviZ write them."""
 
 import json
+import os
+import re
 import shutil
 import sys
 
@@ -88,7 +90,7 @@ def test_nothing_is_unpickled(folder, place):
 def test_chunks_that_are_links_to_other_files(folder, tmp_path):
     (tmp_path / "secret").write_bytes(THETA.tobytes())
     (folder / "posterior" / "mu" / "link").symlink_to(tmp_path / "secret")
-    with pytest.raises(sk.InputError, match=r'fit\.zarr: "posterior/mu/link" is a link to another file'):
+    with pytest.raises(sk.InputError, match=r"fit\.zarr/posterior/mu/link is a link, which is not followed"):
         sk.read_sample(folder)
 
 
@@ -99,6 +101,56 @@ def test_shapes_beyond_the_limits(folder):
         path.write_text(json.dumps({**meta, "shape": shape}))
         with pytest.raises(sk.InputError, match=rf"fit\.zarr unpacks to .*{words}"):
             sk.read_sample(folder)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes are made as POSIX has them")
+@pytest.mark.parametrize("name", ["chunk", "zarr.json", ".zarray", ".zgroup", ".zattrs"])
+def test_pipes_are_not_waited_for(folder, name):
+    path = folder / "posterior" / "mu" / name
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    with pytest.raises(sk.InputError, match=rf"{re.escape(str(path))} is a pipe or a device and no file"):
+        sk.read_sample(folder)
+
+
+@pytest.mark.parametrize("name", ["chunk", "zarr.json", ".zattrs"])
+def test_files_beyond_the_cap_are_refused_before_they_are_read(folder, name, monkeypatch):
+    monkeypatch.setenv("STEINKIT_MAX_BYTES", "1e8")
+    with open(folder / "posterior" / "mu" / name, "ab") as file:
+        file.truncate(10**12)  # takes no room
+    with pytest.raises(sk.InputError, match=r"fit\.zarr holds 1\.0000\d+e\+12 bytes, beyond the limit of 100,000,000"):
+        sk.read_sample(folder)
+
+
+def test_chunks_beyond_the_cap_are_refused_before_they_are_unpacked(folder, monkeypatch):
+    """An array of eight numbers in a chunk of 1e9 bytes, of which none need be stored."""
+    monkeypatch.setenv("STEINKIT_MAX_BYTES", "1e8")
+    path = next(folder.glob("posterior/mu/.zarray"), None) or folder / "posterior/mu/zarr.json"
+    meta = json.loads(path.read_text())
+    if path.name == ".zarray":
+        meta["chunks"] = [2, 62_500_000]
+    else:
+        meta["chunk_grid"]["configuration"]["chunk_shape"] = [2, 62_500_000]
+    path.write_text(json.dumps(meta))
+    with pytest.raises(sk.InputError, match=r"fit\.zarr unpacks to 1,000,000,\d+ bytes, beyond the limit"):
+        sk.read_sample(folder)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="where a process's memory can be limited")
+@pytest.mark.parametrize("kind", ["GZip", "Zstd", "Blosc"])
+def test_chunks_that_hold_more_than_they_say_do_not_fill_the_memory(tmp_path, kind):
+    pytest.importorskip("zarr", minversion="3")
+    xarray, numcodecs = pytest.importorskip("xarray"), pytest.importorskip("numcodecs")
+    codec, path = getattr(numcodecs, kind)(), tmp_path / "fit.zarr"
+    dataset = xarray.Dataset({"mu": (BOTH, THETA[..., 0])})
+    dataset.to_zarr(
+        path, group="posterior", zarr_format=2, consolidated=False, encoding={"mu": {"compressors": (codec,)}}
+    )
+    (path / "posterior/mu/0.0").write_bytes(bytes(codec.encode(np.zeros(10**9, dtype=np.uint8))))
+    with pytest.raises(sk.InputError, match=r"fit\.zarr does not fit into memory, or unpacks to more than it says"):
+        sk.read_sample(path)
+    dataset.to_zarr(path, group="posterior", mode="w", zarr_format=2, consolidated=False)
+    np.testing.assert_array_equal(sk.read_sample(path).points.ravel(), THETA[..., 0].ravel())
 
 
 @pytest.mark.parametrize("text", ["[]", "{", '{"shape": 1, "shape": 2}', "[" * 100_000])

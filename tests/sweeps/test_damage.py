@@ -1,6 +1,7 @@
 """A bit that flips in a sweep's folder, or an end cut off, is never used in silence: it is named and run again."""
 
 import json
+import os
 import shutil
 
 import numpy as np
@@ -186,3 +187,70 @@ def test_what_a_killed_run_was_writing_is_removed(tmp_path):
         (folder / ".steinkit-0123456789abcdef.tmp").write_bytes(b"half")
     with Store(tmp_path):
         assert not list(tmp_path.glob("**/*.tmp"))
+
+
+@pytest.fixture
+def strange(whole, tmp_path):
+    """A copy of a sweep's folder, and beside it what a link in it could lead to."""
+    folder, _ = whole
+    (tmp_path / "victim").write_bytes(b"precious\n")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / ".steinkit-0.tmp").write_bytes(b"precious\n")
+    return shutil.copytree(folder, tmp_path / "out")
+
+
+def kept_outside(folder):
+    outside = list((folder.parent / "outside").iterdir())
+    return [each.read_bytes() for each in (folder.parent / "victim", *outside)] == [b"precious\n", b"precious\n"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links are made as POSIX has them")
+@pytest.mark.parametrize(
+    "name", ["owner", "lock", "records.jsonl", "sweep.json", "damaged/records.jsonl", "samples", "damaged"]
+)
+@pytest.mark.parametrize("begun", [True, False])
+def test_links_in_a_strangers_folder_lead_nowhere(strange, name, begun):
+    if not begun:
+        for path in strange.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    if name.startswith("damaged"):
+        with open(strange / RECORDS, "ab") as stream:
+            stream.write(b"damaged\n")  # and so to be set aside
+    place = strange / name
+    place.parent.mkdir(exist_ok=True)
+    if place.is_dir():
+        shutil.rmtree(place)
+    place.unlink(missing_ok=True)
+    place.symlink_to(strange.parent / ("outside" if name in ("samples", "damaged") else "victim"))
+    with pytest.raises(InputError, match=f"{name} is a link, which is not followed"):
+        small(strange)
+    assert kept_outside(strange)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links are made as POSIX has them")
+def test_a_result_and_draws_that_are_links_are_replaced(strange):
+    (strange / "result.json").unlink()
+    (strange / "result.json").symlink_to(strange.parent / "victim")
+    draws = next((strange / "samples").iterdir())
+    kept = draws.rename(strange.parent / "kept.npz")
+    draws.symlink_to(kept)
+    with pytest.raises(InputError, match=r"result\.json is a link, which is not followed"):
+        read_sweep(strange)
+    result = small(strange)
+    assert any(f"{draws.name} is a link, which is not followed" in note for note in result.warnings)
+    assert not (strange / "result.json").is_symlink()
+    assert not draws.is_symlink()
+    assert kept_outside(strange)
+    assert kept.exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes are made as POSIX has them")
+@pytest.mark.parametrize("name", ["sweep.json", "result.json", RECORDS])
+def test_pipes_in_a_strangers_folder_are_not_waited_for(strange, name):
+    (strange / name).unlink()
+    os.mkfifo(strange / name)
+    with pytest.raises(InputError, match=f"{name} is a pipe or a device and no file"):
+        read_sweep(strange)
+    if name != "result.json":  # which is replaced
+        with pytest.raises(InputError, match=f"{name} is a pipe or a device and no file"):
+            small(strange)

@@ -21,6 +21,7 @@ References
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,7 +98,8 @@ def _rows_of(moments: MomentSteinDiscrepancy, kind: str) -> Integers:
 def _z(values: Floats, p: Floats, autocorrelation_time: float) -> Floats:
     """Weighted means over their standard errors, coordinate by coordinate; 0 for what does not change."""
     mean = p @ values
-    error = np.sqrt(autocorrelation_time * (p**2 @ (values - mean) ** 2))
+    with np.errstate(over="ignore"):  # an infinite error makes it 0
+        error = np.sqrt(autocorrelation_time * (p**2 @ (values - mean) ** 2))
     return np.divide(mean, error, out=np.zeros_like(mean), where=error > 0.0)
 
 
@@ -142,6 +144,7 @@ def influences(sample: DistinctSample, h: Floats) -> dict[str, Any]:
     return {"draws": draws, "half": int(half)}
 
 
+@np.errstate(over="ignore", invalid="ignore")  # unclear is what is no number
 def direction(
     weights: Floats, x: Floats, flow: Floats, drift: Floats, uphill: Floats, own: float, carried: float
 ) -> str:
@@ -171,6 +174,8 @@ def direction(
     stretch = float(weights @ (centred * flow)) / variance if variance > 0.0 else 0.0
     by_shift = shift * float(weights @ drift)
     by_stretch = stretch * (own + float(weights @ (centred * drift)))
+    if not (math.isfinite(by_shift) and math.isfinite(by_stretch)):
+        return "unclear"
     if max(by_shift, by_stretch) < _CLEAR * carried:
         climb = float(weights @ (flow * uphill))
         divergence = carried - climb

@@ -174,8 +174,10 @@ class GraphSteinDiscrepancy(Bracketed):
         if self.coefficients is None:
             spread = self.grad_g.trace(axis1=1, axis2=2)
         else:
-            spread = (self.coefficients.covariance * self.grad_g).sum(axis=(1, 2))
-        with np.errstate(over="ignore"):  # infinite where it is
+            with np.errstate(over="ignore", invalid="ignore"):  # 0 times a derivative that overflows in raw units
+                terms = self.coefficients.covariance * self.grad_g
+                spread = np.where(np.isnan(terms), 0.0, terms).sum(axis=(1, 2))
+        with np.errstate(over="ignore", invalid="ignore"):  # infinite where it is
             return np.asarray((self.g * self.drift).sum(axis=1) + spread)
 
     def _details(self) -> dict[str, Any]:

@@ -120,3 +120,12 @@ def test_moments_are_those_of_the_draws_with_repeats_and_weights():
     weighted = sk.graph_stein_discrepancy(draws, NORMAL, weights=1.0 + (draws[:, 0] > 0.3))
     heavier = moments_of(weighted.sample, weighted.scores, None)
     assert (heavier.location[:, 0] < found[0].location[:, 0]).all()
+
+
+@pytest.mark.parametrize(("spread", "size"), [(1e250, 1.0), (1e-231, 1.0), (1.0, 1e-214)])
+def test_extreme_samples_are_described_without_warnings_of_numpy(spread, size):
+    """Squares of deviations and of scores overflow there: what is no number is unclear."""
+    x = np.random.default_rng(0).standard_normal((12, 1)) * spread
+    found = sk.graph_stein_discrepancy(x, scores=-size * np.sign(x))
+    assert found.summary()
+    assert len(found.findings()["directions"]) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -41,6 +42,8 @@ CLUSTER_RADIUS = 0.4  # in units of (t - 1) times the shortest length: a way thr
 
 SHARE = 0.5  # of the time left, in which the greedy spanner must be there
 RADII = (0.125, 0.25, 0.5, 1.0)  # of a cover, in units of the length that the greedy algorithm has reached
+_SMALL = 2.0**-940  # of a coordinate: others differ by normal numbers
+_LARGEST_EXPONENT = 900  # of enlarged coordinates, whose sums along paths stay finite
 _INSTANT = 1e-6  # seconds: what is left is positive, though it may run out at any line
 FEWER = 0.5  # times as many centres as points are few enough
 
@@ -140,6 +143,7 @@ class Begun:
 def span_greedily(points: Floats, dilation: float, *, n_jobs: int, progress: bool, begun: Begun | None = None) -> Graph:
     """`greedy_spanner` of points, shape (n, d), and a dilation that are checked; ``begun`` is kept up to date."""
     begun = Begun() if begun is None else begun
+    points, power = _enlarged(points)
     _require_finite_paths(points, dilation)
     n = len(points)
     if n < 2:
@@ -155,7 +159,19 @@ def span_greedily(points: Floats, dilation: float, *, n_jobs: int, progress: boo
         problem = Problem(columns, boxes, dilation, margin, stop.flag)
         limits, n_threads = _bucket_limits(points), thread_count(n_jobs)
         interruptible(partial(_insert_buckets, problem, rank, limits, n_threads, stop, bar, begun), stop)
-    return Graph(n, begun.edges, begun.lengths)
+    return Graph(n, begun.edges, np.ldexp(begun.lengths, -power))
+
+
+def _enlarged(points: Floats) -> tuple[Floats, int]:
+    """Points times the power of two that takes subnormal gaps, of which a dilation is rounded, among normal numbers.
+
+    Only points whose coordinates are large besides have no room for it.
+    """
+    sizes = np.abs(points)
+    if not ((sizes > 0.0) & (sizes < _SMALL)).any():
+        return points, 0
+    power = max(_LARGEST_EXPONENT - math.frexp(float(sizes.max()))[1], 0)
+    return np.ldexp(points, power), power
 
 
 def span_in_time(points: Floats, dilation: float, *, n_jobs: int, progress: bool) -> tuple[Graph, float]:
@@ -186,6 +202,12 @@ def span_in_time(points: Floats, dilation: float, *, n_jobs: int, progress: bool
     of Computational Geometry & Applications 7, 297-315. Clusters stand for their points there, too.
     """
     require_time("the spanner was built")
+    points, power = _enlarged(points)
+    graph, stretch = _span_enlarged(points, dilation, n_jobs, progress)
+    return Graph(len(points), graph.edges, np.ldexp(graph.lengths, -power)), stretch
+
+
+def _span_enlarged(points: Floats, dilation: float, n_jobs: int, progress: bool) -> tuple[Graph, float]:
     begun, left = Begun(), max(seconds_left(), _INSTANT)
     with time_limit(SHARE * left if left < np.inf else None):
         try:

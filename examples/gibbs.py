@@ -30,7 +30,6 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
-from papers._gibbs_updates import UpdateFrequencies, update_frequencies
 
 from steinkit.samplers import (
     AusterityTest,
@@ -40,6 +39,7 @@ from steinkit.samplers import (
 )
 
 sys.path.append(str(Path(__file__).resolve().parent / "papers"))  # for what its scripts share
+from _gibbs_updates import UpdateFrequencies, update_frequencies
 from _running_tables import running_tables, table_errors
 
 EPSILONS = (0.0, 0.01, 0.05, 0.1, 0.15, 0.2, 0.25)

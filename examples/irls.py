@@ -23,14 +23,17 @@ A. Korattikara, Y. Chen and M. Welling (2016), "Sequential tests for large-scale
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
-from papers._annealed_descent import StochasticGradientResult, stochastic_gradient_descent
 
 from steinkit.plots import look
 from steinkit.samplers.applications.optimisation.irls import IRLSResult, batch_irls, sequential_irls
+
+sys.path.append(str(Path(__file__).resolve().parent / "papers"))  # for what its scripts share
+from _annealed_descent import StochasticGradientResult, stochastic_gradient_descent
 
 DIM = 10
 LIMITS = (1e-2, 5e-4)

@@ -16,7 +16,6 @@ import inspect
 import numbers
 import os
 import reprlib
-import sys
 import types
 import typing
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -72,7 +71,7 @@ def checked(function: Checked, *, but: Collection[str] = ()) -> Checked:
         except TypeError:
             return function(*args, **kwargs)  # whose own error names the function
         if not known:
-            names = _Names(vars(sys.modules[function.__module__]))
+            names = _Names(inspect.unwrap(function).__globals__)
             known.update((each.name, _kinds(each.annotation, names)) for each in parameters)
         for name, kinds in known.items():
             if name in given and kinds and not any(kind.accepts(given[name]) for kind in kinds):

@@ -136,7 +136,7 @@ def test_a_stopped_factorisation_does_nothing_and_its_engine_keeps_what_it_has()
     settings = Settings(1e-6, interrupted=stop)
     system = newton_system.BlockSystem(program.coordinate(0), plan.patterns[0], settings)
     stop.set()
-    found = solve(system, settings)
+    found = solve(system, settings, newton_system.CORRECTORS)
     assert found.iterations == 0
     assert 0.0 <= found.lower <= found.upper < np.inf
 

@@ -140,7 +140,7 @@ def test_what_does_not_belong_together(tmp_path):
     with pytest.raises(sk.InputError, match=r"is not the output of CmdStan's log_prob.*lp__, mu, tau"):
         sk.from_cmdstan(points, output)
     wrong = write(tmp_path / "wrong.json", json.dumps({"params": 1}))
-    with pytest.raises(sk.InputError, match="no JSON file with rows of unconstrained parameters as params_r"):
+    with pytest.raises(sk.InputError, match="not a JSON file with rows of unconstrained parameters as params_r"):
         sk.from_cmdstan(wrong, gradients)
     with pytest.raises(sk.UsageError, match="a path or several are wanted; received ndarray"):
         sk.from_cmdstan(points)

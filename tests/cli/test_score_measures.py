@@ -109,9 +109,9 @@ class TestText:
         rows = lines[head : head + 1 + len(_ORDER)]
         assert rows[0].split()[:2] == ["measure", "value"]
         assert [row.split()[0] for row in rows[1:]] == [
-            *("graph", "sliced", "moment", "classical", "Wasserstein", "kernel", "effective")
+            *("graph", "sliced", "moment", "bias", "classical", "Wasserstein", "kernel", "effective")
         ]
-        assert ["to" in row.split() for row in rows[1:]] == [True, True, False, True, True, True, False]
+        assert ["to" in row.split() for row in rows[1:]] == [True, True, False, False, True, True, True, False]
         flowing = " ".join(text.split())
         assert "never above the graph Stein discrepancy" in flowing
         assert "shares of modes that lie far apart" in flowing

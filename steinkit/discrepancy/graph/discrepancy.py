@@ -21,8 +21,8 @@ from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.discrepancy.graph.spanner.geometry import (
     Graph,
     checked_dilation,
-    complete_graph,
-    sorted_graph,
+    join_all_pairs,
+    join_neighbours,
     unjoined,
 )
 from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
@@ -263,9 +263,9 @@ def _graph_on(points: Floats, kind: str, dilation: float, settings: Settings) ->
         raise UsageError(f"graph must be 'spanner' or 'complete'; received {kind!r}")
     stretch = checked_dilation(dilation)
     if points.shape[1] == 1:
-        return sorted_graph(points), 1.0
+        return join_neighbours(points), 1.0
     if kind == "complete":
-        return complete_graph(points), 1.0
+        return join_all_pairs(points), 1.0
     from steinkit.discrepancy.graph.spanner.greedy import span_in_time
 
     return span_in_time(points, stretch, n_jobs=settings.n_jobs, progress=settings.progress)

@@ -297,7 +297,7 @@ def test_other_names_and_names_in_another_order_are_refused():
     with pytest.raises(sk.InputError, match="not in the target's order a, b"):
         sk.graph_stein_discrepancy(sk.Sample(points, names=("b", "a")), target)
     with pytest.raises(
-        sk.InputError, match=r"the draws have the coordinates u, v, the target has a, b.*names="
+        sk.InputError, match=r"the draws have the coordinates u, v and the target has a, b.*names"
     ) as caught:
         sk.graph_stein_discrepancy(sk.Sample(points, names=("u", "v")), target)
     assert "--columns" in str(caught.value)

@@ -23,7 +23,7 @@ def test_time_limits_reach_other_solvers_or_are_refused():
     points = np.random.default_rng(0).standard_normal((150, 3))
     with pytest.raises(sk.SolverError, match="time ran out"):
         sk.graph_stein_discrepancy(points, scores=-points, engine="cvxpy:CLARABEL", max_seconds=0.01)
-    with pytest.raises(sk.UsageError, match="not known how to pass to SCIPY"):
+    with pytest.raises(sk.UsageError, match=r"cannot pass max_seconds \(--max-seconds\) to SCIPY"):
         sk.graph_stein_discrepancy(points, scores=-points, engine="cvxpy:SCIPY", max_seconds=10.0)
 
 

@@ -189,7 +189,23 @@ class Target:
         return values
 
     def unchecked_score(self, points: Floats) -> Floats:
-        """The score wherever a chain proposes to go, (n, d) -> (n, d): not finite where there is none."""
+        """Score wherever a chain proposes to go, without a look at its values.
+
+        Parameters
+        ----------
+        points : ndarray, shape (n, d)
+            Where to evaluate it.
+
+        Returns
+        -------
+        ndarray, shape (n, d)
+            Not finite where there is no score.
+
+        Raises
+        ------
+        InputError
+            If the score function fails or returns another shape.
+        """
         return call_checked(self._score, points, points.shape, "score")
 
     def log_density(self, points: ArrayLike) -> Floats:

@@ -111,20 +111,33 @@ class BiasEstimate(Result):
         return next((f"biases are not known: {why}" for why in self.why_not if why), "")
 
     def is_off_by(self, delta: float) -> bool:
-        """Whether a mean is off by more than a number of standard deviations for certain, beyond its margin.
+        """Tell whether a mean is off by more than a number of standard deviations for certain, beyond its margin.
 
         Parameters
         ----------
         delta : float
+            That number.
 
         Returns
         -------
         bool
+            False as well where nothing is trusted.
         """
         return bool((self.trusted & (np.abs(self.mean_off) - self.mean_margin > delta)).any())
 
     def worst(self, most: int | None = None) -> NDArray[np.int64]:
-        """Numbers of the quantities, those clearly off first, largest bias first; the ones not trusted last."""
+        """Order the quantities: those clearly off first, largest bias first; the ones not trusted last.
+
+        Parameters
+        ----------
+        most : int, optional
+            How many to return; all by default.
+
+        Returns
+        -------
+        ndarray of int
+            Their places in `names`.
+        """
         size = np.maximum(np.abs(self.mean_off), np.abs(self.sd_off))
         beyond = (np.abs(self.mean_off) > self.mean_margin) | (np.abs(self.sd_off) > self.sd_margin)
         order = np.lexsort((-np.nan_to_num(size), ~beyond, ~self.trusted))

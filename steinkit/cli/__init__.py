@@ -6,11 +6,13 @@ are `EXIT_CODES`; those of errors are the `exit_code` of their classes.
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import io
 import os
 import signal
 import sys
+import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -35,6 +37,7 @@ from steinkit.errors import (
 )
 
 INTERRUPTED = 130
+_SOON = 0.02  # seconds
 EXIT_CODES = {
     0: "done",
     1: "failed a --fail option",
@@ -137,20 +140,36 @@ def _shown_as_ours(show: Callable[..., None]) -> Callable[..., None]:
 def _second_interrupt_ends_all() -> Iterator[None]:
     """Let the first control-C stop the solvers in good order, and a second one end the process at once.
 
-    Without it a second one would leave solvers running while the interpreter shuts down, which aborts the process.
+    Without it a second one would leave solvers running while the interpreter shuts down, which aborts the process. A
+    first one that comes while C code, such as a compiler's, calls Python back is lost there: it is raised once more.
     """
 
     def first(number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGINT, lambda number, frame: os._exit(INTERRUPTED))
         print("interrupting; control-C again ends at once", file=sys.stderr, flush=True)
+        once_more(number, frame)
+
+    def once_more(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, lambda number, frame: os._exit(INTERRUPTED))
         raise KeyboardInterrupt
+
+    def unraisable(lost: sys.UnraisableHookArgs) -> None:
+        if not issubclass(lost.exc_type, KeyboardInterrupt):
+            report(lost)
+            return
+        signal.signal(signal.SIGINT, once_more)
+        timer = threading.Timer(_SOON, _thread.interrupt_main)  # raised here it would be lost again
+        timer.daemon = True
+        timer.start()
 
     before = signal.getsignal(signal.SIGINT)
     if before is not signal.default_int_handler:  # someone else sees to it, or it is ignored, as under nohup
         yield
         return
+    report = sys.unraisablehook
+    sys.unraisablehook = unraisable
     signal.signal(signal.SIGINT, first)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+        sys.unraisablehook = report

@@ -415,7 +415,7 @@ def single_precision():
     [
         (discrete, "discrete variables .count."),
         (minibatched, "drawn at random .*hand over the model with all of its data"),
-        (raw_simplex, "shares is left untransformed .*no box: leave PyMC its default transform"),
+        (raw_simplex, "shares is left untransformed .*not a box: leave PyMC its default transform"),
         (raw_between_parameters, "x is left untransformed, and its support depends on low"),
         (of_named_dimensions, r"variables of pymc\.dims .x."),
         (single_precision, "single precision .x.*floatX = 'float64'"),
@@ -438,7 +438,7 @@ def test_draws_of_another_model_are_refused():
     draws = schools_draws()
     with pytest.raises(InputError, match="no parameter 'tau'"):
         sk.from_pymc(schools(), {name: draws[name] for name in ("mu", "theta")})
-    with pytest.raises(InputError, match="outside of the model's support"):
+    with pytest.raises(InputError, match="outside the model's support"):
         sk.from_pymc(schools(), draws | {"tau": -draws["tau"]})
 
 

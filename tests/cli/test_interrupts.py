@@ -13,6 +13,14 @@ import pytest
 from steinkit.cli import _second_interrupt_ends_all
 
 
+@pytest.fixture(autouse=True)
+def heeded():
+    """SIGINT as Python takes it: what runs in the background is started with it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 def test_one_that_comes_while_c_code_calls_back_is_raised_after_it(capfd):
     def interrupted() -> None:

@@ -103,7 +103,7 @@ def verdict(files: tuple[str, ...], **options: Any) -> int:
     if options["output"]:
         write_bytes(options["output"], f"{text}\n".encode(), binary=True)
     for file, _, judgement in judged:
-        for note in judgement.notes if options["everything"] else ():
+        for note in judgement.notes:
             warn(f"{files_label((file,))}: {note}" if len(files) > 1 else note)
     _say_next(judged, options)
     return _code(judged, options)

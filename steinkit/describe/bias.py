@@ -85,7 +85,8 @@ def accused_bias_sentence(document: Document) -> str:
         every = "all means" if len(trusted) > 1 else "the mean"
         said = f"What is wrong does not show: {every} {_that_are_known(document)}{_right_to(trusted)}."
         return " ".join([said, *not_known(document)])
-    return f"{bias_sentence(document)} `steinkit repair` mends them."
+    by_weights = len(trusted) == len(document["quantities"]) and document["worth"] >= 0.2 * document["draws"]
+    return f"{bias_sentence(document)} `steinkit repair` {'mends' if by_weights else 'may mend'} them."
 
 
 def within_sentence(document: Document) -> str:

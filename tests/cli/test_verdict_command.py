@@ -82,6 +82,13 @@ def test_matters_is_answered_by_the_mean_and_its_margin(steinkit, files):
     assert "No mean is off by more than 0.1 sd" in " ".join(said.split())
 
 
+def test_what_may_hide_a_bias_is_warned_of_without_being_asked_for(steinkit, write_csv):
+    outlier = np.vstack([RIGHT, [[40.0, 0.0]]])
+    answer = steinkit("verdict", write_csv("a,b", outlier, name="outlier.csv"), *NORMAL)
+    assert "warning: " in answer.err
+    assert "makes up" in answer.err
+
+
 def test_the_document_is_kept_as_well(steinkit, files, tmp_path):
     printed = steinkit("verdict", files["right"], *NORMAL, "--json", "-o", str(tmp_path / "kept.json"))
     assert (tmp_path / "kept.json").read_text() == printed.out

@@ -34,8 +34,8 @@ def quantity(name="mu", mean_off=0.0, mean_margin=0.02, sd_off=0.0, sd_margin=0.
     }
 
 
-def document(*quantities, method="regression"):
-    return {"quantities": list(quantities), "method": method}
+def document(*quantities, method="regression", worth=850.0):
+    return {"quantities": list(quantities), "method": method, "worth": worth, "draws": 1000}
 
 
 @pytest.mark.parametrize(
@@ -166,6 +166,9 @@ def test_whether_a_bias_matters_is_said_with_its_margin(given, said):
 def test_an_accusation_says_what_mends_or_that_it_does_not_show():
     off, right = quantity("tau", mean_off=-0.9), quantity("mu")
     assert accused_bias_sentence(document(off, right)).endswith("`steinkit repair` mends them.")
+    assert accused_bias_sentence(document(off, right, worth=150.0)).endswith("`steinkit repair` may mend them.")
+    unsure = document(off, quantity("far", why_not="too few draws"))
+    assert accused_bias_sentence(unsure).endswith("`steinkit repair` may mend them.")
     assert accused_bias_sentence(document(right, quantity("nu"))) == (
         "What is wrong does not show: all means are right to 0.02 sd, their sds to 2%."
     )

@@ -256,7 +256,7 @@ def estimate_bias(
     Raises
     ------
     UsageError, InputError
-        As `moment_stein_discrepancy` does; or if there are no more draws than coordinates, a quantity never changes,
+        As `moment_stein_discrepancy` does; or if there are fewer draws than coordinates, a quantity never changes,
         a function fails or returns another shape, the scores have the opposite sign, or a run is asked for that cannot
         be made.
     TimeLimitError

@@ -103,9 +103,14 @@ class Model:
     constrain: Callable[[Floats], Mapping[str, Floats]] | None = None
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Of the unconstrained coordinates, numbered where the model has no labels for them."""
+        return self._names({})
+
+    @property
     def target(self) -> Target:
-        """The posterior in unconstrained space, its coordinates numbered where the model has no labels for them."""
-        return self.make_target(self._names({}), self.label)
+        """The posterior in unconstrained space, with these names."""
+        return self.make_target(self.names, self.label)
 
     def target_of(self, sample: Sample) -> Target:
         """The same with the names that a sample bears, whose labels may be the draws' own.

@@ -23,7 +23,7 @@ from numba.core.dispatcher import Dispatcher
 
 from steinkit.runtime.kernel_cache import KernelCache
 
-_MOST_SECONDS = 3.0  # of interpretation in a process; a first verdict's compilation takes three times as long
+_MOST_SECONDS = 4.0  # of interpretation in a process; what a first score need not compile would take five times as long
 
 _is_small: ContextVar[bool] = ContextVar("is_small", default=False)
 _left = {"seconds": _MOST_SECONDS}

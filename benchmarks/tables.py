@@ -71,9 +71,10 @@ def engines(records: Path = RECORDS) -> str:
     for row in record["rows"]:
         name = ENGINES.get((row["instance"], row["tolerance"]))
         if name is not None:
-            peers = [ratio(row, row["peers"].get(peer)) for peer in ("cvxpy", "highs")]
+            peers = [ratio(row, row["peers"].get(peer)) for peer in ("cvxpy", "highs", "clarabel")]
             rows.append([name, f"`{row['engine']}`, {power(row['tolerance'])}", rounded(row["seconds"]), *peers])
-    header = ("draws of N(0, I)", "engine, bracket", "seconds", "to CVXPY with HiGHS", "to HiGHS on the dual")
+    solvers = ("to CVXPY with HiGHS", "to HiGHS on the dual", "to Clarabel, rows scaled")
+    header = ("draws of N(0, I)", "engine, bracket", "seconds", *solvers)
     return f"{table(header, rows)}\n\n{taken(record)}"
 
 

@@ -95,7 +95,7 @@ def _product(rows: Any, x: Floats) -> Floats:
     """A x."""
     m = len(rows.starts) - 1
     row = np.repeat(np.arange(m), np.diff(rows.starts))
-    return np.bincount(row, rows.values * x[rows.columns], minlength=m)
+    return np.asarray(np.bincount(row, rows.values * x[rows.columns], minlength=m), dtype=np.float64)
 
 
 def _add_transposed(rows: Any, force: Floats, x: Floats) -> None:

@@ -6,7 +6,8 @@ by number, or a twin on whole arrays. Results are the same to the bit, for compi
 operation, and Python's numbers are the same doubles. So nothing but the time depends on which of them runs.
 
 A process interprets for `_MOST_SECONDS` in all, by what callers foretell, and compiles from then on: it never waits for
-more than that in vain. One that is to do much compiles from its beginning (`compile_from_now_on`).
+more than that in vain. One that is to do much compiles from its beginning (`compile_from_now_on`), and so does one that
+others have gone before: the sixth process on a machine that is to interpret a kernel compiles it for all that follow.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from numba.core.dispatcher import Dispatcher
 from steinkit.runtime.kernel_cache import KernelCache
 
 _MOST_SECONDS = 4.0  # of interpretation in a process; what a first score need not compile would take five times as long
+
+_MOST_PROCESSES = 5  # that do without a kernel's machine code; together they take as long as its compilation
 
 _is_small: ContextVar[bool] = ContextVar("is_small", default=False)
 _left = {"seconds": _MOST_SECONDS}
@@ -87,8 +90,9 @@ def interpreted(compiled: Any, compile_now: Callable[..., Any], *args: Any) -> C
 
 @cache
 def _is_kept(compiled: Any) -> bool:
-    """Whether machine code of the kernel was on disk when it was first called."""
-    return isinstance(compiled._cache, KernelCache) and compiled._cache.is_filled
+    """Whether machine code of the kernel was on disk when it was first called, or many processes have wanted it."""
+    kept = compiled._cache
+    return isinstance(kept, KernelCache) and (kept.is_filled or kept.done_without() >= _MOST_PROCESSES)
 
 
 @cache

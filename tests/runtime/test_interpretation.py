@@ -140,6 +140,37 @@ def test_scores_are_the_same_to_the_bit():
     assert min(then) > 0  # and as machine code
 
 
+def test_what_many_processes_have_done_without_is_compiled_and_kept(tmp_path):
+    (tmp_path / "halves.py").write_text(
+        """
+import sys
+import numpy as np
+from steinkit.runtime.compilation import array_kernel
+from steinkit.runtime.interpretation import small_work
+
+@array_kernel
+def halve(values):
+    for k in range(len(values)):
+        values[k] = 0.5 * values[k]
+
+values = np.ones(2)
+with small_work(0.1):
+    halve(values)
+    halve(values)
+print(len(halve.overloads), *values)
+"""
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kept")}
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    command = [sys.executable, str(tmp_path / "halves.py")]
+    said = [
+        subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment).stdout.strip()
+        for _ in range(interpretation._MOST_PROCESSES + 2)
+    ]
+    assert said == ["0 0.25 0.25"] * interpretation._MOST_PROCESSES + ["1 0.25 0.25"] * 2
+    assert len(list((tmp_path / "kept").rglob("*.nbc"))) == 1
+
+
 @pytest.mark.slow
 def test_a_first_score_compiles_a_factorisation_and_nothing_else(tmp_path):
     sample = tmp_path / "sample.csv"

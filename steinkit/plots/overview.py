@@ -9,6 +9,7 @@ from steinkit.comparison import Comparison
 from steinkit.curves import Curve
 from steinkit.describe.display import Result
 from steinkit.discrepancy.bias.estimate import BiasEstimate
+from steinkit.discrepancy.bias.mode_shares import ModeShares
 from steinkit.discrepancy.bias.repair import Repaired
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy
@@ -24,6 +25,7 @@ from steinkit.plots.curves import curve
 from steinkit.plots.discrepancy import arranged
 from steinkit.plots.excess import Standard
 from steinkit.plots.faults import verdict
+from steinkit.plots.mode_shares import mode_shares
 from steinkit.plots.moment_scores import moments
 from steinkit.plots.ranks import comparison
 from steinkit.plots.slices import slices
@@ -43,7 +45,7 @@ def picture(result: Result, title: str = "", reference: Standard = None) -> Figu
     ----------
     result : Result
         What to show: of a graph, sliced or moment Stein discrepancy, a verdict that finds fault, a comparison, a curve,
-        a sweep, biases, or repaired draws.
+        a sweep, biases, shares of modes, or repaired draws.
     title : str
         First line of the heading, such as the name of the sample; none if empty.
     reference : Reference or Verdict, optional
@@ -78,6 +80,8 @@ def picture(result: Result, title: str = "", reference: Standard = None) -> Figu
         return drawn(partial(selection, result, parameter), 5.2, 5.6)
     if isinstance(result, BiasEstimate):
         return biases(result, title=title)
+    if isinstance(result, ModeShares):
+        return drawn(partial(mode_shares, result), 6.5, 1.5 + 0.5 * len(result.shares))
     if isinstance(result, Repaired):
         return biases(result.bias, result.after, title)
     raise UsageError(f"there is no picture of this {type(result).__name__}; its summary() says what was found")

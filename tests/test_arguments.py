@@ -38,8 +38,8 @@ RESULTS = {
     "AcceptanceBias", "BiasEstimate", "Blame", "BoundedFeature", "BoundedMoments", "ChainDiagnostics", "Choice",
     "ClassicalSteinDiscrepancy", "Comparison", "Correction",
     "Curve", "DistinctSample", "Draws", "GraphSteinDiscrepancy", "IRLSResult", "KernelSteinDiscrepancy",
-    "KernelSteinTest", "ModeShares", "MomentSteinDiscrepancy", "OperatingCharacteristics", "Reference", "Repaired", "ScoreCheck",
-    "SequentialDesign", "SlicedSteinDiscrepancy", "SlicedSteinTest", "SweepResult",
+    "KernelSteinTest", "ModeShares", "MomentSteinDiscrepancy", "OperatingCharacteristics", "Reference", "Repaired",
+    "ScoreCheck", "SequentialDesign", "SlicedSteinDiscrepancy", "SlicedSteinTest", "SweepResult",
     "TrialRun", "Units", "VariableSelection", "Verdict", "WassersteinDistance",
 }  # fmt: skip
 """What steinkit hands out, and nobody makes."""

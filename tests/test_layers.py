@@ -75,6 +75,7 @@ MAY_IMPORT = {
         "arguments",
         "sample",
         "target",
+        "user_functions",
         "jax_functions",
         "compiled_terms",
         "numba_functions",

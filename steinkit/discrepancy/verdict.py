@@ -5,7 +5,7 @@ what they see best: moments (`steinkit.discrepancy.moments`) at location, spread
 shapes and at dependence of degree three; slices (`steinkit.discrepancy.sliced`) at the shape along coordinates and
 principal axes; the kernel Stein test at all of it, with little power for each. The verdict's p-value is Bonferroni's
 over those taken, with shares of the level that known faults have chosen. Where draws fall into modes that lie apart,
-these four see next to nothing of the modes' shares; a fifth test does, if the target has a log density
+these four see next to nothing of the modes' shares. A fifth test does, if the target has a log density
 (`steinkit.discrepancy.bias.mode_shares`), and lowers the p-value where it finds more than they do. What is wrong is read from the first three,
 which name the right coordinate where shares of a discrepancy blame the stiff one.
 
@@ -31,6 +31,7 @@ from steinkit.describe.statements import cautioned, running_text
 from steinkit.describe.verdict import is_accused, verdict_sentence, verdict_statements, verdict_table
 from steinkit.discrepancy.bias.estimate import BiasEstimate, bias_of
 from steinkit.discrepancy.bias.mode_shares import ModeShares, shares_of
+from steinkit.discrepancy.bias.quantities import function_values
 from steinkit.discrepancy.blame import Blame, blamed, moment_faults, p_value_beyond
 from steinkit.discrepancy.blind_spots import outlying, too_few_to_span
 from steinkit.discrepancy.burn_in import burn_in_p_value, early_rows
@@ -291,8 +292,8 @@ def verdict(
 
     Notes
     -----
-    Not tested: dependence that no pair of coordinates shows; the shares of modes that lie apart, unless the target has a
-    log density, for the score does not know them; and modes or regions that no draw has visited.
+    Not tested: dependence that no pair of coordinates shows; the shares of modes that lie apart, which the score does
+    not know, unless the target has a log density; and modes or regions that no draw has visited.
 
     Examples
     --------
@@ -349,7 +350,7 @@ def verdict(
         bounded=bounded,
         sliced=sliced,
         names=prepared.points.names,
-        bias=_bias(prepared, weights, standardised),
+        bias=_bias(prepared, target, weights, standardised),
         draws=len(prepared.given),
         hiding=hiding,
         warnings=tuple(
@@ -419,9 +420,13 @@ def _shares(ksd: float | None) -> dict[str, float]:
     return {test: share / sum(taken.values()) for test, share in taken.items()}
 
 
-def _bias(prepared: Prepared, weights: ArrayLike | None, standardised: Draws) -> BiasEstimate | None:
+def _bias(
+    prepared: Prepared, target: Target | None, weights: ArrayLike | None, standardised: Draws
+) -> BiasEstimate | None:
+    if target is not None:
+        function_values(target.functions, prepared.points.points)  # their errors are told
     try:
-        return bias_of(prepared, weights, slowest=standardised.of_slowest_change)
+        return bias_of(prepared, weights, target=target, slowest=standardised.of_slowest_change)
     except InputError:  # too few draws, or the sign of the scores, of which a warning tells
         return None
 

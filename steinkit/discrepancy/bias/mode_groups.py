@@ -1,4 +1,4 @@
-r"""Groups of draws that are modes: found along valleys of the density or named by the user, and the regions they stand for.
+"""Groups of draws that are modes, found along valleys of the density or given, and the regions they stand for.
 
 Draws are split along their deepest valley until no part has one. What is no valley of the density itself, between the
 densest draws of two parts, is put together again. A point belongs to the mode of which the t distribution that is

@@ -38,7 +38,7 @@ def shares_statements(document: Document) -> list[Statement]:
 def shares_sentence(document: Document) -> str:
     """Both shares and the probability of a difference so large."""
     said = _SELDOM if document["p"] is None else probability(document["p"])
-    return f"{shares_clause(document)} ({said})."
+    return f"M{shares_clause(document)[1:]} ({said})."
 
 
 def shares_clause(document: Document) -> str:

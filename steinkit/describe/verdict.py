@@ -48,8 +48,8 @@ def verdict_statements(document: Document) -> list[Statement]:
     if len(document["blame"]) > 1 or (document["blame"] and document["burn_in"] is not None):
         found.append(Statement("blame", "What is wrong with them?", _faults(document)))
     if document.get("modes") and not _accuses_modes(document):
-        shares = shares_sentence(document["modes"])
-        found.append(Statement("comparison", "Which shares have the modes?", f"{shares[0].upper()}{shares[1:]}"))
+        said = shares_sentence(document["modes"])
+        found.append(Statement("comparison", "Which shares have the modes?", said))
     found.append(Statement("limits", "What was not tested?", f"Not tested: {listed(document['not_tested'])}."))
     found.append(Statement("method", "How was it tested?", _tests(document)))
     return found

@@ -6,8 +6,8 @@ shapes and at dependence of degree three; slices (`steinkit.discrepancy.sliced`)
 principal axes; the kernel Stein test at all of it, with little power for each. The verdict's p-value is Bonferroni's
 over those taken, with shares of the level that known faults have chosen. Where draws fall into modes that lie apart,
 these four see next to nothing of the modes' shares. A fifth test does, if the target has a log density
-(`steinkit.discrepancy.bias.mode_shares`), and lowers the p-value where it finds more than they do. What is wrong is read from the first three,
-which name the right coordinate where shares of a discrepancy blame the stiff one.
+(`steinkit.discrepancy.bias.mode_shares`), and lowers the p-value where it finds more than they do. What else is wrong
+is read from the first three, which name the right coordinate where shares of a discrepancy blame the stiff one.
 
 A run that is looked at as it grows, and stopped at an accusation, is accused too often: the p-value is multiplied by
 the number of looks.

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from steinkit.discrepancy.bias.quantities import location_and_scale
 from steinkit.discrepancy.bias.stein_features import Frame, Operand
 from steinkit.discrepancy.cross_fitting import Draws
 from steinkit.discrepancy.slow_mixing import Chains, long_run_times
@@ -61,11 +62,10 @@ class Cluster:
     def of(cls, draws: Draws, rows: Integers, bounds: Floats | None, names: tuple[str, ...]) -> Cluster:
         """Some of the draws; InputError if a coordinate is the same at all of them."""
         alone = draws.only(rows)
-        scale = alone.points.std(axis=0)
-        still = np.flatnonzero(~(scale > 0.0))
+        still = np.flatnonzero((alone.points == alone.points[0]).all(axis=0))
         if len(still):
             raise InputError(f"{names[still[0]]} is the same at all {len(rows)} draws of a mode; leave it out")
-        units = Units("own", alone.points.mean(axis=0), scale, names)
+        units = Units("own", *location_and_scale(alone.points, alone.shares), names)
         return cls(rows, Operand.of(alone, units, bounds), units, alone.points)
 
     def proposal(self, rows: Integers | slice = slice(None)) -> Proposal:

@@ -1,9 +1,9 @@
 """Groups of draws that are modes, found along valleys of the density or given, and the regions they stand for.
 
-Draws are split along their deepest valley until no part has one. What is no valley of the density itself, between the
-densest draws of two parts, is put together again. A point belongs to the mode of which the t distribution that is
-fitted to its draws is the densest there. These regions part the space, so that their masses are well defined wherever
-the borders lie.
+Draws are split along their deepest valley, as scores show it, or across a gap far wider than those beside it, until no
+part has one. What is no valley of the density itself, between the densest draws of two parts, is put together again.
+A point belongs to the mode of which the t distribution that is fitted to its draws is the densest there. These regions
+part the space, so that their masses are well defined wherever the borders lie.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from collections.abc import Callable, Sequence
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steinkit.discrepancy.bias.bridge_sampling import Cluster, Proposal
-from steinkit.discrepancy.bias.separate_groups import VALLEY_DEPTH, deepest_valley
+from steinkit.discrepancy.bias.separate_groups import VALLEY_DEPTH, deepest_valley, directions_of
+from steinkit.discrepancy.bias.stein_features import Operand
 from steinkit.discrepancy.cross_fitting import Draws
 from steinkit.errors import InputError
 from steinkit.runtime.deadlines import require_time
@@ -23,6 +25,8 @@ from steinkit.sample import Floats, Integers
 MOST_MODES = 10
 FEWEST_DRAWS = 30  # of a mode
 _CLEAR = 2.0  # standard errors of a valley's depth: the density decides
+_BESIDE = 12  # draws on either side of a gap
+_WIDER = 1.0  # as long as both these spans together
 _STEPS = np.linspace(0.0, 1.0, 18)[1:-1]  # of the way between two draws
 _MOST_ASTRAY = 0.02  # of the draws of a group that was given, which lie in another's region
 _ROUNDS = 2  # of fitting and assigning
@@ -37,38 +41,91 @@ def separate_groups(draws: Draws, bounds: Floats | None, names: tuple[str, ...])
         require_time("modes were sought")
         rows = pending.pop()
         whole = len(rows) < 2 * FEWEST_DRAWS or len(pending) + len(found) + 2 > MOST_MODES
-        valley = None
-        if not whole and (draws.points[rows].std(axis=0) > 0.0).all():
-            operand = Cluster.of(draws, rows, bounds, names).operand
-            valley = deepest_valley(operand, _CLEAR)
-        if valley is None:
+        beyond = None
+        if not whole and np.ptp(draws.points[rows], axis=0).all():
+            beyond = _beyond(Cluster.of(draws, rows, bounds, names).operand)
+        if beyond is None:
             found.append(rows)
         else:
-            beyond = operand.points @ valley.direction > valley.at
             pending += [rows[~beyond], rows[beyond]]
     return found
 
 
-def joined(groups: Sequence[Integers], linked: Sequence[tuple[int, int]]) -> list[Integers]:
-    """Groups with those put together that have no valley between them."""
-    to = list(range(len(groups)))
-    for i, j in linked:
-        to = [to[i] if each == to[j] else each for each in to]
-    return [
-        np.sort(np.concatenate([groups[k] for k in range(len(groups)) if to[k] == each])) for each in sorted(set(to))
-    ]
+def _beyond(operand: Operand) -> NDArray[np.bool_] | None:
+    """Which draws lie beyond the deepest valley or the widest gap."""
+    valley = deepest_valley(operand, _CLEAR)
+    if valley is not None:
+        return np.asarray(operand.points @ valley.direction > valley.at)
+    projected = operand.points @ directions_of(operand).T
+    ordered = np.sort(projected, axis=0)
+    ends = np.arange(FEWEST_DRAWS, len(ordered) - FEWEST_DRAWS + 1)  # of gaps, the upper
+    spans = ordered[ends - 1] - ordered[ends - _BESIDE] + ordered[ends + _BESIDE - 1] - ordered[ends]
+    wider = np.where(ordered[ends] > ordered[ends - 1] + _WIDER * spans, ordered[ends] - ordered[ends - 1], 0.0)
+    row, k = np.unravel_index(int(wider.argmax()), wider.shape)
+    return None if wider[row, k] == 0.0 else projected[:, k] >= ordered[ends[row], k]
 
 
-def without_valley(peaks: Floats, heights: Floats, log_density: LogDensity) -> list[tuple[int, int]]:
-    """Pairs of draws, (k, d), on the straight way between which the density never falls below half of the lower one."""
+def connections(peaks: Floats, log_density: LogDensity) -> list[tuple[float, int, int]]:
+    """The lowest log density on the straight way between each two draws, (k, d), the highest such passes first."""
     pairs = list(combinations(range(len(peaks)), 2))
-    if not pairs:
-        return []
     first, second = np.array(pairs).T
-    way = peaks[first][:, None] + _STEPS[:, None] * (peaks[second] - peaks[first])[:, None]
-    lowest = log_density(way.reshape(-1, peaks.shape[1])).reshape(len(pairs), -1).min(axis=1)
-    linked = lowest >= np.minimum(heights[first], heights[second]) - VALLEY_DEPTH
-    return [pairs[k] for k in np.flatnonzero(linked)]
+    passes = _lowest(peaks[first], peaks[second], log_density)
+    return sorted(((height, *pair) for height, pair in zip(passes.tolist(), pairs, strict=True)), reverse=True)
+
+
+def _lowest(begin: Floats, end: Floats, log_density: LogDensity) -> Floats:
+    """The lowest log density on the straight ways between points, (k, d)."""
+    way = begin[:, None] + _STEPS[:, None] * (end - begin)[:, None]
+    return np.asarray(log_density(way.reshape(-1, begin.shape[1])).reshape(len(begin), -1).min(axis=1))
+
+
+def joined(
+    groups: Sequence[Integers], heights: Floats, passes: Sequence[tuple[float, int, int]]
+) -> tuple[list[Integers], tuple[int, int] | None]:
+    """Groups of which no pass is as high as half of the lower peak's density, and the first two that had to be joined.
+
+    Parameters
+    ----------
+    groups : sequence of ndarray of int
+    heights : ndarray, shape (k,)
+        Log densities of their densest draws.
+    passes : sequence of (float, int, int)
+        As `connections` has them: stragglers on a saddle join one side, and do not make one mode of both.
+    """
+    to, top = list(range(len(groups))), heights.tolist()
+    first = None
+    for height, i, j in passes:
+        a, b = sorted((to[i], to[j]), key=lambda k: -top[k])
+        if a != b and height >= top[b] - VALLEY_DEPTH:
+            first = first or (i, j)
+            to = [a if each == b else each for each in to]
+    rows = [np.concatenate([groups[k] for k in range(len(groups)) if to[k] == each]) for each in sorted(set(to))]
+    return [np.sort(each) for each in rows], first
+
+
+def without_fragments(groups: list[Integers], points: Floats, log_density: LogDensity) -> list[Integers]:
+    """Groups of which those too small for a mode join the nearest, if no valley parts them there: ends of curved modes.
+
+    Parameters
+    ----------
+    groups : list of ndarray of int
+    points : ndarray, shape (n, d)
+    log_density : callable
+    """
+    from scipy.spatial.distance import cdist
+
+    groups = sorted(groups, key=len, reverse=True)
+    scale = points.std(axis=0)
+    while len(groups) > 1 and len(groups[-1]) < FEWEST_DRAWS:
+        small, others = groups[-1], np.concatenate(groups[:-1])
+        row, column = divmod(int(cdist(points[small] / scale, points[others] / scale).argmin()), len(others))
+        ends = points[[small[row]]], points[[others[column]]]
+        if _lowest(*ends, log_density)[0] < min(float(log_density(end)[0]) for end in ends) - VALLEY_DEPTH:
+            break
+        k = next(k for k, rows in enumerate(groups) if others[column] in rows)
+        groups[k] = np.sort(np.concatenate([groups[k], small]))
+        groups = sorted(groups[:-1], key=len, reverse=True)
+    return groups
 
 
 def nearest(points: Floats, proposals: Sequence[Proposal]) -> Integers:

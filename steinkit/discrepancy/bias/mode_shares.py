@@ -26,7 +26,15 @@ from steinkit.describe.mode_shares import centre_clause, shares_statements
 from steinkit.describe.numbers import probability
 from steinkit.describe.statements import cautioned, running_text
 from steinkit.discrepancy.bias.bridge_sampling import Cluster, Proposal, bridge
-from steinkit.discrepancy.bias.mode_groups import MOST_MODES, joined, nearest, regions, separate_groups, without_valley
+from steinkit.discrepancy.bias.mode_groups import (
+    MOST_MODES,
+    connections,
+    joined,
+    nearest,
+    regions,
+    separate_groups,
+    without_fragments,
+)
 from steinkit.discrepancy.cross_fitting import EFFECTIVE_PER_FREEDOM, Draws
 from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
@@ -37,8 +45,11 @@ from steinkit.target import Seed, Target
 
 _MARGINS = 2.0  # standard errors
 _WIDEST = 0.1  # standard error of the logarithm of a mass, above which nothing is said
-_FEWEST_OF_SLOWEST = 30.0  # effective draws of what changes slowest within a mode, and of what region draws are in
-_PROPOSALS = (500, 10_000)  # of a mode: as many as draws, within these
+_FEWEST_WITHIN = 10.0  # effective draws of what changes slowest in a mode; at ten a share is right to .03
+_FEWEST_CROSSING = 30.0  # effective draws of what region a draw is in, for a test of their shares
+_MOST_DRAWS = 10_000  # of a mode
+_PROPOSALS = (1000, 20_000)  # of a mode: twice as many as draws, within these; draws that are off then count less
+_STREAM = 33  # so that proposals of seed 0 are not the numbers that draws of seed 0 were made of
 _BLOCK = 1000  # points at which the log density is taken between looks at the clock
 
 
@@ -166,15 +177,15 @@ def mode_shares(
         If the target has no log density, the draws carry weights, or there is not one label a draw.
     InputError
         As `estimate_bias` does; or if there is one mode only or more than ten, modes overlap, a mode has too few draws,
-        which must be thirty of what changes slowest in it, or a mass has a relative error above .1, as that of a mode
+        which must be ten of what changes slowest in it, or a mass has a relative error above .1, as that of a mode
         that is curved far beyond a t distribution.
     TimeLimitError
         If `max_seconds` pass first.
 
     Notes
     -----
-    The log density is taken at up to 10,000 draws of a mode and at as many proposals, at least 500; and at 16 points
-    between each two modes. The target's score is taken at every draw.
+    The log density is taken at up to 10,000 draws of a mode and at twice as many proposals, at least 1,000; and at a
+    few points between modes. The target's score is taken at every draw.
 
     References
     ----------
@@ -213,25 +224,25 @@ def shares_of(prepared: Prepared, target: Target, labels: ArrayLike | None = Non
     with one_thread_in_libraries():
         if labels is not None:
             groups, called = _groups_given(labels, draws)
+            regions(draws, groups, prepared.bounds, names, called)  # refuses labels that do not tell modes apart
         elif len(groups := separate_groups(draws, prepared.bounds, names)) < 2:
             return None
         density = _Density(target, prepared.bounds)
         values = density.at_draws(draws, groups)
         peaks = np.array([rows[np.nanargmax(values[rows])] for rows in groups])
-        linked = without_valley(draws.points[peaks], values[peaks], density.of)
+        passes = connections(draws.points[peaks], density.of)
+        groups, linked = joined(groups, values[peaks], passes)
         if linked and called:
             raise InputError(
-                f"the modes overlap: between the densest draws of labels {called[linked[0][0]]} and "
-                f"{called[linked[0][1]]} the density never falls below half of the lower one; give the two the same "
-                "label"
+                f"the modes overlap: between the densest draws of labels {called[linked[0]]} and {called[linked[1]]} "
+                "the density never falls below half of the lower one; give the two the same label"
             )
-        groups = joined(groups, linked)
+        if not called:
+            groups = without_fragments(groups, draws.points, density.of)
         if len(groups) < 2:
             return None
-        if not called:
-            groups.sort(key=len, reverse=True)
         clusters, bounding = regions(draws, groups, prepared.bounds, names, called)
-        stream = np.random.default_rng(rng)
+        stream = np.random.default_rng([_STREAM, rng] if isinstance(rng, int | np.integer) else rng)
         masses = np.array([_mass(k, each, values, bounding, density, stream) for k, each in enumerate(clusters)])
     return _result(prepared, draws, clusters, masses, density)
 
@@ -266,7 +277,7 @@ class _Density:
         """At evenly spread draws of each group; NaN at the others."""
         values = np.full(len(draws.points), np.nan)
         for rows in groups:
-            some = rows[:: -(-len(rows) // _PROPOSALS[1])]
+            some = rows[:: -(-len(rows) // _MOST_DRAWS)]
             distinct, place = np.unique(draws.points[some], axis=0, return_inverse=True)
             values[some] = self.of(distinct)[place.ravel()]
             if not np.isfinite(values[some]).all():
@@ -302,14 +313,14 @@ def _mass(
     draws = cluster.operand.draws
     slowest = draws.of_slowest_change
     where = f"the mode about {_place(cluster)}"
-    if slowest < _FEWEST_OF_SLOWEST:
+    if slowest < _FEWEST_WITHIN:
         raise InputError(
             f"{where}, has {slowest:.0f} effective draws of what changes slowest in it, where "
-            f"{_FEWEST_OF_SLOWEST:.0f} are wanted; run the sampler longer"
+            f"{_FEWEST_WITHIN:.0f} are wanted; run the sampler longer"
         )
     values, points = values[cluster.rows], cluster.points
     known = np.isfinite(values)
-    number = min(max(len(cluster.rows), _PROPOSALS[0]), _PROPOSALS[1]) // 2
+    number = min(max(2 * len(cluster.rows), _PROPOSALS[0]), _PROPOSALS[1]) // 2
     found = []
     for fitted, bridged in (draws.halves, draws.halves[::-1]):
         proposal = cluster.proposal(fitted)
@@ -350,7 +361,7 @@ def _result(prepared: Prepared, draws: Draws, clusters: list[Cluster], masses: F
     covariance = errors + spread * np.sqrt(np.outer(times, times)) / n
     effective = n / float(times.max())
     p = None
-    if effective >= _FEWEST_OF_SLOWEST:
+    if effective >= _FEWEST_CROSSING:
         off = (own - shares)[:-1]
         distance = float(off @ np.linalg.solve(covariance[:-1, :-1], off)) / (modes - 1)
         p = float(fdtrc(modes - 1, effective / EFFECTIVE_PER_FREEDOM, distance))

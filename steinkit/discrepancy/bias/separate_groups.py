@@ -71,7 +71,7 @@ def deepest_valley(operand: Operand, clear: float = _CLEAR) -> Valley | None:
     n = len(operand.points)
     if n < 2 * _FEWEST:
         return None
-    directions = _directions(operand)
+    directions = directions_of(operand)
     rows = np.arange(0, n, -(-n // _MOST_DRAWS))
     points, scores, shares = operand.points[rows], operand.draws.scores[rows], operand.draws.shares[rows]
     shares = shares / shares.sum()
@@ -83,7 +83,7 @@ def deepest_valley(operand: Operand, clear: float = _CLEAR) -> Valley | None:
     return found
 
 
-def _directions(operand: Operand) -> Floats:
+def directions_of(operand: Operand) -> Floats:
     """Coordinates, principal axes and the line between halves, shape (k, d)."""
     dim = operand.points.shape[1]
     if dim == 1 or operand.diffusion is not None:

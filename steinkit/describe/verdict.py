@@ -247,6 +247,8 @@ def _sizes(document: Document) -> str:
     found = document.get("bias")
     if found is None or not document["enough_draws"] or document["burn_in"] is not None:
         return ""
+    if _accuses_modes(document) and found["hidden"]:
+        return "`steinkit repair` weighs the modes by the right ones."
     if is_accused(document):
         return accused_bias_sentence(found)
     return within_sentence(found)

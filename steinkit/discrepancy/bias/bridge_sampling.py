@@ -109,8 +109,11 @@ class Proposal:
             return np.asarray(constant - 0.5 * (_FREEDOM + dim) * np.log1p((standard**2).sum(axis=0) / _FREEDOM))
 
 
-def bridge(at_draws: Floats, at_proposals: Floats, chains: Chains) -> tuple[float, float]:
-    """The logarithm of a region's mass, and its variance.
+def bridge(at_draws: Floats, at_proposals: Floats, chains: Chains) -> tuple[float, float, float, float]:
+    """The logarithm of a region's mass and its variance; how far proposals alone differ, and the variance of that.
+
+    Proposals alone do not know the draws: importance sampling differs from the bridge where draws in the region are
+    not the target's. Both variances are added as if they were independent.
 
     Parameters
     ----------
@@ -123,11 +126,11 @@ def bridge(at_draws: Floats, at_proposals: Floats, chains: Chains) -> tuple[floa
 
     Returns
     -------
-    float, float
-        Minus infinity and infinity where no proposal lies in the region.
+    float, float, float, float
+        The variance is infinite where no proposal lies in the region.
     """
     if not np.isfinite(at_proposals).any():
-        return -math.inf, math.inf
+        return -math.inf, math.inf, 0.0, math.inf
     time = 1.0
     for _ in range(2):
         ratio = math.log(len(at_draws) / time / len(at_proposals))
@@ -135,7 +138,10 @@ def bridge(at_draws: Floats, at_proposals: Floats, chains: Chains) -> tuple[floa
         left, right = _logistic(log_mass - at_draws - ratio), _logistic(at_proposals - log_mass + ratio)
         time = float(long_run_times((left - left.mean())[None], chains)[0])
     variance = time * left.var() / left.mean() ** 2 / len(left) + right.var() / right.mean() ** 2 / len(right)
-    return log_mass, float(variance)
+    with np.errstate(over="ignore", invalid="ignore"):
+        alone = np.exp(at_proposals - log_mass)
+        of_alone = alone.var() / alone.mean() ** 2 / len(alone)
+        return log_mass, float(variance), float(np.log(alone.mean())), float(variance + of_alone)
 
 
 def _root(at_draws: Floats, at_proposals: Floats, ratio: float) -> float:

@@ -45,6 +45,7 @@ from steinkit.target import Seed, Target
 
 _MARGINS = 2.0  # standard errors
 _WIDEST = 0.1  # standard error of the logarithm of a mass, above which nothing is said
+_APART = 3.0  # standard errors between the bridge and its proposals alone, beyond which draws are wrong
 _FEWEST_WITHIN = 10.0  # effective draws of what changes slowest in a mode; at ten a share is right to .03
 _FEWEST_CROSSING = 30.0  # effective draws of what region a draw is in, for a test of their shares
 _MOST_DRAWS = 10_000  # of a mode
@@ -177,8 +178,8 @@ def mode_shares(
         If the target has no log density, the draws carry weights, or there is not one label a draw.
     InputError
         As `estimate_bias` does; or if there is one mode only or more than ten, modes overlap, a mode has too few draws,
-        which must be ten of what changes slowest in it, or a mass has a relative error above .1, as that of a mode
-        that is curved far beyond a t distribution.
+        which must be ten of what changes slowest in it, a mass has a relative error above .1, as that of a mode that
+        is curved far beyond a t distribution, or draws are seen to be wrong within their mode.
     TimeLimitError
         If `max_seconds` pass first.
 
@@ -331,12 +332,17 @@ def _mass(
         rows = bridged[known[bridged]]
         at_draws = values[rows] - proposal.log_density(points[rows])
         found.append(bridge(at_draws, ratios, draws.only(rows).chains))
-    log_mass, variance = np.mean(found, axis=0)
+    log_mass, variance, off, noise = np.mean(found, axis=0)
     error = math.sqrt(0.5 * variance)
     if error > _WIDEST:
         raise InputError(
             f"the share of {where}, has a relative error of {error:.2g}, above {_WIDEST}: it is curved far beyond a t "
             "distribution, or has too few draws; run the sampler longer, or change the parametrisation"
+        )
+    if abs(off) > _APART * math.sqrt(0.5 * noise):
+        raise InputError(
+            f"{where}, has draws that are not the target's within it: its share by proposals alone is "
+            f"{abs(off) / math.sqrt(0.5 * noise):.0f} standard errors away; mend the sampler first"
         )
     return float(log_mass), error**2
 

@@ -43,7 +43,8 @@ def separate_groups(draws: Draws, bounds: Floats | None, names: tuple[str, ...])
         whole = len(rows) < 2 * FEWEST_DRAWS or len(pending) + len(found) + 2 > MOST_MODES
         beyond = None
         if not whole and np.ptp(draws.points[rows], axis=0).all():
-            beyond = _beyond(Cluster.of(draws, rows, bounds, names).operand)
+            with np.errstate(over="ignore", invalid="ignore"):  # scores at a bound: what is not finite is no valley
+                beyond = _beyond(Cluster.of(draws, rows, bounds, names).operand)
         if beyond is None:
             found.append(rows)
         else:

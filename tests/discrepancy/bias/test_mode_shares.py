@@ -166,6 +166,16 @@ def test_a_mode_that_is_hardly_explored_is_refused():
         sk.mode_shares(points, mixture.target, labels=np.repeat([0, 1], 400))
 
 
+@pytest.mark.parametrize("dim", [2, 6])
+def test_draws_that_are_wrong_within_a_mode_are_refused(dim):
+    """One mode 1.5 times too wide: the bridge would say 45:55 and be sure of it."""
+    mixture = two_modes(dim, separation=20.0)
+    points, labels = mixture.draw(1000, np.random.default_rng([24, dim]))
+    points[labels == 0] *= 1.5
+    with pytest.raises(sk.InputError, match=r"not the target's within it: .*; mend the sampler first"):
+        sk.mode_shares(points, mixture.target)
+
+
 def test_stragglers_on_a_saddle_neither_join_modes_nor_make_one():
     """Right draws of the mixture's posterior, some of them between its two modes."""
     target = sk.targets.MixturePosterior()

@@ -81,6 +81,7 @@ MAY_IMPORT = {
         "numba_functions",
         "runtime",
     },
+    "control_variates": BASE,
     "files": BASE,
     "datasets": BASE | {"files"},
     "adapters": BASE | {"files"},

@@ -127,9 +127,9 @@ class Tally:
     refused: Counter[str] = field(default_factory=Counter)
     miscounted: int = 0
 
-    def add(self, points: np.ndarray, of: Mixture) -> None:
+    def add(self, points: np.ndarray, of: Mixture, seed: int) -> None:
         """Count one more sample."""
-        found = shares_or_reason(points, of.target)
+        found = shares_or_reason(points, of.target, seed)
         if isinstance(found, str):
             self.refused[found] += 1
         elif len(found.shares) != len(of.modes) or found.p is None:
@@ -146,11 +146,12 @@ class Tally:
         return f"{len(self.p):8}{sum(self.refused.values()):9}{self.miscounted:9}{rejected}{within}"
 
 
-def shares_or_reason(points: np.ndarray, target: sk.Target) -> sk.ModeShares | str:
+def shares_or_reason(points: np.ndarray, target: sk.Target, seed: int) -> sk.ModeShares | str:
+    """Proposals of their own for every sample, whose noise would else be that of all."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return sk.mode_shares(points, target)
+            return sk.mode_shares(points, target, rng=seed)
         except sk.InputError as error:
             return str(error)
 
@@ -181,7 +182,7 @@ def print_shares(quick: bool, seed: int, wrong: bool) -> None:
         tally = Tally()
         for k in range(repeats):
             rng = np.random.default_rng([1, seed, number, k, wrong])
-            tally.add(of.draw(DRAWS, rng, [0.6, 0.4] if wrong else None), of)
+            tally.add(of.draw(DRAWS, rng, [0.6, 0.4] if wrong else None), of, k)
         print(f"{of.name:32}{tally.row()}", flush=True)
         for reason, count in tally.refused.most_common(2):
             print(f"    {count}: {reason[:110]}")
@@ -208,7 +209,7 @@ def print_stuck(quick: bool, seed: int) -> None:
         for k in range(3 if quick else 20):
             rng = np.random.default_rng([3, seed, k])
             chains = np.stack([of.modes[m].draw(400, rng) for m in (0, 0, 0, 1)])
-            found, points = shares_or_reason(chains, of.target), chains.reshape(-1, truth.shape[1])
+            found, points = shares_or_reason(chains, of.target, k), chains.reshape(-1, truth.shape[1])
             if isinstance(found, str):
                 print(f"    refused: {found[:110]}")
                 continue
@@ -224,7 +225,7 @@ def print_near(quick: bool, seed: int) -> None:
         of, p, errors, refused = mixture(2, separation), [], [], 0
         for k in range(3 if quick else 50):
             points = of.draw(DRAWS, np.random.default_rng([4, seed, k]))
-            found = shares_or_reason(points, of.target)
+            found = shares_or_reason(points, of.target, k)
             if isinstance(found, str):
                 refused += 1
             elif found.p is not None:
@@ -256,7 +257,7 @@ def print_sgld(quick: bool, seed: int) -> None:
                 )
                 points = made.points[0]
                 raw.append(error_of(points, np.full(1000, 1e-3), mean, sd))
-                found = shares_or_reason(points, target)
+                found = shares_or_reason(points, target, k)
                 if isinstance(found, str):
                     refused[" ".join(word for word in found.split() if not any(map(str.isdigit, word)))] += 1
                     continue

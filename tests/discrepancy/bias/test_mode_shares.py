@@ -10,12 +10,12 @@ import steinkit as sk
 from steinkit.errors import Caution
 
 
-def z_scores(mixture, seeds, shares=None, n=600, **given):
+def z_scores(mixture, seeds, shares=None, n=600):
     """Errors of the first mode's share in standard errors, and the p-values."""
     found = []
     for seed in seeds:
         points, labels = mixture.draw(n, np.random.default_rng([21, seed]), shares)
-        result = sk.mode_shares(points, mixture.target, **given)
+        result = sk.mode_shares(points, mixture.target, rng=seed)
         assert len(result.shares) == len(mixture.modes)
         first = result.labels[labels == 0]
         k = int(np.bincount(first).argmax())

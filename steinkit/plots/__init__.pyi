@@ -1,11 +1,11 @@
 from .biases import biases as biases
+from .biases import mode_shares as mode_shares
 from .criteria import selection as selection
 from .curves import curve as curve
 from .discrepancy import coordinates as coordinates
 from .discrepancy import draws as draws
 from .discrepancy import stein_function as stein_function
 from .faults import verdict as verdict
-from .mode_shares import mode_shares as mode_shares
 from .moment_scores import moment_matrix as moment_matrix
 from .overview import picture as picture
 from .panels import draws_with_density as draws_with_density

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from steinkit.discrepancy.bias.estimate import BiasEstimate, estimate_bias
 from steinkit.discrepancy.bias.mode_shares import ModeShares
@@ -20,7 +21,9 @@ from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 
 
-def estimates_in_modes(sample: Sample, target: Target, bounds: Floats | None, modes: ModeShares) -> list[BiasEstimate]:
+def estimates_in_modes(
+    sample: Sample, target: Target, bounds: ArrayLike | None, modes: ModeShares
+) -> list[BiasEstimate]:
     """By regression, of the draws of each mode; InputError as `estimate_bias`."""
     parts = (sample[np.flatnonzero(modes.labels == k)] for k in range(len(modes.shares)))
     return [estimate_bias(part, target, bounds=bounds, method="regression") for part in parts]

@@ -207,7 +207,9 @@ def sgld_on_nodal(quick: bool, seed: int) -> Iterator[Cell]:
     truth = Truth.of(hamiltonian_chains(target, chains, draws, np.random.default_rng([3, seed])))
     for step_size in (0.1,) if quick else (0.02, 0.05, 0.1, 0.2):
         for k in range(2 if quick else 12):
-            made = sgld(target, step_size=step_size, batch_size=5, draws=1000, thin=20, burn_in=500, seed=1000 * seed + k)
+            made = sgld(
+                target, step_size=step_size, batch_size=5, draws=1000, thin=20, burn_in=500, seed=1000 * seed + k
+            )
             yield Cell.of(Problem("nodal", f"SGLD, step {step_size:g}", made.points[0], truth, target=target))
 
 

@@ -15,6 +15,7 @@ from steinkit.cli.options import as_threshold, bounds_for
 from steinkit.cli.outputs import require_places, say, say_next, target_words, warn
 from steinkit.cli.request import named_as
 from steinkit.cli.shared_options import (
+    all_option,
     file_options,
     files_argument,
     json_option,
@@ -25,17 +26,14 @@ from steinkit.cli.shared_options import (
 )
 from steinkit.describe.labels import files_label
 from steinkit.describe.layout import filled, one_line
-from steinkit.describe.numbers import count, listed
-from steinkit.describe.statements import running_text
-from steinkit.describe.verdict import unjudged_sentence, verdict_statements, verdict_table, verdicts_table
+from steinkit.describe.numbers import count
+from steinkit.describe.verdict import untested_sentence, verdict_blocks, verdicts_table
 from steinkit.errors import InputError, UsageError
 from steinkit.files.streams import write_bytes
 from steinkit.json_documents import as_json
 from steinkit.measures.scoring import LEVEL, Judgement, Judging, sample_document
 from steinkit.runtime.deadlines import time_limit
 from steinkit.sample import Sample
-
-_MOST = 10  # quantities of a table
 
 _HELP = """Judge the draws in each FILE ('-' for standard input): may they be used, and how wrong are the numbers?
 
@@ -63,13 +61,7 @@ and what was not tested. 'steinkit score' measures discrepancies as well, with t
     metavar="S",
     help="Give up after S seconds. Of each file.",
 )
-@option(
-    OUTPUT,
-    "--all",
-    "everything",
-    is_flag=True,
-    help=f"Say everything: all parameters, faults and tests. By default the worst {_MOST}.",
-)
+@all_option
 @option(
     OUTPUT,
     "--fail-if-biased",
@@ -139,22 +131,12 @@ def _said(entries: list[dict[str, Any]], everything: bool) -> str:
     for entry in entries:
         size = entry["sample"]
         head = one_line(f"{files_label((entry['file'],))}: {count(size['draws'], 'draw')}, d = {size['dim']}")
-        found = entry["verdict"]
-        if found is None:
-            blocks.append(f"{head}\n{filled(unjudged_sentence(entry['unjudged']))}")
-        elif everything:
-            blocks.append(f"{head}\n{running_text(verdict_statements(found))}")
-        else:
-            blocks.append(f"{head}\n{filled(found['sentence'])}")
-        if (
-            found
-            and (everything or len(entries) == 1)
-            and (rows := verdict_table(found, None if everything else _MOST))
-        ):
-            blocks.append(rows)
-    untested = next((each["verdict"]["not_tested"] for each in entries if each["verdict"]), None)
-    if untested and not everything:
-        blocks.append(filled(f"Not tested: {listed(untested)}."))
+        listed = everything or len(entries) == 1
+        said, *rows = verdict_blocks(entry["verdict"], entry["unjudged"], everything=everything, table=listed)
+        blocks += [f"{head}\n{said}", *rows]
+    judged = next((each["verdict"] for each in entries if each["verdict"]), None)
+    if judged and not everything:
+        blocks.append(filled(untested_sentence(judged)))
     return "\n\n".join(blocks)
 
 

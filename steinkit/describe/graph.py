@@ -11,6 +11,7 @@ from steinkit.describe.description import (
     Description,
     caution_for_noise,
     coordinates_table,
+    heaviest_first,
     right_samples,
     spent,
     spread,
@@ -108,7 +109,7 @@ def _coordinates(entry: Document, findings: Document, reference: Document | None
     """What each coordinate carries beside independent draws, and which way those are off whose moments say the same."""
     rows, times = entry["coordinates"], times_expected(entry, reference)
     excess = [row["value"] for row in rows] if times is None else times
-    order = sorted(range(len(rows)), key=lambda j: -excess[j])
+    order = heaviest_first(entry, reference)
     said = []
     if len(rows) > 1:
         each = [f"{rows[j]['name']} {rows[j]['value']:.4g}" for j in order]

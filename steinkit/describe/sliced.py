@@ -14,6 +14,7 @@ from steinkit.describe.description import (
     beside_right_samples,
     caution_for_noise,
     coordinates_table,
+    heaviest_first,
     spent,
     times_expected,
 )
@@ -61,7 +62,7 @@ def _where(entry: Document, reference: Document | None) -> str:
     regions = entry.get("findings", {}).get("regions")
     times = times_expected(entry, reference)
     excess = [row["value"] for row in rows] if times is None else times
-    order = sorted(range(len(rows)), key=lambda j: -excess[j])
+    order = heaviest_first(entry, reference)
     heavy = [j for j in order[:_DESCRIBED] if excess[j] >= 0.5 * excess[order[0]]]
     said = []
     if len(rows) > 1:

@@ -157,20 +157,23 @@ class Scores(Result):
             "version": __version__,
         }
 
-    def summary(self, heading: str = "The sample") -> str:
+    def summary(self, heading: str = "The sample", *, everything: bool = False) -> str:
         """Say in words whether the draws may be used, and what each measure says of them.
 
         Parameters
         ----------
         heading : str
             The first line.
+        everything : bool
+            All faults, tests and limits, how each number was computed, and all parameters: not the worst ten only.
 
         Returns
         -------
         str
             Of several lines, as ``steinkit score`` prints it.
         """
-        return score_text(heading, {**self.to_dict(), "results": self.entries_with_findings}, find_measure)
+        document = {**self.to_dict(), "results": self.entries_with_findings}
+        return score_text(heading, document, find_measure, everything=everything)
 
     @property
     def entries_with_findings(self) -> list[dict[str, Any]]:

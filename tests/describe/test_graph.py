@@ -192,7 +192,7 @@ def test_coordinates_stand_beside_those_of_independent_samples():
     table = describe_graph(find_measure("graph"), entry, reference.to_dict(), sample).table
     assert table.columns == ("coordinate", "discrepancy", "times expected", "certified between")
     assert [row[2] for row in table.rows] == [
-        f"{ratio:.2f}" for ratio in (*(values / medians), result.value / reference.median)
+        f"{ratio:.2f}" for ratio in (result.value / reference.median, *(values / medians)[::-1])
     ]
     bare = describe_graph(find_measure("graph"), entry, None, sample).table
     assert bare.columns == ("coordinate", "discrepancy", "certified between")

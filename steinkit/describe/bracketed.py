@@ -6,7 +6,7 @@ from functools import partial
 
 from steinkit.describe.claims import DescribedMeasure, claimed
 from steinkit.describe.description import Description, beside_right_samples, spent
-from steinkit.describe.numbers import compact
+from steinkit.describe.numbers import value_of
 from steinkit.describe.statements import Document, Statement
 
 _LIMITS_OF_KERNEL = (
@@ -29,7 +29,7 @@ def describe_bracketed(
     title = title or measure.title
     what = f"What is its {title}?"
     claim = claimed(measure.claim, entry["lower"], entry["upper"])
-    found = [Statement("number", what, f"The {title} is {compact(entry['value'], 6)}, {claim}.")]
+    found = [Statement("number", what, f"The {title} is {value_of(entry)}, {claim}.")]
     if reference is not None:
         found.append(Statement("comparison", what, beside_right_samples(entry, reference, sample), continues=True))
     asked = f"What does the {title} say?"

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from steinkit.describe.claims import CERTIFIED_BETWEEN, DescribedMeasure, place
 from steinkit.describe.layout import Table
-from steinkit.describe.numbers import count, midpoint, ordinal, ratio, rounded_outwards, sentence
+from steinkit.describe.numbers import count, ordinal, ratio, rounded_outwards, sentence, value_of
 from steinkit.describe.statements import Document, Statement
 
 _LARGEST, _SMALLEST = "the largest", "the smallest"
@@ -138,7 +138,7 @@ def coordinates_table(title: str, entry: Document, reference: Document | None, *
     for k in (len(found) - 1, *heaviest_first(entry, reference)):
         each = found[k]
         ends = each["lower"], each["upper"]
-        shown = ["see bracket" if is_wide else midpoint(*ends), *([] if times is None else [ratio(times[k])])]
+        shown = ["see bracket" if is_wide else value_of(each), *([] if times is None else [ratio(times[k])])]
         rows.append((each["name"], *shown, " and ".join(rounded_outwards(*ends))))
     columns = ("coordinate", "discrepancy", *([] if times is None else ["times expected"]), CERTIFIED_BETWEEN)
     return Table(f"{sentence(title)} by coordinate", columns, tuple(rows), marked=0)

@@ -18,7 +18,7 @@ from steinkit.describe.description import (
     standing,
     times_expected,
 )
-from steinkit.describe.numbers import count, midpoint, ratio, rounded_outwards
+from steinkit.describe.numbers import count, ratio, rounded_outwards, value_of
 from steinkit.describe.statements import Document, Statement
 
 TITLE = "graph Stein discrepancy"
@@ -76,7 +76,7 @@ def _number(entry: Document, findings: Document, sample: Document) -> str:
             f"The {TITLE} lies between {' and '.join(rounded_outwards(lower, upper))} {what}. The bracket's relative "
             f"width is {findings['gap']:.1e} where {findings['tolerance']:g} was asked for: quote both ends."
         )
-    return f"The {TITLE} is {midpoint(lower, upper)}, {claimed('proved', lower, upper)} {what}."
+    return f"The {TITLE} is {value_of(entry)}, {claimed('proved', lower, upper)} {what}."
 
 
 def _is_wide(entry: Document) -> bool:

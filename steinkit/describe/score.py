@@ -12,7 +12,7 @@ from steinkit.describe.claims import CERTIFIED_BETWEEN, ESTIMATE
 from steinkit.describe.description import Description, ScoredMeasure, rank_among, spread
 from steinkit.describe.labels import units_sentence
 from steinkit.describe.layout import Table, filled, one_line
-from steinkit.describe.numbers import compact, count, rounded_outwards, sentence
+from steinkit.describe.numbers import count, rounded_outwards, sentence, value_of
 from steinkit.describe.statements import Document, Statement, running_text
 from steinkit.describe.verdict import (
     WORST,
@@ -104,7 +104,7 @@ def headline(document: Document, find: FindScored) -> str:
         return verdict_headline(document["verdict"])
     entry = document["results"][0]
     head = "No verdict; " if document.get("unjudged") else ""
-    head += f"{sentence(find(entry['measure']).title)} {compact(entry['value'], 6)}"
+    head += f"{sentence(find(entry['measure']).title)} {value_of(entry)}"
     reference = document["references"].get(entry["measure"])
     if reference is None:
         return head
@@ -120,9 +120,7 @@ def measures_table(document: Document, described: list[Description], find: FindS
             proof = " and ".join(rounded_outwards(entry["lower"], entry["upper"]))
         reference = document["references"].get(entry["measure"])
         others = "" if reference is None else "{:.4g} to {:.4g}".format(*spread(reference))
-        rows.append(
-            (description.title, compact(entry["value"], 6), proof, *([others] if document["references"] else []))
-        )
+        rows.append((description.title, value_of(entry), proof, *([others] if document["references"] else [])))
     columns = ("measure", "value", "between", *(["independent samples"] if document["references"] else []))
     return Table("Measures of the sample", columns, tuple(rows))
 

@@ -18,7 +18,7 @@ from steinkit.describe.description import (
     spent,
     times_expected,
 )
-from steinkit.describe.numbers import compact, count, listed, midpoint, ratio
+from steinkit.describe.numbers import compact, count, listed, ratio, value_of
 from steinkit.describe.statements import Document, Statement
 
 _WHERE = "Where is it off?"
@@ -40,7 +40,7 @@ def describe_sliced(
     lower, upper = entry["lower"], entry["upper"]
     what = f"What is its {measure.title}?"
     size = f"({count(sample['draws'], 'draw')}, {count(sample['dim'], 'coordinate')})"
-    number = f"The {measure.title} is {midpoint(lower, upper)}, {claimed(measure.claim, lower, upper)} {size}."
+    number = f"The {measure.title} is {value_of(entry)}, {claimed(measure.claim, lower, upper)} {size}."
     said = [
         Statement("number", what, number),
         Statement("limits", f"What does the {measure.title} say?", _MEANING, continues=True),

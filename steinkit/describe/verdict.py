@@ -141,6 +141,15 @@ def verdict_label(document: Document | None) -> str:
     return "biased" if is_accused(document) else "no bias seen"
 
 
+def fault_label(document: Document | None) -> str:
+    """The worst fault in a table's cell, empty for draws that are not accused."""
+    if document is None:
+        return ""
+    if document["blame"]:
+        return fault(document["blame"][0])
+    return NOTHING_STANDS_OUT if is_accused(document) else ""
+
+
 def is_accused(document: Document) -> bool:
     """Whether draws are said not to come from their target."""
     return bool(document["enough_draws"] and document["p"] <= document["level"])

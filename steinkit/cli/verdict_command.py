@@ -12,7 +12,7 @@ from steinkit import __version__
 from steinkit.cli.help_screens import OUTPUT, SOLVER, command, option
 from steinkit.cli.named_target import NamedTarget
 from steinkit.cli.options import as_threshold, bounds_for
-from steinkit.cli.outputs import require_places, say, say_next, target_words, warn
+from steinkit.cli.outputs import on_terminal, require_places, say, say_next, target_words, warn
 from steinkit.cli.request import named_as
 from steinkit.cli.shared_options import (
     all_option,
@@ -33,6 +33,7 @@ from steinkit.files.streams import write_bytes
 from steinkit.json_documents import as_json
 from steinkit.measures.scoring import LEVEL, Judgement, Judging, sample_document
 from steinkit.runtime.deadlines import time_limit
+from steinkit.runtime.progress import watched
 from steinkit.sample import Sample
 
 _HELP = """Judge the draws in each FILE ('-' for standard input): may they be used, and how wrong are the numbers?
@@ -105,6 +106,7 @@ def _judge(file: str, judging: Judging, options: dict[str, Any]) -> tuple[str, S
     with (
         contextlib.redirect_stdout(sys.stderr),  # what a user's own code prints is no result
         time_limit(options["max_seconds"]),
+        watched(on_terminal()),
     ):
         named = NamedTarget(options)
         sample = named.read(file)

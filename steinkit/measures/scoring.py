@@ -17,6 +17,7 @@ from steinkit.errors import Caution, SolverError, SteinkitError, SteinkitWarning
 from steinkit.measures.base import Measure, Measurement
 from steinkit.measures.registry import all_options, find_measure, take_measure
 from steinkit.runtime.deadlines import Shares, seconds_left, time_limit
+from steinkit.runtime.progress import watched
 from steinkit.sample import Sample
 from steinkit.target import Seed, Target
 
@@ -247,7 +248,11 @@ def score_sample(
     compared = [measure for measure in measures if measure.has_bracket] if repeats or run else []
     shares = Shares(len(measures) + len(compared) + (judging is not None))
     taken: tuple[Measurement, ...] = ()
-    with time_limit(settings.get("max_seconds")), warnings.catch_warnings():
+    with (
+        time_limit(settings.get("max_seconds")),
+        watched(settings.get("progress", False)),
+        warnings.catch_warnings(),
+    ):
         leave_to_results()  # what they say is in the results' warnings too
         for measure in measures:
             with shares.one():

@@ -73,7 +73,8 @@ def biases_and_slice(
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(12.0, 5.2), layout="constrained")
-    left, right = np.ravel(figure.subfigures(1, 2, width_ratios=[1.25, 1.0]))
+    grid = figure.add_gridspec(1, 2, width_ratios=[1.25, 1.0])
+    left, right = figure.add_subfigure(grid[0]), figure.add_subfigure(grid[1])
     bias_panels(left.subplots(1, 2, sharey=True), found)
     left.suptitle(f"how far the draws are off, with margins{_of_how_many(found)}", fontsize=10)
     ax = right.subplots()

@@ -48,7 +48,7 @@ draws = 400
 [grid]
 proposal_scale = [0.3, 1.0, 3.0]
 [run]
-seeds = 12
+seeds = 4
 measures = ["graph"]
 """
 WIDE, FLAT = ("--target", "model.py:target"), ("--target", "model.py:plane")
@@ -159,6 +159,8 @@ def interrupted(folder: Path, name: str, seconds: float, rng: np.random.Generato
         took = time.monotonic() - sent
         if process.returncode == 0:
             continue  # it was all but done
+        if process.returncode == -signal.SIGINT and "interrupted" in errors:
+            process.returncode = INTERRUPTED  # Python ends so after one that met exec(): shells say 130, too
         if process.returncode != INTERRUPTED:
             return f"exit code {process.returncode}: {errors.strip().splitlines()[-1:]}"
         for said in ("Exception ignored", "Traceback"):

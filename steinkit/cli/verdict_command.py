@@ -143,17 +143,18 @@ def _said(entries: list[dict[str, Any]], everything: bool) -> str:
 
 
 def _say_next(judged: list[tuple[str, Sample, Judgement]], options: dict[str, Any]) -> None:
-    """What mends the first sample that is off, else what measures it."""
-    if any(file == "-" for file, *_ in judged):
+    """What mends the first sample that is off, else what measures the first that was judged."""
+    known = [each for each in judged if each[-1].verdict is not None]
+    if not known or any(file == "-" for file, *_ in judged):
         return
     target = target_words(options["target"], options["options"])
-    for file, _, judgement in judged:
+    for file, _, judgement in known:
         found = judgement.verdict
         if found is not None and found.is_biased and found.bias is not None and not found.bias.hidden:
             words, purpose = ["repair", file, *target, "-o", "repaired.csv"], "mend these draws"
             break
     else:
-        words, purpose = ["score", judged[0][0], *target], "discrepancies, with their proofs"
+        words, purpose = ["score", known[0][0], *target], "discrepancies, with their proofs"
     say_next(words, purpose, json_output=options["json_output"])
 
 

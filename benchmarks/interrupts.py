@@ -52,6 +52,7 @@ seeds = 4
 measures = ["graph"]
 """
 WIDE, FLAT = ("--target", "model.py:target"), ("--target", "model.py:plane")
+WALK = ("--proposal-scale", "1", "--start", "0,0")
 COMMANDS: dict[str, tuple[str, ...]] = {
     "verdict": ("verdict", "wide.csv", *WIDE, "-o", "verdict.json"),
     "score": ("score", "flat.csv", *FLAT, "--reference", "0", "-o", "score.json", "--plot", "score.png"),
@@ -60,19 +61,9 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "curve": ("curve", "flat.csv", *FLAT, "-o", "curve.json"),
     "repair": ("repair", "wide.csv", *WIDE, "-o", "repaired.csv"),
     "thin": ("thin", "flat.csv", *FLAT, "--draws", "1000", "-o", "thinned.csv"),
-    "sample": ("sample", "rwmh", *FLAT, "--start", "0,0", "--draws", "100000", "-o", "sampled.csv"),
+    "sample": ("sample", "rwmh", *FLAT, *WALK, "--draws", "100000", "-o", "sampled.csv"),
     "sweep": ("sweep", "sweep.toml", "-o", "swept", "--jobs", "2"),
-    "design": (
-        "design",
-        "--target-error",
-        "0.01",
-        "--target",
-        "gaussian-mean",
-        "--proposal-scale",
-        "0.1",
-        "-o",
-        "design.json",
-    ),
+    "design": ("design", "--target-error", "0.001", "--target", "gaussian-mean", "--proposal-scale", "0.1"),
 }
 
 

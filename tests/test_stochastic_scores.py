@@ -62,9 +62,7 @@ def test_a_verdict_takes_them(posterior, draws):
 
 
 def test_noise_is_told_or_refused(posterior, draws):
-    with pytest.warns(
-        sk.SteinkitWarning, match=r"% of the variance of x\d's score is noise of its batches of 20 data"
-    ):
+    with pytest.warns(sk.SteinkitWarning, match=r"% of the variance of x\d's score is noise of its batches of 20 data"):
         sk.stochastic_scores(draws, posterior, batch=20, order=1)
     with pytest.raises(sk.InputError, match="is noise of its batches of 2 data; take a larger batch"):
         sk.stochastic_scores(draws, posterior, batch=2, order=1)

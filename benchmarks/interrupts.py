@@ -150,9 +150,7 @@ def interrupted(folder: Path, name: str, seconds: float, rng: np.random.Generato
         took = time.monotonic() - sent
         if process.returncode == 0:
             continue  # it was all but done
-        if process.returncode == -signal.SIGINT and "interrupted" in errors:
-            process.returncode = INTERRUPTED  # Python ends so after one that met exec(): shells say 130, too
-        if process.returncode != INTERRUPTED:
+        if process.returncode not in (INTERRUPTED, -signal.SIGINT):  # the latter of Python itself: shells say 130
             return f"exit code {process.returncode}: {errors.strip().splitlines()[-1:]}"
         for said in ("Exception ignored", "Traceback"):
             if said in errors:

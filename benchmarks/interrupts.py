@@ -7,7 +7,7 @@ before the signal came is tried again. The exit code is 1 if anything is otherwi
 
     python benchmarks/interrupts.py [--interrupts 60] [--seed 0] [--quick]
 
-It takes some five minutes on two cores, and needs a system that sends INT to processes (not Windows).
+It takes some ten minutes on two cores, and needs a system that sends INT to processes (not Windows).
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from steinkit.cli.help_screens import OUTPUT, command, option
 from steinkit.cli.options import as_threshold
 from steinkit.cli.request import Request
 from steinkit.cli.shared_options import (
+    all_option,
     file_options,
     files_argument,
     measure_options,
@@ -59,6 +60,7 @@ steinkit score draws.csv --target normal --measure graph --measure ksd --measure
 @verdict_options
 @reference_options
 @output_options
+@all_option
 @option(
     OUTPUT,
     "--fail-above",
@@ -115,7 +117,7 @@ def score(files: tuple[str, ...], **options: Any) -> int:
     deliver(
         options,
         document,
-        lambda: scores.summary(heading),
+        lambda: scores.summary(heading, everything=options["everything"]),
         lambda: _figure(scores, drawn, "" if files == ("-",) else Path(title).name),
         notes,
         scores,

@@ -11,6 +11,7 @@ from steinkit.cli.completion_command import complete_target, complete_target_opt
 from steinkit.cli.help_screens import INPUT, MEASURE, OUTPUT, SOLVER, option
 from steinkit.cli.options import as_threshold, name_list
 from steinkit.describe.numbers import listed
+from steinkit.describe.verdict import WORST
 from steinkit.measures import find_measure, measure_names
 from steinkit.measures.options import BOUNDS, UNITS, Option
 from steinkit.measures.registry import all_options, takers_of
@@ -176,6 +177,7 @@ def reference_options(command: Command) -> Command:
         option(
             MEASURE,
             "--reference-draws",
+            everyday=False,
             metavar="FILE",
             type=click.Path(),
             help="Score blocks of a long run of your own instead. The run must be known to be right; each block is "
@@ -260,6 +262,18 @@ def output_options(command: Command) -> Command:
             help="Save the picture (.png, .pdf, .svg).",
         ),
     )
+
+
+def all_option(command: Command) -> Command:
+    """``--all``: "everything"."""
+    decorate: Callable[[Command], Command] = option(
+        OUTPUT,
+        "--all",
+        "everything",
+        is_flag=True,
+        help=f"Say everything: all parameters, faults and tests. By default the worst {WORST}.",
+    )
+    return decorate(command)
 
 
 def json_option(said: str) -> Callable[[Command], Command]:

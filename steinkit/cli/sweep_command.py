@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,6 +15,10 @@ from steinkit.cli.shared_options import json_option, setting_option
 from steinkit.errors import UsageError
 from steinkit.json_documents import as_json
 from steinkit.sweeps.backends import BACKENDS
+
+if TYPE_CHECKING:
+    from steinkit.sweeps.plan import Plan
+    from steinkit.sweeps.result import SweepResult
 
 _NOTHING_SCORED = 4
 _MANY_CELLS = 10_000  # of which it takes a second to name each
@@ -172,7 +177,7 @@ def sweep(
                 tell(note)
             raise
     try:
-        say(as_json(result.to_dict()) if json_output else result.summary())
+        say(as_json(result.to_dict()) if json_output else _said(result, plan, Path(directory)))
     finally:
         for note in result.warnings:
             warn(note)
@@ -181,6 +186,18 @@ def sweep(
         own = _own_target(plan.identity["name"], Path(config))
         say_next(["report", directory, "-o", page, *target_words(own, ())], "a page of it", json_output=json_output)
     return 0 if result.criteria else _NOTHING_SCORED
+
+
+def _said(result: SweepResult, plan: Plan, folder: Path) -> str:
+    """What the result says, and first what is wrong with draws of the best setting."""
+    from steinkit.describe.sweep import text
+    from steinkit.measures import find_measure
+    from steinkit.report.sources import read_source
+    from steinkit.report.sweep_draws import best_in_words
+
+    with contextlib.redirect_stdout(sys.stderr):
+        best = best_in_words(read_source(folder), find_measure, lambda _: plan.target)
+    return text(result.to_dict(), find_measure, len(result.settings), len(result.seeds), best)
 
 
 def _own_target(name: str, config: Path) -> str | None:

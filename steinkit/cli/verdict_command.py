@@ -12,9 +12,10 @@ from steinkit import __version__
 from steinkit.cli.help_screens import OUTPUT, SOLVER, command, option
 from steinkit.cli.named_target import NamedTarget
 from steinkit.cli.options import as_threshold, bounds_for
-from steinkit.cli.outputs import require_places, say, say_next, target_words, warn
+from steinkit.cli.outputs import on_terminal, require_places, say, say_next, target_words, warn
 from steinkit.cli.request import named_as
 from steinkit.cli.shared_options import (
+    all_option,
     file_options,
     files_argument,
     json_option,
@@ -25,17 +26,15 @@ from steinkit.cli.shared_options import (
 )
 from steinkit.describe.labels import files_label
 from steinkit.describe.layout import filled, one_line
-from steinkit.describe.numbers import count, listed
-from steinkit.describe.statements import running_text
-from steinkit.describe.verdict import unjudged_sentence, verdict_statements, verdict_table, verdicts_table
+from steinkit.describe.numbers import count
+from steinkit.describe.verdict import untested_sentence, verdict_blocks, verdicts_table
 from steinkit.errors import InputError, UsageError
 from steinkit.files.streams import write_bytes
 from steinkit.json_documents import as_json
 from steinkit.measures.scoring import LEVEL, Judgement, Judging, sample_document
 from steinkit.runtime.deadlines import time_limit
+from steinkit.runtime.progress import watched
 from steinkit.sample import Sample
-
-_MOST = 10  # quantities of a table
 
 _HELP = """Judge the draws in each FILE ('-' for standard input): may they be used, and how wrong are the numbers?
 
@@ -63,13 +62,7 @@ and what was not tested. 'steinkit score' measures discrepancies as well, with t
     metavar="S",
     help="Give up after S seconds. Of each file.",
 )
-@option(
-    OUTPUT,
-    "--all",
-    "everything",
-    is_flag=True,
-    help=f"Say everything: all parameters, faults and tests. By default the worst {_MOST}.",
-)
+@all_option
 @option(
     OUTPUT,
     "--fail-if-biased",
@@ -113,6 +106,7 @@ def _judge(file: str, judging: Judging, options: dict[str, Any]) -> tuple[str, S
     with (
         contextlib.redirect_stdout(sys.stderr),  # what a user's own code prints is no result
         time_limit(options["max_seconds"]),
+        watched(on_terminal()),
     ):
         named = NamedTarget(options)
         sample = named.read(file)
@@ -139,37 +133,28 @@ def _said(entries: list[dict[str, Any]], everything: bool) -> str:
     for entry in entries:
         size = entry["sample"]
         head = one_line(f"{files_label((entry['file'],))}: {count(size['draws'], 'draw')}, d = {size['dim']}")
-        found = entry["verdict"]
-        if found is None:
-            blocks.append(f"{head}\n{filled(unjudged_sentence(entry['unjudged']))}")
-        elif everything:
-            blocks.append(f"{head}\n{running_text(verdict_statements(found))}")
-        else:
-            blocks.append(f"{head}\n{filled(found['sentence'])}")
-        if (
-            found
-            and (everything or len(entries) == 1)
-            and (rows := verdict_table(found, None if everything else _MOST))
-        ):
-            blocks.append(rows)
-    untested = next((each["verdict"]["not_tested"] for each in entries if each["verdict"]), None)
-    if untested and not everything:
-        blocks.append(filled(f"Not tested: {listed(untested)}."))
+        listed = everything or len(entries) == 1
+        said, *rows = verdict_blocks(entry["verdict"], entry["unjudged"], everything=everything, table=listed)
+        blocks += [f"{head}\n{said}", *rows]
+    judged = next((each["verdict"] for each in entries if each["verdict"]), None)
+    if judged and not everything:
+        blocks.append(filled(untested_sentence(judged)))
     return "\n\n".join(blocks)
 
 
 def _say_next(judged: list[tuple[str, Sample, Judgement]], options: dict[str, Any]) -> None:
-    """What mends the first sample that is off, else what measures it."""
-    if any(file == "-" for file, *_ in judged):
+    """What mends the first sample that is off, else what measures the first that was judged."""
+    known = [each for each in judged if each[-1].verdict is not None]
+    if not known or any(file == "-" for file, *_ in judged):
         return
     target = target_words(options["target"], options["options"])
-    for file, _, judgement in judged:
+    for file, _, judgement in known:
         found = judgement.verdict
         if found is not None and found.is_biased and found.bias is not None and not found.bias.hidden:
             words, purpose = ["repair", file, *target, "-o", "repaired.csv"], "mend these draws"
             break
     else:
-        words, purpose = ["score", judged[0][0], *target], "discrepancies, with their proofs"
+        words, purpose = ["score", known[0][0], *target], "discrepancies, with their proofs"
     say_next(words, purpose, json_output=options["json_output"])
 
 

@@ -6,7 +6,7 @@ from functools import partial
 
 from steinkit.describe.claims import DescribedMeasure, claimed
 from steinkit.describe.description import Description, beside_right_samples, spent
-from steinkit.describe.numbers import compact
+from steinkit.describe.numbers import value_of
 from steinkit.describe.statements import Document, Statement
 
 _LIMITS_OF_KERNEL = (
@@ -22,17 +22,19 @@ def describe_bracketed(
     sample: Document,
     *,
     title: str = "",
+    details: str = "",
     meaning: str = "",
 ) -> Description:
-    """The number, its claim, what independent samples score, and what it means, in one paragraph."""
+    """The number, its claim, what independent samples score, its details and what it means, in one paragraph."""
     title = title or measure.title
     what = f"What is its {title}?"
     claim = claimed(measure.claim, entry["lower"], entry["upper"])
-    found = [Statement("number", what, f"The {title} is {compact(entry['value'], 6)}, {claim}.")]
+    found = [Statement("number", what, f"The {title} is {value_of(entry)}, {claim}.")]
     if reference is not None:
         found.append(Statement("comparison", what, beside_right_samples(entry, reference, sample), continues=True))
-    if meaning:
-        found.append(Statement("limits", f"What does the {title} say?", meaning, continues=True))
+    asked = f"What does the {title} say?"
+    found += [Statement("number", asked, details, continues=True)] if details else []
+    found += [Statement("limits", asked, meaning, continues=True)] if meaning else []
     if spent(entry):
         found.append(Statement("method", "How was it computed?", f"Seconds: {spent(entry)}.", continues=True))
     return Description(title, tuple(found))
@@ -57,8 +59,10 @@ def describe_kernel(
 ) -> Description:
     """The number, its proof, the comparison, its kernel, its test, and what it cannot see."""
     title = f"{'squared ' if entry['squared'] else ''}{measure.title} ({entry['statistic'].upper()}-statistic)"
-    meaning = " ".join(each for each in (_kernel(entry["kernel"]), _test(entry), _LIMITS_OF_KERNEL) if each)
-    return describe_bracketed(measure, entry, reference, sample, title=title, meaning=meaning)
+    details = " ".join(filter(None, (_kernel(entry["kernel"]), _test(entry))))
+    return describe_bracketed(
+        measure, entry, reference, sample, title=title, details=details, meaning=_LIMITS_OF_KERNEL
+    )
 
 
 def _kernel(kernel: Document) -> str:

@@ -11,12 +11,16 @@ from steinkit.describe.claims import UNVISITED, DescribedMeasure, FindMeasure, b
 from steinkit.describe.description import right_samples
 from steinkit.describe.labels import units_sentence
 from steinkit.describe.layout import Table, filled
-from steinkit.describe.numbers import compact, count, listed, ratio, rounded_outwards, sentence
+from steinkit.describe.numbers import compact, count, listed, ratio, rounded_outwards, sentence, value_of
 from steinkit.describe.statements import Document, Statement
-from steinkit.describe.verdict import fault, is_accused, unjudged_sentence, verdict_label, verdict_sentence
+from steinkit.describe.verdict import fault_label, is_accused, unjudged_sentence, verdict_label, verdict_sentence
 
 _MOST_COLUMNS = 6  # coordinates beyond which only the heaviest is shown
 _GOOD = "Is the best one good?"
+_SCORED_ALONE = {
+    "reference": " `steinkit score` gives the same number with --units reference, and by default one in a file's own.",
+    "pilot": " `steinkit score` measures a file in its own, which gives another number.",
+}
 _LEFT = ("rank", "sample", "worst coordinate", "verdict", "what is wrong")
 
 
@@ -46,7 +50,8 @@ def text(document: Document, find: FindMeasure, errors: Mapping[str, Mapping[str
         for sample, reasons in errors.items():
             lines += [filled(f"{sample} was not measured: {reasons[name]}")] if name in reasons else []
         blocks.append("\n".join(lines))
-    blocks += [filled(said)] if (said := units_sentence(document.get("units"))) else []
+    if units := document.get("units"):
+        blocks.append(filled(f"{units_sentence(units)}{_SCORED_ALONE.get(units['kind'], '')}"))
     return "\n\n".join(blocks)
 
 
@@ -63,8 +68,7 @@ def verdicts_table(document: Document) -> Table | None:
         keys = ("p", *(["p_matters"] if asked else []))
         numbers = ["-" if known.get(key) is None else f"{known[key]:.2g}" for key in keys]
         ess = "-" if known.get("ess") is None else f"{known['ess']:.0f}"
-        wrong = fault(known["blame"][0]) if known.get("blame") else ""
-        rows.append((name, verdict_label(verdict), *numbers, ess, wrong))
+        rows.append((name, verdict_label(verdict), *numbers, ess, fault_label(verdict)))
     return Table("May they be used?", columns, tuple(rows))
 
 
@@ -77,7 +81,7 @@ def table(document: Document, measure: DescribedMeasure) -> Table:
     for name in (*places, *(each for each in results if each not in places)):
         entry = results[name]
         row = {"rank": places.get(name, "-"), "sample": name, "draws": str(draws[name])}
-        row["value"] = compact(entry["value"], 6)
+        row["value"] = value_of(entry)
         if proof:
             row[proof] = " and ".join(rounded_outwards(entry["lower"], entry["upper"]))
         rows.append(row | _coordinates(entry))
@@ -264,8 +268,7 @@ def _order(document: Document, measure: DescribedMeasure) -> str:
     if not groups:
         return f"That cannot be told by {measure.title}."
     places = [
-        listed([f"{name} ({compact(results[name]['value'], 6)})" for name in group], most=6)
-        + (", tied" if len(group) > 1 else "")
+        listed([f"{name} ({value_of(results[name])})" for name in group], most=6) + (", tied" if len(group) > 1 else "")
         for group in groups
     ]
     return f"Best first ({preference(measure)}): {'; then '.join(places)}."
@@ -287,7 +290,7 @@ def _against(document: Document, measure: DescribedMeasure) -> str:
     lowest, highest, median = reference["lower"], reference["upper"], reference["median"]
     times = f", at {ratio(best['value'] / median)} times their median" if median else ""
     return (
-        f"By {measure.title}, {name} has {compact(best['value'], 6)}, "
+        f"By {measure.title}, {name} has {value_of(best)}, "
         f"{place(best['lower'], best['upper'], lowest, highest)} the range {compact(lowest)} to {compact(highest)} of "
         f"{right_samples(reference).rstrip(',')}{times}."
     )

@@ -10,7 +10,7 @@ import math
 from steinkit.describe.claims import UNVISITED, DescribedMeasure, bracket_column
 from steinkit.describe.labels import units_sentence
 from steinkit.describe.layout import Table, filled
-from steinkit.describe.numbers import compact, rounded_outwards, sentence
+from steinkit.describe.numbers import compact, rounded_outwards, sentence, within
 from steinkit.describe.statements import Document, Statement
 
 _INDEPENDENT = -0.5  # rate of independent draws
@@ -33,6 +33,7 @@ def table(document: Document, measure: DescribedMeasure) -> Table:
         columns["cost"] = [f"{each:g}" for each in cost]
     columns["value"] = [compact(each) for each in document["values"]]
     if proof := bracket_column(measure.claim):
+        columns["value"] = [*map(within, document["values"], document["lower"], document["upper"])]
         ends = zip(document["lower"], document["upper"], strict=True)
         columns[proof] = [" and ".join(rounded_outwards(low or 0.0, _finite(high))) for low, high in ends]
     if interval is not None:

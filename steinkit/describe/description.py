@@ -7,7 +7,7 @@ from typing import Protocol
 
 from steinkit.describe.claims import CERTIFIED_BETWEEN, DescribedMeasure, place
 from steinkit.describe.layout import Table
-from steinkit.describe.numbers import count, midpoint, ordinal, ratio, rounded_outwards, sentence
+from steinkit.describe.numbers import count, ordinal, ratio, rounded_outwards, sentence, value_of
 from steinkit.describe.statements import Document, Statement
 
 _LARGEST, _SMALLEST = "the largest", "the smallest"
@@ -124,15 +124,24 @@ def times_expected(entry: Document, reference: Document | None) -> list[float] |
     return [row["value"] / each if each > 0.0 else 1.0 for row, each in pairs]
 
 
+def heaviest_first(entry: Document, reference: Document | None) -> list[int]:
+    """The order of coordinates by what they carry, beside right samples where there are any."""
+    times = times_expected(entry, reference)
+    carried = [row["value"] for row in entry["coordinates"]] if times is None else times[:-1]
+    return sorted(range(len(carried)), key=lambda j: -carried[j])
+
+
 def coordinates_table(title: str, entry: Document, reference: Document | None, *, is_wide: bool = False) -> Table:
-    """What each coordinate carries, and the total, with their brackets; only these where they are wide."""
+    """The total, then what each coordinate carries, the worst first, with brackets; only these where they are wide."""
     times, rows = times_expected(entry, reference), []
-    for k, each in enumerate((*entry["coordinates"], {**entry, "name": "total"})):
+    found = [*entry["coordinates"], {**entry, "name": "total"}]
+    for k in (len(found) - 1, *heaviest_first(entry, reference)):
+        each = found[k]
         ends = each["lower"], each["upper"]
-        shown = ["see bracket" if is_wide else midpoint(*ends), *([] if times is None else [ratio(times[k])])]
+        shown = ["see bracket" if is_wide else value_of(each), *([] if times is None else [ratio(times[k])])]
         rows.append((each["name"], *shown, " and ".join(rounded_outwards(*ends))))
     columns = ("coordinate", "discrepancy", *([] if times is None else ["times expected"]), CERTIFIED_BETWEEN)
-    return Table(f"{sentence(title)} by coordinate", columns, tuple(rows))
+    return Table(f"{sentence(title)} by coordinate", columns, tuple(rows), marked=0)
 
 
 def caution_for_noise(entry: Document, reference: Document | None) -> str:

@@ -25,7 +25,7 @@ _LIMITS = (
 def describe_ess(
     measure: DescribedMeasure, entry: Document, reference: Document | None, sample: Document
 ) -> Description:
-    """The number, what it is blind to, and how the chains went; a table of what else is known of each coordinate."""
+    """The number, what it is blind to, and how the chains went; a table of coordinates, that of least ESS first."""
     what = f"What is its {measure.title}?"
     worst = f"The {measure.title} is {compact(entry['value'])}, that of the worst coordinate."
     said = [Statement("number", what, worst), Statement("limits", what, _LIMITS, continues=True)]
@@ -35,7 +35,8 @@ def describe_ess(
     if entry.get("cost_per_draw") is not None:
         facts.append(f"a draw cost {compact(entry['cost_per_draw'])}")
     if facts:
-        said.append(Statement("method", what, f"In these chains {', and '.join(facts)}.", continues=True))
-    rows = tuple((each["name"], *(compact(each[key]) for key in _COLUMNS.values())) for each in entry["coordinates"])
+        said.append(Statement("number", what, f"In these chains {', and '.join(facts)}.", continues=True))
+    worst_first = sorted(entry["coordinates"], key=lambda each: each["bulk_ess"] or 0.0)
+    rows = tuple((each["name"], *(compact(each[key]) for key in _COLUMNS.values())) for each in worst_first)
     table = Table(f"{sentence(measure.title)} by coordinate", ("coordinate", *_COLUMNS), rows)
     return Description(measure.title, tuple(said), table)

@@ -11,13 +11,14 @@ from steinkit.describe.description import (
     Description,
     caution_for_noise,
     coordinates_table,
+    heaviest_first,
     right_samples,
     spent,
     spread,
     standing,
     times_expected,
 )
-from steinkit.describe.numbers import count, midpoint, ratio, rounded_outwards
+from steinkit.describe.numbers import count, ratio, rounded_outwards, value_of
 from steinkit.describe.statements import Document, Statement
 
 TITLE = "graph Stein discrepancy"
@@ -75,7 +76,7 @@ def _number(entry: Document, findings: Document, sample: Document) -> str:
             f"The {TITLE} lies between {' and '.join(rounded_outwards(lower, upper))} {what}. The bracket's relative "
             f"width is {findings['gap']:.1e} where {findings['tolerance']:g} was asked for: quote both ends."
         )
-    return f"The {TITLE} is {midpoint(lower, upper)}, {claimed('proved', lower, upper)} {what}."
+    return f"The {TITLE} is {value_of(entry)}, {claimed('proved', lower, upper)} {what}."
 
 
 def _is_wide(entry: Document) -> bool:
@@ -108,7 +109,7 @@ def _coordinates(entry: Document, findings: Document, reference: Document | None
     """What each coordinate carries beside independent draws, and which way those are off whose moments say the same."""
     rows, times = entry["coordinates"], times_expected(entry, reference)
     excess = [row["value"] for row in rows] if times is None else times
-    order = sorted(range(len(rows)), key=lambda j: -excess[j])
+    order = heaviest_first(entry, reference)
     said = []
     if len(rows) > 1:
         each = [f"{rows[j]['name']} {rows[j]['value']:.4g}" for j in order]

@@ -85,6 +85,11 @@ class Table:
         columns, *rows = ((row[at], *row[:at], *row[at + 1 :]) for row in (self.columns, *self.rows))
         return replace(self, columns=columns, rows=tuple(rows))
 
+    def first(self, most: int | None) -> Table:
+        """The same with so many rows at most, and the one that stands out if that is the first."""
+        rows = self.rows if most is None else self.rows[: most + (self.marked == 0)]
+        return replace(self, rows=rows)
+
     def lines(self, left: Collection[str] = (), *, names: str | None = None) -> list[str]:
         """The headings and rows; on a terminal that is too narrow for all columns, one part of them below another.
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
+from typing import Any
 
 from steinkit.printable import printable
 
@@ -39,9 +40,16 @@ def rounded_outwards(lower: float, upper: float) -> tuple[str, str]:
     return _rounded(lower, digits, ROUND_FLOOR), _rounded(upper, digits, ROUND_CEILING)
 
 
-def midpoint(lower: float, upper: float) -> str:
-    """The middle of a bracket to the digits of its ends, so that it does not look to lie outside."""
-    return _rounded(0.5 * (lower + upper), _digits(lower, upper), ROUND_HALF_EVEN)
+def within(value: float | None, lower: float | None, upper: float | None) -> str:
+    """A value to the digits of its bracket's ends, so that it does not look to lie outside."""
+    if value is None or lower is None or upper is None or not (math.isfinite(value) and lower < upper):
+        return compact(value, 6)
+    return _rounded(value, _digits(lower, upper), ROUND_HALF_EVEN)
+
+
+def value_of(entry: Mapping[str, Any]) -> str:
+    """The value of a measure's entry, or of a coordinate's, as `within` its bracket where it has one."""
+    return within(entry["value"], entry.get("lower"), entry.get("upper"))
 
 
 def bracket(lower: float, upper: float) -> str:

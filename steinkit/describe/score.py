@@ -12,14 +12,16 @@ from steinkit.describe.claims import CERTIFIED_BETWEEN, ESTIMATE
 from steinkit.describe.description import Description, ScoredMeasure, rank_among, spread
 from steinkit.describe.labels import units_sentence
 from steinkit.describe.layout import Table, filled, one_line
-from steinkit.describe.numbers import compact, count, rounded_outwards, sentence
+from steinkit.describe.numbers import count, rounded_outwards, sentence, value_of
 from steinkit.describe.statements import Document, Statement, running_text
 from steinkit.describe.verdict import (
+    WORST,
     is_accused,
     unjudged_statement,
+    untested_sentence,
+    verdict_blocks,
     verdict_headline,
     verdict_statements,
-    verdict_table,
 )
 
 FindScored: TypeAlias = Callable[[str], ScoredMeasure]
@@ -35,8 +37,10 @@ _CHANCE = (
 )
 
 
-def score_text(heading: str, document: Document, find: FindScored) -> str:
+def score_text(heading: str, document: Document, find: FindScored, *, everything: bool = False) -> str:
     """The heading, the verdict, the measures side by side if there are several, and each in turn, for a terminal.
+
+    On a screen what a verdict leaves untested stands for the limits of the measures.
 
     Parameters
     ----------
@@ -45,19 +49,23 @@ def score_text(heading: str, document: Document, find: FindScored) -> str:
         Its entries may hold "findings": what only the result in memory knows.
     find : callable
         The measure of a name.
+    everything : bool
+        All coordinates, limits and methods.
     """
-    blocks = [one_line(heading)]
-    if said := _judged(document.get("verdict"), document.get("unjudged")):
-        blocks.append(running_text(said))
-    if (verdict := document.get("verdict")) and (table := verdict_table(verdict)):
-        blocks.append(table)
+    verdict = document.get("verdict")
+    blocks = [one_line(heading), *verdict_blocks(verdict, document.get("unjudged"), everything=everything)]
+    if verdict and not everything:
+        blocks.append(filled(untested_sentence(verdict)))
+    elif verdict and not is_accused(verdict):
+        blocks.append(filled(_CHANCE))
     blocks += [filled(units)] if (units := units_sentence(document.get("units"))) else []
     described = descriptions(document, find)
     if len(described) > 1:
         blocks.append(_lines(measures_table(document, described, find)))
+    left_out = set() if everything else {"draws", "method"} | ({"limits"} if verdict else set())
     for each in described:
-        blocks += [_lines(each.table)] if each.table is not None else []
-        blocks.append(running_text(each.statements))
+        blocks.append(running_text([said for said in each.statements if said.kind not in left_out]))
+        blocks += [] if each.table is None else [_lines(each.table, None if everything else WORST)]
     return "\n\n".join(blocks)
 
 
@@ -96,7 +104,7 @@ def headline(document: Document, find: FindScored) -> str:
         return verdict_headline(document["verdict"])
     entry = document["results"][0]
     head = "No verdict; " if document.get("unjudged") else ""
-    head += f"{sentence(find(entry['measure']).title)} {compact(entry['value'], 6)}"
+    head += f"{sentence(find(entry['measure']).title)} {value_of(entry)}"
     reference = document["references"].get(entry["measure"])
     if reference is None:
         return head
@@ -112,12 +120,12 @@ def measures_table(document: Document, described: list[Description], find: FindS
             proof = " and ".join(rounded_outwards(entry["lower"], entry["upper"]))
         reference = document["references"].get(entry["measure"])
         others = "" if reference is None else "{:.4g} to {:.4g}".format(*spread(reference))
-        rows.append(
-            (description.title, compact(entry["value"], 6), proof, *([others] if document["references"] else []))
-        )
+        rows.append((description.title, value_of(entry), proof, *([others] if document["references"] else [])))
     columns = ("measure", "value", "between", *(["independent samples"] if document["references"] else []))
     return Table("Measures of the sample", columns, tuple(rows))
 
 
-def _lines(table: Table) -> str:
-    return "\n".join(table.lines(_ON_THE_LEFT))
+def _lines(table: Table, most: int | None = None) -> str:
+    shown = table.first(most)
+    left_out = len(table.rows) - len(shown.rows)
+    return "\n".join([*shown.lines(_ON_THE_LEFT), *([f"and {left_out} more"] if left_out else [])])

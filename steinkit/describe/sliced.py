@@ -14,10 +14,11 @@ from steinkit.describe.description import (
     beside_right_samples,
     caution_for_noise,
     coordinates_table,
+    heaviest_first,
     spent,
     times_expected,
 )
-from steinkit.describe.numbers import compact, count, listed, midpoint, ratio
+from steinkit.describe.numbers import compact, count, listed, ratio, value_of
 from steinkit.describe.statements import Document, Statement
 
 _WHERE = "Where is it off?"
@@ -39,7 +40,7 @@ def describe_sliced(
     lower, upper = entry["lower"], entry["upper"]
     what = f"What is its {measure.title}?"
     size = f"({count(sample['draws'], 'draw')}, {count(sample['dim'], 'coordinate')})"
-    number = f"The {measure.title} is {midpoint(lower, upper)}, {claimed(measure.claim, lower, upper)} {size}."
+    number = f"The {measure.title} is {value_of(entry)}, {claimed(measure.claim, lower, upper)} {size}."
     said = [
         Statement("number", what, number),
         Statement("limits", f"What does the {measure.title} say?", _MEANING, continues=True),
@@ -61,7 +62,7 @@ def _where(entry: Document, reference: Document | None) -> str:
     regions = entry.get("findings", {}).get("regions")
     times = times_expected(entry, reference)
     excess = [row["value"] for row in rows] if times is None else times
-    order = sorted(range(len(rows)), key=lambda j: -excess[j])
+    order = heaviest_first(entry, reference)
     heavy = [j for j in order[:_DESCRIBED] if excess[j] >= 0.5 * excess[order[0]]]
     said = []
     if len(rows) > 1:

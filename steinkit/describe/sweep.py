@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 
 from steinkit.describe.claims import UNVISITED, DescribedMeasure, FindMeasure, bracket_column, claimed
 from steinkit.describe.labels import setting_key, setting_label, units_sentence
-from steinkit.describe.layout import Table, one_line
-from steinkit.describe.numbers import bracket, compact, count, listed, sentence
+from steinkit.describe.layout import Table, filled, one_line
+from steinkit.describe.numbers import bracket, compact, count, listed, sentence, within
 from steinkit.describe.statements import Document, Statement
 from steinkit.printable import printable
 
@@ -24,8 +24,8 @@ _SEEDS_SHOWN = 5
 _FAILURES_SHOWN = 4
 
 
-def text(document: Document, find: FindMeasure, settings: int, seeds: int) -> str:
-    """The choice by each measure, the ties and the failures, for a reader at a terminal.
+def text(document: Document, find: FindMeasure, settings: int, seeds: int, best: Sequence[str] = ()) -> str:
+    """The best setting's draws, the choice by each measure, the ties and the failures, for a reader at a terminal.
 
     Parameters
     ----------
@@ -34,12 +34,14 @@ def text(document: Document, find: FindMeasure, settings: int, seeds: int) -> st
         The measure of a name.
     settings, seeds : int
         How many the sweep has of each.
+    best : sequence of str
+        Paragraphs on draws of the best setting.
     """
     run = (
         f"{settings} settings, {seeds} seeds: {document['cells']} cells, {document['reused']} of them from before, "
         f"{document['failed']} failed; {document['seconds']:.1f} s"
     )
-    lines = [one_line(run)]
+    lines = [one_line(run), *(f"\n{filled(each)}" for each in best)]
     for name, choice in document["criteria"].items():
         lines += ["", *_choice_lines(choice, find(name))]
     for name, reason in document.get("refused", {}).items():
@@ -142,7 +144,7 @@ def table(choice: Choice, measure: DescribedMeasure) -> Table:
         if not row["scored"] + row["failed"]:
             verdict = "not run"
         median, interval, ends = median_of(row, measure), interval_of(row, measure), bracket_of(row, measure)
-        cells = [setting_label(row["settings"]), verdict, _shown(median)]
+        cells = [setting_label(row["settings"]), verdict, _proved(row, measure) if proof else _shown(median)]
         cells.append("" if interval is None else " to ".join(map(_shown, interval)))
         cells += [bracket(*ends)] if proof else []
         cost = row["cost_per_draw"]
@@ -182,6 +184,12 @@ def bracket_of(row: Row, measure: DescribedMeasure) -> tuple[float, float]:
 def _shown(value: float) -> str:
     """A number as tables have it, in which an infinite one stands for cells that failed."""
     return "worst" if math.isinf(value) else compact(value)
+
+
+def _proved(row: Row, measure: DescribedMeasure) -> str:
+    """A setting's median to the digits of its bracket, which stands beside it."""
+    median, (lower, upper) = median_of(row, measure), bracket_of(row, measure)
+    return within(median, lower, upper) if math.isfinite(upper) else _shown(median)
 
 
 def _number(value: float | None, measure: DescribedMeasure) -> float:
@@ -271,7 +279,7 @@ def _which(choice: Choice, measure: DescribedMeasure) -> str:
     failed = f" ({best['failed']} of them failed and count as worst)" if best["failed"] else ""
     first = (
         f"{sentence(setting_label(choice['best']))}: its median {measure.title} over "
-        f"{count(best['scored'] + best['failed'], 'seed')}{failed} is {compact(median_of(best, measure))}, the "
+        f"{count(best['scored'] + best['failed'], 'seed')}{failed} is {_proved(best, measure)}, the "
         f"{_extreme(measure)} of {count(len(choice['table']), 'setting')}."
     )
     return _joined(first, _next_best(choice, measure), _at_the_end(choice))

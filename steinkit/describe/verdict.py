@@ -17,14 +17,17 @@ from steinkit.describe.bias import (
     within_sentence,
 )
 from steinkit.describe.claims import ACCUSED, UNDECIDED, UNSUSPECTED
-from steinkit.describe.layout import Table
+from steinkit.describe.layout import Table, filled
 from steinkit.describe.mode_shares import shares_clause, shares_sentence
 from steinkit.describe.numbers import count, listed, probability, standard_errors
-from steinkit.describe.statements import Document, Statement
+from steinkit.describe.statements import Document, Statement, running_text
 
 Fault = Document
 
 NOTHING_STANDS_OUT = "no single coordinate or pair stands out"
+WORST = 10
+"""Rows of a table that a screen holds: the worst parameters or coordinates."""
+
 _MAY_BE_USED = "May these draws be used?"
 _TIED = 0.9  # of the worst fault's |z|, from which another is as bad
 _NAMED = 3  # coordinates of one fault
@@ -50,19 +53,45 @@ def verdict_statements(document: Document) -> list[Statement]:
     if document.get("modes") and not _accuses_modes(document):
         said = shares_sentence(document["modes"])
         found.append(Statement("comparison", "Which shares have the modes?", said))
-    found.append(Statement("limits", "What was not tested?", f"Not tested: {listed(document['not_tested'])}."))
+    found.append(Statement("limits", "What was not tested?", untested_sentence(document)))
     found.append(Statement("method", "How was it tested?", _tests(document)))
     return found
 
 
-def verdict_table(document: Document, most: int | None = 10) -> str:
+def verdict_blocks(
+    document: Document | None, unjudged: str | None, *, everything: bool = False, table: bool = True
+) -> list[str]:
+    """Say a verdict on a screen: its sentence, then the worst biases; or why there is none.
+
+    Parameters
+    ----------
+    document : mapping or None
+    unjudged : str or None
+    everything : bool
+        All faults, limits and tests, and the biases of all parameters.
+    table : bool
+        Whether the biases are listed.
+    """
+    if document is None:
+        return [filled(unjudged_sentence(unjudged))] if unjudged else []
+    said = running_text(verdict_statements(document)) if everything else filled(verdict_sentence(document))
+    rows = verdict_table(document, None if everything else WORST) if table else ""
+    return [said, *([rows] if rows else [])]
+
+
+def untested_sentence(document: Document) -> str:
+    """What none of the tests sees."""
+    return f"Not tested: {listed(document['not_tested'])}."
+
+
+def verdict_table(document: Document, most: int | None = WORST) -> str:
     """Biases of means and standard deviations, the worst first; empty where none is known."""
     return bias_table(document["bias"], most) if _knows_biases(document) else ""
 
 
 def verdict_biases(document: Document | None) -> tuple[Table, ...]:
     """The same for a page: one table, or none."""
-    return (biases_table(document["bias"], 10),) if document and _knows_biases(document) else ()
+    return (biases_table(document["bias"], WORST),) if document and _knows_biases(document) else ()
 
 
 def _knows_biases(document: Document) -> bool:
@@ -99,7 +128,7 @@ def chosen_statements(document: Document, seed: int) -> list[Statement]:
     asked = "May draws of the best setting be used?"
     return [
         Statement("number", asked, f"Seed {seed}: {verdict_sentence(document)}"),
-        Statement("limits", asked, f"Not tested: {listed(document['not_tested'])}.", continues=True),
+        Statement("limits", asked, untested_sentence(document), continues=True),
     ]
 
 
@@ -115,6 +144,15 @@ def verdict_label(document: Document | None) -> str:
     if not document["enough_draws"]:
         return "too few draws"
     return "biased" if is_accused(document) else "no bias seen"
+
+
+def fault_label(document: Document | None) -> str:
+    """The worst fault in a table's cell, empty for draws that are not accused."""
+    if document is None:
+        return ""
+    if document["blame"]:
+        return fault(document["blame"][0])
+    return NOTHING_STANDS_OUT if is_accused(document) else ""
 
 
 def is_accused(document: Document) -> bool:

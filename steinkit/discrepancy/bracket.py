@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from steinkit.describe.display import Brief, Result
-from steinkit.describe.numbers import rounded_outwards
+from steinkit.describe.numbers import rounded_outwards, within
 from steinkit.errors import Caution, CrossedBracketError, SolverError, reservations
 from steinkit.sample import DistinctSample, Floats
 
@@ -57,8 +57,8 @@ class Bracketed(Result):
         return f"{len(self.sample)} points"
 
     def __repr__(self) -> str:
-        said = f"{self.value:.6g} in {self.bracket}, {self._extent}{reservations(self.warnings)}"
-        return f"<{type(self).__name__} {said}>"
+        value = within(self.value, self.lower, self.upper)
+        return f"<{type(self).__name__} {value} in {self.bracket}, {self._extent}{reservations(self.warnings)}>"
 
     @property
     def value(self) -> float:

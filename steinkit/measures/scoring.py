@@ -17,6 +17,7 @@ from steinkit.errors import Caution, SolverError, SteinkitError, SteinkitWarning
 from steinkit.measures.base import Measure, Measurement
 from steinkit.measures.registry import all_options, find_measure, take_measure
 from steinkit.runtime.deadlines import Shares, seconds_left, time_limit
+from steinkit.runtime.progress import watched
 from steinkit.sample import Sample
 from steinkit.target import Seed, Target
 
@@ -157,20 +158,23 @@ class Scores(Result):
             "version": __version__,
         }
 
-    def summary(self, heading: str = "The sample") -> str:
+    def summary(self, heading: str = "The sample", *, everything: bool = False) -> str:
         """Say in words whether the draws may be used, and what each measure says of them.
 
         Parameters
         ----------
         heading : str
             The first line.
+        everything : bool
+            All faults, tests and limits, how each number was computed, and all parameters: not the worst ten only.
 
         Returns
         -------
         str
             Of several lines, as ``steinkit score`` prints it.
         """
-        return score_text(heading, {**self.to_dict(), "results": self.entries_with_findings}, find_measure)
+        document = {**self.to_dict(), "results": self.entries_with_findings}
+        return score_text(heading, document, find_measure, everything=everything)
 
     @property
     def entries_with_findings(self) -> list[dict[str, Any]]:
@@ -244,7 +248,11 @@ def score_sample(
     compared = [measure for measure in measures if measure.has_bracket] if repeats or run else []
     shares = Shares(len(measures) + len(compared) + (judging is not None))
     taken: tuple[Measurement, ...] = ()
-    with time_limit(settings.get("max_seconds")), warnings.catch_warnings():
+    with (
+        time_limit(settings.get("max_seconds")),
+        watched(settings.get("progress", False)),
+        warnings.catch_warnings(),
+    ):
         leave_to_results()  # what they say is in the results' warnings too
         for measure in measures:
             with shares.one():

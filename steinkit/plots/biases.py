@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,9 +12,13 @@ from steinkit.describe.mode_shares import centre_clause
 from steinkit.describe.numbers import shortened
 from steinkit.discrepancy.bias.estimate import BiasEstimate
 from steinkit.discrepancy.bias.mode_shares import ModeShares
+from steinkit.discrepancy.sliced.discrepancy import SlicedSteinDiscrepancy
 from steinkit.plots.axes import axes_or_new, head, open_frame
+from steinkit.plots.excess import Standard
+from steinkit.plots.slices import slice_function, slice_key
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _MOST = 10  # quantities
@@ -44,7 +49,51 @@ def biases(found: BiasEstimate, after: BiasEstimate | None = None, title: str = 
 
     shown = found.worst(_MOST)
     figure = Figure(figsize=(7.5, 1.5 + 0.34 * len(shown)), layout="constrained")
-    for ax, what in zip(figure.subplots(1, 2, sharey=True), ("mean", "sd"), strict=True):
+    bias_panels(figure.subplots(1, 2, sharey=True), found, after)
+    return head(figure, title, f"How far the draws are off, with margins{_of_how_many(found)}")
+
+
+def biases_and_slice(
+    found: BiasEstimate, result: SlicedSteinDiscrepancy, title: str = "", reference: Standard = None
+) -> Figure:
+    """Plot the worst ten quantities, and beside them the slice that carries most.
+
+    Parameters
+    ----------
+    found : BiasEstimate
+    result : SlicedSteinDiscrepancy
+        Of the same draws.
+    title : str
+        First line of the heading; none if empty.
+    reference : Reference or Verdict, optional
+        What right samples show: see `plots.draws`.
+
+    Returns
+    -------
+    matplotlib Figure
+        Not registered with pyplot.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(12.0, 5.2), layout="constrained")
+    grid = figure.add_gridspec(1, 2, width_ratios=[1.25, 1.0])
+    left, right = figure.add_subfigure(grid[0]), figure.add_subfigure(grid[1])
+    bias_panels(left.subplots(1, 2, sharey=True), found)
+    left.suptitle(f"how far the draws are off, with margins{_of_how_many(found)}", fontsize=10)
+    ax = right.subplots()
+    slice_function(result, ax, reference=reference, legend=False)
+    values = result.direction_values
+    worst = shortened(result.direction_names[int(values.argmax())], _LONGEST)
+    right.suptitle(f"the worst slice: {worst} carries {values.max():.3g}", fontsize=10, parse_math=False)
+    ax.set_title(ax.get_title(), fontsize=9)
+    right.legend(handles=slice_key(ax), loc="outside lower center", ncols=2, fontsize=8, frameon=False)
+    return head(figure, title, f"sliced graph Stein discrepancy in {result.bracket}")
+
+
+def bias_panels(axes: Sequence[Axes], found: BiasEstimate, after: BiasEstimate | None = None) -> None:
+    """Draw the worst quantities on Axes for means and for standard deviations."""
+    shown = found.worst(_MOST)
+    for ax, what in zip(axes, ("mean", "sd"), strict=True):
         ax.axvline(0.0, color="0.7", linewidth=1.0)
         for each, shift in ((found, -_SHIFT), (after, _SHIFT)) if after is not None else ((found, 0.0),):
             assert each is not None
@@ -68,14 +117,17 @@ def biases(found: BiasEstimate, after: BiasEstimate | None = None, title: str = 
                 )
         ax.set_xlabel("mean off, in sd" if what == "mean" else "sd off")
         open_frame(ax)
-    left, right = figure.axes
+    left, right = axes
     left.set_yticks(range(len(shown)), [shortened(found.names[k], _LONGEST) for k in shown], parse_math=False)
     left.set_ylim(len(shown) - 0.5, -0.5)
     right.xaxis.set_major_formatter(lambda value, place: f"{100.0 * np.expm1(value):+.0f}%")
     if after is not None:
         right.legend(loc="best", fontsize=9)
-    more = f", worst {len(shown)} of {len(found.names)}" if len(shown) < len(found.names) else ""
-    return head(figure, title, f"How far the draws are off, with margins{more}")
+
+
+def _of_how_many(found: BiasEstimate) -> str:
+    shown = len(found.worst(_MOST))
+    return f", worst {shown} of {len(found.names)}" if shown < len(found.names) else ""
 
 
 def mode_shares(found: ModeShares, ax: Any = None) -> Any:

@@ -12,8 +12,8 @@ All others are grey: they do no more than draws of a right sample do. Where D is
 R is the largest value of the independent samples given as a `Reference`. Of a `Verdict` it is D itself where the tests
 find no bias; where they do, R is D sqrt(m / ESS), a discrepancy's fall being n^-1/2: right draws that mix as well are
 worth ESS independent ones, and m, the verdict's `ksd_equivalent_draws`, have the kernel discrepancy of these. With
-neither, R is taken for half of D, which marks the fewest draws that carry half of the discrepancy: of right samples,
-too.
+neither, and where other tests accuse and the kernel sees no more than in right draws, R is taken for half of D, which
+marks the fewest draws that carry half of the discrepancy: of right samples, too.
 """
 
 from __future__ import annotations
@@ -54,15 +54,19 @@ def right_share(value: float, standard: Standard, coordinate: int | None = None)
     if standard is None:
         return _UNJUDGED
     if isinstance(standard, Verdict):
-        if not standard.is_biased:
-            return 1.0
-        mixing = standard.ess if math.isfinite(standard.ess) else float(standard.draws)
-        return math.sqrt(min(standard.ksd_equivalent_draws / min(mixing, standard.draws), 1.0))
+        return _share_by_kernel(standard) if standard.is_biased else 1.0
     if coordinate is not None and standard.coordinates is not None:
         right = float(standard.coordinates[:, coordinate].max())
     else:
         right = float(standard.upper.max())
     return min(right / value, 1.0) if value > 0.0 else 1.0
+
+
+def _share_by_kernel(verdict: Verdict) -> float:
+    """What the kernel discrepancy says of an accused sample's; half where that is no larger than of right samples."""
+    mixing = verdict.ess if math.isfinite(verdict.ess) else float(verdict.draws)
+    share = math.sqrt(verdict.ksd_equivalent_draws / min(mixing, verdict.draws))
+    return share if share < 1.0 else _UNJUDGED
 
 
 def threshold(h: Floats, weights: Floats, share: float) -> float:
@@ -91,7 +95,11 @@ def said_of(standard: Standard, t: float) -> str:
     if standard is None:
         return "not held against right samples: these draws carry half of the discrepancy"
     if isinstance(standard, Verdict):
-        return "grey: no more than chance makes" if math.isfinite(t) else "no draw stands out from what chance makes"
+        if not standard.is_biased:
+            return "no draw stands out from what chance makes"
+        if _share_by_kernel(standard) == _UNJUDGED:
+            return "coloured: half of the discrepancy, where it weighs most"
+        return "grey: no more than chance makes"
     what = f"{len(standard.values)} {'blocks of the long run' if standard.run else 'independent samples'}"
     return f"grey: no more than {what} show" if math.isfinite(t) else f"all grey: no more than {what} show"
 

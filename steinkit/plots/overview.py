@@ -19,7 +19,7 @@ from steinkit.errors import UsageError
 from steinkit.measures import Measurement, find_measure
 from steinkit.measures.scoring import Scores
 from steinkit.plots.axes import drawn
-from steinkit.plots.biases import biases, mode_shares
+from steinkit.plots.biases import biases, biases_and_slice, mode_shares
 from steinkit.plots.criteria import most_varied, selection
 from steinkit.plots.curves import curve
 from steinkit.plots.discrepancy import arranged
@@ -89,6 +89,8 @@ def picture(result: Result, title: str = "", reference: Standard = None) -> Figu
 def scores(found: Scores, title: str = "", of: Measurement | None = None) -> Figure:
     """The picture of a measure, held against right samples where there are any, else against the verdict.
 
+    Of slices in more than two dimensions whose biases the verdict knows it shows these beside the worst slice.
+
     Parameters
     ----------
     found : Scores
@@ -98,7 +100,11 @@ def scores(found: Scores, title: str = "", of: Measurement | None = None) -> Fig
     """
     able = (each for each in found.measurements if find_measure(each.measure).has_picture)
     drawn = next(able, found.measurements[0]) if of is None else of
-    return picture(drawn.result, title, found.references.get(drawn.measure) or found.verdict)
+    standard = found.references.get(drawn.measure) or found.verdict
+    off = found.verdict.bias if found.verdict and found.verdict.enough_draws else None
+    if isinstance(drawn.result, SlicedSteinDiscrepancy) and found.sample.dim > 2 and off and off.trusted.any():
+        return biases_and_slice(off, drawn.result, title, standard)
+    return picture(drawn.result, title, standard)
 
 
 def comparisons(found: Comparison) -> Figure:

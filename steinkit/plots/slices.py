@@ -90,7 +90,7 @@ def slice_function(
     ax.set_ylabel("h, phi")
     ax.set_title(said_of(reference, t), fontsize=10)
     if legend:
-        ax.legend(handles=_key(ax), loc="best", fontsize=8, framealpha=0.9)
+        ax.legend(handles=slice_key(ax), loc="best", fontsize=8, framealpha=0.9)
     return ax
 
 
@@ -121,7 +121,7 @@ def slices(result: SlicedSteinDiscrepancy, title: str = "", reference: Standard 
         beside = figure.add_subplot(grid[:, -1])
         coordinate_bars([("", result.to_dict()["coordinates"])], beside, most=_MOST_BARS, colours=("0.55",))
         beside.set_title(_bars_title(len(result.slices)), fontsize=10)
-    figure.legend(handles=_key(axes[0]), loc="outside lower center", ncols=2, fontsize=9, frameon=False)
+    figure.legend(handles=slice_key(axes[0]), loc="outside lower center", ncols=2, fontsize=9, frameon=False)
     heading = f"sliced graph Stein discrepancy in {result.bracket}"
     return head(figure, title, heading)
 
@@ -170,11 +170,11 @@ def slice_panels(
         ax.label_outer()
     low, high = np.min(spans, axis=0), np.max(spans, axis=0)
     axes[0].set(xlim=(low[0], high[1]), ylim=(low[2], high[3]))
-    figure.legend(handles=_key(axes[0]), loc="outside lower center", ncols=2, fontsize=8, frameon=False)
+    figure.legend(handles=slice_key(axes[0]), loc="outside lower center", ncols=2, fontsize=8, frameon=False)
     return figure
 
 
-def _key(ax: Axes) -> list[Any]:
+def slice_key(ax: Axes) -> list[Any]:
     """The lines of a slice and what its areas mean, in a legend."""
     return [*ax.get_legend_handles_labels()[0], *key(marks=False)]
 

@@ -8,7 +8,7 @@ from typing import Any
 from steinkit import plots
 from steinkit.describe.comparison import grounds, headline, measured, ranks, table, unranked, verdicts_table
 from steinkit.describe.layout import Table
-from steinkit.describe.numbers import compact, sentence
+from steinkit.describe.numbers import sentence, value_of
 from steinkit.describe.statements import Document, answers
 from steinkit.measures import Measure, find_measure
 from steinkit.report.elements import Part, Picture
@@ -60,11 +60,8 @@ def _ranks(document: Document, measure: Measure) -> Picture:
     places, entries = ranks(document, measure.name), measured(document, measure.name)
     values = "; ".join(
         [
-            *(
-                f"rank {rank.rstrip('=')}, {name}: {compact(entries[name]['value'], 6)}"
-                for name, rank in places.items()
-            ),
-            *(f"not ranked, {name}: {compact(entries[name]['value'], 6)}" for name in unranked(document, measure.name)),
+            *(f"rank {rank.rstrip('=')}, {name}: {value_of(entries[name])}" for name, rank in places.items()),
+            *(f"not ranked, {name}: {value_of(entries[name])}" for name in unranked(document, measure.name)),
         ]
     )
     bands = len(document["reference"].get(measure.name, ()))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from steinkit.describe.labels import setting_label
-from steinkit.errors import InputError, UsageError
+from steinkit.describe.claims import FindMeasure
+from steinkit.describe.labels import setting_key, setting_label
+from steinkit.describe.sweep import leading
+from steinkit.describe.verdict import verdict_sentence
+from steinkit.errors import InputError, SteinkitError, UsageError
 from steinkit.report.missed_modes import missed_mode
 from steinkit.report.sources import Found
 from steinkit.sweeps.identity import target_fingerprint
@@ -17,6 +20,7 @@ from steinkit.sweeps.tasks import judge_again, score_again
 from steinkit.target import Target
 
 Setting = Mapping[str, Any]
+FindTarget = Callable[[int], Target]
 
 
 def telling_settings(choice: Mapping[str, Any], blind: Mapping[str, Any] | None, parameter: str) -> dict[str, Setting]:
@@ -64,26 +68,33 @@ def scored_draws(
     SteinkitError
         If the target is not that of the sweep, or draws cannot be had or scored.
     """
-    assert found.configuration is not None  # a folder has one
     assert found.folder is not None
     records = {k: _kept(found.folder, found.records, setting) for k, setting in enumerate(settings)}
     kept = {k: record for k, record in records.items() if record is not None}  # others failed before they had draws
     if not kept:
         return None, {}
     samples = {k: read_draws(found.folder, record) for k, record in kept.items()}
-    made = _sweep_target(found.configuration, target, next(iter(samples.values())).dim)
+    made = sweep_target(found, target, next(iter(samples.values())).dim)
     return made, {k: score_again(made, samples[k], measure, record).result for k, record in kept.items()}
 
 
 def judged_draws(
-    found: Found, setting: Setting, measure: str, target: Target | str | None
+    found: Found, setting: Setting, measure: str, target_of: FindTarget
 ) -> tuple[Mapping[str, Any], int] | None:
     """The verdict's document on the draws of a setting that were kept of its first seed, and that seed, if there are.
+
+    Parameters
+    ----------
+    found : Found
+    setting : mapping
+    measure : str
+    target_of : callable
+        The sweep's target, given the dimension of its draws.
 
     Raises
     ------
     SteinkitError
-        As `scored_draws` does; or if the draws cannot be judged.
+        If the draws cannot be had or judged.
     """
     if found.folder is None or found.configuration is None:
         return None
@@ -91,13 +102,13 @@ def judged_draws(
     if record is None:
         return None
     sample = read_draws(found.folder, record)
-    judgement = judge_again(_sweep_target(found.configuration, target, sample.dim), sample, measure, record)
+    judgement = judge_again(target_of(sample.dim), sample, measure, record)
     if judgement.verdict is None:
         raise InputError(f"there is no verdict: {judgement.unjudged}")
     return judgement.verdict.to_dict(), record["seed"]
 
 
-def mode_missed(found: Found, best: Setting, target: Target | str | None) -> str:
+def mode_missed(found: Found, best: Setting, target_of: FindTarget) -> str:
     """Where chains of other settings found a mode that the chain of the best one missed; empty if none is seen.
 
     Nothing is seen without draws of both, or a log density of the target.
@@ -105,7 +116,7 @@ def mode_missed(found: Found, best: Setting, target: Target | str | None) -> str
     Raises
     ------
     SteinkitError
-        As `scored_draws` does.
+        As `judged_draws` does.
     """
     if found.folder is None or found.configuration is None:
         return ""
@@ -115,7 +126,7 @@ def mode_missed(found: Found, best: Setting, target: Target | str | None) -> str
     own, others = samples.pop(at, None), list(samples.items())
     if own is None or not others:
         return ""
-    made = _sweep_target(found.configuration, target, own.dim)
+    made = target_of(own.dim)
     if not made.has_log_density:
         return ""
     mode = missed_mode(own, [sample for _, sample in others], made)
@@ -124,9 +135,51 @@ def mode_missed(found: Found, best: Setting, target: Target | str | None) -> str
     return mode.described(setting_label(found.configuration["settings"][others[mode.chain][0]]))
 
 
-def _sweep_target(configuration: Mapping[str, Any], target: Target | str | None, dim: int) -> Target:
-    """The target of a sweep, held to be the same as it was."""
-    known = configuration["target"]
+def best_in_words(found: Found, find: FindMeasure, target_of: FindTarget) -> list[str]:
+    """What a terminal says of draws of the best setting: the verdict, and the mode that they missed.
+
+    Parameters
+    ----------
+    found : Found
+    find : callable
+        The measure of a name.
+    target_of : callable
+        As `judged_draws` takes it.
+    """
+    name = leading(found.document, find)
+    if name is None:
+        return []
+    best = found.document["criteria"][name]["best"]
+    try:
+        judged, missed = judged_draws(found, best, name, target_of), mode_missed(found, best, target_of)
+    except SteinkitError as error:
+        return [f"Draws of the best setting, {setting_key(best)}, were not judged: {error}."]
+    if judged is None:
+        return [f"Draws of the best setting, {setting_key(best)}, were not judged: none were kept."]
+    document, seed = judged
+    said = f"Draws of the best setting, {setting_key(best)}, seed {seed}: {verdict_sentence(document)}"
+    return [said, *([missed] if missed else [])]
+
+
+def sweep_target(found: Found, target: Target | str | None, dim: int) -> Target:
+    """The target of a sweep, held to be the same as it was.
+
+    Parameters
+    ----------
+    found : Found
+        A sweep's folder.
+    target : Target or str, optional
+        As `scored_draws` takes it.
+    dim : int
+        Of the draws.
+
+    Raises
+    ------
+    UsageError, InputError
+        If it is code of the user's own and not named, or is another one.
+    """
+    assert found.configuration is not None  # a folder has one
+    known = found.configuration["target"]
     files: tuple[Path, ...] = ()
     if target is None:
         if ".py:" in known["name"]:

@@ -22,7 +22,7 @@ from steinkit.report.elements import Part, Picture
 from steinkit.report.pictures import NARROW, WIDE, bars_pictures, drawing, draws_in_numbers, on_axes
 from steinkit.report.reproduction import sweep_listings
 from steinkit.report.sources import Found
-from steinkit.report.sweep_draws import Setting, judged_draws, mode_missed, scored_draws, telling_settings
+from steinkit.report.sweep_draws import Setting, judged_draws, mode_missed, scored_draws, sweep_target, telling_settings
 from steinkit.target import Target
 
 _BARS_CAPTION = (
@@ -60,7 +60,8 @@ def sweep_part(found: Found, target: Target | str | None) -> Part:
     if name is not None:
         try:
             best = document["criteria"][name]["best"]
-            judged, missed = judged_draws(found, best, name, target), mode_missed(found, best, target)
+            target_of = partial(sweep_target, found, target)
+            judged, missed = judged_draws(found, best, name, target_of), mode_missed(found, best, target_of)
         except SteinkitError as error:
             reservations.append(f"draws of the best setting were not judged: {error}")
         choice = document["criteria"][name]

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
 from functools import cache
 from typing import Any, Self
+
+_watched: ContextVar[bool] = ContextVar("whether the user watches what runs", default=False)
+
+
+@contextlib.contextmanager
+def watched(shown: bool) -> Iterator[None]:
+    """Show, while this lasts, the progress of work that is not told itself whether to show it."""
+    token = _watched.set(shown)
+    try:
+        yield
+    finally:
+        _watched.reset(token)
 
 
 class _HiddenBar:
@@ -47,7 +61,7 @@ def progress_bar(
     description: str,
     total: int | None = None,
     *,
-    shown: bool,
+    shown: bool | None = None,
     unit: str = "",
     initial: int = 0,
     steps: Iterable[Any] | None = None,
@@ -60,15 +74,15 @@ def progress_bar(
         What is going on, in the plural of what is counted: "coordinates", "reference samples".
     total : int, optional
         Steps expected, where they are known.
-    shown : bool
-        Whether the user wants to see it; nothing is printed otherwise.
+    shown : bool, optional
+        Whether the user wants to see it; nothing is printed otherwise. By default what `watched` says.
     unit : str
         What follows the count.
     initial : int
         Steps that were done before.
     steps : iterable, optional
     """
-    if not shown:
+    if not (_watched.get() if shown is None else shown):
         return _HiddenBar(steps, total)
     return _bar()(
         steps,

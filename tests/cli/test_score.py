@@ -105,22 +105,21 @@ class TestJson:
 
 class TestText:
     def test_has_heading_table_summary_and_method(self, steinkit, sample_file, draws):
-        outcome = steinkit("score", sample_file, *_NORMAL)
+        outcome = steinkit("score", sample_file, *_NORMAL, "--all")
         result = _expected(draws)
         assert outcome.code == 0
         assert outcome.err.splitlines() == [
-            "next: steinkit score draws.csv --target normal --reference 0 --plot score.png  # the picture"
+            "next: steinkit score draws.csv --target normal --reference 0 --all --plot score.png  # the picture"
         ]
         lines = outcome.out.splitlines()
         assert lines[0] == "draws.csv against target normal"
         assert lines[2].startswith("No bias found that 200 draws")
-        head = next(k for k, line in enumerate(lines) if line.startswith("coordinate"))
+        head = next(k for k, line in enumerate(lines) if line.startswith("coordinate  "))
         assert lines[head].split()[:3] == ["coordinate", "discrepancy", "certified"]
-        for line, name, value in zip(
-            lines[head + 1 :], ["a", "b", "total"], [*result.coordinate_values, result.value], strict=False
-        ):
+        values = {"total": result.value, **dict(zip("ab", result.coordinate_values, strict=True))}
+        for line, name in zip(lines[head + 1 :], sorted(values, key=lambda name: -values[name]), strict=False):
             assert line.split()[0] == name
-            assert float(line.split()[1]) == pytest.approx(value, rel=1e-6)
+            assert float(line.split()[1]) == pytest.approx(values[name], rel=1e-6)
         assert "What this does not prove" in outcome.out
         assert f"2-spanner ({len(result.graph.edges)} edges) by engine {result.engine}" in outcome.out
 
@@ -224,7 +223,7 @@ class TestSources:
 
     def test_one_coordinate_is_computed_on_the_sorted_sample(self, steinkit, write_csv, draws):
         name = write_csv("a", draws[:, :1])
-        assert "on the sorted sample (199 edges)" in steinkit("score", name, *_NORMAL).out
+        assert "on the sorted sample (199 edges)" in steinkit("score", name, *_NORMAL, "--all").out
         assert steinkit("score", name, *_NORMAL, "--json").document["results"][0]["dilation"] == 1.0
 
 

@@ -103,7 +103,7 @@ class TestJson:
 
 class TestText:
     def test_measures_stand_side_by_side_and_then_each_is_explained(self, steinkit, line_file):
-        text = steinkit("score", line_file, "--target", "normal", "--reference", "2", *_ALL).out
+        text = steinkit("score", line_file, "--target", "normal", "--reference", "2", *_ALL, "--all").out
         lines = text.splitlines()
         head = next(k for k, line in enumerate(lines) if line.startswith("measure"))
         rows = lines[head : head + 1 + len(_ORDER)]

@@ -38,6 +38,18 @@ class TestHead:
         assert outcome.err.startswith("next: ")
         assert outcome.err.count("\n") == 1
 
+    def test_it_reads_as_the_verdict_command_does_and_fits_two_screens_in_any_dimension(self, steinkit, write_csv):
+        draws = 1.3 * np.random.default_rng(1).standard_normal((300, 60))
+        file = write_csv(",".join(f"x{k}" for k in range(60)), draws, name="wide.csv")
+        target = ("--target", "normal", "-p", f"mean={','.join(['0'] * 60)}", "--tolerance", "1e-2")
+        score = steinkit("score", file, *target, "--reference", "0")
+        verdict = steinkit("verdict", file, *target[:4]).out.split("\n", 1)[1]  # without the file's line
+        assert verdict.strip() in score.out
+        assert len(score.out.splitlines()) <= 60
+        assert all(f"\nx{k} " in steinkit("score", file, *target, "--reference", "0", "--all").out for k in (0, 59))
+        found = steinkit("score", file, *target, "--reference", "0", "--json").document
+        assert len(found["results"][0]["coordinates"]) == 60
+
     def test_json_holds_that_of_the_library(self, steinkit, drawn, folder):
         outcome = steinkit("score", drawn(shifted), *_NORMAL, "--seed", "7", "--matters", "0.2", "--json")
         alone = sk.verdict(sk.read_sample("draws.csv"), sk.targets.Normal(dim=2), matters=0.2, rng=7)

@@ -425,3 +425,56 @@ def test_a_byte_order_mark_is_no_part_of_a_configuration(write_toml, folder):
     file = folder / write_toml()
     file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
     assert read_configuration(file)[0].sampler.name == "rwmh"
+
+
+class TestTheBestSettingsDraws:
+    """What a report says of them stands in the terminal's first lines."""
+
+    def test_too_few_effective_draws_are_told(self, steinkit, write_toml):
+        first, second, *_ = steinkit("sweep", write_toml(), "-o", "out").out.split("\n\n")
+        assert first.startswith("2 settings, 5 seeds: 10 cells")
+        said = "Draws of the best setting, proposal_scale 1.0, seed 0: There are too few effective draws to judge"
+        assert " ".join(second.split()).startswith(said)
+
+    def test_biased_ones_are_told(self, steinkit, folder):
+        """Unadjusted Langevin steps of .5 on a standard normal have variance 1 / (1 - .5 / 4)."""
+        (folder / "own.py").write_text(
+            "import numpy as np\n"
+            "def ula(target, *, seed, step_size):\n"
+            "    rng, x, kept = np.random.default_rng(seed), np.zeros(1), []\n"
+            "    for _ in range(6000):\n"
+            "        x = x + 0.5 * step_size * target.score(x[None])[0]\n"
+            "        x = x + np.sqrt(step_size) * rng.standard_normal(1)\n"
+            "        kept.append(x)\n"
+            "    return np.array(kept[::3])\n"
+        )
+        (folder / "own.toml").write_text(
+            'target = "normal"\n[target_options]\nmean = [0.0]\n[sampler]\nname = "own.py:ula"\n'
+            "[grid]\nstep_size = [1.5]\n[run]\nseeds = 1\nmeasures = ['ksd']\n"
+        )
+        second = " ".join(steinkit("sweep", "own.toml", "-o", "own").out.split("\n\n")[1].split())
+        assert "step_size 1.5, seed 0: These draws are not from the target" in second
+        assert "too large" in second
+
+    def test_a_mode_that_other_settings_found_is_told(self, steinkit, folder):
+        """Of two modes that lie far apart the chain of short steps stays in the one where it begins."""
+        (folder / "model.py").write_text(
+            "import numpy as np, steinkit as sk\n"
+            "def parts(x):\n"
+            "    return -0.5 * (x[:, 0] + 4.0) ** 2, -0.5 * (x[:, 0] - 4.0) ** 2\n"
+            "def score(x):\n"
+            "    left, right = parts(x)\n"
+            "    share = 1.0 / (1.0 + np.exp(right - left))\n"
+            "    return (-x[:, 0] + 4.0 - 8.0 * share)[:, None]\n"
+            "target = sk.Target(score=score, log_density=lambda x: np.logaddexp(*parts(x)), dim=1)\n"
+        )
+        (folder / "modes.toml").write_text(
+            'target = "model.py:target"\n[sampler]\nname = "rwmh"\nstart = [-4.0]\ndraws = 500\n'
+            "[grid]\nproposal_scale = [2.0, 8.0]\n[run]\nseeds = 1\nmeasures = ['graph']\n"
+        )
+        outcome = steinkit("sweep", "modes.toml", "-o", "modes")
+        assert outcome.code == 0, outcome.err
+        best = json.loads((folder / "modes" / "result.json").read_text())["result"]["criteria"]["graph"]["best"]
+        told = "missed a mode that others found" in " ".join(outcome.out.split("\n\nBy graph")[0].split())
+        assert told == (best == {"proposal_scale": 2.0})
+        assert told

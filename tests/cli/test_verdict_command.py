@@ -100,6 +100,8 @@ def test_a_file_that_cannot_be_judged_says_why_and_fails(steinkit, write_csv):
     assert answer.code == 3
     assert "There is no verdict" in answer.out
     assert "at least 8 draws" in answer.out
+    (line,) = answer.err.splitlines()  # no next step with a file that cannot be judged
+    assert line.startswith("warning: there is no verdict: the test needs at least 8 draws")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from steinkit.describe.comparison import grounds, headline, ranks, statements, table, text
+from steinkit.describe.comparison import grounds, headline, ranks, statements, table, text, verdicts_table
 from steinkit.describe.statements import answers
 from steinkit.measures import find_measure
 
@@ -144,6 +144,8 @@ def test_verdicts_stand_at_the_head():
     assert headline(document, find_measure("graph")).endswith("by graph Stein discrepancy; no bias is seen in it")
     document["samples"][0]["verdict"] = _judged(1e-9, enough_draws=False)
     assert headline(document, find_measure("graph")).endswith("by graph Stein discrepancy")
+    document["samples"][0]["verdict"] = _judged(1e-9)
+    assert verdicts_table(document).rows[0][-1] == "no single coordinate or pair stands out"
     document["samples"][0]["verdict"] = _judged(1e-9, [_HIGH])
     page = answers(grounds(document, find_measure))
     assert page[0][0] == "May they be used?"

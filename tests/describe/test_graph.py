@@ -7,7 +7,7 @@ import pytest
 
 import steinkit as sk
 from steinkit.describe.graph import describe_graph, graph_statements
-from steinkit.describe.numbers import midpoint, rounded_outwards
+from steinkit.describe.numbers import rounded_outwards, within
 from steinkit.describe.statements import running_text
 from steinkit.measures import find_measure
 
@@ -47,8 +47,9 @@ def test_numbers_in_the_summary_are_those_of_the_result():
     result = wrong(lambda x: x)
     summary = " ".join(result.summary().split())
     ends = " and ".join(rounded_outwards(result.lower, result.upper))
-    assert f"is {midpoint(result.lower, result.upper)}, proved to lie between {ends}" in summary
-    assert float(midpoint(result.lower, result.upper)) == pytest.approx(result.value, rel=1e-5)
+    value = within(result.value, result.lower, result.upper)
+    assert f"is {value}, proved to lie between {ends}" in summary
+    assert float(value) == pytest.approx(result.value, rel=1e-5)
     assert "150 draws, 2 coordinates" in summary
     assert f"beta {result.coordinate_values[1]:.4g}" in summary
     share = result.coordinate_values[1] / result.value  # a stiff coordinate's is large in a right sample, too
@@ -192,7 +193,7 @@ def test_coordinates_stand_beside_those_of_independent_samples():
     table = describe_graph(find_measure("graph"), entry, reference.to_dict(), sample).table
     assert table.columns == ("coordinate", "discrepancy", "times expected", "certified between")
     assert [row[2] for row in table.rows] == [
-        f"{ratio:.2f}" for ratio in (*(values / medians), result.value / reference.median)
+        f"{ratio:.2f}" for ratio in (result.value / reference.median, *(values / medians)[::-1])
     ]
     bare = describe_graph(find_measure("graph"), entry, None, sample).table
     assert bare.columns == ("coordinate", "discrepancy", "certified between")

@@ -2,9 +2,10 @@
 
 import math
 
+import numpy as np
 import pytest
 
-from steinkit.describe.numbers import compact, listed, midpoint, ratio, rounded_outwards, shortened
+from steinkit.describe.numbers import compact, listed, ratio, rounded_outwards, shortened, value_of, within
 
 
 @pytest.mark.parametrize(
@@ -20,7 +21,22 @@ def test_brackets_are_rounded_outwards(lower, upper, text):
     low, high = map(float, rounded_outwards(lower, upper))
     assert low <= lower
     assert high >= upper
-    assert low <= float(midpoint(lower, upper)) <= high
+    assert low <= float(within(0.5 * (lower + upper), lower, upper)) <= high
+
+
+def test_a_printed_value_lies_inside_the_printed_bracket():
+    """Of either sign and any size, in brackets from one unit in the last place to wider than the value."""
+    rng = np.random.default_rng(0)
+    for _ in range(5000):
+        middle = rng.choice([-1.0, 1.0]) * 10.0 ** rng.uniform(-12, 12)
+        half = abs(middle) * 10.0 ** rng.uniform(-17, 0.5)
+        lower, upper = sorted((middle - half, middle + half))
+        value = lower + rng.uniform() * (upper - lower)
+        value = min(max(value, lower), upper)
+        low, high = map(float, rounded_outwards(lower, upper))
+        assert low <= float(within(value, lower, upper)) <= high
+        assert low <= float(value_of({"value": lower, "lower": lower, "upper": upper})) <= high
+    assert not 0.69278414 <= float(compact(0.69278415, 6)) <= 0.69278417  # six digits alone do not do
 
 
 @pytest.mark.parametrize("value", [None, math.nan])

@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from steinkit.describe.bracketed import describe_bracketed, describe_classical, describe_kernel
@@ -33,8 +34,16 @@ def document(*names, references=()):
     return {"sample": SAMPLE, "results": entries, "references": dict.fromkeys(references, REFERENCE)}
 
 
+def json_verdict(p):
+    return {
+        **{"p": p, "p_moments": p, "p_sliced": p, "p_ksd": p, "level": 0.01, "ess": 90.0, "draws": 100},
+        **{"effective_draws": 100.0, "enough_draws": True, "burn_in": None, "matters": None, "p_matters": None},
+        **{"blame": [], "not_tested": ["modes or regions that no draw has visited"]},
+    }
+
+
 def test_a_measure_that_nobody_described():
-    text = score_text("a.csv against target normal", document("new"), MEASURES.__getitem__)
+    text = score_text("a.csv against target normal", document("new"), MEASURES.__getitem__, everything=True)
     heading, paragraph = text.split("\n\n")
     assert heading == "a.csv against target normal"
     assert " ".join(paragraph.split()) == (
@@ -96,12 +105,9 @@ def test_a_page_asks_no_question_twice():
 
 @pytest.mark.parametrize(("p", "cautioned"), [(0.3, True), (1e-5, False)])
 def test_what_measures_find_in_draws_that_are_not_accused_may_be_chance(p, cautioned):
-    verdict = {
-        **{"p": p, "p_moments": p, "p_sliced": p, "p_ksd": p, "level": 0.01, "ess": 90.0, "draws": 100},
-        **{"effective_draws": 100.0, "enough_draws": True, "burn_in": None, "matters": None, "p_matters": None},
-        **{"blame": [], "not_tested": ["modes or regions that no draw has visited"]},
-    }
-    text = " ".join(score_text("a.csv", {**document("new"), "verdict": verdict}, MEASURES.__getitem__).split())
+    verdict = json_verdict(p)
+    scored = {**document("new"), "verdict": verdict}
+    text = " ".join(score_text("a.csv", scored, MEASURES.__getitem__, everything=True).split())
     assert ("that may be chance, and proves no fault" in text) == cautioned
     assert text.index("new Stein discrepancy is") > text.index("Not tested")
     described = descriptions(document("new"), MEASURES.__getitem__)
@@ -111,11 +117,7 @@ def test_what_measures_find_in_draws_that_are_not_accused_may_be_chance(p, cauti
 @pytest.mark.parametrize(("p", "cautioned"), [(0.5, True), (1e-9, False)])
 def test_an_accusation_needs_no_caution_for_noise(p, cautioned):
     """Beside a verdict a page asks for nothing to compare with; a verdict that accuses rules chance out."""
-    verdict = {
-        **{"p": p, "p_moments": p, "p_sliced": p, "p_ksd": p, "level": 0.01, "ess": 9.0, "draws": 10},
-        **{"effective_draws": 200.0, "enough_draws": True, "blame": [], "burn_in": None, "matters": None},
-        **{"p_matters": None, "not_tested": ["modes"], "sentence": "Said."},
-    }
+    verdict = json_verdict(p)
     coordinates = [{"name": name, **ENTRY} for name in ("x", "y")]
     sliced = {"measure": "sliced", **ENTRY, "coordinates": coordinates}
     scored = {"sample": {**SAMPLE, "dim": 2}, "results": [sliced], "references": {}, "verdict": verdict}
@@ -133,3 +135,22 @@ def test_why_there_is_no_verdict_stands_in_its_place():
     assert headline(unjudged, MEASURES.__getitem__) == f"No verdict; {head}"
     said = page_statements(descriptions(unjudged, MEASURES.__getitem__), None, unjudged["unjudged"])
     assert (said[0].question, said[0].text) == ("May these draws be used?", text.split("\n\n")[1])
+
+
+def test_a_screen_shows_the_worst_ten_coordinates_and_leaves_limits_to_the_verdict():
+    """The total and the worst ten of 300, the heaviest first; without a verdict the measure says its own limits."""
+    values = np.random.default_rng(0).permutation(np.arange(1.0, 301.0))
+    rows = [{"name": f"x{k}", "value": v, "lower": v, "upper": v} for k, v in enumerate(values)]
+    total = {"value": values.sum(), "lower": values.sum(), "upper": values.sum()}
+    sliced = {"measure": "sliced", **total, "coordinates": rows}
+    scored = {"sample": {**SAMPLE, "dim": 300}, "results": [sliced], "references": {}}
+    judged = {**scored, "verdict": json_verdict(0.5)}
+    find = {"sliced": measure("sliced", describe_sliced)}.__getitem__
+    table = score_text("a.csv", judged, find).split("\n\n")[-1].splitlines()
+    worst = [f"x{k}" for k in np.argsort(-values)[:10]]
+    assert [line.split()[0] for line in table] == ["coordinate", "total", *worst, "and"]
+    assert table[-1] == "and 290 more"
+    whole = score_text("a.csv", judged, find, everything=True)
+    assert all(f"\nx{k} " in whole for k in range(300))
+    assert ("It is the sum over" in whole, "It is the sum over" in score_text("a.csv", judged, find)) == (True, False)
+    assert "It is the sum over" in score_text("a.csv", scored, find)

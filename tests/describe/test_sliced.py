@@ -62,7 +62,8 @@ def test_coordinates_stand_beside_those_of_right_samples():
     assert "Most is carried beside the median of right samples by c (0.3, 3.00 times), each meant" in text
     table = describe_sliced(find_measure("sliced"), ENTRY, beside, SAMPLE).table
     assert table.columns == ("coordinate", "discrepancy", "times expected", "certified between")
-    assert [row[2] for row in table.rows] == ["1.00", "1.00", "3.00", "3.00"]
+    assert [row[2] for row in table.rows] == ["3.00", "3.00", "1.00", "1.00"]
+    assert [row[0] for row in table.rows] == ["total", "c", "a", "b"]
 
 
 def test_without_references_it_may_be_noise():

@@ -54,6 +54,19 @@ def test_a_verdict_tells_by_its_sizes():
     assert "no draw stands out" in said_of(right, math.inf)
 
 
+def test_an_accused_sample_never_looks_right():
+    """One of 40 coordinates is too wide: the kernel test does not see it, the moments do, and draws are coloured."""
+    x = np.random.default_rng(1).standard_normal((400, 40))
+    x[:, 7] *= 1.4
+    found = sk.verdict(x, scores=-x)
+    assert found.is_biased
+    assert found.ksd_equivalent_draws > found.ess
+    assert right_share(1.0, found) == 0.5
+    assert said_of(found, 1.0).startswith("coloured: half of the discrepancy")
+    for sample in (found, sk.verdict(1.4 * x, scores=-1.4 * x)):
+        assert "no draw stands out" not in said_of(sample, math.inf)
+
+
 def test_right_samples_seldom_have_coloured_draws_and_wrong_ones_always_do():
     target = sk.targets.Normal(dim=1)
     reference = sk.reference_discrepancy(target, 100, 5)

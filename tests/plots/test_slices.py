@@ -6,6 +6,8 @@ from matplotlib.figure import Figure
 
 import steinkit as sk
 from steinkit import plots
+from steinkit.measures import find_measure
+from steinkit.measures.scoring import Judging, score_sample
 from steinkit.plots.slices import _binned_means
 
 _SD = np.array([1.0, 10.0, 0.1])
@@ -98,3 +100,25 @@ def test_panels_show_one_coordinate_on_one_scale():
         assert np.array_equal(phi.get_ydata(), found.slices[1].phi)  # the second coordinate, worst in the wide one
     with pytest.raises(sk.UsageError, match="same directions"):
         plots.slice_panels({})
+
+
+def test_the_picture_of_a_score_shows_the_worst_ten_biases_and_the_worst_slice():
+    """Of twelve coordinates the third is .5 too high and the eighth 1.5 times too wide."""
+    x = np.random.default_rng(0).standard_normal((500, 12))
+    x[:, 2] += 0.5
+    x[:, 7] *= 1.5
+    names = tuple(f"beta[{k}]" for k in range(12))
+    sample, settings = sk.Sample(x, names=names, scores=-x), {"tolerance": 1e-2}
+    found = score_sample(sample, None, [find_measure("sliced")], settings, judging=Judging())
+    figure = found.plot()
+    figure.draw_without_rendering()
+    means, _, worst = figure.axes
+    shown = [label.get_text() for label in means.get_yticklabels()]
+    assert len(shown) == 10
+    assert set(shown[:2]) == {"beta[2]", "beta[7]"}
+    assert worst.get_xlabel() == "beta[7]"
+    assert worst.patches  # areas with too many draws: the sample is accused
+    off = means.containers[shown.index("beta[2]")].lines[0].get_xdata()
+    assert off == pytest.approx([0.5], abs=0.05)
+    boxes = [label.get_window_extent() for label in means.get_yticklabels()]
+    assert not any(one.overlaps(other) for k, one in enumerate(boxes) for other in boxes[:k])

@@ -13,6 +13,7 @@ import pytest
 from support.page_checks import CONTROLS, CONTROLS_SHOWN, ESS_SCORE, HOSTILE_SHOWN, Page, control_characters, faults
 
 from steinkit.comparison import compare
+from steinkit.describe.numbers import within
 from steinkit.errors import InputError, OutputError, UsageError
 from steinkit.report.comparison_part import comparison_part
 from steinkit.report.page import write_report
@@ -74,7 +75,7 @@ def test_pictures_say_what_is_seen_in_numbers(pages, sweep_folder):
     assert len(described) == 3  # which scale, draws, coordinates
     for row in read_sweep(sweep_folder).criteria["graph"].rows:
         assert f"{row.median:.4g}" in described[0]
-        assert f"{row.median:.4g}" in page.text("td")  # as terminals print it
+        assert within(row.median, row.lower, row.upper) in page.text("td")  # inside the bracket that stands beside it
     assert "80 draws" not in described[0]
     assert "x1 from" in described[1]
     assert len(page.text("figcaption")) == 3

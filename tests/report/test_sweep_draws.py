@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from steinkit.errors import InputError, UsageError
 from steinkit.measures import find_measure
 from steinkit.measures.registry import recorded_settings, restored_settings
 from steinkit.report.sources import read_source
-from steinkit.report.sweep_draws import judged_draws, scored_draws, telling_settings
+from steinkit.report.sweep_draws import judged_draws, scored_draws, sweep_target, telling_settings
 from steinkit.report.sweep_part import sweep_part
 from steinkit.sweeps.choice import choose
 from steinkit.sweeps.records import sealed, unsealed
@@ -72,14 +73,14 @@ def test_the_draws_kept_are_those_scored(sweep_folder):
 def test_draws_of_a_setting_are_judged_as_they_were_kept(sweep_folder):
     found = read_source(sweep_folder)
     setting = found.configuration["settings"][1]
-    verdict, seed = judged_draws(found, setting, "graph", None)
+    verdict, seed = judged_draws(found, setting, "graph", partial(sweep_target, found, None))
     (record,) = [each for each in found.records if each["settings"] == setting and each["seed"] == 0]
     sample = sk.read_sample(str(draws_file(sweep_folder, record["cell"])))
     assert seed == 0
     assert verdict == sk.verdict(sample, sk.targets.Normal([0.0, 0.0])).to_dict()
-    assert judged_draws(replace(found, folder=None), setting, "graph", None) is None
+    assert judged_draws(replace(found, folder=None), setting, "graph", partial(sweep_target, found, None)) is None
     with pytest.raises(InputError, match="not the one that the sweep was run with"):
-        judged_draws(found, setting, "graph", sk.targets.Normal([0.0, 1.0]))
+        sweep_target(found, sk.targets.Normal([0.0, 1.0]), 2)
 
 
 def test_a_page_says_first_whether_draws_of_the_best_may_be_used(sweep_folder):

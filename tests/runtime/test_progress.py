@@ -5,9 +5,11 @@ import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
-from steinkit.runtime.progress import progress_bar
+import steinkit as sk
+from steinkit.runtime.progress import progress_bar, watched
 
 ENDED = """
 import multiprocessing, os, signal
@@ -35,4 +37,20 @@ def test_a_bar_that_nobody_sees_does_what_a_bar_does(capsys):
         bar.set_postfix_str("half", refresh=False)
         assert (bar.n, bar.total) == (0, 3)
     assert list(progress_bar("steps", shown=False, steps=range(3))) == [0, 1, 2]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_work_that_is_not_told_shows_its_bar_while_it_is_watched(capsys, monkeypatch):
+    """The verdict has no option for it: the command line says that somebody watches."""
+    monkeypatch.setattr("tqdm.std.time", iter(range(10_000)).__next__)  # a second passes at every look at the clock
+    x = np.random.default_rng(0).standard_normal((300, 3))
+    sk.verdict(x, scores=-x)
+    assert capsys.readouterr().err == ""
+    with watched(True):
+        sk.verdict(x, scores=-x)
+    said = capsys.readouterr().err
+    assert "moments" in said
+    assert "slices" in said
+    with watched(True):
+        assert list(progress_bar("steps", shown=False, steps=range(3))) == [0, 1, 2]
     assert capsys.readouterr() == ("", "")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
@@ -21,6 +21,7 @@ from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import InputError, cautious, reservations
 from steinkit.runtime.deadlines import require_time, within_time
+from steinkit.runtime.progress import progress_bar
 from steinkit.runtime.threads import one_thread_in_libraries
 from steinkit.sample import Floats, Integers
 from steinkit.target import Target
@@ -264,14 +265,14 @@ def _judged(draws: Draws, units: Units, bounds: Floats | None) -> MomentSteinDis
     """Means of the features of some draws, and their p-value."""
     with np.errstate(over="ignore", invalid="ignore"):
         moments = Moments.of(*standardised(draws, units, bounds), draws)
-    mean, error, skewness, times = _statistics(moments, draws)
     features = features_of(len(units.scale))
+    skewed = np.array([feature.kind in _SKEWED for feature in features])
+    mean, error, skewness, times = _statistics(moments, draws, skewed)
     slower = np.maximum(times, usual_times(features, times))
     inflation = np.sqrt(slower)
     with np.errstate(divide="ignore", invalid="ignore"):
         z = mean / (error * inflation)
     z = np.where(mean == 0.0, 0.0, z)
-    skewed = np.array([feature.kind in _SKEWED for feature in features])
     z[skewed] = _without_skewness(z, skewness * inflation)[skewed]
     p_value, groups = _p_values(features, z, slower, draws)
     return MomentSteinDiscrepancy(
@@ -342,11 +343,17 @@ def _without_skewness(z: Floats, skewness: Floats) -> Floats:
     return np.asarray(z + skewness * (near**2 / 3.0 + 1.0 / 6.0) + skewness**2 * near**3 / 27.0)
 
 
-def _statistics(moments: Moments, draws: Draws) -> tuple[Floats, Floats, Floats, Floats]:
-    """Mean, its standard error and skewness for independent draws, and autocorrelation time of every feature."""
-    mean, error, skewness, times = [], [], [], []
-    n = len(draws.shares)
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
+def _statistics(moments: Moments, draws: Draws, skewed: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats, Floats]:
+    """Mean, its standard error and skewness for independent draws, and autocorrelation time of every feature.
+
+    The skewness of a feature that is not `skewed` is left at zero: the cubes of all dependences take long.
+    """
+    mean, error, skewness, times = [], [], np.zeros(len(skewed)), []
+    n, done = len(draws.shares), 0
+    with (
+        np.errstate(over="ignore", invalid="ignore"),  # what is not finite is refused below
+        progress_bar("moments", len(skewed)) as bar,
+    ):
         for values in moments.feature_values():
             require_time("moments were taken")
             centre = values @ draws.shares
@@ -359,8 +366,11 @@ def _statistics(moments: Moments, draws: Draws) -> tuple[Floats, Floats, Floats,
             times.append(draws.autocorrelation_times(values))
             mean.append(centre)
             error.append(np.maximum(np.sqrt(variance), rounding))
-            skewness.append(_skewness(values, draws, variance))
-    found = np.concatenate(mean), np.concatenate(error), np.concatenate(skewness), np.concatenate(times)
+            rows = np.flatnonzero(skewed[done : done + len(values)])
+            skewness[done + rows] = _skewness(values[rows], draws, variance[rows])
+            done += len(values)
+            bar.update(len(values))
+    found = np.concatenate(mean), np.concatenate(error), skewness, np.concatenate(times)
     if not all(np.isfinite(values).all() for values in found):
         raise InputError(OVERFLOW)
     return found

@@ -19,6 +19,7 @@ from steinkit.discrepancy.sliced.slices import Slice, solve_slice
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import Caution, UsageError, cautious
 from steinkit.runtime.deadlines import within_time
+from steinkit.runtime.progress import progress_bar
 from steinkit.sample import DistinctSample, Floats
 from steinkit.target import Target
 
@@ -185,7 +186,7 @@ def sliced_stein_discrepancy(
     masses = sample.weights, sample.weights_low
     slices = tuple(
         solve_slice(vector, points, scaled, masses, bounds=each, stein_factors=stein_factors, tolerance=tolerance)
-        for vector, each in zip(vectors, bounded, strict=True)
+        for vector, each in progress_bar("slices", len(vectors), steps=zip(vectors, bounded, strict=True))
     )
     total = sum_of_brackets((each.lower for each in slices), (each.upper for each in slices))
     result = SlicedSteinDiscrepancy(

@@ -32,6 +32,7 @@ from steinkit.discrepancy.units import Units
 from steinkit.errors import cautious, reservations
 from steinkit.runtime.deadlines import deadline, stop_signal, within_time
 from steinkit.runtime.interpretation import small_work
+from steinkit.runtime.progress import progress_bar
 from steinkit.runtime.threads import interruptible
 from steinkit.sample import Floats, Integers
 from steinkit.target import Target
@@ -194,8 +195,10 @@ def _test_functions(points: Floats, scores: Floats, draws: Draws, limits: Floats
             for known, vectors, other, rows in zip(halves, directions, halves[::-1], draws.halves[::-1], strict=True):
                 for k, (vector, limits) in enumerate(zip(vectors, bounds, strict=True)):
                     h[k, rows] = learn(known, vector, limits, settings).test_function(other.points, other.scores)
+                    bar.update()
 
-    with small_work(_INTERPRETED * h.size), announced_compilation(), stop_signal() as stop:
+    bar = progress_bar("slices", 2 * len(h))
+    with bar, small_work(_INTERPRETED * h.size), announced_compilation(), stop_signal() as stop:
         interruptible(partial(fill, Settings(TOLERANCE, deadline=deadline(), interrupted=stop)), stop)
     return h, directions[0]
 

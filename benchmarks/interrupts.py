@@ -1,0 +1,194 @@
+"""Control-C at random moments: whether every command ends at once, in good order, and leaves nothing half-written.
+
+Every command that runs longer than a moment is run to its end, and then again and again; at a random moment of the time
+that this took it is sent INT. It must end within two seconds with exit code 130, Python must have nothing to say of an
+"Exception ignored" or a traceback, and each file that it writes must be whole or not be there. A command that ended
+before the signal came is tried again. The exit code is 1 if anything is otherwise.
+
+    python benchmarks/interrupts.py [--interrupts 60] [--seed 0] [--quick]
+
+It takes some ten minutes on two cores, and needs a system that sends INT to processes (not Windows).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+SOON = 2.0  # seconds in which a command must end
+LONG = 600.0  # seconds after which one hangs
+INTERRUPTED = 130
+STARTING = 0.5  # seconds in which Python itself starts, and knows nothing of us
+
+MODEL = """
+import numpy as np
+import steinkit as sk
+
+target = sk.Target(score=lambda x: -x, log_density=lambda x: -0.5 * (x**2).sum(axis=1), dim=60)
+plane = sk.Target(score=lambda x: -x, log_density=lambda x: -0.5 * (x**2).sum(axis=1), dim=2)
+"""
+SWEEP = """
+target = "normal"
+[target_options]
+mean = [0.0, 0.0]
+[sampler]
+name = "rwmh"
+draws = 400
+[grid]
+proposal_scale = [0.3, 1.0, 3.0]
+[run]
+seeds = 4
+measures = ["graph"]
+"""
+WIDE, FLAT = ("--target", "model.py:target"), ("--target", "model.py:plane")
+WALK = ("--proposal-scale", "1", "--start", "0,0")
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "verdict": ("verdict", "wide.csv", *WIDE, "-o", "verdict.json"),
+    "score": ("score", "flat.csv", *FLAT, "--reference", "0", "-o", "score.json", "--plot", "score.png"),
+    "score, sliced": ("score", "wide.csv", *WIDE, "-o", "sliced.json"),
+    "compare": ("compare", "flat.csv", "other.csv", *FLAT, "-o", "compare.json"),
+    "curve": ("curve", "flat.csv", *FLAT, "-o", "curve.json"),
+    "repair": ("repair", "wide.csv", *WIDE, "-o", "repaired.csv"),
+    "thin": ("thin", "flat.csv", *FLAT, "--draws", "1000", "-o", "thinned.csv"),
+    "sample": ("sample", "rwmh", *FLAT, *WALK, "--draws", "100000", "-o", "sampled.csv"),
+    "sweep": ("sweep", "sweep.toml", "-o", "swept", "--jobs", "2"),
+    "design": ("design", "--target-error", "0.001", "--target", "gaussian-mean", "--proposal-scale", "0.1"),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--interrupts", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--quick", action="store_true", help="one interrupt of each of three commands")
+    options = parser.parse_args()
+    names = ["verdict", "score", "sweep"] if options.quick else list(COMMANDS)
+    began, rng = time.monotonic(), np.random.default_rng(options.seed)
+    with tempfile.TemporaryDirectory() as folder:
+        seconds = {name: undisturbed(Path(folder) / f"whole {k}", name) for k, name in enumerate(names)}
+        found: dict[str, Counter[str]] = {name: Counter() for name in names}
+        for k in range(3 if options.quick else options.interrupts):
+            name = names[k % len(names)]
+            said = interrupted(Path(folder) / str(k), name, seconds[name], rng)
+            found[name][said or "right"] += 1
+            print(f"interrupt {k + 1}, {name}: {said or 'right'}", file=sys.stderr)
+    wrong = sum(counts.total() - counts["right"] for counts in found.values())
+    print(f"{'command':16}{'runs, s':>9}{'interrupts':>12}{'right':>7}  otherwise")
+    for name, counts in found.items():
+        others = "; ".join(f"{said} ({count})" for said, count in counts.items() if said != "right")
+        print(f"{name:16}{seconds[name]:9.1f}{counts.total():12}{counts['right']:7}  {others}".rstrip())
+    print(f"\n{wrong} wrong; {time.monotonic() - began:.0f} s")
+    if wrong:
+        sys.exit(1)
+
+
+def undisturbed(folder: Path, name: str) -> float:
+    """How long a command takes, by its second run: the first compiles."""
+    for attempt in range(2):
+        began = time.monotonic()
+        process = started(folder / str(attempt), name)
+        _, errors = process.communicate(timeout=LONG)
+        if process.returncode != 0:
+            raise SystemExit(f"{name} fails without being disturbed:\n{errors}")
+        if half_written(folder / str(attempt)):
+            raise SystemExit(f"{name} leaves what is called half-written")
+    return time.monotonic() - began
+
+
+def started(folder: Path, name: str) -> subprocess.Popen[str]:
+    """The command, in a folder of its own with what it reads."""
+    folder.mkdir(parents=True)
+    rng = np.random.default_rng(0)
+    for file, shape in (("wide", (800, 60)), ("flat", (1500, 2)), ("other", (1500, 2))):
+        head = ",".join(f"x{j}" for j in range(shape[1]))
+        np.savetxt(folder / f"{file}.csv", 0.1 + rng.standard_normal(shape), delimiter=",", header=head, comments="")
+    (folder / "model.py").write_text(MODEL)
+    (folder / "sweep.toml").write_text(SWEEP)
+    return subprocess.Popen(
+        [sys.executable, "-m", "steinkit", *COMMANDS[name]],
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        restore_signals=True,
+        preexec_fn=heed_interrupts,
+    )
+
+
+def heed_interrupts() -> None:
+    """Take INT as a terminal's commands do: what a shell starts in the background ignores it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def interrupted(folder: Path, name: str, seconds: float, rng: np.random.Generator) -> str:
+    """What is wrong after an interrupt at a random moment; empty if nothing is."""
+    for attempt in range(100):
+        process = started(folder / str(attempt), name)
+        time.sleep(rng.uniform(min(STARTING, 0.5 * seconds), seconds))
+        if process.poll() is not None:
+            process.communicate()
+            continue  # it was done before
+        process.send_signal(signal.SIGINT)
+        sent = time.monotonic()
+        try:
+            _, errors = process.communicate(timeout=10.0 * SOON)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            return f"did not end within {10.0 * SOON:.0f} s"
+        took = time.monotonic() - sent
+        if process.returncode == 0:
+            continue  # it was all but done
+        if process.returncode not in (INTERRUPTED, -signal.SIGINT):  # the latter of Python itself: shells say 130
+            return f"exit code {process.returncode}: {errors.strip().splitlines()[-1:]}"
+        for said in ("Exception ignored", "Traceback"):
+            if said in errors:
+                return f"said {said!r}"
+        if took > SOON:
+            return f"took {took:.1f} s"
+        return half_written(folder / str(attempt))
+    raise SystemExit(f"{name} was never met running")
+
+
+def half_written(folder: Path) -> str:
+    """The first file that is there and not whole; empty if there is none."""
+    left = [path for path in folder.rglob("*.tmp") if path.is_file()]
+    if left:
+        return f"left {left[0].name}"
+    for path in folder.rglob("*"):
+        if path.suffix in IS_WHOLE and path.is_file() and not IS_WHOLE[path.suffix](path.read_bytes()):
+            return f"{path.name} is half-written"
+    return ""
+
+
+def is_json(data: bytes) -> bool:
+    try:
+        json.loads(data)
+    except ValueError:
+        return False
+    return True
+
+
+IS_WHOLE: dict[str, Callable[[bytes], bool]] = {
+    ".json": is_json,
+    ".png": lambda data: data.endswith(b"IEND\xaeB`\x82"),
+    ".csv": lambda data: data.endswith(b"\n") and len({line.count(b",") for line in data.splitlines()}) == 1,
+    ".npz": lambda data: data.rfind(b"PK\x05\x06") >= 0,  # a ZIP file's end
+}
+
+
+if __name__ == "__main__":
+    if os.name != "posix":
+        raise SystemExit("INT is sent as POSIX systems do")
+    main()

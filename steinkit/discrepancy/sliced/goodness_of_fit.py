@@ -196,7 +196,9 @@ def _test_functions(points: Floats, scores: Floats, draws: Draws, limits: Floats
                     h[k, rows] = learn(known, vector, limits, settings).test_function(other.points, other.scores)
 
     with small_work(_INTERPRETED * h.size), announced_compilation(), stop_signal() as stop:
-        interruptible(partial(fill, Settings(TOLERANCE, deadline=deadline(), interrupted=stop)), stop)
+        interruptible(
+            partial(fill, Settings(TOLERANCE, deadline=deadline(), interrupted=stop)), stop, "slices were solved"
+        )
     return h, directions[0]
 
 

@@ -158,7 +158,8 @@ def span_greedily(points: Floats, dilation: float, *, n_jobs: int, progress: boo
         columns = np.ascontiguousarray(points[rank].T)
         problem = Problem(columns, boxes, dilation, margin, stop.flag)
         limits, n_threads = _bucket_limits(points), thread_count(n_jobs)
-        interruptible(partial(_insert_buckets, problem, rank, limits, n_threads, stop, bar, begun), stop)
+        work = partial(_insert_buckets, problem, rank, limits, n_threads, stop, bar, begun)
+        interruptible(work, stop, "the spanner was built")
     return Graph(n, begun.edges, np.ldexp(begun.lengths, -power))
 
 
@@ -246,7 +247,7 @@ def _centres(n: int, begun: Begun, late: TimeLimitError) -> tuple[Integers, floa
 
 def _cover(graph: Adjacency, radius: float) -> Integers:
     with announced_compilation(), stop_signal() as stop:
-        centres: Integers = interruptible(partial(cover, graph, radius, stop.flag), stop)
+        centres: Integers = interruptible(partial(cover, graph, radius, stop.flag), stop, "the spanner was built")
         stop.require("the spanner was built")
     return centres
 

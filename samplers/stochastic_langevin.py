@@ -25,7 +25,7 @@ from steinkit.sample import Floats
 from steinkit.samplers.acceptance.austerity import AusterityTest
 from steinkit.samplers.acceptance.interface import AcceptanceTest
 from steinkit.samplers.arguments import batch_within, number, positive
-from steinkit.samplers.chains.gradients import BatchGradient
+from steinkit.samplers.chains.gradients import BatchGradient, ControlledGradient, Mode
 from steinkit.samplers.chains.likelihood_terms import (
     PosteriorModel,
     as_posterior_model,
@@ -49,6 +49,7 @@ def sgld(
     batch_size: int,
     decay: float = 0.0,
     decay_offset: float = 1.0,
+    control_variates: bool = False,
     temperature: Temperature = 1.0,
     chains: int = 1,
     draws: int | None = None,
@@ -74,6 +75,10 @@ def sgld(
         decay_offset and a = step_size b^gamma. 0 is a constant step.
     decay_offset : float
         b, positive: the number of steps after which they begin to shrink in earnest.
+    control_variates : bool
+        Take from each minibatch's gradient what the same data say at the mode, and add what all the data say there. The
+        gradient's noise then falls with the distance from the mode, and its bias hardly depends on the batch. The mode
+        is climbed to by L-BFGS from the first state. For posteriors with one mode.
     temperature : float or callable, (n,) -> (n,)
         T that divides the log likelihood; or a schedule, T of the steps with the given numbers, from 0.
     chains : int
@@ -86,14 +91,15 @@ def sgld(
     seed : int, or sequence of int
         Of the run, or of each chain: see `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional
-        First state of all chains, or of each; zeros if not given.
+        First state of all chains, or of each; zeros if not given, or the mode with control variates.
     progress : bool
         Show a bar on standard error if the run takes more than a second.
 
     Returns
     -------
     Draws
-        Biased. Cost n a step. With decay the draws are weighted by the sizes of the steps that leave them.
+        Biased. Cost n a step; with control variates 2 n, after the passes over all data that found the mode. With decay
+        the draws are weighted by the sizes of the steps that leave them.
 
     Raises
     ------
@@ -106,7 +112,8 @@ def sgld(
     References
     ----------
     M. Welling and Y. W. Teh (2011), "Bayesian learning via stochastic gradient Langevin dynamics", equations 2, 4
-    and 11.
+    and 11. J. Baker, P. Fearnhead, E. B. Fox and C. Nemeth (2019), "Control variates for stochastic gradient MCMC",
+    algorithm 1.
     """
     options = RunOptions(chains, draws, budget, burn_in, thin, seed, start, progress)
     positive(step_size, "step_size")
@@ -114,23 +121,28 @@ def sgld(
     positive(decay_offset, "decay_offset")
     model = as_posterior_model(posterior)
     batch = batch_within(batch_size, 1, model.size)
-    options.require_budget(batch)
+    states = start_states(posterior, start, options.chains)
+    posterior.check_shapes(states[0])
+    mode = Mode.of(model, states[0]) if control_variates else None
+    if mode is not None and start is None:
+        states[:] = mode.state
+    step_cost, before = (batch, 0) if mode is None else (2 * batch, mode.cost)
+    options.require_budget(step_cost, before)
     settings = {
         "sampler": "sgld",
         "step_size": step_size,
         "batch_size": batch_size,
         "decay": decay,
         "decay_offset": decay_offset,
+        **({"control_variates": True} if control_variates else {}),
         "temperature": describe_temperature(temperature),
     }
-    states = start_states(posterior, start, options.chains)
     recorder = Recorder(options, states.shape[1], {"weights": np.float64} if decay else {})
-    posterior.check_shapes(states[0])
 
     def step_sizes(t: Any) -> Any:
         return step_size * (1.0 + t / decay_offset) ** -decay
 
-    given = model, options, recorder, batch, temperature, step_sizes
+    given = model, options, recorder, batch, temperature, step_sizes, mode
     with np.errstate(all="ignore"):  # what is not finite is found and reported
         if posterior.compiled_terms is not None and posterior.compiled_terms.has_gradients:
             from steinkit.samplers.chains.compiled.langevin_run import LangevinChains
@@ -219,14 +231,18 @@ def _take_steps(
     batch: int,
     temperature: Temperature,
     step_size: Callable[[int], float],
+    mode: Mode | None,
 ) -> None:
     """All chains step together: their steps cost the same."""
     chains, dim = np.arange(len(states)), states.shape[1]
-    gradient = BatchGradient(model, batch, options.seeds)
+    if mode is None:
+        gradient, step_cost, before = BatchGradient(model, batch, options.seeds), batch, 0
+    else:
+        gradient, step_cost, before = ControlledGradient(model, batch, options.seeds, mode), 2 * batch, mode.cost
     noise = Noise(options.seeds, Kind.PROPOSAL, dim, normals)
     done = np.zeros(len(states), dtype=np.int64)  # steps taken, the same for all
     heat = temperatures(temperature, done)
-    steps = options.steps_of(batch)
+    steps = options.steps_of(step_cost, before)
     for t in progress_bar("sampling", shown=options.progress, unit=" steps", steps=range(steps)):
         step = step_size(t)
         if callable(temperature):
@@ -241,4 +257,4 @@ def _take_steps(
         done += 1
         # equation 11: theta_t weighs eps_t, the size of the step that leaves it
         columns = {"weights": np.full(len(states), step_size(t + 1))} if "weights" in recorder.columns else {}
-        recorder.record(chains, done, points=states, cost=done * batch, **columns)
+        recorder.record(chains, done, points=states, cost=before + done * step_cost, **columns)

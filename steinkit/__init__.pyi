@@ -15,6 +15,7 @@ from .chains import chain_diagnostics as chain_diagnostics
 from .comparison import Comparison as Comparison
 from .comparison import compare as compare
 from .containers.reading import as_sample as as_sample
+from .control_variates import stochastic_scores as stochastic_scores
 from .curves import Curve as Curve
 from .curves import curve as curve
 from .describe.display import Result as Result

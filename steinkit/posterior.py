@@ -21,6 +21,7 @@ from steinkit.compiled_terms import CompiledTerms
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats
 from steinkit.target import Target
+from steinkit.user_functions import Functions
 
 Array = NDArray[Any]
 LikelihoodTerm = Callable[..., Floats]
@@ -62,6 +63,8 @@ class Posterior(Target):
         Cumulative distribution function, in one dimension.
     sampler : callable, (n, Generator) -> (n, d), optional
         Draws n independent points.
+    functions : mapping of str to callable, (n, d) -> (n,), optional
+        Further quantities, as of `Target`.
     label : str
         How reports call the posterior.
 
@@ -99,6 +102,7 @@ class Posterior(Target):
         bounds: ArrayLike | None = None,
         cdf: Callable[[Floats], ArrayLike] | None = None,
         sampler: Callable[[int, np.random.Generator], ArrayLike] | None = None,
+        functions: Functions | None = None,
         label: str = "user-defined posterior",
     ) -> None:
         super().__init__(
@@ -109,6 +113,7 @@ class Posterior(Target):
             cdf=cdf,
             sampler=sampler,
             dim=dim,
+            functions=functions,
             label=label,
         )
         self.data: tuple[Array, ...] = _as_data(data)

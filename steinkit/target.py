@@ -6,7 +6,7 @@ the score be checked, a sampler gives reference samples, a cdf gives Wasserstein
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from steinkit.arguments import checked, require_unmasked
 from steinkit.errors import InputError, UsageError
 from steinkit.finite_differences import DifferenceScore, length_scales, numerical_gradient
 from steinkit.sample import Floats, Integers, default_names, require_printable
-from steinkit.user_functions import Vectorised, call_checked, numbers_from
+from steinkit.user_functions import Functions, Vectorised, as_functions, call_checked, numbers_from
 
 Seed = int | np.random.Generator | None
 
@@ -47,6 +47,9 @@ class Target:
         Draws n independent points.
     dim : int, optional
         Number of coordinates; taken from `names` or `bounds` where they are given. None accepts any.
+    functions : mapping of str to callable, (n, d) -> (n,), optional
+        Further quantities that its user reads, by name: ``{"tau": lambda x: np.exp(x[:, 0])}``. Biases of their means
+        and standard deviations are estimated beside those of the coordinates. An attribute, too, to be set later.
     label : str, optional
         How reports call the target.
 
@@ -76,6 +79,7 @@ class Target:
         tail_integrals: Vectorised | None = None,
         sampler: Callable[[int, np.random.Generator], ArrayLike] | None = None,
         dim: int | None = None,
+        functions: Mapping[str, Vectorised] | None = None,
         label: str = "user-defined target",
     ) -> None:
         if score is None and log_density is None:
@@ -88,6 +92,7 @@ class Target:
         self._tail_integrals = tail_integrals
         self._sampler = sampler
         self.label = label
+        self.functions: Functions = as_functions(functions or {})
         self.names: tuple[str, ...] | None = None if names is None else tuple(map(str, names))
         require_printable(self.names or ())
         if dim is None and self.names is not None:

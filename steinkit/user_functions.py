@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.arguments import require_unmasked
-from steinkit.errors import InputError, SteinkitError
-from steinkit.sample import Floats
+from steinkit.errors import InputError, SteinkitError, UsageError
+from steinkit.sample import Floats, require_printable
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 Vectorised = Callable[[Floats], ArrayLike]
+Functions = Mapping[str, Vectorised]
+
+
+def as_functions(functions: Functions) -> Functions:
+    """Functions by name; UsageError if they are anything else."""
+    if not isinstance(functions, Mapping) or not all(callable(each) for each in functions.values()):
+        raise UsageError("functions must be a mapping of names to functions of the draws: {'tau': lambda x: ...}")
+    require_printable(tuple(map(str, functions)))
+    return functions
 
 
 def call_checked(function: Vectorised, points: Floats, shape: tuple[int, ...], what: str) -> Floats:

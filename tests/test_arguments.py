@@ -57,6 +57,7 @@ EXAMPLES = {
     "Sample": lambda: {"points": DRAWS},
     "Target": lambda: {"score": lambda x: -x, "dim": 2},
     "as_sample": lambda: {"draws": DRAWS},
+    "stochastic_scores": lambda: {"draws": 1e-3 * DRAWS, "posterior": POSTERIOR},
     "choose": lambda: {"records": [], "measure": "graph", "settings": [{}]},
     "common_units": lambda: {"units": "own", "pilot": sk.Sample(DRAWS).distinct(), "target": NORMAL},
     "compare": lambda: {"samples": {"a": DRAWS}, "target": NORMAL, "verdict": False, "measures": ["moments"]},

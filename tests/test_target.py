@@ -201,3 +201,10 @@ def test_sampling_depends_on_the_seed_only():
     target = Normal(dim=2)
     np.testing.assert_array_equal(target.sample(5, 3), target.sample(5, np.random.default_rng(3)))
     assert (target.sample(5, 3) != target.sample(5, 4)).all()
+
+
+def test_functions_are_held_to_be_functions_by_name():
+    assert list(sk.Target(lambda x: -x, functions={"tau": lambda x: np.exp(x[:, 0])}).functions) == ["tau"]
+    for given in (lambda x: x, {"tau": 1.0}, ["tau"]):
+        with pytest.raises(sk.UsageError, match="functions must be a mapping"):
+            sk.Target(lambda x: -x, functions=given)

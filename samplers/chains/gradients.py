@@ -1,15 +1,18 @@
-"""Gradients of the log posterior for proposals: over all data, kept from state to state, or over minibatches.
+"""Gradients of the log posterior: over all data, or over minibatches, as they are or with control variates at the mode.
 
 all data:     g(theta) = grad log rho(theta) + (1 / T) sum over i of grad log p(x_i | theta)
 minibatch X:  g_X(theta) = grad log rho(theta) + (N / (n T)) sum over X of grad log p(x | theta)
+at a mode m:  g_X(theta) - g_X(m) + g(m), in which the prior's gradients at m cancel (Baker et al. 2019, equation 5)
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from steinkit.errors import InputError
 from steinkit.sample import Floats, Integers
 from steinkit.samplers.chains.data_order import DataWalk
 from steinkit.samplers.chains.likelihood_terms import Model, PosteriorModel
@@ -80,4 +83,51 @@ class BatchGradient:
         """Nothing is kept."""
 
     def _at(self, thetas: Floats) -> Floats:
-        return self.model.grad_log_prior(thetas) + self._factor * self.model.gradients(thetas, self._batches)
+        return self.model.grad_log_prior(thetas) + self._factor * self._of_batches(thetas)
+
+    def _of_batches(self, thetas: Floats) -> Floats:
+        return self.model.gradients(thetas, self._batches)
+
+
+class ControlledGradient(BatchGradient):
+    """Gradient over a new minibatch, less what the same data say at the mode, plus what all the data say there."""
+
+    def __init__(self, model: PosteriorModel, batch_size: int, seeds: Sequence[int], mode: Mode) -> None:
+        super().__init__(model, batch_size, seeds)
+        self._mode, self._share = mode, batch_size / model.size
+
+    def _of_batches(self, thetas: Floats) -> Floats:
+        there = np.broadcast_to(self._mode.state, thetas.shape)
+        found = super()._of_batches(thetas) - super()._of_batches(np.array(there))
+        return np.asarray(found + self._share * self._mode.gradient)
+
+
+@dataclass(frozen=True, eq=False)
+class Mode:
+    """A mode of a posterior, and the gradient of the data's log likelihood there, each (d,).
+
+    ``cost`` are the gradients of single data that it took.
+    """
+
+    state: Floats
+    gradient: Floats
+    cost: int
+
+    @classmethod
+    def of(cls, model: PosteriorModel, start: Floats) -> Mode:
+        """Climb to the mode by L-BFGS; InputError if there is none near the start.
+
+        The log density is evaluated with its gradient, and both count once.
+        """
+        from scipy.optimize import Bounds, minimize
+
+        posterior = model.posterior
+        box = None if model.bounds is None else Bounds(*model.bounds.T)
+
+        def downhill(theta: Floats) -> tuple[float, Floats]:
+            return -float(posterior.log_density(theta[None])[0]), -posterior.score(theta[None])[0]
+
+        found = minimize(downhill, start, jac=True, bounds=box, method="L-BFGS-B", options={"ftol": 1e-12})
+        if not np.isfinite(found.x).all() or not np.isfinite(found.fun):
+            raise InputError(f"no mode of {posterior.label!r} was found from {start.tolist()}: {found.message}")
+        return cls(found.x, model.total_gradient(found.x[None])[0], model.size * (found.nfev + 1))

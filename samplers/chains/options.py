@@ -82,40 +82,44 @@ class RunOptions:
         """Steps that give all draws; None where only the budget ends a chain."""
         return None if self.draws is None else self.burn_in + self.draws * self.thin
 
-    def steps_of(self, cost: int) -> int:
+    def steps_of(self, cost: int, before: int = 0) -> int:
         """Steps of a chain each of which costs the same.
 
         Parameters
         ----------
         cost : int
             Likelihood or gradient evaluations of single data in a step.
+        before : int
+            Those before the first step.
 
         Returns
         -------
         int
             Those that give all draws, or that the budget pays, whichever are fewer.
         """
-        paid = None if self.budget is None else self.budget // cost
+        paid = None if self.budget is None else (self.budget - before) // cost
         return min(count for count in (self.steps, paid) if count is not None)
 
-    def require_budget(self, step_cost: int) -> None:
+    def require_budget(self, step_cost: int, before: int = 0) -> None:
         """Hold the budget to paying the first draw.
 
         Parameters
         ----------
         step_cost : int
             Likelihood or gradient evaluations of single data in a step, at least.
+        before : int
+            Those before the first step.
 
         Raises
         ------
         UsageError
             If it does not pay burn_in + thin such steps.
         """
-        first = step_cost * (self.burn_in + self.thin)
+        first = before + step_cost * (self.burn_in + self.thin)
         if self.budget is not None and self.budget < first:
             raise UsageError(
-                f"budget must be at least {first}, what burn_in, thin and {step_cost} data a step need for one draw; "
-                f"received {self.budget}"
+                f"budget must be at least {first}, what burn_in, thin and {step_cost} data a step"
+                f"{f', after {before} before the first,' if before else ''} need for one draw; received {self.budget}"
             )
 
     def described(self) -> dict[str, Any]:

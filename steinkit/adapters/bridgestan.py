@@ -92,11 +92,16 @@ def bridgestan_model(model: Any) -> Model:
     def log_density(points: Floats) -> Floats:
         return np.array([value for value, _ in gradients(points)], dtype=np.float64)
 
+    def constrain(points: Floats) -> dict[str, Floats]:
+        values = _rows(model.param_constrain, np.ascontiguousarray(points[:, back]), len(model.param_names()))
+        return {name: values[:, columns] for name, columns in found.columns.items()}
+
     return Model(
         label=f"Stan model {model.name()}" if _has(model, "name") else "Stan model",
         parameters=found.parameters,
         make_target=lambda names, label: Target(score=score, log_density=log_density, names=names, label=label),
         unconstrain=lambda values: _unconstrain(model, found, values),
+        constrain=constrain if _has(model, "param_constrain") and _has(model, "param_names") else None,
     )
 
 

@@ -6,8 +6,10 @@ own transforms: where x = f(theta) and theta has density p, log q(x) = log p(f^-
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from steinkit.containers.variables import Labels, Variable, indexed, positions
 from steinkit.errors import InputError, did_you_mean
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
+from steinkit.user_functions import Functions
 
 _SUM = 1e-5  # by which the entries of a simplex may miss one: what single precision leaves
 _CHECKED = 5  # draws at which what a model says is compared with something else
@@ -89,21 +92,53 @@ class Model:
         The posterior in unconstrained space.
     unconstrain : callable, {name: (n, *shape)} -> (n, d)
         The model's own transforms of all parameters, ravelled in their order.
+    constrain : callable, (n, d) -> {name: (n, *shape)}, optional
+        The way back.
     """
 
     label: str
     parameters: tuple[Parameter, ...]
     make_target: Callable[[tuple[str, ...], str], Target]
     unconstrain: Callable[[dict[str, Floats]], Floats]
+    constrain: Callable[[Floats], Mapping[str, Floats]] | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the unconstrained coordinates, numbered where the model has no labels for them."""
+        return self._names({})
 
     @property
     def target(self) -> Target:
-        """The posterior in unconstrained space, its coordinates numbered where the model has no labels for them."""
-        return self.target_named(self._names({}))
+        """The posterior in unconstrained space, with these names."""
+        return self.make_target(self.names, self.label)
 
-    def target_named(self, names: tuple[str, ...]) -> Target:
-        """The same with the names that a sample of it bears, whose labels may be the draws' own."""
-        return self.make_target(names, self.label)
+    def target_of(self, sample: Sample) -> Target:
+        """The same with the names that a sample bears, whose labels may be the draws' own.
+
+        Its functions are the entries of the model's parameters on their own scale, those that vary in the sample.
+        """
+        target = self.make_target(sample.names, self.label)
+        if self.constrain is not None:
+            target.functions = self._on_own_scale(sample, _remembered(self.constrain))
+        return target
+
+    def _on_own_scale(self, sample: Sample, constrain: Callable[[Floats], Mapping[str, Floats]]) -> Functions:
+        def entry(parameter: str, column: int, points: Floats) -> Floats:
+            return constrain(points)[parameter].reshape(len(points), -1)[:, column]
+
+        values, functions, start = constrain(sample.points), {}, 0
+        for each in self.parameters:
+            free_names = sample.names[start : start + math.prod(each.free_shape)]
+            start += len(free_names)
+            if each.space == "real":
+                continue
+            rows = values[each.name].reshape(len(sample), -1)
+            names = indexed(each.name, each.labels or positions(each.shape))
+            if each.shape == each.free_shape:  # their labels may be the draws'
+                names = tuple(name.removeprefix(_PREFIXES[each.space]) for name in free_names)
+            for column in np.flatnonzero((rows != rows[0]).any(axis=0)):
+                functions[names[column]] = partial(entry, each.name, int(column))
+        return functions
 
     def sample(self, draws: Any, dims: Sequence[str] | None = None) -> Sample:
         """Draws of the model's parameters as a sample in unconstrained space.
@@ -146,7 +181,7 @@ class Model:
             As `sample` does, or if the score is not the gradient of the log density.
         """
         sample = self.sample(draws, dims)
-        target = self.target_named(sample.names)
+        target = self.target_of(sample)
         check(target, sample)
         return target, sample
 
@@ -189,6 +224,19 @@ class Model:
             f"({len(np.unique(bad[:, 0]))} such draws): it lies outside the model's support ({parameter.space}), or "
             "on its edge; drop it"
         )
+
+
+def _remembered(function: Callable[[Floats], Mapping[str, Floats]]) -> Callable[[Floats], Mapping[str, Floats]]:
+    """The function, which is not called again for the points that it was called for last."""
+    last: list[Any] = []
+
+    def called(points: Floats) -> Mapping[str, Floats]:
+        if not last or not np.array_equal(last[0], points):
+            last[:] = points.copy(), function(points)
+        found: Mapping[str, Floats] = last[1]
+        return found
+
+    return called
 
 
 def _require_simplex(variable: Variable) -> None:

@@ -110,7 +110,7 @@ def numpyro_model(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Mo
         gradient = jax_module().grad(space.log_density)
         return Target(score=vectorised(gradient), log_density=vectorised(space.log_density), names=names, label=label)
 
-    return Model(label, space.parameters, make_target, space.unconstrain)
+    return Model(label, space.parameters, make_target, space.unconstrain, space.constrain)
 
 
 def has_sites(function: Callable[..., Any]) -> bool:
@@ -144,6 +144,7 @@ class _Space:
             for name, (shape, free_shape) in zip(self.sites, shapes, strict=True)
         )
         self._there_and_back = vectorised(self._there_and_back_of_one)
+        self._back = vectorised(lambda vector: self._ravelled(self._constrained(self.position(vector))))
 
     def position(self, vector: Any) -> dict[str, Any]:
         """Unconstrained values by site."""
@@ -158,11 +159,20 @@ class _Space:
         self._require_return(found[:, :dim], points, found[:, dim:])
         return found[:, :dim]
 
+    def constrain(self, points: Floats) -> dict[str, Floats]:
+        """The way back, (n, d) -> {name: (n, *shape)}."""
+        found, begin, values = self._back(points), 0, {}
+        for each in self.parameters:
+            values[each.name] = found[:, begin : (begin := begin + int(np.prod(each.shape)))]
+        return values
+
     def _there_and_back_of_one(self, vector: Any) -> Any:
-        jnp = jax_module().numpy
         free = self._free(dict(zip(self.sites, self._values.unravel(vector), strict=True)))
-        back = self._constrained(free)
-        return jnp.concatenate([jnp.ravel(each[name]) for each in (free, back) for name in self.sites])
+        return self._ravelled(free, self._constrained(free))
+
+    def _ravelled(self, *values: Mapping[str, Any]) -> Any:
+        jnp = jax_module().numpy
+        return jnp.concatenate([jnp.ravel(each[name]) for each in values for name in self.sites])
 
     def _require_return(self, free: Floats, points: Floats, back: Floats) -> None:
         """Refuse draws off the support that transforms do not notice, as a simplex whose entries do not sum to one."""

@@ -90,15 +90,14 @@ def _of_model(
             "only: hand over the model that was compiled"
         )
     order = [stored.index(label) for label in wanted]
-    target = described.target
-    assert target.names is not None
     sample = Sample(
         points=points[:, order],
         scores=None if scores is None else scores[:, order],
-        names=target.names,
+        names=described.names,
         chain=stats.chain,
         draw=stats.draw,
     )
+    target = described.target_of(sample)
     check(target, sample)
     require_same_scores(target, sample, "hand over the model that was compiled")
     return target, sample

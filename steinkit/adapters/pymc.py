@@ -96,7 +96,7 @@ def pymc_model(model: Any, *, mode: Any = None) -> Model:
             return _PyMCPosterior(graphs, graphs.data_length, names, limits, label)
         return Target(graphs.score, log_density=graphs.log_density, names=names, bounds=limits, label=label)
 
-    return Model(label, parameters, make_target, graphs.unconstrain)
+    return Model(label, parameters, make_target, graphs.unconstrain, graphs.constrain)
 
 
 class _PyMCPosterior(Posterior):

@@ -94,6 +94,27 @@ class Graphs:
         ]
         return self._function(list(many.values()), tensor.concatenate(columns, axis=1), on_unused_input="ignore")
 
+    def constrain(self, points: Floats) -> dict[str, Floats]:
+        """The way back, (n, d) -> {name: (n, *shape)}."""
+        return dict(zip([rv.name for rv in self._model.free_RVs], self._backward(points), strict=True))
+
+    @cached_property
+    def _backward(self) -> Any:
+        tensor = _pytensor("tensor")
+        points, at_points = self._points()
+        own = []
+        for rv, value in zip(self._model.free_RVs, self._values, strict=True):
+            transform = self._model.rvs_to_transforms[rv]
+            own.append(value if transform is None else transform.backward(value, *rv.owner.inputs))
+        own = _pytensor("graph.replace").clone_replace(
+            self._model.replace_rvs_by_values([tensor.as_tensor_variable(each) for each in own]),
+            self._data,
+            rebuild_strict=False,
+        )
+        return self._function(
+            [points], _pytensor("graph.replace").vectorize_graph(own, at_points), on_unused_input="ignore"
+        )
+
     def _total(self, terms: list[Any]) -> tuple[list[Any], Any]:
         """A matrix of n points, and the sum of terms at each of them, (n,)."""
         points, at_points = self._points()

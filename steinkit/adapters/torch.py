@@ -174,7 +174,7 @@ def _named(
     of_rows = _over_rows(torch, function, rows)
     device = next(iter(rows.values())).device
 
-    def density(points: Any) -> Any:
+    def constrained(points: Any) -> tuple[dict[str, Any], Any]:
         values, log_jacobian, start = {}, 0.0, 0
         for each in parameters:
             size = int(np.prod(each.free_shape))
@@ -183,17 +183,26 @@ def _named(
             values[each.name] = transforms[each.name](free)
             slope = transforms[each.name].log_abs_det_jacobian(free, values[each.name])
             log_jacobian = log_jacobian + slope.reshape(len(points), -1).sum(dim=1)
+        return values, log_jacobian
+
+    def density(points: Any) -> Any:
+        values, log_jacobian = constrained(points)
         return of_rows(values) + log_jacobian
 
     def unconstrain(values: dict[str, Floats]) -> Floats:
         free = [transforms[name].inv(torch.as_tensor(values[name], device=device)) for name in rows]
         return as_floats(torch.cat([each.reshape(len(each), -1) for each in free], dim=1).cpu())
 
+    def constrain(points: Floats) -> dict[str, Floats]:
+        values, _ = constrained(torch.as_tensor(points, device=device))
+        return {name: as_floats(value.cpu()) for name, value in values.items()}
+
     model = Model(
         label=label,
         parameters=parameters,
         make_target=lambda columns, called: _target(torch, density, device=device, names=columns, label=called),
         unconstrain=unconstrain,
+        constrain=constrain,
     )
     first = next(iter(tensors.values())).shape[:lead]
     chains = (1, *first) if lead == 1 else tuple(first)

@@ -6,23 +6,19 @@ are `EXIT_CODES`; those of errors are the `exit_code` of their classes.
 
 from __future__ import annotations
 
-import _thread
-import contextlib
 import io
 import os
-import signal
 import sys
-import threading
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
-from types import FrameType
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import click
 
 from steinkit import __version__
 from steinkit.cli.command_group import CommandGroup
+from steinkit.cli.interrupts import INTERRUPTED, comes_of_interrupt, heeded_interrupts
 from steinkit.cli.outputs import say_aside, tell, terminal_columns, warn
 from steinkit.describe.layout import on_screen
 from steinkit.errors import (
@@ -36,8 +32,6 @@ from steinkit.errors import (
     leave_to_results,
 )
 
-INTERRUPTED = 130
-_SOON = 0.02  # seconds
 EXIT_CODES = {
     0: "done",
     1: "failed a --fail option",
@@ -91,7 +85,7 @@ def commands() -> None:
 def main() -> NoReturn:
     """Run the command line and exit with its code; no traceback for what the user can mend."""
     try:
-        with _second_interrupt_ends_all(), warnings.catch_warnings(), on_screen(terminal_columns(sys.stdout)):
+        with heeded_interrupts(), warnings.catch_warnings(), on_screen(terminal_columns(sys.stdout)):
             leave_to_results()  # commands print what they warn of
             warnings.showwarning = _shown_as_ours(warnings.showwarning)
             code = commands.main(standalone_mode=False)
@@ -104,18 +98,25 @@ def main() -> NoReturn:
         tell(f"error: {error}")
         code = error.exit_code
     except (KeyboardInterrupt, click.Abort) as error:
-        say_aside("interrupted")
-        code = INTERRUPTED
+        code = _interrupted()
         if isinstance(error.__cause__ or error, AbandonedWork):  # click raises Abort from it
             sys.stdout.flush()
             os._exit(code)  # at once: Python would wait for the thread
     except MemoryError:
         tell("error: not enough memory for a sample of this size; take fewer draws")
         code = SteinkitError.exit_code
-    except Exception:  # a defect of ours; Python's own code for it, 1, would read as --fail-above
-        say_aside(traceback.format_exc().rstrip())
-        code = CrossedBracketError.exit_code
+    except Exception as error:
+        if comes_of_interrupt(error):
+            code = _interrupted()
+        else:  # a defect of ours; Python's own code for it, 1, would read as --fail-above
+            say_aside(traceback.format_exc().rstrip())
+            code = CrossedBracketError.exit_code
     sys.exit(code or 0)
+
+
+def _interrupted() -> int:
+    say_aside("interrupted")
+    return INTERRUPTED
 
 
 def _shown_as_ours(show: Callable[..., None]) -> Callable[..., None]:
@@ -134,42 +135,3 @@ def _shown_as_ours(show: Callable[..., None]) -> Callable[..., None]:
             show(message, category, *where, **more)
 
     return shown
-
-
-@contextlib.contextmanager
-def _second_interrupt_ends_all() -> Iterator[None]:
-    """Let the first control-C stop the solvers in good order, and a second one end the process at once.
-
-    Without it a second one would leave solvers running while the interpreter shuts down, which aborts the process. A
-    first one that comes while C code, such as a compiler's, calls Python back is lost there: it is raised once more.
-    """
-
-    def first(number: int, frame: FrameType | None) -> None:
-        print("interrupting; control-C again ends at once", file=sys.stderr, flush=True)
-        once_more(number, frame)
-
-    def once_more(number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGINT, lambda number, frame: os._exit(INTERRUPTED))
-        raise KeyboardInterrupt
-
-    def unraisable(lost: sys.UnraisableHookArgs) -> None:
-        if not issubclass(lost.exc_type, KeyboardInterrupt):
-            report(lost)
-            return
-        signal.signal(signal.SIGINT, once_more)
-        timer = threading.Timer(_SOON, _thread.interrupt_main)  # raised here it would be lost again
-        timer.daemon = True
-        timer.start()
-
-    before = signal.getsignal(signal.SIGINT)
-    if before is not signal.default_int_handler:  # someone else sees to it, or it is ignored, as under nohup
-        yield
-        return
-    report = sys.unraisablehook
-    sys.unraisablehook = unraisable
-    signal.signal(signal.SIGINT, first)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-        sys.unraisablehook = report

@@ -77,7 +77,7 @@ class NamedTarget:
         own = self._own
         if own is None:
             return make_target(self.name, self.options, sample.dim), ()
-        target = own.target_named(sample.names) if isinstance(own, Model) else own
+        target = own.target_of(sample) if isinstance(own, Model) else own
         return target, _checked(target, sample) if self._check and target.can_be_checked else ()
 
     def target(self, dim: int) -> Target:

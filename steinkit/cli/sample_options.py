@@ -97,6 +97,7 @@ SAMPLER_OPTIONS = {
     "temperature": _option(_NUMBER, "T", "Divides the log likelihood. Score the draws with -p temperature=T."),
     "decay": _option(_NUMBER, "X", "Exponent with which SGLD's steps decrease; its draws are then weighted."),
     "decay_offset": _option(_NUMBER, "X", "Number of steps after which they begin to decrease in earnest."),
+    "control_variates": {"is_flag": True, "help": "Give SGLD's gradients control variates at the mode."},
     **{name: _test_option(**shown) for name, shown in acceptance_test_options().items()},
     "test": _option(click.Choice(_TESTS), "NAME", f"Acceptance test of corrected-sgld. One of {', '.join(_TESTS)}."),
     "scramble": {"is_flag": True, "help": "Scramble Sobol's points at random."},

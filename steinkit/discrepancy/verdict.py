@@ -28,6 +28,7 @@ from steinkit.describe.numbers import probability
 from steinkit.describe.statements import cautioned, running_text
 from steinkit.describe.verdict import is_accused, verdict_sentence, verdict_statements, verdict_table
 from steinkit.discrepancy.bias.estimate import BiasEstimate, bias_of
+from steinkit.discrepancy.bias.quantities import function_values
 from steinkit.discrepancy.blame import Blame, blamed, moment_faults, p_value_beyond
 from steinkit.discrepancy.blind_spots import outlying, too_few_to_span
 from steinkit.discrepancy.burn_in import burn_in_p_value, early_rows
@@ -335,7 +336,7 @@ def verdict(
         bounded=bounded,
         sliced=sliced,
         names=prepared.points.names,
-        bias=_bias(prepared, weights, standardised),
+        bias=_bias(prepared, target, weights, standardised),
         draws=len(prepared.given),
         hiding=hiding,
         warnings=tuple(
@@ -404,9 +405,13 @@ def _shares(ksd: float | None) -> dict[str, float]:
     return {test: share / sum(taken.values()) for test, share in taken.items()}
 
 
-def _bias(prepared: Prepared, weights: ArrayLike | None, standardised: Draws) -> BiasEstimate | None:
+def _bias(
+    prepared: Prepared, target: Target | None, weights: ArrayLike | None, standardised: Draws
+) -> BiasEstimate | None:
+    if target is not None:
+        function_values(target.functions, prepared.points.points)  # their errors are told
     try:
-        return bias_of(prepared, weights, slowest=standardised.of_slowest_change)
+        return bias_of(prepared, weights, target=target, slowest=standardised.of_slowest_change)
     except InputError:  # too few draws, or the sign of the scores, of which a warning tells
         return None
 

@@ -61,7 +61,7 @@ def _contoured(found: Found, target: Target | str | None) -> Target | None:
     known, names = found.document.get("target"), found.document["sample"]["names"]
     if isinstance(target, str):
         own = load_target_or_model(target)
-        return own if isinstance(own, Target) else own.target_named(names)
+        return own if isinstance(own, Target) else own.make_target(names, own.label)
     if target is not None or known is None or ":" in known["name"] or known["name"].endswith(".py"):
         return target
     return make_target(known["name"], known["options"], len(names))

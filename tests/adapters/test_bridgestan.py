@@ -125,6 +125,22 @@ def test_parameters_are_transformed_ordered_and_named_by_what_they_are():
     np.testing.assert_allclose(target.score(sample.points), by_hand(given), rtol=1e-9, atol=1e-12)
 
 
+def test_functions_are_the_parameters_on_their_own_scale():
+    given = draws()
+    target, sample = sk.from_bridgestan(StandIn(), given)
+    own = {
+        "tau": given["tau"],
+        **{f"x[{i},{j}]": given["x"][:, i, j] for i in range(2) for j in range(3)},
+        **{f"w[{k}]": given["w"][:, k] for k in range(3)},
+        **{f"c[{k}]": given["c"][:, k] for k in range(2)},
+        "p": given["p"],
+    }
+    assert list(target.functions) == list(own)
+    for name, values in own.items():
+        np.testing.assert_allclose(target.functions[name](sample.points), values, rtol=1e-12)
+        assert target.functions[name](sample.points[3:5]).shape == (2,)
+
+
 def in_brackets(entry):
     name, *index = entry.split(".")
     return name + (f"[{','.join(index)}]" if index else "")

@@ -230,6 +230,8 @@ def test_scores_in_constrained_spaces_are_those_by_hand(np_, kind):
         "ordered": ("ordered x[0]", "ordered x[1]", "ordered x[2]"),
     }
     assert sample.names == names[kind]
+    own = np.column_stack([each(sample.points) for each in target.functions.values()])
+    np.testing.assert_allclose(own, draws.reshape(len(draws), -1), rtol=1e-9, atol=1e-12)
 
 
 def test_a_cholesky_factor_has_as_many_coordinates_as_correlations(np_):
@@ -241,6 +243,10 @@ def test_a_cholesky_factor_has_as_many_coordinates_as_correlations(np_):
 
     target, sample = sk.from_numpyro(model, {"L": factors})
     assert sample.names == ("cholesky L[0]", "cholesky L[1]", "cholesky L[2]")
+    entries = {f"L[{i},{j}]": factors[:, i, j] for i, j in ((1, 0), (1, 1), (2, 0), (2, 1), (2, 2))}  # the others stay
+    assert target.functions.keys() == entries.keys()
+    for name, values in entries.items():
+        np.testing.assert_allclose(target.functions[name](sample.points), values, rtol=1e-9)
     # the density of L in closed form: |J| of partial correlations y = tanh z, each scaled by the rest of its row
     y10 = factors[:, 1, 0]
     y20 = factors[:, 2, 0]

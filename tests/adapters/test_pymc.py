@@ -77,6 +77,8 @@ def test_score_names_and_draws_of_eight_schools():
     expected = schools_score(sample.points[:, 0], sample.points[:, 1], sample.points[:, 2:])
     np.testing.assert_allclose(target.score(sample.points), expected, rtol=1e-10, atol=1e-12)
     assert target.names == sample.names
+    assert list(target.functions) == ["tau"]
+    np.testing.assert_allclose(target.functions["tau"](sample.points), draws["tau"].ravel(), rtol=1e-12)
 
 
 def test_draws_labelled_in_another_order_are_matched_by_label():
@@ -216,6 +218,7 @@ def test_interval_whose_bounds_are_other_parameters():
     draws = {"x": (low + np.exp(low) / (1.0 + np.exp(-u)))[None], "low": low[None]}
     target, sample = sk.from_pymc(model, draws)
     assert sample.names == ("low", "logit x")
+    np.testing.assert_allclose(target.functions["x"](sample.points), draws["x"][0], rtol=1e-9)
     np.testing.assert_allclose(sample.points, np.column_stack([low, u]), rtol=1e-9, atol=1e-9)
     # p(x | low) |dx / du| = sigmoid(u) sigmoid(-u): the width cancels
     expected = np.column_stack([-low, 1.0 - 2.0 / (1.0 + np.exp(-u))])
@@ -258,6 +261,8 @@ def test_correlation_matrix_whose_density_is_a_determinant():
     r = np.tanh(0.5 * u)
     target, sample = sk.from_pymc(model, {"r": r[None]})
     np.testing.assert_allclose(sample.points, u, rtol=1e-10, atol=1e-10)
+    own = np.column_stack([target.functions[f"r[{k}]"](sample.points) for k in range(3)])
+    np.testing.assert_allclose(own, r, rtol=1e-9, atol=1e-12)
 
     def log_density(v):
         a, b, c = jnp.tanh(0.5 * v)
@@ -276,6 +281,8 @@ def test_zero_sum_vector_loses_a_dimension():
     assert sample.names == tuple(f"unconstrained x[{k}]" for k in range(3))
     # an isometry of the plane on which the sum is zero
     np.testing.assert_allclose((sample.points**2).sum(axis=1), (x**2).sum(axis=1), rtol=1e-12)
+    own = np.column_stack([target.functions[f"x[{k}]"](sample.points) for k in range(4)])
+    np.testing.assert_allclose(own, x, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(target.score(sample.points), -sample.points / 4.0, rtol=1e-10, atol=1e-12)
 
 

@@ -127,6 +127,8 @@ def test_simplex_in_one_dimension_less(torch):
         constraints={"w": torch.distributions.constraints.simplex},
     )
     assert sample.names == ("simplex w[0]", "simplex w[1]")
+    for k in range(3):
+        np.testing.assert_allclose(target.functions[f"w[{k}]"](sample.points), shares[:, k], rtol=1e-12)
 
     def broken(x):  # sticks broken one after the other: the first takes expit(x1 - log 2) of the whole
         first = special.expit(x[0] - np.log(2.0))

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from steinkit.cli import _second_interrupt_ends_all
+from steinkit.cli.interrupts import comes_of_interrupt, heeded_interrupts
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +35,7 @@ def test_one_that_comes_while_c_code_calls_back_is_raised_after_it(capfd):
         for _ in range(500):
             time.sleep(0.01)
 
-    with _second_interrupt_ends_all(), pytest.raises(KeyboardInterrupt):
+    with heeded_interrupts(), pytest.raises(KeyboardInterrupt):
         work()
     assert sys.unraisablehook is hook
     assert capfd.readouterr().err.count("interrupting") == 1
@@ -45,6 +45,33 @@ def test_one_that_comes_while_c_code_calls_back_is_raised_after_it(capfd):
 def test_other_exceptions_that_nobody_can_take_are_reported_as_before(monkeypatch):
     seen = []
     monkeypatch.setattr(sys, "unraisablehook", seen.append)
-    with _second_interrupt_ends_all():
+    with heeded_interrupts():
         ctypes.CFUNCTYPE(None)(lambda: 1 // 0)()
     assert [each.exc_type for each in seen] == [ZeroDivisionError]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+@pytest.mark.parametrize(("file", "waits"), [("numba/core/codegen.py", True), ("numba/core/typeinfer.py", False)])
+def test_one_that_comes_while_code_is_generated_waits_for_its_end(file, waits):
+    ended = []
+    told = {"kill": lambda: os.kill(os.getpid(), signal.SIGINT), "sleep": time.sleep, "ended": ended}
+    exec(compile("def generate():\n    kill()\n    sleep(0.1)\n    ended.append(True)", f"/lib/{file}", "exec"), told)
+
+    def work() -> None:
+        told["generate"]()
+        time.sleep(5)
+
+    with heeded_interrupts(), pytest.raises(KeyboardInterrupt):
+        work()
+    assert ended == [True] * waits
+
+
+def test_an_error_that_python_makes_of_an_interrupt_is_one():
+    class Named:
+        def __set_name__(self, owner, name):
+            raise KeyboardInterrupt
+
+    with pytest.raises((RuntimeError, KeyboardInterrupt)) as made:  # the latter from Python 3.12
+        type("Owner", (), {"attribute": Named()})
+    assert comes_of_interrupt(made.value)
+    assert not comes_of_interrupt(ValueError("of itself"))

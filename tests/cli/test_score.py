@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit import __version__, cli
+from steinkit import __version__
+from steinkit.cli.interrupts import heeded_interrupts
 from steinkit.discrepancy.graph.engines.cvxpy import linear_solvers
 from steinkit.errors import SolverError
 from steinkit.measures.registry import recorded_settings
@@ -484,7 +485,7 @@ class TestInterrupts:
                 assert ended == []
                 signal.raise_signal(signal.SIGINT)
 
-        with pytest.raises(KeyboardInterrupt), cli._second_interrupt_ends_all():
+        with pytest.raises(KeyboardInterrupt), heeded_interrupts():
             interrupt_twice()
         assert ended == [130]
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -492,7 +493,7 @@ class TestInterrupts:
     def test_a_process_that_ignores_them_goes_on_ignoring_them(self):
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
-            with cli._second_interrupt_ends_all():
+            with heeded_interrupts():
                 signal.raise_signal(signal.SIGINT)
         finally:
             signal.signal(signal.SIGINT, before)

@@ -51,6 +51,32 @@ def test_sgld_in_closed_form():
     assert worst(draws, marginals) < LIMIT
 
 
+def test_control_variates_of_a_normal_target_leave_no_noise():
+    """All data have one second derivative: a gradient of any batch is that of all, and the closed form above holds."""
+    posterior = sk.targets.GaussianMean.simulate(100, prior_variance=10.0)
+    v = posterior.posterior_variance[0]
+    eps = v  # half of the largest variance that noise of batches of 2 would be drowned in
+    exact = normal(posterior.posterior_mean[0], eps / (1.0 - (1.0 - eps / (2.0 * v)) ** 2))
+    options = {"step_size": eps, "batch_size": 2, "chains": 400, "burn_in": 50, "draws": 40, "start": [3.0]}
+    assert worst(samplers.sgld(posterior, control_variates=True, **options), [exact]) < LIMIT
+    assert worst(samplers.sgld(posterior, **options), [exact]) > 2 * LIMIT
+
+
+def test_control_variates_begin_at_the_mode_and_cost_what_they_read():
+    posterior = sk.targets.LogisticRegression.nodal()
+    draws = samplers.sgld(posterior, step_size=1e-6, batch_size=5, draws=3, control_variates=True)
+    slope = posterior.score(draws.points[0, :1])[0]
+    curvature = np.diff(posterior.score(draws.points[0, 0] + [[0.1] * 6, [-0.1] * 6]), axis=0)[0] / 0.2
+    assert np.abs(slope).max() < 0.05 * curvature.max()  # a step of 1e-3 away from it
+    passes, left = divmod(int(draws.cost[0, 0]) - 10, posterior.size)
+    assert left == 0 < passes < 100
+    np.testing.assert_array_equal(np.diff(draws.cost[0]), [10, 10])
+    paid = samplers.sgld(posterior, step_size=1e-6, batch_size=5, budget=int(draws.cost[0, -1]), control_variates=True)
+    np.testing.assert_array_equal(paid.points, draws.points)
+    with pytest.raises(sk.UsageError, match=rf"budget must be at least \d+, .* after {passes * posterior.size} before"):
+        samplers.sgld(posterior, step_size=1e-6, batch_size=5, budget=20, control_variates=True)
+
+
 def test_decreasing_steps_weigh_the_draws():
     posterior = sk.targets.GaussianMean.simulate(10)
     draws = samplers.sgld(

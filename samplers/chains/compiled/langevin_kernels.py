@@ -18,7 +18,7 @@ def advance(machine: Machine, block: Block, quota: int) -> Outcome:
     proposed, batch = vectors[Vector.PROPOSED], plan.gradient_batch
     walk, digits, rows = machine.gradient_walk, machine.digits, terms.rows[:batch]
     noise, temperatures, levels, _, points, _ = block
-    bounds = terms.bounds
+    bounds, mode, at_mode = terms.bounds, vectors[Vector.MODE], vectors[Vector.GRADIENT_AT_MODE]
     while chain.step < plan.steps:
         now = chain.step - chain.block_start
         if now == len(temperatures):
@@ -30,6 +30,10 @@ def advance(machine: Machine, block: Block, quota: int) -> Outcome:
         end_reading(walk, 0)
         grad_log_prior(terms, state, prior)
         batch_gradient(terms, state, batch, data)
+        if plan.variates:  # what the same data say at the mode gives way to what all the data say there
+            batch_gradient(terms, mode, batch, proposed)
+            for j in range(len(state)):
+                data[j] = (data[j] - proposed[j]) + batch / plan.size * at_mode[j]
         if terms.stop[0]:
             return Outcome.PAUSED
         factor, step = plan.size / batch / temperatures[now], levels[now]

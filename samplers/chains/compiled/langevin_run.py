@@ -11,6 +11,7 @@ from steinkit.sample import Floats
 from steinkit.samplers.chains.compiled.chain_blocks import CompiledChains
 from steinkit.samplers.chains.compiled.langevin_kernels import advance
 from steinkit.samplers.chains.compiled.records import Outcome, Vector
+from steinkit.samplers.chains.gradients import Mode
 from steinkit.samplers.chains.likelihood_terms import PosteriorModel, require_gradients, require_states, require_support
 from steinkit.samplers.chains.options import RunOptions, Temperature
 from steinkit.samplers.chains.random_streams import Kind, generator, normals
@@ -26,6 +27,8 @@ class LangevinChains(CompiledChains):
         Data a step.
     step_sizes : callable, (n,) -> (n,)
         Of the steps with these numbers, from 0.
+    mode : Mode, optional
+        For control variates.
     """
 
     def __init__(
@@ -36,14 +39,26 @@ class LangevinChains(CompiledChains):
         batch: int,
         temperature: Temperature,
         step_sizes: Callable[[Floats], Floats],
+        mode: Mode | None,
     ) -> None:
-        self.batch, self.step_sizes = batch, step_sizes
-        plan: dict[str, Any] = {"reads_all": 1, "gradient_batch": batch, "step_cost": batch}
-        super().__init__(advance, model, options, temperature, recorder, steps=options.steps_of(batch), **plan)
+        self.batch, self.step_sizes, self.mode = batch, step_sizes, mode
+        self.before = 0 if mode is None else mode.cost
+        step_cost = batch if mode is None else 2 * batch
+        plan: dict[str, Any] = {
+            "variates": mode is not None,
+            "reads_all": 1,
+            "gradient_batch": batch,
+            "step_cost": step_cost,
+        }
+        super().__init__(
+            advance, model, options, temperature, recorder, steps=options.steps_of(step_cost, self.before), **plan
+        )
 
     def begin(self, k: int) -> None:
         """Take the chain's generator."""
         self.moves = generator(self.options.seeds[k], Kind.PROPOSAL)
+        if self.mode is not None:
+            self.vectors[Vector.MODE], self.vectors[Vector.GRADIENT_AT_MODE] = self.mode.state, self.mode.gradient
 
     def noise(self, first: int, steps: int) -> tuple[Floats, Floats, Floats]:
         """Noise and sizes of the steps, and the size of the step after them."""
@@ -54,7 +69,7 @@ class LangevinChains(CompiledChains):
         """Costs, and weights if they are kept."""
         # equation 11 of `stochastic_langevin`: theta_t weighs eps_t, the size of the step that leaves it
         weights = {"weights": self.block.levels[1:]} if "weights" in self.recorder.columns else {}
-        return {"cost": (first + 1 + np.arange(taken)) * self.batch, **weights}
+        return {"cost": self.before + (first + 1 + np.arange(taken)) * int(self.plan["step_cost"][0]), **weights}
 
     def explain(self, outcome: Outcome, k: int) -> None:
         """Raise an error that names chain, step and state."""

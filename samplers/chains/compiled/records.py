@@ -42,6 +42,8 @@ class Vectors(NamedTuple):
     DATA_GRADIENT: int = 4
     PROPOSED_PRIOR_GRADIENT: int = 5
     PROPOSED_DATA_GRADIENT: int = 6
+    MODE: int = 7  # and the data's gradient there: of control variates
+    GRADIENT_AT_MODE: int = 8
 
 
 Vector = Vectors()
@@ -53,7 +55,7 @@ def _record(whole: str, real: str) -> np.dtype[np.void]:
 
 #: What stays the same: sizes and the proposal; whether tests read all the data, scan them for a bound, or have it here.
 PLAN = _record(
-    "size drift gradient_batch reads_all first_batch scans steps budget step_cost patience", "step_size bound"
+    "size drift gradient_batch variates reads_all first_batch scans steps budget step_cost patience", "step_size bound"
 )
 #: Where a chain is. ``wrong`` is the number that an error is about.
 CHAIN = _record(

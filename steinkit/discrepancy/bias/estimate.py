@@ -16,7 +16,7 @@ from steinkit.describe.display import Result
 from steinkit.describe.statements import cautioned, running_text
 from steinkit.discrepancy.bias.estimates import Estimates
 from steinkit.discrepancy.bias.exact_run import ExactRun, Moved
-from steinkit.discrepancy.bias.quantities import Functions, Quantities
+from steinkit.discrepancy.bias.quantities import Quantities
 from steinkit.discrepancy.bias.stein_features import Frame
 from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.errors import InputError, UsageError, cautious, did_you_mean, reservations
@@ -24,6 +24,7 @@ from steinkit.runtime.deadlines import within_time
 from steinkit.runtime.threads import one_thread_in_libraries
 from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Seed, Target
+from steinkit.user_functions import Functions, as_functions
 
 Method = Literal["regression", "weights", "run"]
 
@@ -238,7 +239,8 @@ def estimate_bias(
     bounds : array_like, shape (d, 2) or (2,), optional
         Bounds of the support; the target's own if not given.
     functions : mapping of str to callable, optional
-        Further quantities: functions of the draws, (n, d) -> (n,), such as probabilities or predictions.
+        Further quantities: functions of the draws, (n, d) -> (n,), such as probabilities or predictions; beside those
+        that the target brings.
     method : {"auto", "regression", "weights", "run"}
         "regression" on Stein features, for which scores suffice. "weights" of largest entropy. "run": a short exact run
         of Hamiltonian Monte Carlo from every draw, and the regression where the draws have gone. "auto" is the
@@ -303,8 +305,9 @@ def bias_of(
 ) -> BiasEstimate:
     """The same of a sample that is prepared; `slowest` is `Draws.of_slowest_change` where it is known."""
     can_run = target is not None and target.has_log_density
+    functions = {**(target.functions if target is not None else {}), **as_functions(functions or {})}
     with one_thread_in_libraries():
-        quantities = Quantities.of(prepared, weights, functions or {})
+        quantities = Quantities.of(prepared, weights, functions)
         operand = quantities.operand()
         found, hidden = quantities.by_regression(operand), quantities.hidden_shares(operand, slowest)
         tilted = quantities.entropy_weights(operand)

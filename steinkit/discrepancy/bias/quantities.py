@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,10 +16,8 @@ from steinkit.discrepancy.cross_fitting import Draws
 from steinkit.discrepancy.preparation import Prepared
 from steinkit.discrepancy.units import Units, without_units
 from steinkit.errors import InputError, UsageError
-from steinkit.sample import Floats, require_printable
-from steinkit.user_functions import numbers_from
-
-Functions = Mapping[str, Callable[[Floats], ArrayLike]]
+from steinkit.sample import Floats
+from steinkit.user_functions import Functions, as_functions, call_checked
 
 _FEWEST_OF_SLOWEST = 30.0  # draws of what changes slowest: with fewer, regions may have wrong shares
 _TURNED = 0.5  # mean of (x_j - m_j) s_j over draws and coordinates: -1 in right samples, 1 for scores of opposite sign
@@ -176,12 +172,7 @@ def function_values(functions: Functions, points: Floats) -> Floats:
     columns = np.empty((len(points), len(functions)))
     for k, (name, function) in enumerate(functions.items()):
         what = f"function {name!r}"
-        values = numbers_from(partial(function, points.copy()), what, f"the values of {what}")
-        if values.shape != (len(points),):
-            raise InputError(
-                f"{what} must return shape ({len(points)},) for draws of shape {points.shape}; "
-                f"it returned {values.shape}"
-            )
+        values = call_checked(function, points, (len(points),), what)
         if not np.isfinite(values).all():
             row = int(np.flatnonzero(~np.isfinite(values))[0])
             raise InputError(f"{what} is {values[row]} at draw {row + 1}; it must be finite at every draw")
@@ -190,10 +181,7 @@ def function_values(functions: Functions, points: Floats) -> Floats:
 
 
 def _names(functions: Functions, taken: tuple[str, ...]) -> tuple[str, ...]:
-    if not isinstance(functions, Mapping) or not all(callable(each) for each in functions.values()):
-        raise UsageError("functions must be a mapping of names to functions of the draws: {'tau': lambda x: ...}")
-    names = tuple(map(str, functions))
-    require_printable(names)
+    names = tuple(map(str, as_functions(functions)))
     double = [name for name in names if name in taken]
     if double:
         raise UsageError(f"{double[0]!r} is a coordinate of the draws; give the function another name")

@@ -332,3 +332,31 @@ def test_a_kept_estimate_is_read_again(tmp_path):
     assert again.summary() == found.summary()
     assert (again.weights == found.weights).all()
     assert (again.moved.points == found.moved.points).all()
+
+
+class TestFunctionsOfTheTarget:
+    """exp(x) of a standard normal x: its mean is sqrt(e), its variance e (e - 1)."""
+
+    @pytest.fixture
+    def draws(self):
+        return 0.2 + np.random.default_rng(4).standard_normal((2000, 2))
+
+    def target(self, function=lambda x: np.exp(x[:, 0])):
+        return sk.Target(
+            lambda x: -x, log_density=lambda x: -0.5 * (x**2).sum(axis=1), dim=2, functions={"tau": function}
+        )
+
+    def test_the_verdict_tells_of_them(self, draws):
+        found = sk.verdict(draws, self.target()).bias
+        assert found.names == ("x1", "x2", "tau")
+        assert abs(found.mean[2] - np.exp(0.5)) < found.mean_margin[2] * found.sd[2]
+        assert abs(np.log(found.sd[2] ** 2 / (np.e * (np.e - 1.0)))) < 2.0 * found.sd_margin[2]
+        assert found.mean_off[2] > 0.05
+
+    def test_those_of_a_call_stand_beside_them(self, draws):
+        found = sk.estimate_bias(draws, self.target(), functions={"sum": lambda x: x.sum(axis=1)})
+        assert found.names == ("x1", "x2", "tau", "sum")
+
+    def test_one_that_fails_is_told_of(self, draws):
+        with pytest.raises(sk.InputError, match="function 'tau' is nan at draw 1"):
+            sk.verdict(draws, self.target(lambda x: np.full(len(x), np.nan)))

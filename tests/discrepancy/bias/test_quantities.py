@@ -48,8 +48,11 @@ def test_where_draws_have_gone_functions_are_taken_again():
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        (lambda x: x, r"function 'f' must return shape \(200,\) for draws of shape \(200, 2\); it returned \(200, 2\)"),
-        (lambda x: 1.0, r"function 'f' must return shape \(200,\) for draws of shape \(200, 2\); it returned \(\)"),
+        (
+            lambda x: x,
+            r"function 'f' must return shape \(200,\) for points of shape \(200, 2\); it returned \(200, 2\)",
+        ),
+        (lambda x: 1.0, r"function 'f' must return shape \(200,\) for points of shape \(200, 2\); it returned \(\)"),
         (lambda x: np.where(np.arange(200) == 4, np.nan, x[:, 0]), "function 'f' is nan at draw 5; it must be finite"),
         (lambda x: np.where(np.arange(200) == 0, np.inf, x[:, 0]), "function 'f' is inf at draw 1; it must be finite"),
         (lambda x: x[:, 7], "function 'f' raised IndexError"),

@@ -35,6 +35,7 @@ RUNS = {
     "subsampling_mh": (samplers.subsampling_mh, MIXTURE, WALK | {"batch_size": 10, "epsilon": 0.2}),
     "sgld": (samplers.sgld, NODAL, {"step_size": 0.01, "batch_size": 5, "decay": 0.3}),
     "sgld-vectorised": (samplers.sgld, vectorised(NODAL), {"step_size": 0.01, "batch_size": 5, "decay": 0.3}),
+    "sgld-controlled": (samplers.sgld, NODAL, {"step_size": 0.01, "batch_size": 5, "control_variates": True}),
     "sgld-computed": (samplers.sgld, MIXTURE, {"step_size": 0.01, "batch_size": 5}),
     "corrected_sgld": (samplers.corrected_sgld, NODAL, {"step_size": 0.01, "batch_size": 6, "epsilon": 0.1}),
 }

@@ -45,6 +45,7 @@ RUNS = {
     "mala, schedule": (samplers.mala, HOT, {"step_size": 0.3, "temperature": schedule}),
     "sgld": (samplers.sgld, NODAL, GRADIENT),
     "sgld, decay": (samplers.sgld, HOT, GRADIENT | {"decay": 0.55, "decay_offset": 3.0, "temperature": schedule}),
+    "sgld, control variates": (samplers.sgld, NODAL, GRADIENT | {"control_variates": True}),
     "sgld, computed orders": (samplers.sgld, MANY, {"step_size": 1e-4, "batch_size": 2000}),
     "corrected_sgld": (samplers.corrected_sgld, NODAL, GRADIENT | {"epsilon": 0.1}),
     "corrected_sgld, all data": (samplers.corrected_sgld, MIXTURE, GRADIENT | {"test": samplers.MetropolisTest()}),

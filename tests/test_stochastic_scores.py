@@ -1,0 +1,87 @@
+"""Scores from a few data: unbiased, exact where the expansion is, and refused where they are mostly noise."""
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+
+
+@pytest.fixture(scope="module", name="posterior")
+def made_posterior():
+    rng = np.random.default_rng(1)
+    x = np.column_stack([np.ones(4000), rng.standard_normal((4000, 2))])
+    y = np.where(rng.random(4000) < 1.0 / (1.0 + np.exp(-x @ [0.3, 1.0, -0.5])), 1.0, -1.0)
+    return sk.targets.LogisticRegression(x, y, prior_variance=25.0)
+
+
+@pytest.fixture(scope="module", name="draws")
+def made_draws(posterior):
+    return sk.samplers.mala(posterior, step_size=0.002, draws=300, burn_in=200).points[0]
+
+
+@pytest.mark.parametrize(("order", "accuracy"), [(1, 0.3), (2, 0.03)])
+def test_their_mean_over_batches_is_the_score(posterior, draws, order, accuracy):
+    exact = posterior.score(draws)
+    found = np.array([sk.stochastic_scores(draws, posterior, batch=100, order=order, rng=k).scores for k in range(60)])
+    errors = (found - exact) / exact.std(axis=0)
+    assert errors.std() < accuracy
+    assert np.abs(errors.mean(axis=0) / (errors.std(axis=0) / np.sqrt(60))).max() < 5.0  # of 900 means
+    assert abs(errors.mean()) < 5.0 * errors.std() / np.sqrt(errors.size)
+
+
+def test_the_expansion_of_a_normal_posterior_is_exact():
+    rng = np.random.default_rng(2)
+    data = rng.normal(3.0, 1.0, 500)
+    posterior = sk.Posterior(
+        (data,),
+        log_likelihood=lambda theta, y: -0.5 * (y - theta[0]) ** 2,
+        grad_log_likelihood=lambda theta, y: np.array([(y - theta[0]).sum()]),
+        log_prior=lambda theta: -0.5 * theta[:, 0] ** 2,
+        grad_log_prior=lambda theta: -theta,
+        dim=1,
+    )
+    draws = rng.normal(data.sum() / 501.0, 0.05, (40, 1))
+    scores = sk.stochastic_scores(draws, posterior, batch=2).scores
+    np.testing.assert_allclose(scores, data.sum() - 501.0 * draws, atol=1e-5 * 500.0)
+
+
+def test_equal_draws_have_one_score_and_the_seed_decides(posterior, draws):
+    doubled = np.repeat(draws, 2, axis=0)
+    found = sk.stochastic_scores(doubled, posterior, batch=50, order=1, rng=3).scores
+    np.testing.assert_array_equal(found[::2], found[1::2])
+    np.testing.assert_array_equal(found, sk.stochastic_scores(doubled, posterior, batch=50, order=1, rng=3).scores)
+    assert (found != sk.stochastic_scores(doubled, posterior, batch=50, order=1, rng=4).scores).any()
+
+
+def test_a_verdict_takes_them(posterior, draws):
+    wide = draws.mean(axis=0) + 1.4 * (draws - draws.mean(axis=0))
+    found = sk.verdict(sk.stochastic_scores(wide, posterior, batch=50))
+    exact = sk.verdict(wide, posterior)
+    assert (found.p < 0.01) == (exact.p < 0.01)
+    np.testing.assert_allclose(found.bias.sd_off, exact.bias.sd_off, atol=0.03)
+
+
+def test_noise_is_told_or_refused(posterior, draws):
+    with pytest.warns(sk.SteinkitWarning, match=r"% of the variance of x\d's score is noise of its batches of 20 data"):
+        sk.stochastic_scores(draws, posterior, batch=20, order=1)
+    with pytest.raises(sk.InputError, match="is noise of its batches of 2 data; take a larger batch"):
+        sk.stochastic_scores(draws, posterior, batch=2, order=1)
+
+
+def test_draws_in_two_modes_are_refused():
+    posterior = sk.targets.MixturePosterior()
+    with pytest.raises(sk.InputError, match="is noise of its batches"):
+        sk.stochastic_scores(posterior.sample(200, 0), posterior, batch=5)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"batch": 1}, "batch must be a whole number from 2 to the 4000 data"),
+        ({"batch": 4001}, "batch must be a whole number from 2 to the 4000 data"),
+        ({"order": 3}, "order must be 1 or 2"),
+    ],
+)
+def test_options_out_of_range(posterior, draws, options, message):
+    with pytest.raises(sk.UsageError, match=message):
+        sk.stochastic_scores(draws, posterior, **options)

@@ -183,7 +183,7 @@ def _as_no_file(path: Path, kind: bytes) -> None:
         os.mkfifo(path)
     elif kind == b"sparse":
         with path.open("r+b") as file:
-            file.truncate(2_000_000_000)
+            file.truncate(5_000_000_000)  # beyond the limit on bytes, and refused before it is read
 
 
 def _zarr(data: bytes) -> None:

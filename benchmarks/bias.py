@@ -207,7 +207,9 @@ def sgld_on_nodal(quick: bool, seed: int) -> Iterator[Cell]:
     truth = Truth.of(hamiltonian_chains(target, chains, draws, np.random.default_rng([3, seed])))
     for step_size in (0.1,) if quick else (0.02, 0.05, 0.1, 0.2):
         for k in range(2 if quick else 12):
-            made = sgld(target, step_size=step_size, batch_size=5, draws=1000, thin=20, burn_in=500, seed=[seed, k])
+            made = sgld(
+                target, step_size=step_size, batch_size=5, draws=1000, thin=20, burn_in=500, seed=1000 * seed + k
+            )
             yield Cell.of(Problem("nodal", f"SGLD, step {step_size:g}", made.points[0], truth, target=target))
 
 
@@ -221,7 +223,7 @@ def chains_between_modes(quick: bool, seed: int) -> Iterator[Cell]:
             for k in seeds:
                 start = np.random.default_rng([4, seed, k]).standard_normal(2)
                 made = sgld(
-                    target, step_size=step_size, batch_size=5, draws=1000, thin=thin, start=start, seed=[seed, k]
+                    target, step_size=step_size, batch_size=5, draws=1000, thin=thin, start=start, seed=1000 * seed + k
                 )
                 kind = f"mixture posterior, SGLD thinned by {thin}"
                 yield Cell.of(Problem(f"step {step_size:g}", kind, made.points[0], truth, target=target), "auto")
@@ -304,7 +306,7 @@ def choices(quick: bool, seed: int) -> None:
                     draws=500,
                     thin=10 if number < 2 else 50,
                     start=start,
-                    seed=[seed, k],
+                    seed=1000 * seed + k,
                 )
                 points = made.points[0]
                 errors.append(true_error(points, truth))

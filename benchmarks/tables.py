@@ -30,6 +30,7 @@ ENGINES = {  # instance and tolerance: how it is called, of those that `benchmar
     ("normal 1000x5", 1e-3): "1000, d = 5",
     ("narrow normal 1000x7", 1e-3): "1000, d = 7, sd 0.3",
 }
+SOLVERS = {"cvxpy": "to CVXPY with HiGHS", "highs": "to HiGHS on the dual", "clarabel": "to Clarabel, rows scaled"}
 BLOWN_UP = ("eight_schools_centered", "eight_schools_noncentered", "gp_pois_regr")  # models: Langevin of no set bias
 
 
@@ -67,13 +68,13 @@ def number(count: int) -> str:
 def engines(records: Path = RECORDS) -> str:
     """Times of our engines a coordinate, and their ratios to general solvers'."""
     record = kept("engines", records)
-    rows = []
+    rows, solvers = [], [peer for peer in SOLVERS if any(peer in row["peers"] for row in record["rows"])]
     for row in record["rows"]:
         name = ENGINES.get((row["instance"], row["tolerance"]))
         if name is not None:
-            peers = [ratio(row, row["peers"].get(peer)) for peer in ("cvxpy", "highs")]
+            peers = [ratio(row, row["peers"].get(peer)) for peer in solvers]
             rows.append([name, f"`{row['engine']}`, {power(row['tolerance'])}", rounded(row["seconds"]), *peers])
-    header = ("draws of N(0, I)", "engine, bracket", "seconds", "to CVXPY with HiGHS", "to HiGHS on the dual")
+    header = ("draws of N(0, I)", "engine, bracket", "seconds", *(SOLVERS[peer] for peer in solvers))
     return f"{table(header, rows)}\n\n{taken(record)}"
 
 

@@ -29,6 +29,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
+import numpy as np
 from costs import (
     cost_of_command,
     cpu_of_all,
@@ -52,9 +53,9 @@ TOGETHER = 0.1  # seconds; rows that come sooner after another were measured wit
 
 def spanner(scope: Scope) -> Iterator[Row]:
     """The greedy spanner of N(0, I) in the plane."""
-    for n, start, wanted in ((1000, ".057", 0.02), (10_000, "4.0", 0.8)):
+    for n, start, wanted in ((1000, ".057", 0.02), (3000, ".22", 0.15), (10_000, "4.0", 0.8)):
         points = normal(scope.of(n), 2)[0]
-        enough = 0.1 * scope.repeats if n == 1000 else 0.0
+        enough = 0.1 * scope.repeats if n < 10_000 else 0.0
         now = median_seconds(partial(sk.greedy_spanner, points), enough)
         yield Row(f"spanner {len(points)}x2", "CPU s", start, scope.wanted(wanted), now)
     for n, start, wanted in ((30_000, "40", 3.0), (100_000, "-", 15.0))[: scope.large]:
@@ -170,27 +171,41 @@ def sweep(scope: Scope) -> Iterator[Row]:
 
 
 def start_up(scope: Scope) -> Iterator[Row]:
-    """Commands, each in a process of its own."""
+    """Commands, each in a process of its own, beside starting Python with NumPy and SciPy."""
+    python, full = [sys.executable, "-c", "import numpy, scipy.sparse.linalg"], scope.factor == 1
+    cost_of_command(python)
+    bare = median(cost_of_command(python).cpu for _ in range(scope.repeats))
     command = [sys.executable, "-m", "steinkit"]
-    full = scope.factor == 1
-    score = [*command, "score", str(SAMPLE), "--target", "mixture-posterior", "--reference", "0"]
+    score = [*command, "score", str(SAMPLE), "--target", "mixture-posterior"]
+    alone = [*score, "--reference", "0"]
     for work, words, start, wanted in (
         ("steinkit --help", [*command, "--help"], ".5", 0.2),
-        ("a warm score of 1000x2, no verdict", [*score, "--no-verdict"], "1.3", 0.8),
-        ("a warm score with its verdict", score, "", None),
-    )[: 3 if full else 1]:
+        ("a warm score of 1000x2, no verdict", [*alone, "--no-verdict"], "1.3", 0.8),
+        ("a warm score with its verdict", alone, "2.4", 1.5),
+        ("a warm score with verdict and reference samples", score, "", None),
+    )[: 4 if full else 1]:
         cost_of_command(words)
         found = [cost_of_command(words) for _ in range(scope.repeats)]
-        remark = f"wall {median(each.wall for each in found):.2g} s"
-        yield Row(work, "CPU s", start, wanted and scope.wanted(wanted), median(each.cpu for each in found), remark)
-    if full:
+        yield _command(scope, work, start, wanted, median(each.cpu for each in found), bare)
+    if not full:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        ten = Path(folder) / "ten.csv"
+        np.savetxt(ten, normal(1000, 10)[0], delimiter=",", header=",".join("abcdefghij"), comments="")
+        ten_dimensions = [*command, "score", str(ten), "--target", "normal", "-p", "mean=0", "-p", "dim=10"]
         for work, words, start, wanted in (
-            ("the first score ever, no verdict", [*score, "--no-verdict"], "15-21", 8.0),
-            ("the first score ever, with its verdict", score, "", None),
+            ("the first score ever, no verdict", [*alone, "--no-verdict"], "15-21", 8.0),
+            ("the first score ever, with its verdict", alone, "", None),
+            ("the first score ever, verdict and reference samples", score, "27.6", 5.0),
+            ("the first score ever, of 1000x10", ten_dimensions, "", 8.0),
         ):
-            with tempfile.TemporaryDirectory() as empty:
-                once = cost_of_command(words, {"NUMBA_CACHE_DIR": empty})
-            yield Row(work, "CPU s", start, wanted, once.cpu, f"wall {once.wall:.2g} s")
+            empty = tempfile.mkdtemp(dir=folder)
+            yield _command(scope, work, start, wanted, cost_of_command(words, {"NUMBA_CACHE_DIR": empty}).cpu, bare)
+
+
+def _command(scope: Scope, work: str, start: str, wanted: float | None, now: float, bare: float) -> Row:
+    remark = f"{now / bare:.3g} times starting Python with NumPy and SciPy"
+    return Row(work, "CPU s", start, wanted and scope.wanted(wanted), now, remark)
 
 
 PARTS: dict[str, Callable[[Scope], Iterator[Row]]] = {

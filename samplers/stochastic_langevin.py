@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.errors import UsageError
 from steinkit.posterior import Posterior
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats
@@ -119,6 +120,8 @@ def sgld(
     positive(step_size, "step_size")
     number(decay, "decay", lambda x: 0.0 <= x <= 1.0, "in [0, 1]")
     positive(decay_offset, "decay_offset")
+    if not isinstance(control_variates, bool | np.bool_):
+        raise UsageError(f"control_variates must be True or False; received {control_variates!r}")
     model = as_posterior_model(posterior)
     batch = batch_within(batch_size, 1, model.size)
     states = start_states(posterior, start, options.chains)

@@ -21,6 +21,8 @@ from .curves import curve as curve
 from .describe.display import Result as Result
 from .discrepancy.bias.estimate import BiasEstimate as BiasEstimate
 from .discrepancy.bias.estimate import estimate_bias as estimate_bias
+from .discrepancy.bias.mode_shares import ModeShares as ModeShares
+from .discrepancy.bias.mode_shares import mode_shares as mode_shares
 from .discrepancy.bias.repair import Repaired as Repaired
 from .discrepancy.bias.repair import repair as repair
 from .discrepancy.blame import Blame as Blame

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 DRAWS = np.random.default_rng(0).standard_normal((60, 2))
 LINE = DRAWS[:, 0]
 NORMAL = tg.Normal([0.0, 0.0])
+TWO_MODES = np.repeat([0.0, 12.0], 100) + np.random.default_rng(3).standard_normal(200)
+MIXTURE = tg.GaussianMixture([[0.0], [12.0]], sd=1.0)
 POSTERIOR = tg.GaussianMean(np.random.default_rng(1).standard_normal((80, 2)))
 RUN = {"draws": 4}
 FEATURES, RESPONSES = np.random.default_rng(2).standard_normal((60, 2)), np.resize([1.0, -1.0], 60)
@@ -36,8 +38,8 @@ RESULTS = {
     "AcceptanceBias", "BiasEstimate", "Blame", "BoundedFeature", "BoundedMoments", "ChainDiagnostics", "Choice",
     "ClassicalSteinDiscrepancy", "Comparison", "Correction",
     "Curve", "DistinctSample", "Draws", "GraphSteinDiscrepancy", "IRLSResult", "KernelSteinDiscrepancy",
-    "KernelSteinTest", "MomentSteinDiscrepancy", "OperatingCharacteristics", "Reference", "Repaired", "ScoreCheck",
-    "SequentialDesign", "SlicedSteinDiscrepancy", "SlicedSteinTest", "SweepResult",
+    "KernelSteinTest", "ModeShares", "MomentSteinDiscrepancy", "OperatingCharacteristics", "Reference", "Repaired",
+    "ScoreCheck", "SequentialDesign", "SlicedSteinDiscrepancy", "SlicedSteinTest", "SweepResult",
     "TrialRun", "Units", "VariableSelection", "Verdict", "WassersteinDistance",
 }  # fmt: skip
 """What steinkit hands out, and nobody makes."""
@@ -117,6 +119,7 @@ EXAMPLES = {
     "select_variables": lambda: {
         "posterior": sp.SparseLogisticRegression(FEATURES, RESPONSES), "update_scale": 0.1, "birth_scale": 0.1, **RUN,
     },
+    "mode_shares": lambda: {"draws": TWO_MODES, "target": MIXTURE},
     "operating_characteristics": lambda: {"mean": [0.0], "first_fraction": 0.2, "epsilon": 0.05},
     "trial_run": lambda: {"posterior": POSTERIOR, "proposal": sp.RandomWalk(0.1), "draws": 10, "chains": 1},
     "worst_case_design": lambda: {"target_error": 0.1, "first_fractions": [0.5], "alphas": [0.5]},

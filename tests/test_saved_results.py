@@ -9,6 +9,8 @@ import steinkit as sk
 from steinkit.errors import Caution, InputError
 
 DRAWS = 1.5 * np.random.default_rng(0).standard_normal((150, 2))
+MODES = np.where(DRAWS[:, :1] > 0.0, 9.0, 0.0) + np.random.default_rng(1).standard_normal((150, 1))
+MIXTURE = sk.targets.GaussianMixture([[0.0], [9.0]], sd=1.0)
 PLANE, LINE = sk.targets.Normal([0.0, 0.0]), sk.targets.Normal([0.0])
 
 pytestmark = pytest.mark.filterwarnings("ignore::steinkit.SteinkitWarning")
@@ -30,13 +32,15 @@ MADE = {
     "verdict": lambda: sk.verdict(DRAWS, PLANE),
     "bias": lambda: sk.estimate_bias(DRAWS, PLANE, functions={"square": lambda x: x[:, 0] ** 2}),
     "moved": lambda: sk.estimate_bias(DRAWS, PLANE, method="run"),
+    "modes": lambda: sk.mode_shares(MODES, MIXTURE),
+    "of modes": lambda: sk.verdict(MODES, MIXTURE),
     "repaired": lambda: sk.repair(DRAWS, PLANE),
     "comparison": lambda: sk.compare({"a": DRAWS, "b": DRAWS / 1.5, "c": "none"}, PLANE, measures=["sliced", "ess"]),
     "curve": lambda: sk.curve(DRAWS, PLANE, measure="ksd"),
     "sweep": _sweep,
 }
 PICTURED = (
-    "graph", "sliced", "moments", "verdict", "bias", "moved", "repaired", "comparison", "curve", "sweep",
+    "graph", "sliced", "moments", "verdict", "bias", "moved", "modes", "repaired", "comparison", "curve", "sweep",
 )  # fmt: skip
 
 

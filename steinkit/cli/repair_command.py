@@ -38,7 +38,8 @@ steinkit repair laplace.csv --target model.py:target -o repaired.csv
 \f
 Weights of largest entropy make the means of Stein features zero. Where these would be worth less than a fifth of the
 draws, every draw is moved by a short run of Hamiltonian Monte Carlo, if the target has a log density. Neither puts
-draws where there are none: in a mode that none has visited, or in a tail that was cut.
+draws where there are none: in a mode that none has visited, or in a tail that was cut. Modes that lie apart get their
+shares, if the target has a log density.
 """
 
 
@@ -53,7 +54,7 @@ draws where there are none: in a mode that none has visited, or in a tail that w
     type=click.Choice(("auto", "weights", "run")),
     default="auto",
     show_default=True,
-    help="How to mend. auto takes weights where they are worth a fifth of the draws, else a run.",
+    help="How to mend. auto takes weights where they are worth a fifth of the draws, else a run; of modes the shares.",
 )
 @option(
     MEASURE, "--resample", is_flag=True, help="Draw as many draws by their weights. By default weights are a column."

@@ -31,6 +31,7 @@ _METHODS = {
     "regression": "regression on Stein features",
     "weights": "weights of largest entropy",
     "run": "a short exact run from every draw",
+    "modes": "regression within each mode, and the modes' shares by the log density",
 }
 
 
@@ -59,11 +60,11 @@ def describe_bias(
 def repair_statements(document: Document) -> list[Statement]:
     """How draws were repaired, what they are worth, and how far off they were and are."""
     draws, before, after = document["draws"], document["before"], document["after"]
-    how = (
-        f"Repaired: {draws} weighted draws, worth {document['worth']:.0f}."
-        if document["method"] == "weights"
-        else f"Repaired: {draws} draws, each moved by a short exact run."
-    )
+    how = {
+        "weights": f"Repaired: {draws} weighted draws, worth {document['worth']:.0f}.",
+        "run": f"Repaired: {draws} draws, each moved by a short exact run.",
+        "modes": f"Repaired: {draws} draws, the modes weighed by their shares, worth {document['worth']:.0f}.",
+    }[document["method"]]
     return [
         Statement("number", "What was mended?", how),
         Statement("comparison", "How wrong were the numbers?", f"Before: {bias_sentence(before)}"),

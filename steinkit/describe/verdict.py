@@ -18,6 +18,7 @@ from steinkit.describe.bias import (
 )
 from steinkit.describe.claims import ACCUSED, UNDECIDED, UNSUSPECTED
 from steinkit.describe.layout import Table
+from steinkit.describe.mode_shares import shares_clause, shares_sentence
 from steinkit.describe.numbers import count, listed, probability, standard_errors
 from steinkit.describe.statements import Document, Statement
 
@@ -33,6 +34,7 @@ _WANTED = 100
 _WANTED_OF_SLOWEST = 30
 _GIVEN = "Each is meant given the other coordinates:"
 _TESTS = {"p_moments": "moments", "p_bounded": "bounded moments", "p_sliced": "slices", "p_ksd": "kernel"}
+_MODES = "shares of modes"
 
 
 def verdict_sentence(document: Document) -> str:
@@ -45,6 +47,9 @@ def verdict_statements(document: Document) -> list[Statement]:
     found = [Statement("number", _MAY_BE_USED, verdict_sentence(document))]
     if len(document["blame"]) > 1 or (document["blame"] and document["burn_in"] is not None):
         found.append(Statement("blame", "What is wrong with them?", _faults(document)))
+    if document.get("modes") and not _accuses_modes(document):
+        said = shares_sentence(document["modes"])
+        found.append(Statement("comparison", "Which shares have the modes?", said))
     found.append(Statement("limits", "What was not tested?", f"Not tested: {listed(document['not_tested'])}."))
     found.append(Statement("method", "How was it tested?", _tests(document)))
     return found
@@ -167,9 +172,18 @@ def _head(document: Document) -> str:
     return f"{ACCUSED} ({p}): {_worst(document)}."
 
 
+def _accuses_modes(document: Document) -> bool:
+    """Whether the modes' shares alone are enough to accuse: the verdict's p-value is theirs."""
+    p = document.get("p_modes")
+    others = [document[key] for key in _TESTS if document.get(key) is not None]
+    return bool(is_accused(document) and p is not None and p < min(others))
+
+
 def _worst(document: Document) -> str:
     """The worst fault, and those that are as bad."""
     faults = document["blame"]
+    if _accuses_modes(document):
+        return shares_clause(document["modes"])
     if not faults:
         share = document.get("ksd_share")
         if document["p_ksd"] is None:
@@ -233,6 +247,8 @@ def _sizes(document: Document) -> str:
     found = document.get("bias")
     if found is None or not document["enough_draws"] or document["burn_in"] is not None:
         return ""
+    if _accuses_modes(document) and found["hidden"]:
+        return "`steinkit repair` weighs the modes by the right ones."
     if is_accused(document):
         return accused_bias_sentence(found)
     return within_sentence(found)
@@ -250,7 +266,8 @@ def _matters(document: Document) -> str:
 
 
 def _tests(document: Document) -> str:
-    tests = [f"{name} {probability(document[key])}" for key, name in _TESTS.items() if document.get(key) is not None]
+    names = {**_TESTS, "p_modes": _MODES}
+    tests = [f"{name} {probability(document[key])}" for key, name in names.items() if document.get(key) is not None]
     looks = document.get("looks", 1)
     together = f"together, times {looks} looks," if looks > 1 else "together"
     return f"Tests: {', '.join(tests)}; {together} {probability(document['p'])}."

@@ -22,7 +22,7 @@ from steinkit.errors import Caution, InputError
 from steinkit.sample import Floats, Integers
 
 _FEWEST = 4  # draws of a chain that is split: two in each half
-_EFFECTIVE_PER_FREEDOM = 5.0  # effective draws that count as one degree of freedom; 10 is cautious, 3 too bold
+EFFECTIVE_PER_FREEDOM = 5.0  # effective draws that count as one degree of freedom; 10 is cautious, 3 too bold
 FEW_EFFECTIVE = 100.0  # effective draws below which right samples are accused too often
 
 
@@ -102,22 +102,26 @@ class Draws:
     def by_chain(self) -> Iterator[tuple[int, Draws]]:
         """Of several chains each that can be judged by itself, with its label."""
         for label, place in zip(self.labels, self.chains, strict=True) if len(self.chains) > 1 else ():
-            alone = (slice(0, place.stop - place.start),)
-            if alone[0].stop >= 2 * _FEWEST:
-                yield (
-                    label,
-                    replace(
-                        self,
-                        rows=self.rows[place],
-                        points=self.points[place],
-                        scores=self.scores[place],
-                        shares=self.shares[place] / self.shares[place].sum(),
-                        chains=alone,
-                        halves=_halves(alone),
-                        labels=(label,),
-                        disorder=(),
-                    ),
-                )
+            if place.stop - place.start >= 2 * _FEWEST:
+                yield label, self.only(place)
+
+    def only(self, rows: Integers | slice) -> Draws:
+        """Those in these rows, which increase; chains with none of them are left out."""
+        places = np.arange(len(self.points))[rows]
+        ends = np.searchsorted(places, [(chain.start, chain.stop) for chain in self.chains])
+        kept = [(label, slice(*map(int, each))) for label, each in zip(self.labels, ends, strict=True) if np.ptp(each)]
+        chains = tuple(place for _, place in kept)
+        return replace(
+            self,
+            rows=self.rows[rows],
+            points=self.points[rows],
+            scores=self.scores[rows],
+            shares=self.shares[rows] / self.shares[rows].sum(),
+            chains=chains,
+            halves=_halves(chains),
+            labels=tuple(label for label, _ in kept),
+            disorder=(),
+        )
 
     def autocorrelation_times(self, deviations: Floats) -> Floats:
         """Of functions of the draws less their means, (k, n) -> (k,); 1 for weighted draws."""
@@ -170,7 +174,7 @@ def tail_probability(z: float | Floats, n_effective: float | Floats) -> float | 
     """Probability that a right sample's z-score exceeds this one: the tail of Student's t, set on slow chains."""
     from scipy.special import stdtr
 
-    tails = stdtr(n_effective / _EFFECTIVE_PER_FREEDOM, np.negative(z))
+    tails = stdtr(n_effective / EFFECTIVE_PER_FREEDOM, np.negative(z))
     return np.asarray(tails, dtype=np.float64) if isinstance(z, np.ndarray) else float(tails)
 
 

@@ -4,8 +4,10 @@ Four tests that need no other draws to compare with, each calibrated for slow ch
 what they see best: moments (`steinkit.discrepancy.moments`) at location, spread and correlation; bounded moments at
 shapes and at dependence of degree three; slices (`steinkit.discrepancy.sliced`) at the shape along coordinates and
 principal axes; the kernel Stein test at all of it, with little power for each. The verdict's p-value is Bonferroni's
-over those taken, with shares of the level that known faults have chosen. What is wrong is read from the first three,
-which name the right coordinate where shares of a discrepancy blame the stiff one.
+over those taken, with shares of the level that known faults have chosen. Where draws fall into modes that lie apart,
+these four see next to nothing of the modes' shares. A fifth test does, if the target has a log density
+(`steinkit.discrepancy.bias.mode_shares`), and lowers the p-value where it finds more than they do. What else is wrong
+is read from the first three, which name the right coordinate where shares of a discrepancy blame the stiff one.
 
 A run that is looked at as it grows, and stopped at an accusation, is accused too often: the p-value is multiplied by
 the number of looks.
@@ -28,6 +30,7 @@ from steinkit.describe.numbers import probability
 from steinkit.describe.statements import cautioned, running_text
 from steinkit.describe.verdict import is_accused, verdict_sentence, verdict_statements, verdict_table
 from steinkit.discrepancy.bias.estimate import BiasEstimate, bias_of
+from steinkit.discrepancy.bias.mode_shares import ModeShares, shares_of
 from steinkit.discrepancy.bias.quantities import function_values
 from steinkit.discrepancy.blame import Blame, blamed, moment_faults, p_value_beyond
 from steinkit.discrepancy.blind_spots import outlying, too_few_to_span
@@ -47,12 +50,14 @@ from steinkit.target import Seed, Target
 
 _FEW_OF_SLOWEST = 30.0  # draws in times of the slowest change, below which the tests look quick and are not
 _SHARES = {"moments": 0.3, "bounded": 0.27, "sliced": 0.23, "ksd": 0.2}  # of the level, by measured power
+_SHARE_OF_MODES = 0.2  # besides: the others, on draws that fall apart, use less than they have
 _MOST_LOOKS = 1_000_000
 _TURNED = 0.5  # mean of (x_j - m_j) s_j over draws and coordinates: -1 in right samples, 1 where the sign is turned
 _NAMED = 0.05  # p-value of a verdict by one find alone, above which that is not named
+_OF_MODES = "shares of modes that lie apart"
 _UNTESTED = (
     "dependence that no pair of coordinates shows",
-    "shares of modes that lie apart",
+    _OF_MODES,
     "modes or regions that no draw has visited",
 )
 
@@ -69,6 +74,9 @@ class Verdict(Result):
         The p-values of moments, of bounded moments and of slices, from which `p` follows with `p_ksd`.
     p_ksd : float or None
         The p-value of the kernel test. None for weighted draws, which it does not take, or where a warning says so.
+    modes : ModeShares or None
+        Shares of modes that lie apart, where the draws fall into such and the target has a log density; None as well
+        where they cannot be found, as a warning says. Its p-value lowers `p` where it is below a fifth of that.
     ksd_equivalent_draws : float
         Independent draws of which the expected squared kernel discrepancy is that of these, mean k0(x, x) / KSD^2 for
         the Stein kernel k0; of more than 20,000 draws, of 20,000 evenly spread. It is large where this kernel hardly
@@ -122,6 +130,7 @@ class Verdict(Result):
     p_bounded: float
     p_sliced: float
     p_ksd: float | None
+    modes: ModeShares | None
     ksd_equivalent_draws: float
     ess: float
     effective_draws: float
@@ -187,6 +196,7 @@ class Verdict(Result):
             "p_bounded": self.p_bounded,
             "p_sliced": self.p_sliced,
             "p_ksd": self.p_ksd,
+            "p_modes": self.modes and self.modes.p,
             "level": self.level,
             "looks": self.looks,
             "ksd_equivalent_draws": self.ksd_equivalent_draws if math.isfinite(self.ksd_equivalent_draws) else None,
@@ -209,7 +219,8 @@ class Verdict(Result):
             ],
             "ksd_share": self.ksd_share and dict(zip(("coordinate", "multiple"), self.ksd_share, strict=True)),
             "bias": None if self.bias is None else self.bias.to_dict(),
-            "not_tested": list(_UNTESTED),
+            "modes": self.modes and self.modes.to_dict(),
+            "not_tested": [each for each in _UNTESTED if each != _OF_MODES or not self.modes or self.modes.p is None],
             "hiding": list(self.hiding),
         }
 
@@ -282,7 +293,7 @@ def verdict(
     Notes
     -----
     Not tested: dependence that no pair of coordinates shows; the shares of modes that lie apart, which the score does
-    not know; and modes or regions that no draw has visited.
+    not know, unless the target has a log density; and modes or regions that no draw has visited.
 
     Examples
     --------
@@ -305,6 +316,8 @@ def verdict(
     bounded = bounded_moments(laid_out, units, prepared.bounds)
     p = min(1.0, looks * _together(moments.p_value, bounded.p_value, sliced.p_value, p_ksd))
     require_time("the sample was judged")
+    modes, unknown = _modes(prepared, target, laid_out, rng)
+    by_modes = 1.0 if modes is None or modes.p is None else looks * modes.p / _SHARE_OF_MODES
     diagnosed = chain_diagnostics(prepared.weighted(weights))
     ess = min(diagnosed.min_ess, diagnosed.weight_ess) if laid_out.is_weighted else diagnosed.min_ess
     standardised = laid_out.in_units(units)
@@ -316,18 +329,19 @@ def verdict(
         *too_few_to_span(prepared.points),
     )
     found = Verdict(
-        p=p,
+        p=min(p, by_modes),
         p_moments=moments.p_value,
         p_bounded=bounded.p_value,
         p_sliced=sliced.p_value,
         p_ksd=p_ksd,
+        modes=modes,
         ksd_equivalent_draws=equivalent,
         ess=ess,
         effective_draws=n_effective,
         enough_draws=enough,
         blame=(),
         ksd_share=None,
-        burn_in=_without_burn_in(scored, standardised, prepared.bounds, level, looks),
+        burn_in=None if by_modes <= level else _without_burn_in(scored, standardised, prepared.bounds, level, looks),
         matters=matters,
         p_matters=None if matters is None else min(1.0, looks * p_value_beyond(moments, matters)),
         level=level,
@@ -347,6 +361,7 @@ def verdict(
                     *hiding,
                     *(() if p_ksd is None else thinning_notes(len(scored))),
                     *untested,
+                    *unknown,
                 )
             )
         ),
@@ -414,6 +429,18 @@ def _bias(
         return bias_of(prepared, weights, target=target, slowest=standardised.of_slowest_change)
     except InputError:  # too few draws, or the sign of the scores, of which a warning tells
         return None
+
+
+def _modes(
+    prepared: Prepared, target: Target | None, draws: Draws, rng: Seed
+) -> tuple[ModeShares | None, tuple[str, ...]]:
+    """Shares of modes, where there are any and a log density that knows them; or why they cannot be had."""
+    if target is None or not target.has_log_density or draws.is_weighted or prepared.given.weights is not None:
+        return None, ()
+    try:
+        return shares_of(prepared, target, rng=rng), ()
+    except InputError as error:
+        return None, (f"shares of modes were not tested: {error}",)
 
 
 def _effective_draws(moments: MomentSteinDiscrepancy, sliced: SlicedSteinTest, draws: Draws) -> float:

@@ -1,4 +1,5 @@
 from .biases import biases as biases
+from .biases import mode_shares as mode_shares
 from .criteria import selection as selection
 from .curves import curve as curve
 from .discrepancy import coordinates as coordinates

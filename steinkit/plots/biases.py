@@ -1,21 +1,24 @@
-"""The picture of biases: how far means and standard deviations are off, an interval a quantity, before and after."""
+"""Pictures of biases: how far means and standard deviations are off, before and after; and shares of modes."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from steinkit.describe.mode_shares import centre_clause
 from steinkit.describe.numbers import shortened
 from steinkit.discrepancy.bias.estimate import BiasEstimate
-from steinkit.plots.axes import head, open_frame
+from steinkit.discrepancy.bias.mode_shares import ModeShares
+from steinkit.plots.axes import axes_or_new, head, open_frame
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST = 10  # quantities
 _LONGEST = 24  # letters of a name
+_LONGEST_PLACE = 40  # letters of a mode's place
 _SHIFT = 0.16  # rows between what was and what is
 _BEFORE, _AFTER, _UNKNOWN = "#b2182b", "#67a9cf", "0.75"
 
@@ -73,3 +76,35 @@ def biases(found: BiasEstimate, after: BiasEstimate | None = None, title: str = 
         right.legend(loc="best", fontsize=9)
     more = f", worst {len(shown)} of {len(found.names)}" if len(shown) < len(found.names) else ""
     return head(figure, title, f"How far the draws are off, with margins{more}")
+
+
+def mode_shares(found: ModeShares, ax: Any = None) -> Any:
+    """Plot the share of every mode, a row a mode.
+
+    Parameters
+    ----------
+    found : ModeShares
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure's if not given.
+
+    Returns
+    -------
+    matplotlib Axes
+        Circles are the draws' shares, squares the right ones with their margins.
+    """
+    ax = axes_or_new(ax, (6.5, 1.5 + 0.5 * len(found.shares)))
+    rows = np.arange(len(found.shares))
+    ax.plot(found.draws_shares, rows - _SHIFT, "o", markersize=6, color=_BEFORE, label="in the draws")
+    ax.errorbar(
+        found.shares, rows + _SHIFT, xerr=found.margins, fmt="s", markersize=5, capsize=2.5, color=_AFTER,
+        label="by the density",
+    )  # fmt: skip
+    places = [dict(zip(found.reweighted.names, map(float, each), strict=True)) for each in found.centres]
+    ax.set_yticks(rows, [shortened(centre_clause(each), _LONGEST_PLACE) for each in places], parse_math=False)
+    ax.set_ylim(len(rows) - 0.5, -0.5)
+    ax.set_xlim(0.0, None)
+    ax.xaxis.set_major_formatter(lambda value, place: f"{100.0 * value:.0f}%")
+    ax.set_xlabel("share of the mode")
+    ax.legend(loc="best", fontsize=9)
+    open_frame(ax)
+    return ax

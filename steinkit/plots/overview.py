@@ -9,6 +9,7 @@ from steinkit.comparison import Comparison
 from steinkit.curves import Curve
 from steinkit.describe.display import Result
 from steinkit.discrepancy.bias.estimate import BiasEstimate
+from steinkit.discrepancy.bias.mode_shares import ModeShares
 from steinkit.discrepancy.bias.repair import Repaired
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy
@@ -18,7 +19,7 @@ from steinkit.errors import UsageError
 from steinkit.measures import Measurement, find_measure
 from steinkit.measures.scoring import Scores
 from steinkit.plots.axes import drawn
-from steinkit.plots.biases import biases
+from steinkit.plots.biases import biases, mode_shares
 from steinkit.plots.criteria import most_varied, selection
 from steinkit.plots.curves import curve
 from steinkit.plots.discrepancy import arranged
@@ -43,7 +44,7 @@ def picture(result: Result, title: str = "", reference: Standard = None) -> Figu
     ----------
     result : Result
         What to show: of a graph, sliced or moment Stein discrepancy, a verdict that finds fault, a comparison, a curve,
-        a sweep, biases, or repaired draws.
+        a sweep, biases, shares of modes, or repaired draws.
     title : str
         First line of the heading, such as the name of the sample; none if empty.
     reference : Reference or Verdict, optional
@@ -78,6 +79,8 @@ def picture(result: Result, title: str = "", reference: Standard = None) -> Figu
         return drawn(partial(selection, result, parameter), 5.2, 5.6)
     if isinstance(result, BiasEstimate):
         return biases(result, title=title)
+    if isinstance(result, ModeShares):
+        return drawn(partial(mode_shares, result), 6.5, 1.5 + 0.5 * len(result.shares))
     if isinstance(result, Repaired):
         return biases(result.bias, result.after, title)
     raise UsageError(f"there is no picture of this {type(result).__name__}; its summary() says what was found")

@@ -10,6 +10,7 @@ from steinkit.curves import Curve
 from steinkit.describe.numbers import number
 from steinkit.describe.verdict import verdict_table
 from steinkit.discrepancy.bias.estimate import BiasEstimate
+from steinkit.discrepancy.bias.mode_shares import ModeShares
 from steinkit.discrepancy.bias.repair import Repaired
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy
@@ -48,7 +49,7 @@ def _words(shown: Any) -> str:
     """What the terminal says."""
     if isinstance(shown, Verdict):
         return shown.summary().removesuffix(_listing(shown)).rstrip()
-    if isinstance(shown, GraphSteinDiscrepancy | Curve | BiasEstimate | Repaired):
+    if isinstance(shown, GraphSteinDiscrepancy | Curve | BiasEstimate | ModeShares | Repaired):
         return shown.summary()
     return repr(shown).strip("<>")
 
@@ -70,7 +71,7 @@ def _picture(shown: Any) -> Drawing | None:
         return on_axes(lambda ax: plots.verdict(shown, ax), _WIDTH, height) if shown.blame else None
     if isinstance(shown, Comparison):
         return on_axes(lambda ax: plots.comparison(shown, ax), _WIDTH, 1.6 + 0.45 * len(shown.samples))
-    if isinstance(shown, BiasEstimate | Repaired):
+    if isinstance(shown, BiasEstimate | ModeShares | Repaired):
         return drawing(plots.picture(shown))
     if isinstance(shown, Curve):
         return on_axes(lambda ax: plots.curve(shown, ax), _WIDTH, 4.0)

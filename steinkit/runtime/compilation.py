@@ -16,7 +16,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from steinkit.runtime.interpretation import interpreted
 from steinkit.runtime.kernel_cache import KernelCache
 
-_KEPT = "steinkit: compiling numerical kernels (first use on this machine; takes up to a minute, then they are cached)"
+_KEPT = "steinkit: compiling numerical kernels (once on this machine; takes up to a minute, then they are cached)"
 _NOT_KEPT = "steinkit: compiling functions for this process alone (takes some seconds; their code is not cached)"
 
 _FROM_PYTHON = {"no_cfunc_wrapper": True}  # kernels are called, and never handed to C as pointers

@@ -6,7 +6,8 @@ by number, or a twin on whole arrays. Results are the same to the bit, for compi
 operation, and Python's numbers are the same doubles. So nothing but the time depends on which of them runs.
 
 A process interprets for `_MOST_SECONDS` in all, by what callers foretell, and compiles from then on: it never waits for
-more than that in vain. One that is to do much compiles from its beginning (`compile_from_now_on`).
+more than that in vain. One that is to do much compiles from its beginning (`compile_from_now_on`), and so does one that
+others have gone before: the sixth process on a machine that is to interpret a kernel compiles it for all that follow.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, partial
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
@@ -23,11 +24,14 @@ from numba.core.dispatcher import Dispatcher
 
 from steinkit.runtime.kernel_cache import KernelCache
 
-_MOST_SECONDS = 3.0  # of interpretation in a process; a first verdict's compilation takes three times as long
+_MOST_SECONDS = 4.0  # of interpretation in a process; what a first score need not compile would take five times as long
+
+_MOST_PROCESSES = 5  # that do without a kernel's machine code; together they take as long as its compilation
 
 _is_small: ContextVar[bool] = ContextVar("is_small", default=False)
 _left = {"seconds": _MOST_SECONDS}
 _twins: dict[Dispatcher, Callable[..., Any]] = {}
+_always: set[Dispatcher] = set()
 
 
 @contextlib.contextmanager
@@ -65,9 +69,20 @@ def with_twin(twin: Callable[..., Any]) -> Callable[[Any], Any]:
     return mark
 
 
+def _as_view(make: Callable[..., Any], *args: Any) -> Any:
+    return make(*args).data
+
+
+def always_compiled(compiled: Any) -> Any:
+    """Mark a kernel that Python would take far longer to run than to compile."""
+    if isinstance(compiled, Dispatcher):
+        _always.add(compiled)
+    return compiled
+
+
 def interpreted(compiled: Any, compile_now: Callable[..., Any], *args: Any) -> Callable[..., Any]:
     """What a call of the kernel, of which this process has no code for such arguments, is to run."""
-    if not _is_small.get() or _is_kept(compiled):
+    if not _is_small.get() or compiled in _always or _is_kept(compiled):
         entry: Callable[..., Any] = compile_now(*args)
         return entry
     return _twins.get(compiled) or _interpreter(compiled)
@@ -75,8 +90,9 @@ def interpreted(compiled: Any, compile_now: Callable[..., Any], *args: Any) -> C
 
 @cache
 def _is_kept(compiled: Any) -> bool:
-    """Whether machine code of the kernel was on disk when it was first called."""
-    return isinstance(compiled._cache, KernelCache) and compiled._cache.is_filled
+    """Whether machine code of the kernel was on disk when it was first called, or many processes have wanted it."""
+    kept = compiled._cache
+    return isinstance(kept, KernelCache) and (kept.is_filled or kept.done_without() >= _MOST_PROCESSES)
 
 
 @cache
@@ -88,7 +104,7 @@ def _interpreter(compiled: Dispatcher) -> Callable[..., Any]:
         arrays = list(_arrays(args))
         before = [array.copy() for array in arrays]
         try:
-            return function(*map(_viewed, args))
+            return _as_arrays(function(*map(_viewed, args)))
         except (ZeroDivisionError, OverflowError):  # machine code goes on, with infinity or NaN
             for array, values in zip(arrays, before, strict=True):
                 if array.flags.writeable:
@@ -102,15 +118,35 @@ def _interpreter(compiled: Dispatcher) -> Callable[..., Any]:
     return run
 
 
+_NUMPY = SimpleNamespace(
+    int64=np.int64,
+    **{name: partial(_as_view, getattr(np, name)) for name in ("empty", "zeros", "full")},
+)
+"""What kernels take from NumPy."""
+
+
 @cache
 def _plain(compiled: Dispatcher) -> Callable[..., Any]:
     """The Python function of a kernel, which calls those of other kernels."""
     function = compiled.py_func
-    names = {**function.__globals__, "np": SimpleNamespace(empty=lambda size: np.empty(size).data)}
+    names = {**function.__globals__, "np": _NUMPY}
     for name in function.__code__.co_names:
         if isinstance(names.get(name), Dispatcher):
             names[name] = _plain(names[name])
     return FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
+
+
+def _as_arrays(values: Any) -> Any:
+    """A kernel's result, with arrays for memory views."""
+    if isinstance(values, tuple):
+        return _rebuilt(values, _as_arrays)
+    return np.asarray(values) if isinstance(values, memoryview) else values
+
+
+def _rebuilt(values: tuple[Any, ...], made: Callable[[Any], Any]) -> Any:
+    """A tuple of what is made of the values, with the same names."""
+    parts = map(made, values)
+    return type(values)(*parts) if hasattr(values, "_fields") else tuple(parts)
 
 
 def _arrays(values: Any) -> Iterator[Any]:
@@ -126,6 +162,5 @@ def _viewed(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.data
     if isinstance(value, tuple):
-        parts = map(_viewed, value)
-        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+        return _rebuilt(value, _viewed)
     return value.item() if isinstance(value, np.generic) else value

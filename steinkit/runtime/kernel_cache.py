@@ -60,6 +60,19 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         """Whether code of the kernel as it is now is kept, for whatever types of arguments."""
         return any(kept._load_index() for kept in (self._cache_file, self._installed) if kept is not None)
 
+    def done_without(self) -> int:
+        """How many processes have done without the kernel's machine code before this one, which is counted from now on.
+
+        The file's length is their number: to append a byte takes no lock.
+        """
+        try:
+            self._impl.locator.ensure_cache_path()
+            with open(os.path.join(self.cache_path, f"{self._impl.filename_base}.without"), "ab") as file:
+                file.write(b".")
+                return file.tell() - 1
+        except OSError:
+            return 0
+
     @property
     def _lock(self) -> FileLock:
         """The lock that this very process made: one from before a fork is of no use behind it."""

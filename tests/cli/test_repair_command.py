@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -70,11 +71,21 @@ def test_the_same_seed_moves_them_alike(steinkit, narrow, tmp_path):
     assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
 
 
-def test_two_modes_are_refused_with_the_reason(steinkit, tmp_path):
-    modes = Path(__file__).parents[2] / "examples/data/sgld_5e-3.csv"
+def test_two_modes_get_their_shares(steinkit, tmp_path):
+    modes = Path(__file__).parents[2] / "examples/data/metropolis.csv"
+    answer = steinkit("repair", str(modes), "--target", "mixture-posterior", "-o", str(tmp_path / "yes.csv"), "--json")
+    document = json.loads(answer.out)
+    assert answer.code == 0
+    assert document["method"] == document["after"]["method"] == "modes"
+    assert "the modes weighed by their shares" in answer.err
+
+
+def test_modes_that_are_wrong_within_are_refused_with_the_reason(steinkit, tmp_path):
+    modes = Path(__file__).parents[2] / "examples/data/sgld_5e-2.csv"
     answer = steinkit("repair", str(modes), "--target", "mixture-posterior", "-o", str(tmp_path / "no.csv"))
     assert answer.code == 3
     assert "these draws cannot be repaired: the draws fall into groups along theta2" in answer.err
+    assert "mend the sampler first" in answer.err
     assert not (tmp_path / "no.csv").exists()
 
 

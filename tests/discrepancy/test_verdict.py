@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -217,9 +218,9 @@ def test_the_document_is_json_and_keeps_the_contracts_keys():
     document = sk.verdict(1.3 * normal(7, (500, 2)), sk.targets.Normal([0.0, 0.0])).to_dict()
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert list(document) == [
-        "p", "p_moments", "p_bounded", "p_sliced", "p_ksd", "level", "looks", "ksd_equivalent_draws", "ess", "draws",
-        "effective_draws", "enough_draws", "burn_in", "matters", "p_matters", "blame", "ksd_share", "bias",
-        "not_tested",
+        "p", "p_moments", "p_bounded", "p_sliced", "p_ksd", "p_modes", "level", "looks", "ksd_equivalent_draws", "ess",
+        "draws", "effective_draws", "enough_draws", "burn_in", "matters", "p_matters", "blame", "ksd_share", "bias",
+        "modes", "not_tested",
         "hiding", "sentence",
     ]  # fmt: skip
     assert list(document["blame"][0]) == ["kind", "coordinates", "z", "size", "direction"]
@@ -438,3 +439,73 @@ def test_the_order_of_chains_changes_nothing(chains, n):
     for test in ("p", "p_moments", "p_bounded", "p_sliced"):
         assert getattr(turned, test) == pytest.approx(getattr(first, test), rel=1e-6)
     assert turned.effective_draws == pytest.approx(first.effective_draws, rel=1e-6)
+
+
+def two_modes(shares, n=1000, seed=31):
+    """Normal modes 10 apart, of which half and half is right, in these shares."""
+    rng = np.random.default_rng(seed)
+    points = rng.standard_normal((n, 2))
+    points[:, 0] += 10.0 * (rng.random(n) < shares[1])
+    return points, sk.targets.GaussianMixture([[0.0, 0.0], [10.0, 0.0]], sd=1.0)
+
+
+UNTESTED_MODES = "shares of modes that lie apart"
+
+
+@pytest.mark.filterwarnings("ignore:the draws lie in groups")
+def test_wrong_shares_of_modes_are_accused_where_there_is_a_density():
+    points, target = two_modes([0.72, 0.28])
+    found = sk.verdict(points, target)
+    assert found.is_biased
+    assert found.p == pytest.approx(5.0 * found.modes.p)
+    assert re.search(r"modes 7\d:2\d, right 50:50 ± 0\.\d+%", found.sentence)
+    assert "`steinkit repair` weighs the modes" in found.sentence
+    assert UNTESTED_MODES not in found.to_dict()["not_tested"]
+    assert found.to_dict()["p_modes"] == found.modes.p
+    blind = sk.verdict(points, scores=target.score(points))
+    assert not blind.is_biased
+    assert blind.modes is None
+    assert UNTESTED_MODES in blind.to_dict()["not_tested"]
+    assert sk.verdict(points, target, looks=3).p == pytest.approx(3.0 * found.p)
+
+
+@pytest.mark.filterwarnings("ignore:the draws lie in groups")
+def test_right_shares_leave_the_verdict_as_it_is():
+    points, target = two_modes([0.5, 0.5])
+    found, blind = sk.verdict(points, target), sk.verdict(points, scores=target.score(points))
+    assert found.modes.p > 0.2
+    assert found.p == blind.p
+    assert "Modes 5" in found.summary() or "Modes 4" in found.summary()
+
+
+def test_draws_of_one_mode_have_the_same_verdict_with_the_density_and_without():
+    points, target = normal(32, (500, 3)), sk.targets.Normal([0.0, 0.0, 0.0])
+    found, blind = sk.verdict(points, target), sk.verdict(points, scores=target.score(points))
+    assert found.modes is None
+    assert {**found.to_dict(), "bias": 0} == {**blind.to_dict(), "bias": 0}
+
+
+@pytest.mark.filterwarnings("ignore:the draws lie in groups")
+def test_why_shares_were_not_tested_is_said():
+    points, target = two_modes([0.985, 0.015])
+    found = sk.verdict(points, target)
+    assert found.modes is None
+    assert any(each.startswith("shares of modes were not tested: one of 2 modes has") for each in found.warnings)
+    assert UNTESTED_MODES in found.to_dict()["not_tested"]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_chains_that_never_cross_are_told_their_shares_and_not_accused_of_them():
+    points = np.stack([two_modes([k, 1.0 - k], 300, seed)[0] for seed, k in enumerate((1.0, 1.0, 1.0, 0.0))])
+    found = sk.verdict(points, two_modes([0.5, 0.5])[1])
+    assert found.modes.p is None
+    assert not found.is_biased
+    assert UNTESTED_MODES in found.to_dict()["not_tested"]
+    assert "The draws cross too seldom" in " ".join(found.summary().split())
+
+
+@pytest.mark.filterwarnings("ignore:the draws lie in groups")
+def test_weighted_draws_are_not_held_to_shares():
+    points, target = two_modes([0.72, 0.28])
+    found = sk.verdict(points, target, weights=np.linspace(1.0, 2.0, 1000))
+    assert found.modes is None

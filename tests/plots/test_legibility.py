@@ -116,6 +116,10 @@ def found():
         "verdict": sk.verdict(sk.Sample(space, scores=-space)),
         "choices": {name: choice(name, settings) for name in ("graph", "ess")},
         "compared": sk.compare({"a": line, "b": line[:30]}, sk.targets.Normal(dim=1), measures="ksd", reference=2),
+        "modes": sk.mode_shares(
+            np.where(rng.random((600, 1)) < 0.3, 9.0, 0.0) + rng.standard_normal((600, 1)),
+            sk.targets.GaussianMixture([[0.0], [9.0]], sd=1.0),
+        ),
         "repaired": sk.repair(0.1 + 1.1 * rng.standard_normal((200, 2)), sk.targets.Normal([0.0, 0.0])),
         "curve": sk.curve([sk.Sample(line), sk.Sample(line[::-1])], sk.targets.Normal(dim=1), measure="ksd"),
         "bands": bands(rng.lognormal(size=(4, 3)), [1.0, 2.0, 3.0]),
@@ -163,6 +167,7 @@ ON_AXES = {
     "curve": curves,
     "draws": lambda found, ax: plots.draws(found["plane"], ax, reference=found["reference"]),
     "draws_with_density": lambda found, ax: plots.draws_with_density(found["plane"], found["normal"], ax),
+    "mode_shares": lambda found, ax: plots.mode_shares(found["modes"], ax),
     "moment_matrix": lambda found, ax: plots.moment_matrix(found["moments"], ax),
     "selection": lambda found, ax: plots.selection(found["choices"], "step_size", ax),
     "slice_function": lambda found, ax: plots.slice_function(found["sliced"], ax),

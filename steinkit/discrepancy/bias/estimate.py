@@ -26,7 +26,7 @@ from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Seed, Target
 from steinkit.user_functions import Functions, as_functions
 
-Method = Literal["regression", "weights", "run"]
+Method = Literal["regression", "weights", "run", "modes"]
 
 _METHODS = ("auto", "regression", "weights", "run")
 _WIDEST = 0.3  # margin of a quantity, in standard deviations, above which no bias is stated
@@ -62,8 +62,8 @@ class BiasEstimate(Result):
         Weights of the draws, of sum one, under which Stein features have mean zero; None where there are too few draws.
     worth : float
         Kish's effective size of the weights; 0 where there are none.
-    method : {"regression", "weights", "run"}
-        By which the estimates were made.
+    method : {"regression", "weights", "run", "modes"}
+        By which the estimates were made; "modes" by regression within each mode, and by the modes' shares.
     moved : Sample or None
         Where the draws went in an exact run.
     gradients : int

@@ -66,7 +66,7 @@ class Quantities:
             raise InputError(f"{n} draws are too few for {dim} coordinates: take as many draws as coordinates, or more")
         names = (*prepared.points.names, *_names(functions, prepared.points.names))
         values = np.hstack([draws.points, function_values(functions, draws.points)])
-        centre, scale = _location_and_scale(values, draws.shares)
+        centre, scale = location_and_scale(values, draws.shares)
         still = np.flatnonzero((values == values[0]).all(axis=0))
         if len(still):
             raise InputError(f"{without_units([names[k] for k in still])}: leave out what does not vary")
@@ -113,19 +113,19 @@ class Quantities:
 
     def operand(self) -> Operand:
         """The draws in units of their own standard deviations, with the Stein operator's coefficients."""
-        centre, scale = _location_and_scale(self.draws.points, self.draws.shares)
+        centre, scale = location_and_scale(self.draws.points, self.draws.shares)
         return Operand.of(self.draws, Units("own", centre, scale, self.names[: self.dim]), self.bounds)
 
     def by_regression(self, operand: Operand) -> Estimates:
         """Estimates in raw units."""
         values = self.values()
-        centre, scale = _location_and_scale(values, self.draws.shares)
+        centre, scale = location_and_scale(values, self.draws.shares)
         found = regression_estimates(operand, ((values - centre) / scale)[:, self.dim :])
         return replace(found, mean=centre + scale * found.mean, sd=scale * found.sd)
 
     def by_weights(self, weights: Floats, regression: Estimates) -> Estimates:
         """Means and standard deviations of weighted draws; half of what they differ from a regression's is claimed."""
-        mean, sd = _location_and_scale(self.values(), weights)
+        mean, sd = location_and_scale(self.values(), weights)
         return Estimates(
             mean,
             sd,
@@ -159,7 +159,7 @@ class Quantities:
         return ""
 
 
-def _location_and_scale(values: Floats, shares: Floats) -> tuple[Floats, Floats]:
+def location_and_scale(values: Floats, shares: Floats) -> tuple[Floats, Floats]:
     """Means and standard deviations, in any units."""
     centre = shares @ values
     deviations = values - centre

@@ -1,4 +1,4 @@
-"""Draws repaired: weighted so that Stein features have mean zero, or moved by a short exact run."""
+"""Draws repaired: weighted so that features have mean zero or modes their shares, or moved by a short exact run."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from steinkit.describe.bias import repair_statements
 from steinkit.describe.display import Result
 from steinkit.describe.statements import cautioned, running_text
 from steinkit.discrepancy.bias.estimate import BiasEstimate, estimate_bias
+from steinkit.discrepancy.bias.mode_biases import bias_of_mixture, estimates_in_modes
+from steinkit.discrepancy.bias.mode_shares import mode_shares
 from steinkit.errors import Caution, InputError, UsageError, cautious, did_you_mean, reservations
 from steinkit.runtime.deadlines import within_time
 from steinkit.sample import Sample
@@ -34,8 +36,8 @@ class Repaired(Result):
     ----------
     sample : Sample
         The draws with weights, or where a run has moved them.
-    method : {"weights", "run"}
-        How they were repaired.
+    method : {"weights", "run", "modes"}
+        How they were repaired; "modes" by weights that give modes that lie apart their shares.
     worth : float
         Kish's effective size of the weights; the number of draws that were moved.
     bias : BiasEstimate
@@ -47,7 +49,7 @@ class Repaired(Result):
     """
 
     sample: Sample
-    method: Literal["weights", "run"]
+    method: Literal["weights", "run", "modes"]
     worth: float
     bias: BiasEstimate
     after: BiasEstimate
@@ -113,7 +115,9 @@ def repair(
         Bounds of the support; the target's own if not given.
     method : {"auto", "weights", "run"}
         "weights" of largest entropy under which Stein features have mean zero; "run", Hamiltonian Monte Carlo from
-        every draw; "auto" takes weights where they are worth a fifth of the draws.
+        every draw; "auto" takes weights where they are worth a fifth of the draws. Of draws that fall into modes it
+        weighs the modes by `mode_shares`, if the target has a log density, and leaves the draws within each as they
+        are.
     max_seconds : float, optional
         Time, from the call on, after which to give up.
     rng : int, numpy.random.Generator or None
@@ -154,6 +158,8 @@ def repair(
     given: dict[str, Any] = {"scores": scores, "bounds": bounds}
     bias = estimate_bias(sample, target, **given, method="regression")
     if not bias.trusted.any() and bias.hidden:
+        if method == "auto" and target is not None and target.has_log_density:
+            return _by_shares(sample, target, bounds, bias, rng)
         raise InputError(f"these draws cannot be repaired: {bias.hidden}")
     enough = bias.weights is not None and bias.worth >= _LEAST_WORTH * len(sample)
     if method == "weights" or (method == "auto" and enough and bias.trusted.all()):
@@ -178,6 +184,20 @@ def repair(
             break
     still = () if _is_within_noise(after) else (Caution(_STILL_MOVING),)
     return Repaired(moved, "run", float(len(moved)), bias, after, (*bias.warnings, *still))
+
+
+def _by_shares(sample: Sample, target: Target, bounds: ArrayLike | None, bias: BiasEstimate, rng: Seed) -> Repaired:
+    """Modes weighed by their shares; InputError where these cannot be found."""
+    try:
+        modes = mode_shares(sample, target, rng=rng)
+    except InputError as error:
+        raise InputError(f"these draws cannot be repaired: {bias.hidden}; and {error}") from None
+    parts = estimates_in_modes(sample, target, bounds, modes)
+    before, after = (bias_of_mixture(parts, modes, weighted) for weighted in (False, True))
+    left = next(filter(None, after.why_not), "")
+    still = (Caution(f"within the modes the draws are as they were, and how far off is not known: {left}"),)
+    warnings = tuple(dict.fromkeys((*modes.warnings, *after.warnings, *(still if left else ()))))
+    return Repaired(modes.reweighted, "modes", after.worth, before, after, warnings)
 
 
 def _is_within_noise(found: BiasEstimate) -> bool:

@@ -20,7 +20,7 @@ import numpy as np
 from steinkit.discrepancy.bias.stein_features import Operand
 from steinkit.sample import Floats, Integers
 
-_DEPTH = math.log(2.0)  # of a valley, below the lower of both modes
+VALLEY_DEPTH = math.log(2.0)  # of a valley, below the lower of both modes
 _CLEAR = 4.0  # standard errors
 _BINS = 200
 _FEWEST = 5  # draws in a bin
@@ -32,7 +32,7 @@ _MOST_DRAWS = 10_000  # looked at, evenly spread
 _ROUNDS = 10  # of 2-means
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Valley:
     """Where draws fall apart.
 
@@ -44,38 +44,46 @@ class Valley:
         Of the draws beyond the valley.
     depth : float
         Of the log density.
+    direction : ndarray, shape (d,)
+        Along which it lies.
+    at : float
+        Its place there.
     """
 
     coordinate: int
     share: float
     depth: float
+    direction: Floats
+    at: float
 
 
-def deepest_valley(operand: Operand) -> Valley | None:
+def deepest_valley(operand: Operand, clear: float = _CLEAR) -> Valley | None:
     """The deepest valley that is clear of noise; None if there is none.
 
     Parameters
     ----------
     operand : Operand
         Draws in standard units.
+    clear : float
+        Standard errors of its depth; fewer do where the density is asked afterwards.
     """
     found: Valley | None = None
     n = len(operand.points)
     if n < 2 * _FEWEST:
         return None
-    directions = _directions(operand)
+    directions = directions_of(operand)
     rows = np.arange(0, n, -(-n // _MOST_DRAWS))
     points, scores, shares = operand.points[rows], operand.draws.scores[rows], operand.draws.shares[rows]
     shares = shares / shares.sum()
     projected = points @ directions.T
     for k in _least_normal(projected, shares):
-        valley = _along(projected[:, k], scores @ directions[k], shares, directions[k])
+        valley = _along(projected[:, k], scores @ directions[k], shares, directions[k], clear)
         if valley is not None and (found is None or valley.depth > found.depth):
             found = valley
     return found
 
 
-def _directions(operand: Operand) -> Floats:
+def directions_of(operand: Operand) -> Floats:
     """Coordinates, principal axes and the line between halves, shape (k, d)."""
     dim = operand.points.shape[1]
     if dim == 1 or operand.diffusion is not None:
@@ -108,7 +116,7 @@ def _between_halves(points: Floats, shares: Floats, axis: Floats) -> Floats | No
     return step / length if length > 0.0 else None
 
 
-def _along(where: Floats, slope: Floats, shares: Floats, direction: Floats) -> Valley | None:
+def _along(where: Floats, slope: Floats, shares: Floats, direction: Floats, clear: float) -> Valley | None:
     order = np.argsort(where, kind="stable")
     n = len(order)
     even = np.linspace(0, n, min(_BINS, n // _FEWEST) + 1).astype(int)
@@ -131,11 +139,12 @@ def _along(where: Floats, slope: Floats, shares: Floats, direction: Floats) -> V
     depth = np.minimum(log_density[left], log_density[right]) - log_density
     error = np.sqrt(np.maximum(noise - noise[left], noise[right] - noise))
     beyond = np.repeat(1.0 - np.cumsum(weight), 2)[:-1]
-    clear = (depth > _DEPTH) & (depth > _CLEAR * error) & (np.minimum(beyond, 1.0 - beyond) > _SHARE)
-    if not clear.any():
+    found = (depth > VALLEY_DEPTH) & (depth > clear * error) & (np.minimum(beyond, 1.0 - beyond) > _SHARE)
+    if not found.any():
         return None
-    k = int(np.where(clear, depth, 0.0).argmax())
-    return Valley(int(np.abs(direction).argmax()), float(beyond[k]), float(depth[k]))
+    k = int(np.where(found, depth, 0.0).argmax())
+    at = float(t[k // 2] + 0.5 * (k % 2) * (t[(k + 1) // 2] - t[k // 2]))
+    return Valley(int(np.abs(direction).argmax()), float(beyond[k]), float(depth[k]), direction, at)
 
 
 def _integral(steps: Floats, slope: Floats, near: float) -> Floats:

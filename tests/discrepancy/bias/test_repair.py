@@ -149,11 +149,57 @@ def test_refusals_say_what_to_do(given, error, said):
         sk.repair(**{"draws": drawn(6), "target": ONLY_SCORE, **given})
 
 
-@pytest.mark.parametrize("method", ["auto", "weights", "run"])
-def test_shares_of_modes_are_not_repaired(method):
+@pytest.mark.parametrize("method", ["weights", "run"])
+def test_shares_of_modes_are_not_repaired_by_the_score_alone(method):
     points, target = normal_mixture([[0.0, 0.0], [8.0, 0.0]], [0.8, 0.2], 1000, np.random.default_rng(7))
     with pytest.raises(InputError, match="cannot be repaired: the draws fall into groups along x1"):
         sk.repair(points, target, method=method)
+    with pytest.raises(InputError, match="cannot be repaired: the draws fall into groups along x1"):
+        sk.repair(points, sk.Target(target.score, dim=2))
+
+
+def test_modes_are_weighed_by_their_shares():
+    """Half and half by symmetry: of the sum of N(0, 1) and N(8, 1) the mean is 4 and the variance 17."""
+    points, target = normal_mixture([[0.0, 0.0], [8.0, 0.0]], [0.8, 0.2], 1000, np.random.default_rng(7))
+    mended = sk.repair(points, target)
+    assert mended.method == "modes"
+    assert (mended.sample.points == points).all()
+    for found, weights in ((mended.bias, np.full(1000, 1e-3)), (mended.after, mended.sample.probabilities)):
+        assert found.trusted.all()
+        assert found.mean == pytest.approx([4.0, 0.0], abs=0.1)
+        assert found.sd == pytest.approx([np.sqrt(17.0), 1.0], abs=0.05)
+        assert (np.abs(found.mean - [4.0, 0.0]) <= found.mean_margin * found.sd + 1e-9).all()
+        assert found.draws_mean == pytest.approx(weights @ points)
+        assert found.draws_sd == pytest.approx(np.sqrt(weights @ (points - weights @ points) ** 2))
+    assert mended.bias.mean_off[0] < -0.5
+    assert abs(mended.after.mean_off[0]) < 0.05
+    assert mended.worth == pytest.approx(1.0 / (mended.sample.probabilities**2).sum())
+    assert "the modes weighed by their shares, worth" in mended.summary()
+
+
+def test_what_is_wrong_within_modes_stays_and_is_said():
+    points, target = normal_mixture([[0.0, 0.0], [8.0, 0.0]], [0.5, 0.5], 1000, np.random.default_rng(8))
+    points[:, 1] *= 1.1
+    mended = sk.repair(points, target)
+    assert mended.after.sd_off[1] == pytest.approx(np.log(np.std(points[:, 1])), abs=0.02)
+    assert mended.after.sd_off[1] > mended.after.sd_margin[1]
+
+
+def test_functions_of_the_target_are_weighed_too():
+    points, target = normal_mixture([[0.0, 0.0], [8.0, 0.0]], [0.8, 0.2], 1000, np.random.default_rng(9))
+    with_function = sk.Target(
+        target.score, log_density=target.log_density, dim=2, functions={"sum": lambda x: x[:, 0] + x[:, 1]}
+    )
+    after = sk.repair(points, with_function).after
+    k = after.names.index("sum")
+    assert after.mean[k] == pytest.approx(4.0, abs=0.1)
+    assert after.sd[k] == pytest.approx(np.sqrt(18.0), abs=0.05)
+
+
+def test_why_modes_cannot_be_weighed_is_said():
+    points, target = normal_mixture([[0.0, 0.0], [8.0, 0.0]], [0.98, 0.02], 1000, np.random.default_rng(10))
+    with pytest.raises(InputError, match=r"cannot be repaired: .*; and one of 2 modes has \d+ draws"):
+        sk.repair(points, target)
 
 
 def test_it_can_speak_and_list_itself():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -170,7 +171,7 @@ def side_by_side(
             return work(task)
 
     with ThreadPoolExecutor(max_workers=min(settings.n_jobs, len(tasks))) as pool:
-        futures = [pool.submit(quietly, task) for task in tasks]
+        futures = [pool.submit(copy_context().run, quietly, task) for task in tasks]
         try:
             for future in as_completed(futures):
                 future.result()

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.discrepancy.graph.spanner.bounded_search_kernels import Adjacency, cover
+from steinkit.discrepancy.graph.spanner.empty_boxes import span_by_empty_boxes
 from steinkit.discrepancy.graph.spanner.filter_kernels import Boxes, Problem, filter_block
 from steinkit.discrepancy.graph.spanner.geometry import Graph, checked_dilation, edge_lengths
 from steinkit.discrepancy.graph.spanner.insertion_kernels import insert_in_order
@@ -36,6 +37,7 @@ NEAREST = 6.0  # pairs at a point, on average, in the first bucket: enough to co
 GROWTH = 4.0  # of the number of pairs from one bucket to the next
 ROOM = 64  # pairs a point that the filter of a bucket may leave open
 BOX_SIZE = 64  # points in a box
+MOST_BY_EMPTY_BOXES = 10_000  # points in the plane; buckets are faster for more
 BLOCKS = 8  # of a pass over the points, which threads share out among them
 POINTS_PER_BLOCK = 750  # at least: large enough to hold clusters
 CLUSTER_RADIUS = 0.4  # in units of (t - 1) times the shortest length: a way through the centre must stay below t
@@ -98,8 +100,9 @@ def greedy_spanner(
 
     Notes
     -----
-    Pairs are handled in buckets of increasing length, cut at quantiles of a sample of distances: about 3 n pairs in
-    the first and four times as many in each next. For each bucket,
+    Of some thousand points in the plane only pairs are looked at whose box holds no other point, see `empty_boxes`.
+    Else pairs are handled in buckets of increasing length, cut at quantiles of a sample of distances: about 3 n pairs
+    in the first and four times as many in each next. For each bucket,
 
     1. *filter*: most pairs are found to be joined already by the graph of the shorter edges, which is frozen
        meanwhile. Boxes around neighbouring points tell which of them may lie at such a distance. Points close together
@@ -148,18 +151,19 @@ def span_greedily(points: Floats, dilation: float, *, n_jobs: int, progress: boo
     n = len(points)
     if n < 2:
         return Graph(n, np.empty((0, 2), dtype=np.int64), np.empty(0))
-    margin = (32 * n + 64) * np.finfo(np.float64).eps
+    margin, n_threads = (32 * n + 64) * np.finfo(np.float64).eps, thread_count(n_jobs)
     with (
         stop_signal() as stop,
         announced_compilation(),
         progress_bar("spanner", shown=progress) as bar,
     ):
-        rank, boxes = boxed(points, BOX_SIZE)
-        columns = np.ascontiguousarray(points[rank].T)
-        problem = Problem(columns, boxes, dilation, margin, stop.flag)
-        limits, n_threads = _bucket_limits(points), thread_count(n_jobs)
-        work = partial(_insert_buckets, problem, rank, limits, n_threads, stop, bar, begun)
-        interruptible(work, stop, "the spanner was built")
+        doing = "the spanner was built"
+        if not interruptible(partial(_insert_empty_boxes, points, dilation, margin, stop, begun), stop, doing):
+            rank, boxes = boxed(points, BOX_SIZE)
+            columns = np.ascontiguousarray(points[rank].T)
+            problem = Problem(columns, boxes, dilation, margin, stop.flag)
+            limits = _bucket_limits(points)
+            interruptible(partial(_insert_buckets, problem, rank, limits, n_threads, stop, bar, begun), stop, doing)
     return Graph(n, begun.edges, np.ldexp(begun.lengths, -power))
 
 
@@ -282,6 +286,18 @@ def _counted(tasks: list[Any], bar: Any) -> Iterator[Any]:
     for task in tasks:
         yield task
         bar.update()
+
+
+def _insert_empty_boxes(points: Floats, dilation: float, margin: float, stop: StopSignal, begun: Begun) -> bool:
+    """Whether the pairs of a planar sample with an empty box were enough to build the spanner."""
+    n, dim = points.shape
+    found = None
+    if dim == 2 and n <= MOST_BY_EMPTY_BOXES:
+        found = span_by_empty_boxes(points, dilation, margin, stop.flag)
+    if found is not None:
+        vars(begun).update(found._asdict())
+    stop.require("the spanner was built")
+    return found is not None
 
 
 def _insert_buckets(

@@ -55,9 +55,12 @@ def assert_greedy(points: np.ndarray, t: float) -> Graph:
     return graph
 
 
-@pytest.fixture(params=[4, 64, 512])
+@pytest.fixture(params=[4, 64, 512, None])
 def _in_boxes_of_any_size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(greedy, "BOX_SIZE", request.param)
+    """Bucket by bucket in boxes of a size, or as it comes: planar samples by way of empty boxes."""
+    if request.param is not None:
+        monkeypatch.setattr(greedy, "BOX_SIZE", request.param)
+        monkeypatch.setattr(greedy, "MOST_BY_EMPTY_BOXES", 0)
 
 
 @pytest.mark.usefixtures("_in_boxes_of_any_size")

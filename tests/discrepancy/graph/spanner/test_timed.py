@@ -37,6 +37,7 @@ def out_of_time(monkeypatch: pytest.MonkeyPatch) -> Any:
             left[0] -= left[1] > 0
             return whole(*arguments)
 
+        monkeypatch.setattr(greedy, "MOST_BY_EMPTY_BOXES", 0)
         monkeypatch.setattr(greedy, "_open_pairs", counted)
 
     return after

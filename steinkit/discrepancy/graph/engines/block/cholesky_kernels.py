@@ -16,6 +16,7 @@ from numba import types
 from numba.extending import overload
 
 from steinkit.runtime.compilation import array_kernel, inner_array_kernel
+from steinkit.runtime.interpretation import always_compiled
 from steinkit.sample import Floats, Integers
 
 _SMALLEST_PIVOT = 1e-30  # relative to the diagonal entry before the columns of its front are eliminated
@@ -89,6 +90,7 @@ def _compiled(target, left, right, kept):  # type: ignore[no-untyped-def]
     return implementation
 
 
+@always_compiled
 @array_kernel
 def factorise(fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
     """Turn the matrix in the panels into its Cholesky factor.
@@ -254,6 +256,7 @@ def _subtract_four(target, panel, q, column, a, b, c, d):  # type: ignore[no-unt
         target[i] -= (a * row_a[i] + b * row_b[i]) + (c * row_c[i] + d * row_d[i])
 
 
+@always_compiled
 @array_kernel
 def solve(fronts, panels, x, local):  # type: ignore[no-untyped-def]
     """Solve L L' x = b in place; x is ordered by elimination, `local` is as long as the largest front."""

@@ -37,7 +37,7 @@ def analyse(starts, neighbours, order):  # type: ignore[no-untyped-def]
     first, rows_start, rows : ndarray of int
         See `cholesky_kernels.Fronts`; the rows of a front are not sorted yet.
     """
-    n = order.size
+    n = len(order)
     column_start, column, parent = column_structures(starts, neighbours, order)
     later = _postorder(parent, column_start)
     position, old = np.empty(n, np.int64), np.empty(n, np.int64)
@@ -48,11 +48,11 @@ def analyse(starts, neighbours, order):  # type: ignore[no-untyped-def]
         count[later[j]] = column_start[j + 1] - column_start[j]
         above[later[j]] = later[parent[j]] if parent[j] >= 0 else -1
     first = _merge_columns(above, count)
-    rows_start = np.zeros(first.size, np.int64)
-    for s in range(first.size - 1):
+    rows_start = np.zeros(len(first), np.int64)
+    for s in range(len(first) - 1):
         rows_start[s + 1] = rows_start[s] + count[first[s + 1] - 1]
-    rows = np.empty(rows_start[first.size - 1], np.int64)
-    for s in range(first.size - 1):
+    rows = np.empty(rows_start[len(first) - 1], np.int64)
+    for s in range(len(first) - 1):
         start = column_start[old[first[s + 1] - 1]]
         for k in range(rows_start[s + 1] - rows_start[s]):
             rows[rows_start[s] + k] = later[column[start + k]]
@@ -65,17 +65,17 @@ def column_structures(starts, neighbours, order):  # type: ignore[no-untyped-def
 
     Column j has the later neighbours of its node, and what the columns whose parent it is pass on to it.
     """
-    n = order.size
+    n = len(order)
     position = np.empty(n, np.int64)
     for j in range(n):
         position[order[j]] = j
     start = np.zeros(n + 1, np.int64)
-    rows = np.empty(4 * neighbours.size + 64, np.int64)
+    rows = np.empty(4 * len(neighbours) + 64, np.int64)
     seen, parent = np.full(n, -1), np.full(n, -1)
     child, sibling = np.full(n, -1), np.full(n, -1)
     for j in range(n):
-        if start[j] + n - j > rows.size:
-            longer = np.empty(2 * rows.size + n, np.int64)
+        if start[j] + n - j > len(rows):
+            longer = np.empty(2 * len(rows) + n, np.int64)
             for k in range(start[j]):
                 longer[k] = rows[k]
             rows = longer
@@ -109,7 +109,7 @@ def _note(i, j, seen, rows, end, lowest):  # type: ignore[no-untyped-def]
 @inner_array_kernel
 def _postorder(parent, column_start):  # type: ignore[no-untyped-def]
     """Place of every node in a postorder of the forest, the child with the longest column last of its siblings."""
-    n = parent.size
+    n = len(parent)
     child, sibling = np.full(n + 1, -1), np.full(n, -1)  # node n stands above all roots
     for j in range(n - 1, -1, -1):
         p = parent[j] if parent[j] >= 0 else n
@@ -141,7 +141,7 @@ def _postorder(parent, column_start):  # type: ignore[no-untyped-def]
 @inner_array_kernel
 def _merge_columns(parent, count):  # type: ignore[no-untyped-def]
     """Group a column with the next, its parent, where their rows agree or nearly do; returns the groups' starts."""
-    n = parent.size
+    n = len(parent)
     first = np.zeros(n + 1, np.int64)
     fronts, zeros = 0, 0
     for j in range(1, n):

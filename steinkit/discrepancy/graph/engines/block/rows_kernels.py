@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steinkit.discrepancy.graph.engines.block import cholesky_kernels
+from steinkit.discrepancy.graph.engines.block import cholesky_kernels, rows_on_arrays
 from steinkit.runtime.compilation import array_kernel, inner_array_kernel
+from steinkit.runtime.interpretation import with_twin
 from steinkit.sample import Floats, Integers
 
 _eliminate_all = cholesky_kernels.factorise
@@ -25,6 +26,7 @@ class SparseRows(NamedTuple):
     values: Floats
 
 
+@with_twin(rows_on_arrays.node_pairs)
 @array_kernel
 def node_pairs(starts, nodes, n_nodes, begin, end):  # type: ignore[no-untyped-def]
     """Pairs i < k of nodes that a row from begin to end has in common, as i n_nodes + k; some more than once."""
@@ -45,6 +47,7 @@ def node_pairs(starts, nodes, n_nodes, begin, end):  # type: ignore[no-untyped-d
     return pairs[:count]
 
 
+@with_twin(rows_on_arrays.pair_positions)
 @array_kernel
 def pair_positions(starts, columns, fronts, begin, end):  # type: ignore[no-untyped-def]
     """Where the product of each pair of entries of the rows from begin to end belongs in the panels, in order."""
@@ -91,6 +94,7 @@ def _find(values, low, high, value):  # type: ignore[no-untyped-def]
     return low - start
 
 
+@with_twin(rows_on_arrays.factorise)
 @array_kernel
 def factorise(rows, weights, positions, diagonal, fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
     """Form H = B' diag(weights) B in the panels and factorise it; returns the number of pivots lost to rounding.
@@ -111,6 +115,7 @@ def factorise(rows, weights, positions, diagonal, fronts, panels, stack, stop): 
     return _eliminate_all(fronts, panels, stack, stop)
 
 
+@with_twin(rows_on_arrays.newton_step)
 @array_kernel
 def newton_step(rows, objective, force, fronts, panels, local, x, change):  # type: ignore[no-untyped-def]
     """Solve H x = b + B'force and set change = B x."""
@@ -124,6 +129,7 @@ def newton_step(rows, objective, force, fronts, panels, local, x, change):  # ty
         change[m + column] = x[column]
 
 
+@with_twin(rows_on_arrays.bounds)
 @array_kernel
 def bounds(rows, objective, x, multipliers, combined, activity):  # type: ignore[no-untyped-def]
     """Lower bound b'x, scaled until x is feasible, and upper bound 1'|p| + 1'|b - B'p| of the optimum.

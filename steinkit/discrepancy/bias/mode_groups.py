@@ -1,0 +1,179 @@
+"""Groups of draws that are modes, found along valleys of the density or given, and the regions they stand for.
+
+Draws are split along their deepest valley, as scores show it, or across a gap far wider than those beside it, until no
+part has one. What is no valley of the density itself, between the densest draws of two parts, is put together again.
+A point belongs to the mode of which the t distribution that is fitted to its draws is the densest there. These regions
+part the space, so that their masses are well defined wherever the borders lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steinkit.discrepancy.bias.bridge_sampling import Cluster, Proposal
+from steinkit.discrepancy.bias.separate_groups import VALLEY_DEPTH, deepest_valley, directions_of
+from steinkit.discrepancy.bias.stein_features import Operand
+from steinkit.discrepancy.cross_fitting import Draws
+from steinkit.errors import InputError
+from steinkit.runtime.deadlines import require_time
+from steinkit.sample import Floats, Integers
+
+MOST_MODES = 10
+FEWEST_DRAWS = 30  # of a mode
+_CLEAR = 2.0  # standard errors of a valley's depth: the density decides
+_BESIDE = 12  # draws on either side of a gap
+_WIDER = 1.0  # as long as both these spans together
+_STEPS = np.linspace(0.0, 1.0, 18)[1:-1]  # of the way between two draws
+_MOST_ASTRAY = 0.02  # of the draws of a group that was given, which lie in another's region
+_ROUNDS = 2  # of fitting and assigning
+
+LogDensity = Callable[[Floats], Floats]
+
+
+def separate_groups(draws: Draws, bounds: Floats | None, names: tuple[str, ...]) -> list[Integers]:
+    """Rows of the draws, split along valleys."""
+    pending, found = [np.arange(len(draws.points))], list[Integers]()
+    while pending:
+        require_time("modes were sought")
+        rows = pending.pop()
+        whole = len(rows) < 2 * FEWEST_DRAWS or len(pending) + len(found) + 2 > MOST_MODES
+        beyond = None
+        if not whole and np.ptp(draws.points[rows], axis=0).all():
+            with np.errstate(over="ignore", invalid="ignore"):  # scores at a bound: what is not finite is no valley
+                beyond = _beyond(Cluster.of(draws, rows, bounds, names).operand)
+        if beyond is None:
+            found.append(rows)
+        else:
+            pending += [rows[~beyond], rows[beyond]]
+    return found
+
+
+def _beyond(operand: Operand) -> NDArray[np.bool_] | None:
+    """Which draws lie beyond the deepest valley or the widest gap."""
+    valley = deepest_valley(operand, _CLEAR)
+    if valley is not None:
+        return np.asarray(operand.points @ valley.direction > valley.at)
+    projected = operand.points @ directions_of(operand).T
+    ordered = np.sort(projected, axis=0)
+    ends = np.arange(FEWEST_DRAWS, len(ordered) - FEWEST_DRAWS + 1)  # of gaps, the upper
+    spans = ordered[ends - 1] - ordered[ends - _BESIDE] + ordered[ends + _BESIDE - 1] - ordered[ends]
+    wider = np.where(ordered[ends] > ordered[ends - 1] + _WIDER * spans, ordered[ends] - ordered[ends - 1], 0.0)
+    row, k = np.unravel_index(int(wider.argmax()), wider.shape)
+    return None if wider[row, k] == 0.0 else projected[:, k] >= ordered[ends[row], k]
+
+
+def connections(peaks: Floats, log_density: LogDensity) -> list[tuple[float, int, int]]:
+    """The lowest log density on the straight way between each two draws, (k, d), the highest such passes first."""
+    pairs = list(combinations(range(len(peaks)), 2))
+    first, second = np.array(pairs).T
+    passes = _lowest(peaks[first], peaks[second], log_density)
+    return sorted(((height, *pair) for height, pair in zip(passes.tolist(), pairs, strict=True)), reverse=True)
+
+
+def _lowest(begin: Floats, end: Floats, log_density: LogDensity) -> Floats:
+    """The lowest log density on the straight ways between points, (k, d)."""
+    way = begin[:, None] + _STEPS[:, None] * (end - begin)[:, None]
+    return np.asarray(log_density(way.reshape(-1, begin.shape[1])).reshape(len(begin), -1).min(axis=1))
+
+
+def joined(
+    groups: Sequence[Integers], heights: Floats, passes: Sequence[tuple[float, int, int]]
+) -> tuple[list[Integers], tuple[int, int] | None]:
+    """Groups of which no pass is as high as half of the lower peak's density, and the first two that had to be joined.
+
+    Parameters
+    ----------
+    groups : sequence of ndarray of int
+    heights : ndarray, shape (k,)
+        Log densities of their densest draws.
+    passes : sequence of (float, int, int)
+        As `connections` has them: stragglers on a saddle join one side, and do not make one mode of both.
+    """
+    to, top = list(range(len(groups))), heights.tolist()
+    first = None
+    for height, i, j in passes:
+        a, b = sorted((to[i], to[j]), key=lambda k: -top[k])
+        if a != b and height >= top[b] - VALLEY_DEPTH:
+            first = first or (i, j)
+            to = [a if each == b else each for each in to]
+    rows = [np.concatenate([groups[k] for k in range(len(groups)) if to[k] == each]) for each in sorted(set(to))]
+    return [np.sort(each) for each in rows], first
+
+
+def without_fragments(groups: list[Integers], points: Floats, log_density: LogDensity) -> list[Integers]:
+    """Groups of which those too small for a mode join the nearest, if no valley parts them there: ends of curved modes.
+
+    Parameters
+    ----------
+    groups : list of ndarray of int
+    points : ndarray, shape (n, d)
+    log_density : callable
+    """
+    from scipy.spatial.distance import cdist
+
+    groups = sorted(groups, key=len, reverse=True)
+    scale = points.std(axis=0)
+    while len(groups) > 1 and len(groups[-1]) < FEWEST_DRAWS:
+        small, others = groups[-1], np.concatenate(groups[:-1])
+        row, column = divmod(int(cdist(points[small] / scale, points[others] / scale).argmin()), len(others))
+        ends = points[[small[row]]], points[[others[column]]]
+        if _lowest(*ends, log_density)[0] < min(float(log_density(end)[0]) for end in ends) - VALLEY_DEPTH:
+            break
+        k = next(k for k, rows in enumerate(groups) if others[column] in rows)
+        groups[k] = np.sort(np.concatenate([groups[k], small]))
+        groups = sorted(groups[:-1], key=len, reverse=True)
+    return groups
+
+
+def nearest(points: Floats, proposals: Sequence[Proposal]) -> Integers:
+    """To which mode's region points belong."""
+    return np.asarray(np.stack([each.log_density(points) for each in proposals]).argmax(axis=0))
+
+
+def regions(
+    draws: Draws, groups: list[Integers], bounds: Floats | None, names: tuple[str, ...], called: Sequence[str]
+) -> tuple[list[Cluster], list[Proposal]]:
+    """The draws by regions, and the proposals that bound these.
+
+    Parameters
+    ----------
+    draws : Draws
+    groups : list of ndarray of int
+        Rows of each.
+    bounds : ndarray, shape (d, 2), or None
+    names : tuple of str
+        Of the coordinates.
+    called : sequence of str
+        The labels of groups that were given; empty where they were found.
+
+    Raises
+    ------
+    InputError
+        If groups that were given overlap, or a mode has too few draws.
+    """
+    for turn in range(_ROUNDS + 1):
+        for rows in groups:
+            if len(rows) < FEWEST_DRAWS:
+                raise InputError(
+                    f"one of {len(groups)} modes has {len(rows)} draws, where {FEWEST_DRAWS} are wanted; run the "
+                    "sampler longer, or start chains in every mode"
+                )
+        clusters = [Cluster.of(draws, rows, bounds, names) for rows in groups]
+        if turn == _ROUNDS:
+            break
+        proposals = [each.proposal() for each in clusters]
+        where = nearest(draws.points, proposals)
+        for label, rows, k in zip(called, groups, range(len(groups)), strict=False):
+            astray = where[rows][where[rows] != k]
+            if len(astray) > _MOST_ASTRAY * len(rows):
+                other = called[int(np.bincount(astray).argmax())]
+                raise InputError(
+                    f"the modes overlap: {len(astray)} of {len(rows)} draws of label {label} lie where those of "
+                    f"{other} are denser; give the two the same label"
+                )
+        groups = [np.flatnonzero(where == k) for k in range(len(groups))]
+    return clusters, proposals

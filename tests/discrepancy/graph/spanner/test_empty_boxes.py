@@ -1,0 +1,156 @@
+"""The spanner from pairs with an empty box is the greedy one by brute force, compiled and in Python, ties included."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from support.dense_spanner import distance_matrix, searching_greedy
+
+from steinkit.discrepancy.graph.spanner import empty_box_kernels as kernels
+from steinkit.discrepancy.graph.spanner import empty_boxes
+from steinkit.discrepancy.graph.spanner.empty_boxes import ROOM, span_by_empty_boxes
+from steinkit.discrepancy.graph.spanner.geometry import dilation, edge_lengths
+from steinkit.discrepancy.graph.spanner.greedy import greedy_spanner
+
+DILATIONS = (1.05, 1.3, 2.0, 3.0, 6.0)
+GOING_ON, STOPPED = np.zeros(1, dtype=bool), np.ones(1, dtype=bool)
+
+
+def margin(n: int) -> float:
+    return (32 * n + 64) * 2.0**-52
+
+
+def random_points(seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    n, kind = int(rng.integers(3, 60)), seed % 6
+    x = rng.standard_normal((n, 2))
+    if kind == 1:
+        return rng.uniform(size=(n, 2)) * [1.0, 1e-3]
+    if kind == 2:
+        return rng.standard_cauchy((n, 2))
+    if kind == 3:  # along both diagonals: of all pairs of points, or of hardly any, the box is empty
+        return np.column_stack([x[:, 0], np.where(np.arange(n) % 2, x[:, 0], -x[:, 0])]) + 0.01 * x
+    if kind == 4:  # two antidiagonals that face each other
+        return np.column_stack([x[:, 0], -x[:, 0]]) + 10.0 * (np.arange(n) % 2)[:, None] + 1e-3 * x
+    if kind == 5:  # groups of widths from 1e-6 to 1
+        return rng.uniform(-5.0, 5.0, (5, 2))[np.arange(n) % 5] + np.logspace(-6, 0, 5)[np.arange(n) % 5, None] * x
+    return x
+
+
+def tied_points(seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    n, kind = int(rng.integers(3, 50)), seed % 5
+    if kind == 0:  # whole numbers, some of them equal
+        return rng.integers(0, 8, (n, 2)).astype(float)
+    if kind == 1:  # a file's digits
+        return np.round(rng.standard_normal((n, 2)), 1 + seed % 3)
+    if kind == 2:  # few values of one coordinate
+        return np.column_stack([rng.integers(0, 3, n), rng.standard_normal(n)])
+    if kind == 3:  # a lattice whose steps round
+        return rng.permutation(0.1 * np.array(list(itertools.product(range(6), range(1 + seed % 7)))))
+    return np.vstack([rng.integers(0, 5, (n // 2 + 2, 2)), rng.standard_normal((n, 2))])
+
+
+def both_ways(points: np.ndarray, t: float, monkeypatch: pytest.MonkeyPatch) -> Iterator[np.ndarray]:
+    yield greedy_spanner(points, t).edges
+    with monkeypatch.context() as plain:
+        plain.setattr(empty_boxes, "list_empty_boxes", kernels._boxes_on_arrays)
+        plain.setattr(empty_boxes, "insert_empty_boxes", kernels._insert_by_python)
+        yield greedy_spanner(points, t).edges
+
+
+@pytest.mark.parametrize("tens", range(30))
+def test_edges_are_those_of_brute_force(tens: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in range(10 * tens, 10 * tens + 10):
+        points, t = random_points(seed), DILATIONS[seed % len(DILATIONS)]
+        expected = searching_greedy(points, t)
+        for edges in both_ways(points, t, monkeypatch):
+            assert list(map(tuple, edges.tolist())) == expected, seed
+
+
+@pytest.mark.parametrize("tens", range(10))
+def test_edges_are_those_of_brute_force_where_there_are_ties(tens: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in range(10 * tens, 10 * tens + 10):
+        points = tied_points(seed)
+        for t in (2.0, 1.5, 3.0):
+            expected = searching_greedy(points, t)
+            for edges in both_ways(points, t, monkeypatch):
+                assert list(map(tuple, edges.tolist())) == expected, (seed, t)
+
+
+def test_most_samples_of_either_kind_need_no_other_pairs() -> None:
+    """Else the tests above would say nothing of this way."""
+    found = [span_by_empty_boxes(random_points(seed), 2.0, margin(60), GOING_ON) is not None for seed in range(60)]
+    assert sum(found) == len(found)
+    tied = [np.unique(tied_points(seed), axis=0) for seed in range(100)]
+    found = [span_by_empty_boxes(points, 2.0, margin(60), GOING_ON) is not None for points in tied]
+    assert 10 < sum(found) < 90
+
+
+def test_points_too_close_for_lengths_to_order_are_left_to_all_pairs() -> None:
+    near = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1e-15], [0.5, 3.0]])
+    assert span_by_empty_boxes(near, 2.0, margin(4), GOING_ON) is None
+    assert span_by_empty_boxes(near[[0, 1, 3]], 2.0, margin(3), GOING_ON) is not None
+
+
+def test_ties_form_a_chain_where_they_meet_between_their_other_ends() -> None:
+    points = np.array([[0.0, 0.0], [1.0, 2.0], [3.0, 2.0], [0.5, 3.0], [4.0, 1.0]])
+    for chained in ([[0, 1], [1, 2]], [[0, 3], [1, 2], [0, 1]]):
+        assert empty_boxes._form_chains(points, np.array(chained))
+    for apart in (np.empty((0, 2), dtype=int), np.array([[0, 1], [1, 4]]), np.array([[0, 1], [0, 3], [2, 4]])):
+        assert not empty_boxes._form_chains(points, apart)
+
+
+def test_candidates_are_the_pairs_whose_box_is_empty() -> None:
+    points = random_points(0)
+    i, j = np.triu_indices(len(points), k=1)
+    low, high = np.minimum(points[i], points[j]), np.maximum(points[i], points[j])
+    inside = ((low[:, None] <= points) & (points <= high[:, None])).all(axis=2).sum(axis=1)
+    expected = np.column_stack([i, j])[inside == 2]
+    found = empty_boxes._candidates(points)
+    assert found is not None
+    np.testing.assert_array_equal(found[np.lexsort(found.T[::-1])], expected)
+
+
+def test_too_many_empty_boxes_are_left_to_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.random.default_rng(0).standard_normal(6 * ROOM)
+    points = np.column_stack([x, -x]) + 10.0 * (np.arange(len(x)) % 2)[:, None]
+    assert span_by_empty_boxes(points, 2.0, margin(len(x)), GOING_ON) is None
+    whole = greedy_spanner(points).edges
+    monkeypatch.setattr(empty_boxes, "ROOM", len(x))
+    found = span_by_empty_boxes(points, 2.0, margin(len(x)), GOING_ON)
+    assert found is not None
+    np.testing.assert_array_equal(found.edges, whole)
+
+
+def test_what_is_there_when_time_runs_out_joins_all_pairs_up_to_a_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = np.random.default_rng(0).standard_normal((200, 2))
+    whole = span_by_empty_boxes(points, 2.0, margin(200), GOING_ON)
+    assert whole is not None
+    assert whole.reached == np.inf
+
+    def cut_short(columns, t, slack, graph, pairs, lengths, stop):
+        half = len(pairs) // 2
+        linked, ties, done = kernels.insert_empty_boxes(columns, t, slack, graph, pairs[:half], lengths[:half], stop)
+        return np.append(linked, np.zeros(len(pairs) - half, dtype=bool)), ties, done
+
+    monkeypatch.setattr(empty_boxes, "insert_empty_boxes", cut_short)
+    part = span_by_empty_boxes(points, 2.0, margin(200), GOING_ON)
+    assert part is not None
+    np.testing.assert_array_equal(part.edges, whole.edges[: len(part.edges)])
+    distance = distance_matrix(points)
+    near = np.argwhere(np.triu((distance <= part.reached) & (distance > 0.0)))
+    assert len(near) > len(points)
+    joined = np.vstack([part.edges, np.argwhere(np.triu(distance > part.reached))])
+    assert dilation(points, joined) <= 2.0 * (1.0 + 1e-12)
+    np.testing.assert_array_equal(part.lengths, edge_lengths(points, part.edges))
+
+
+def test_a_signal_stops_it_at_once() -> None:
+    found = span_by_empty_boxes(random_points(0), 2.0, margin(60), STOPPED)
+    assert found is not None
+    assert not len(found.edges)
+    assert found.reached < distance_matrix(random_points(0))[0, 1:].min() + 1e-9

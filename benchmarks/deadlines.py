@@ -1,12 +1,20 @@
-"""Whether calls end when `max_seconds` says, whatever they are at: a table of what was asked and what it took.
+"""Whether calls end when `max_seconds` says, and take the memory foretold, whatever they are at.
 
-Every call is on more work than the time asked for allows, or nearly so. It may take a tenth and a second more than was
-asked; the exit code is 1 if one takes longer. Kernels are compiled before, on small samples: a first compilation counts
-in a user's time, but cannot be cut short. Outcomes are an answer, with its relative width where it is a bracket, or the
-error with the bracket it carries. Times are those of a clock on the wall, so that on a machine with other work to do
-calls are late that would not be; processor times stand beside them. Run it with
+Two kinds of calls: CASES, each on more work than the time asked for allows, or nearly so; and all measures over sizes
+from 1000 draws to a million and from one coordinate to a thousand, on independent draws and, where that is other work,
+on those of a random walk, whose neighbours lie close together. A call is late if it takes more than one and a half
+times what was asked and two seconds; it is too large if it takes more than twice the memory that its forecast says, a
+third of a gigabyte (imports, kernels) and eight times the draws aside. The exit code is 1 if one is either. Only
+`graph` foretells memory.
 
-    python benchmarks/deadlines.py [--quick] [--only TEXT] [--seed S]
+Each call has a process of its own, forked from this one, so that its memory can be measured and threads that it leaves
+behind do not slow down the next. Kernels are compiled before, on small samples: a first compilation counts in a user's
+time, but cannot be cut short. Outcomes are an answer, with its relative width where it is a bracket, or the error with
+the bracket it carries. Times are those of a clock on the wall, so that on a machine with other work to do calls are
+late that would not be; a call that got less than half of a processor is judged by processor time instead, and is hung
+at twenty times the limit. Run it with
+
+    python benchmarks/deadlines.py [--quick] [--only TEXT] [--seed S] [--most GIGABYTES]
 """
 
 from __future__ import annotations
@@ -14,6 +22,10 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
+import itertools
+import multiprocessing
+import os
+import re
 import sys
 import tempfile
 import time
@@ -26,7 +38,23 @@ import numpy as np
 
 import steinkit as sk
 from steinkit.cli import commands
-from steinkit.errors import SolverError, SteinkitWarning
+from steinkit.discrepancy.graph import discrepancy
+from steinkit.discrepancy.graph.engines.forecast import Forecast, announced
+from steinkit.errors import SolverError, SteinkitError, SteinkitWarning
+
+ROOM = 0.33e9  # bytes beside the forecast: imports, kernels, what a process needs
+TIMES_THE_DRAWS = 8
+_HUNG = 20.0  # times the limit
+SHAPES = (
+    (1000, 1), (1000, 3), (1000, 30), (1000, 300), (1000, 1000), (2000, 200), (10_000, 2), (10_000, 10), (10_000, 100),
+    (30_000, 3), (100_000, 1), (100_000, 5), (100_000, 50), (300_000, 30), (1_000_000, 1), (1_000_000, 10),
+)  # fmt: skip
+CAPS = (1.0, 6.0)  # seconds
+QUICK = (
+    *((name, (1000, 300), 1.0) for name in ("graph", "moments", "sliced test")),
+    *((name, (1000, 3), 1.0) for name in ("graph", "graph, walk")),
+    ("verdict", (100_000, 5), 1.0),
+)
 
 
 class Case(NamedTuple):
@@ -36,6 +64,17 @@ class Case(NamedTuple):
     shape: tuple[int, int]
     seconds: float
     call: Callable[[np.ndarray, float], Any]
+    walk: bool = False
+
+    @property
+    def jobs(self) -> int:
+        """Processors that the call may keep busy."""
+        return 2 if "2 jobs" in self.name else 1
+
+    def draws(self, generator: np.random.Generator) -> np.ndarray:
+        """Of a standard normal; or of a slow walk there."""
+        independent = generator.standard_normal(self.shape)
+        return 0.02 * independent.cumsum(axis=0) if self.walk else independent
 
 
 def target(draws: np.ndarray) -> sk.Target:
@@ -113,12 +152,43 @@ CASES = (
 )  # fmt: skip
 
 
+MEASURES: dict[str, Callable[[np.ndarray, float], Any]] = {
+    "graph": graph(),
+    "ksd": ksd(),
+    "kernel test": lambda x, s: sk.kernel_stein_test(x, target(x), max_seconds=s),
+    "thin": lambda x, s: sk.thin(sk.as_sample(x), target(x), m=100, max_seconds=s),
+    "moments": lambda x, s: sk.moment_stein_discrepancy(x, target(x), max_seconds=s),
+    "sliced": lambda x, s: sk.sliced_stein_discrepancy(x, target(x), max_seconds=s),
+    "sliced test": lambda x, s: sk.sliced_stein_test(x, target(x), max_seconds=s),
+    "wasserstein": between,
+    "verdict": lambda x, s: sk.verdict(x, target(x), max_seconds=s),
+    "bias": lambda x, s: sk.estimate_bias(x, target(x), max_seconds=s),
+    "repair": lambda x, s: sk.repair(x, target(x), max_seconds=s),
+}
+ON_A_LINE: dict[str, Callable[[np.ndarray, float], Any]] = {
+    "classical": lambda x, s: sk.classical_stein_discrepancy(x, target(x), max_seconds=s),
+    "wasserstein, to a target": distance,
+}
+WALKS = ("graph", "moments", "verdict", "bias")
+
+
+def over_sizes() -> Iterator[Case]:
+    """All measures, sizes and caps."""
+    for shape, seconds in itertools.product(SHAPES, CAPS):
+        for name, call in (MEASURES | ON_A_LINE if shape[1] == 1 else MEASURES).items():
+            yield Case(name, shape, seconds, call)
+            if name in WALKS:
+                yield Case(f"{name}, walk", shape, seconds, call, walk=True)
+
+
 def outcome(call: Callable[[], Any]) -> str:
     """What came of a call, in a few words."""
     try:
         found = call()
     except SolverError as error:
         return f"{type(error).__name__}, in [{error.lower:.3g}, {error.upper:.3g}]"
+    except SteinkitError as error:
+        return f"{type(error).__name__}: {error!s:.60}"
     if isinstance(found, str):
         return found
     if hasattr(found, "gap"):
@@ -127,46 +197,113 @@ def outcome(call: Callable[[], Any]) -> str:
     return "answer"
 
 
-def warm_up(cases: tuple[Case, ...]) -> None:
+class Cost(NamedTuple):
+    """What a call took, and what came of it; memory in bytes, beside what was in use before."""
+
+    seconds: float
+    processor: float
+    memory: float
+    foretold: float
+    outcome: str
+
+    def faults(self, case: Case) -> str:
+        """In capitals what is wrong."""
+        limit = 1.5 * case.seconds + 2.0
+        is_starved = self.processor < 0.5 * self.seconds
+        late = self.seconds > (_HUNG if is_starved else 1.0) * limit or self.processor > limit * case.jobs
+        room = ROOM + TIMES_THE_DRAWS * 8.0 * np.prod(case.shape)
+        large = bool(self.foretold > 0.0 and self.memory > 2.0 * self.foretold + room)
+        return " ".join(["LATE"] * late + ["LARGE"] * large + ["KILLED"] * (self.outcome == "killed"))
+
+
+def peak_memory() -> float:
+    """The most bytes that this process had in use since `forget_peak`; 0 where the system does not tell."""
+    with contextlib.suppress(OSError):
+        found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+        return 1024.0 * float(found.group(1)) if found else 0.0
+    return 0.0
+
+
+def forget_peak() -> None:
+    """Begin to measure memory anew."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def cost_of(case: Case, draws: np.ndarray, pipe: Any) -> None:
+    """Make a call, and send what it took."""
+    warnings.simplefilter("ignore", SteinkitWarning)
+    foretold = [0.0]
+
+    def listened(forecast: Forecast, most_memory: float, *, shown: bool) -> bool:
+        foretold.append(forecast.memory)
+        return announced(forecast, most_memory, shown=shown)
+
+    discrepancy.announced = listened
+    forget_peak()
+    before, began, worked = peak_memory(), time.monotonic(), time.process_time()
+    found = outcome(lambda: case.call(draws, case.seconds))
+    took, worked = time.monotonic() - began, time.process_time() - worked
+    pipe.send(Cost(took, worked, peak_memory() - before, max(foretold), found))
+    pipe.close()
+    os._exit(0)  # without waiting for threads that were left behind
+
+
+def measured(case: Case, draws: np.ndarray) -> Cost:
+    """What a call takes in a process of its own."""
+    context = multiprocessing.get_context("fork" if hasattr(os, "fork") else None)
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=cost_of, args=(case, draws, sender))
+    process.start()
+    sender.close()
+    try:
+        return receiver.recv()
+    except EOFError:
+        return Cost(0.0, 0.0, 0.0, 0.0, "killed")
+    finally:
+        process.join()
+
+
+def compiled(cases: list[Case]) -> None:
     """Compile the kernels."""
+    known = set()
     for case in cases:
-        n, dim = case.shape
-        print(f"compiling for {case.name}", file=sys.stderr)
-        outcome(lambda: case.call(np.random.default_rng(0).standard_normal((min(n, 120), dim)), 600.0))  # noqa: B023
-
-
-def rows(cases: tuple[Case, ...], seed: int) -> Iterator[tuple[Case, float, float, str]]:
-    """Cases with the time and the processor time they took, and what came of them."""
-    for number, case in enumerate(cases):
-        draws = np.random.default_rng([seed, number]).standard_normal(case.shape)
-        began, worked = time.monotonic(), time.process_time()
-        found = outcome(lambda: case.call(draws, case.seconds))  # noqa: B023
-        yield case, time.monotonic() - began, time.process_time() - worked, found
+        if (case.name, min(case.shape[1], 4)) not in known:
+            known.add((case.name, min(case.shape[1], 4)))
+            print(f"compiling for {case.name}", file=sys.stderr)
+            n, dim = min(case.shape[0], 120), min(case.shape[1], 8)
+            draws = np.random.default_rng(0).standard_normal((n, dim))
+            outcome(lambda: case.call(draws, 600.0))  # noqa: B023
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="a few cases only, and no exit code")
+    parser.add_argument("--quick", action="store_true", help="a few short cases only")
     parser.add_argument("--only", default="", help="cases whose name holds this")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--most", type=float, default=0.1, help="gigabytes of draws in the largest cases")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", SteinkitWarning)
-    cases = tuple(case for case in CASES if arguments.only in case.name)
+    sizes = list(over_sizes())
+    cases = [case for case in (*CASES, *sizes) if arguments.only in case.name]
+    cases = [case for case in cases if 8e-9 * np.prod(case.shape) <= arguments.most]
     if arguments.quick:
-        cases = tuple(case for case in cases if case.seconds <= 1.0)
-    warm_up(cases)
-    late = 0
-    print(f"{'call':28s} {'draws':>12s} {'asked':>6s} {'took':>7s} {'CPU s':>7s}       outcome")
-    for case, took, worked, found in rows(cases, arguments.seed):
-        is_late = took > 1.1 * case.seconds + 1.0
-        late += is_late
-        size = "x".join(map(str, case.shape))
-        mark = "LATE" if is_late else ""
+        cases = [case for case in sizes if case[:3] in QUICK]
+    compiled(cases)
+    wrong = 0
+    print(f"{'call':26s} {'draws':>11s} {'asked':>5s} {'took':>6s} {'CPU s':>6s} {'MB':>5s} foretold       outcome")
+    for number, case in enumerate(cases):
+        found = measured(case, case.draws(np.random.default_rng([arguments.seed, number])))
+        faults = found.faults(case)
+        wrong += bool(faults)
+        size, (megabytes, foretold) = "x".join(map(str, case.shape)), (1e-6 * found.memory, 1e-6 * found.foretold)
         print(
-            f"{case.name:28s} {size:>12s} {case.seconds:6.1f} {took:7.2f} {worked:7.2f} {mark:>5s} {found}", flush=True
+            f"{case.name:26s} {size:>11s} {case.seconds:5.1f} {found.seconds:6.2f} {found.processor:6.2f} "
+            f"{megabytes:5.0f} {foretold:8.0f} {faults:>5s} {found.outcome}",
+            flush=True,
         )
-    print(f"{late} of {len(cases)} calls took more than a tenth and a second over what was asked")
-    if late and not arguments.quick:
+    print(f"{wrong} of {len(cases)} calls were late, or took more memory than foretold")
+    if wrong:
         sys.exit(1)
 
 

@@ -1,13 +1,13 @@
 """Whether what is said to be proved is true: thousands of samples made to break it, against rational arithmetic.
 
 Every sample is of a family that has broken a proof somewhere, or could: near-cancelling scores, repeated draws,
-clusters 1e-11 wide, subnormal and huge numbers, lattices, data at the bounds, tight spanners, complete graphs, extreme
-weights, sizes hundreds of powers of two apart, slices, the classical discrepancy, Wasserstein distances. An engine
-brackets the value, engines taking turns.
+clusters 1e-11 wide, subnormal and huge numbers, gaps of subnormal numbers, lattices, data at the bounds, tight
+spanners, complete graphs, extreme weights, sizes hundreds of powers of two apart, operators that overflow, slices, the
+classical discrepancy, Wasserstein distances. An engine brackets the value, engines taking turns.
 The optimum is then found exactly (a dual simplex method on whole numbers, whose own answer is proved by weak duality),
 or enclosed by rational feasible points where samples are larger or the program is no linear one, and compared strictly.
-The last four families compare answers that must have a value in common: with draws permuted, with weights split, scaled
-by a power of two, by every engine. The oracle is that of `tests/support`.
+The last five families compare answers that must have a value in common: with draws permuted, with weights split, scaled
+by a power of two, in units of one, by every engine. The oracle is that of `tests/support`.
 
     certified   a bracket came back, and holds        wrong     rational arithmetic refutes a bracket
     refused     a typed error; its bracket holds      crashed   any other exception, or a warning of NumPy's

@@ -26,7 +26,7 @@ from steinkit.runtime.deadlines import (
     stop_signal,
     time_limit,
 )
-from steinkit.runtime.threads import awaited
+from steinkit.runtime.threads import awaited, interruptible
 
 STOPPED = np.ones(1, dtype=bool)
 LONG = np.random.default_rng(0).standard_normal((30_000, 3))  # whose spanner takes half a minute
@@ -90,6 +90,35 @@ def test_a_solver_that_is_late_is_not_waited_for():
     assert awaited(lambda: 3, 60.0) == 3
     with pytest.raises(TimeoutError, match="mine"):
         awaited(lambda: (_ for _ in ()).throw(TimeoutError("mine")), 60.0)
+
+
+@pytest.mark.parametrize("beside", [False, True], ids=["main thread", "another thread"])
+def test_work_that_does_not_hear_the_deadline_is_left_behind(monkeypatch, beside):
+    monkeypatch.setattr("steinkit.runtime.threads._GRACE", 0.01)
+    release, interrupted, raised = threading.Event(), threading.Event(), []
+
+    def wait():
+        try:
+            with time_limit(0.01):
+                interruptible(lambda: release.wait(60.0), interrupted, "counting")
+        except TimeLimitError as error:
+            raised.append(error.doing)
+
+    if beside:
+        thread = threading.Thread(target=wait)
+        thread.start()
+        thread.join(30.0)
+    else:
+        wait()
+    assert not release.is_set()
+    assert raised == ["counting"]
+    assert interrupted.is_set()
+    release.set()
+
+
+def test_a_time_out_of_the_work_itself_is_its_own():
+    with time_limit(60.0), pytest.raises(TimeoutError, match="mine"):
+        interruptible(lambda: (_ for _ in ()).throw(TimeoutError("mine")), threading.Event(), "counting")
 
 
 def test_stopped_spanner_kernels_return_without_having_worked():

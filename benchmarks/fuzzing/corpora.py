@@ -334,10 +334,23 @@ def _as_hdf5(data: bytes, rng: np.random.Generator) -> bytes:
 
 
 def _as_zarr(data: bytes, rng: np.random.Generator) -> bytes:
-    """One of a folder's files damaged: its metadata as JSON, its chunks as bytes."""
+    """One of a folder's files damaged: its metadata as JSON, its chunks as bytes; or one that is no file at all."""
+    if rng.random() < 0.25:
+        return _without_file(data, rng)
     return _one_member(
         data, rng, lambda name: name.rpartition("/")[2] in ("zarr.json", ".zarray", ".zgroup", ".zattrs")
     )
+
+
+def _without_file(data: bytes, rng: np.random.Generator) -> bytes:
+    """The archive with a word to whoever unpacks it about one of its files: it is to be a link, a pipe, or sparse."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(stream, "w") as new:
+        chosen = old.infolist()[int(rng.integers(len(old.infolist())))]
+        chosen.comment = bytes(rng.choice([b"link", b"pipe", b"sparse"]))
+        for member in old.infolist():
+            new.writestr(member, old.read(member.filename))
+    return stream.getvalue()
 
 
 def _one_member(data: bytes, rng: np.random.Generator, is_json: Callable[[str], bool]) -> bytes:

@@ -7,7 +7,8 @@ counts. Three things listen to it, each in the way it can:
 * compiled code looks at `StopSignal.flag`, an array of one truth value, and returns with its work unfinished;
 * a solver of another library is told `seconds_left`.
 
-What cannot be ended is a single call of a user's function, of LAPACK or of a compiler.
+What cannot be ended is a single call of a user's function, of LAPACK or of a compiler. Work that
+`threads.interruptible` waits for is left behind where it goes on for a second and a fifth of the time beyond that.
 """
 
 from __future__ import annotations

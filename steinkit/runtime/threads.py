@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
@@ -11,7 +12,8 @@ from functools import lru_cache
 from threading import TIMEOUT_MAX, Event, Thread, current_thread, main_thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from steinkit.errors import AbandonedWork, UsageError
+from steinkit.errors import AbandonedWork, TimeLimitError, UsageError
+from steinkit.runtime.deadlines import seconds_left
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 _PATIENCE = 0.5  # seconds
+_GRACE, _SHARE_OF_GRACE = 1.0, 0.2  # seconds past the deadline, and share of the time before it
 
 
 def thread_count(n_jobs: int) -> int:
@@ -93,30 +96,39 @@ def awaited(work: Callable[[], Result], seconds: float) -> Result | None:
         return None
 
 
-def interruptible(work: Callable[[], Result], interrupted: Event) -> Result:
-    """Do work in a thread of its own and wait for it, so that control-C is heard at once.
+def interruptible(work: Callable[[], Result], interrupted: Event, doing: str) -> Result:
+    """Do work in a thread of its own and wait for it, so that control-C is heard at once, and the deadline in any case.
 
     Python raises `KeyboardInterrupt` in the main thread, and compiled code that it happens to run there may lose it or
     break off in disorder. Here the main thread only waits. On an interrupt it sets the event, at which the work should
-    end soon, and goes on without it.
+    end soon, and goes on without it. So does a thread whose work has not heard the deadline a while after it.
 
     Parameters
     ----------
     work : callable
         Looks at the event from time to time.
     interrupted : threading.Event
+    doing : str
+        What that is, should time run out.
 
     Raises
     ------
     KeyboardInterrupt
-        If the user interrupts the wait; `AbandonedWork` if the work has not ended half a second later. And whatever the
-        work raises.
+        If the user interrupts the wait; `AbandonedWork` if the work has not ended half a second later.
+    TimeLimitError
+        If it goes on past the deadline. And whatever the work raises.
     """
-    if current_thread() is not main_thread():
+    left = seconds_left()
+    if left == math.inf and current_thread() is not main_thread():
         return work()
     thread, outcome = _begun(work)
     try:
-        return outcome.result()
+        return outcome.result(min(left + _GRACE + _SHARE_OF_GRACE * left, TIMEOUT_MAX))
+    except TimeoutError:
+        if outcome.done():  # it is the work's own
+            raise
+        interrupted.set()
+        raise TimeLimitError(doing) from None
     except KeyboardInterrupt:
         interrupted.set()
         thread.join(_PATIENCE)

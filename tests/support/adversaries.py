@@ -19,7 +19,8 @@ class Instance:
     """A call of a discrepancy: the measure, the sample, and the settings that decide its value and its engine.
 
     For a Wasserstein distance `other` is the other sample; without one the target is uniform between the bounds. With
-    `tails` the operator is that of the covariance 1 + |x|^2 / tails on the diagonal and .3 elsewhere.
+    `tails` the operator is that of the covariance 1 + |x|^2 / tails on the diagonal and .3 elsewhere, of x times
+    `stretch`. Points are taken in units of `unit`.
     """
 
     family: str
@@ -35,6 +36,8 @@ class Instance:
     directions: np.ndarray | None = None
     other: np.ndarray | None = None
     tails: float = 0.0
+    stretch: float = 1.0
+    unit: float = 1.0
     tolerance: float = 1e-6
     max_seconds: float | None = None
 
@@ -71,7 +74,8 @@ class Instance:
             dilation=self.dilation,
             graph=self.graph,
             engine=self.engine,
-            operator=operator(self.tails, self.dim) if self.tails else None,
+            units="raw" if self.unit == 1.0 else np.full(self.dim, self.unit),
+            operator=operator(self.tails, self.dim, self.stretch) if self.tails else None,
             max_seconds=self.max_seconds,
         )
 
@@ -90,13 +94,16 @@ class Instance:
         return cls(**values | {"factors": tuple(values["factors"])})
 
 
-def operator(tails, dim):
-    """A diffusion that moves faster in the tails."""
+@np.errstate(over="ignore")
+def operator(tails, dim, stretch=1.0):
+    """A diffusion that moves faster in the tails, of z = x / stretch."""
 
-    def covariance(x):
-        return (1.0 + (x**2).sum(axis=1) / tails)[:, None, None] * np.eye(dim) + 0.3 * (1.0 - np.eye(dim))
+    def covariance(z):
+        square = ((stretch * z) ** 2).sum(axis=1)
+        a = (1.0 + square / tails)[:, None, None] * np.eye(dim) + 0.3 * (1.0 - np.eye(dim))
+        return a / stretch / stretch
 
-    return sk.RiemannianLangevin(covariance, lambda x: 2.0 * x / tails)
+    return sk.RiemannianLangevin(covariance, lambda z: 2.0 * (stretch * z) / tails / stretch)
 
 
 def _size(rng, dim):
@@ -328,6 +335,28 @@ def diffusion(rng):
     return Instance("diffusion", points, scores, weights=rng.random(n) + 0.01, factors=factors, tails=tails)
 
 
+def operators(rng):
+    """Riemannian Langevin operators that overflow or underflow, alone, in the tails and with the scores."""
+    base = diffusion(rng)
+    size, pull, tails = (float(rng.choice([1e-160, 1e-80, 1.0, 1.0, 1e80, 1e150])) for _ in range(3))
+    points, scores = base.points * size, base.scores * pull
+    return replace(base, family="operators", points=points, scores=scores, tails=base.tails * tails)
+
+
+def subnormal_gaps(rng):
+    """Distances of a few of the smallest numbers, in two and three dimensions, and tight spanners of them."""
+    dim, side = int(rng.integers(2, 4)), int(rng.choice([9, 9, 9, 5000]))
+    n = 12 if side == 9 else _size(rng, dim) + 1
+    points = 2.0**-1074 * rng.integers(0, side, (n, dim))
+    if rng.random() < 0.3:
+        points[rng.random(len(points)) < 0.3] += float(rng.choice([2.0**-1022, 2.0**-1000, 1.0]))
+    points = np.unique(points, axis=0)
+    factors = tuple(float(c) for c in rng.choice([1.0, 1.0, 2.0**-500, 2.0**500], 3))
+    scores = rng.standard_normal(points.shape) * float(rng.choice([1.0, 1e300]))
+    dilation = float(rng.choice([1.0001, 1.1, 1.3, 1.3]))  # 1.3 times 6 of the least number is rounded to 8
+    return Instance("subnormal gaps", points, scores, factors=factors, dilation=dilation)
+
+
 def sliced(rng):
     """Slices along coordinates and other directions; some draws with the same projections."""
     dim = int(rng.integers(1, 4))
@@ -366,6 +395,7 @@ FAMILIES = {
     "weights": weighted,
     "wide": wide,
     "diffusion": diffusion,
+    "operators": operators,
     "sliced": sliced,
 }
 """Small enough for an exact optimum."""
@@ -463,5 +493,19 @@ def scaled(rng, instance):
     )
 
 
-SAME = {"permuted": permuted, "split": split, "scaled": scaled}
+def in_units(rng, instance):
+    """In units of a power of two, by hand: z = x / u has the score s u, and the operator of a(u z) / u^2."""
+    u = instance.unit
+    bounds = None if instance.bounds is None else instance.bounds / u
+    points, scores = instance.points / u, instance.scores * u
+    return replace(instance, points=points, scores=scores, bounds=bounds, unit=1.0, stretch=u)
+
+
+def in_some_unit(rng):
+    """Draws in other units, half of them with an operator."""
+    base = diffusion(rng) if rng.random() < 0.5 else larger(rng)
+    return replace(base, family="units", unit=2.0 ** int(rng.choice([-510, -100, -3, 3, 100, 500])))
+
+
+SAME = {"permuted": permuted, "split": split, "scaled": scaled, "units": in_units}
 """What leaves the optimum as it is."""

@@ -68,10 +68,10 @@ def _answer(program):
     """y and p as a solver has them, of the program with unknowns y / u and rows with radii of one."""
     size, box = len(program.box), program.box
     rows = [(i, row, radius) for i, (row, radius) in enumerate(program.rows) if radius]
-    entries = [(i, k, float(value * box[k] / r)) for i, (_, row, r) in enumerate(rows) for k, value in row.items()]
+    entries = [(i, k, _bounded(value * box[k] / r)) for i, (_, row, r) in enumerate(rows) for k, value in row.items()]
     lines, columns, values = zip(*entries, strict=True) if entries else ((), (), ())
     matrix = sparse.csr_array((values, (lines, columns)), shape=(len(rows), size))
-    objective = np.array([float(b * limit) for b, limit in zip(program.objective, box, strict=True)])
+    objective = np.array([_bounded(b * limit) for b, limit in zip(program.objective, box, strict=True)])
     largest = max(np.abs(objective).max(), np.finfo(float).tiny)
     found = linprog(
         -objective / largest,
@@ -86,6 +86,11 @@ def _answer(program):
     for number, (i, _, radius) in enumerate(rows):
         p[i] = Fraction(float(both[number] - both[number + len(rows)])) * Fraction(float(largest)) / radius
     return [Fraction(float(value)) * limit for value, limit in zip(found.x, box, strict=True)], p
+
+
+def _bounded(number):
+    """A rational number for a solver, whose answer is judged as it is: at most 1e300."""
+    return float(min(max(number, -(10**300)), 10**300))
 
 
 def distinct(instance):

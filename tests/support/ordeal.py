@@ -8,20 +8,21 @@ What an outcome is called: "certified" and "refused" (a typed error, whose brack
 import time
 import warnings
 from dataclasses import dataclass, replace
-from itertools import combinations
+from fractions import Fraction
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
 
 from steinkit.errors import CrossedBracketError, SolverError, SteinkitError, SteinkitWarning
-from support.adversaries import FAMILIES, SAME, classical, hurried, larger, wasserstein
-from support.judge import claims, sum_claim
+from support.adversaries import FAMILIES, SAME, classical, hurried, in_some_unit, larger, subnormal_gaps, wasserstein
+from support.judge import claims, distinct, graph_of, sum_claim
 from support.judge_classical import classical_claims
 from support.judge_wasserstein import wasserstein_claims
 
 ALL = {
-    **FAMILIES, "classical": classical, "wasserstein": wasserstein,
-    "larger": larger, "hurried": hurried, **dict.fromkeys(SAME, larger), "engines agree": larger,
+    **FAMILIES, "subnormal gaps": subnormal_gaps, "classical": classical, "wasserstein": wasserstein,
+    "larger": larger, "hurried": hurried, **dict.fromkeys(SAME, larger), "units": in_some_unit, "engines agree": larger,
 }  # fmt: skip
 """How an instance of each family is made. Of the last ones two answers are compared."""
 
@@ -115,8 +116,29 @@ def refutations(instance, family, answers):
     for one, other in combinations(answers, 2):
         if not (one.lower <= other.upper and other.lower <= one.upper):
             yield f"[{one.lower!r}, {one.upper!r}] and [{other.lower!r}, {other.upper!r}] have nothing in common"
+    if 1 < instance.dim < 4 and instance.measure == "graph" and instance.graph == "spanner" and len(answers) == 1:
+        yield stretched(instance)
     if len(answers) == 1:
         yield from (claim.refuted() for claim in claims_of(instance, answers[0]))
+
+
+def stretched(instance):
+    """Why a small sample's spanner has a larger dilation than was asked for, by all shortest paths; else nothing."""
+    points = instance.points[distinct(instance)[0]]
+    if len(points) > 12:
+        return ""
+    x, n, far = [[Fraction(value) for value in point] for point in points], len(points), Fraction(2) ** 3000
+    apart = [[sum((abs(a - b) for a, b in zip(p, q, strict=True)), Fraction(0)) for q in x] for p in x]
+    path = [[far if i != k else Fraction(0) for k in range(n)] for i in range(n)]
+    for i, k in graph_of(instance).tolist():
+        path[i][k] = path[k][i] = apart[i][k]
+    for via, i, k in product(range(n), repeat=3):
+        path[i][k] = min(path[i][k], path[i][via] + path[via][k])
+    most = Fraction(instance.dilation) * (1 + Fraction(1, 10**12))
+    for i, k in combinations(range(n), 2):
+        if path[i][k] > most * apart[i][k]:
+            return f"points {i} and {k} are joined by a path {float(path[i][k] / apart[i][k])!r} times as long"
+    return ""
 
 
 def claims_of(instance, answer):

@@ -82,7 +82,7 @@ class CompiledChains(ABC):
         total = None if steps == sys.maxsize else self.options.chains * steps
         shown = progress_bar("sampling", total, shown=self.options.progress, unit=" steps")
         with stop_signal() as self.stop, shown as self.bar:
-            interruptible(partial(self._run_all, states), self.stop)
+            interruptible(partial(self._run_all, states), self.stop, "chains were run")
 
     def _run_all(self, states: Floats) -> None:
         plan = self.plan[0]

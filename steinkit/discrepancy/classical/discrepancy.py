@@ -176,7 +176,7 @@ def classical_stein_discrepancy(
     except TimeLimitError as error:
         raise error.within(0.0, _trivial_bound(given, factors)) from None
     seconds = max(seconds_left() - setting_up - proving, 0.0)
-    answer = interruptible(partial(solve_cone, program, seconds), Event())
+    answer = interruptible(partial(solve_cone, program, seconds), Event(), "the program was solved")
     solved = time.perf_counter()
     with instance_kept(points=program.points, scores=program.scores, weights=program.weights, bounds=program.bounds):
         lower, upper, value, slope = prove(program, answer)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Literal
@@ -14,8 +13,9 @@ from numpy.typing import ArrayLike
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.bracket import accepted, instance_kept, sum_of_brackets
-from steinkit.discrepancy.graph.engines import Candidate, Settings, engine_named
-from steinkit.discrepancy.graph.engines.forecast import Case, announced, of_writing
+from steinkit.discrepancy.graph.engines import Settings, engine_named
+from steinkit.discrepancy.graph.engines.forecast import Case, announced, least_seconds, of_call, of_writing
+from steinkit.discrepancy.graph.portions import Answers, solve_in_portions
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.discrepancy.graph.spanner.geometry import (
@@ -36,8 +36,6 @@ from steinkit.sample import Floats
 from steinkit.target import Target
 
 _NEARLY_COINCIDENT = 1e-5
-_SECONDS_A_LINK, _SECONDS_A_PROOF = 2e-6, 5e-7  # of a chain, to set it up and to certify it
-_SECONDS_AN_ENTRY = 2e-7  # of the matrix, to judge a coordinate
 
 
 @cautious
@@ -180,6 +178,7 @@ def graph_stein_discrepancy(
         scaled,
         sample.weights_low,
     )
+    answers = None
     with announced_compilation(), stop_signal() as stop:
         settings = replace(settings, interrupted=stop)
         try:
@@ -187,28 +186,31 @@ def graph_stein_discrepancy(
             program = replace(program, graph=network)
             spanned = time.perf_counter()
             too_large = announced(of_writing(program), most_memory, shown=progress)
-            settings = _with_time_to_prove(settings, program)
+            require_time("the programs were written down", least_seconds(program))
+            if program.dim > 1:
+                program.edge_rows  # noqa: B018
             written = time.perf_counter()
             with instance_kept(**program.arrays):
                 case = Case(program, settings)
-                forecast = interruptible(partial(solver.forecast, case), stop)
+                forecast = interruptible(partial(solver.forecast, case), stop, "the programs were analysed")
                 if not too_large:
-                    announced(forecast, most_memory, shown=progress)
-                answers = interruptible(partial(solver.work_on, case), stop)
-                proofs = [answer.proof for answer in answers]
+                    announced(of_call(case, forecast), most_memory, shown=progress)
+                answers = Answers(program)
+                solving = partial(solve_in_portions, solver, case, answers)
+                interruptible(solving, stop, "the programs were solved")
         except TimeLimitError as error:
-            raise error.within(0.0, program.trivial_bound) from None
-    g, gradient = _in_raw_units(*_stein_function(answers, len(sample)), data.units, is_langevin=operator is None)
+            known = Answers(program) if answers is None else answers
+            raise error.within(*sum_of_brackets(known.lower, known.upper)) from None
     solved = time.perf_counter()
-    lower, upper = (np.array([getattr(proof, side) for proof in proofs]) for side in ("lower", "upper"))
-    total = sum_of_brackets(lower, upper)
+    g, slopes = _in_raw_units(answers.g, answers.slopes, data.units, is_langevin=operator is None)
+    total = sum_of_brackets(answers.lower, answers.upper)
     result = GraphSteinDiscrepancy(
         lower=total[0],
         upper=total[1],
-        coordinate_lower=lower,
-        coordinate_upper=upper,
+        coordinate_lower=answers.lower,
+        coordinate_upper=answers.upper,
         g=g,
-        grad_g=gradient,
+        slopes=slopes,
         scores=data.raw.scores,
         sample=data.raw.points,
         units=data.units,
@@ -216,7 +218,7 @@ def graph_stein_discrepancy(
         dilation=stretch,
         dilation_asked=dilation if dilation < stretch else None,
         stein_factors=(factors.value, factors.gradient, factors.smoothness),
-        engine=" + ".join(dict.fromkeys(name for answer in answers for name in answer.engines)),
+        engine=" + ".join(dict.fromkeys(answers.engines)),
         tolerance=settings.tolerance,
         seconds={
             "scores": scored - began,
@@ -224,25 +226,14 @@ def graph_stein_discrepancy(
             "program": written - spanned,
             "solve": solved - written,
         },
-        warnings=data.notes
-        + tuple(f"{sample.names[j]}: {note}" for j, answer in enumerate(answers) for note in answer.notes),
+        warnings=data.notes + tuple(f"{sample.names[j]}: {note}" for j, note in answers.notes),
         bounds=data.raw.bounds,
         operator=operator,
         coefficients=coefficients,
     )
     if result.unranked:
         result = replace(result, warnings=(*result.warnings, Caution(result.unranked)))
-    return _accept(result, data.raw.bounds, timed_out=settings.seconds_left == 0.0)
-
-
-def _with_time_to_prove(settings: Settings, program: SteinProgram) -> Settings:
-    """Settings by which engines stop early enough for their answers to be certified in time."""
-    if program.dim == 1:
-        setting_up, proving = _SECONDS_A_LINK * program.n_points, _SECONDS_A_PROOF * program.n_points
-    else:
-        setting_up, proving = 0.0, _SECONDS_AN_ENTRY * program.edge_rows[0].nnz * program.dim
-    require_time("the programs were written down", setting_up + proving)
-    return replace(settings, deadline=settings.deadline - proving)
+    return _accept(result, data.raw.bounds, timed_out=answers.late)
 
 
 def _coefficients(operator: RiemannianLangevin | None, data: Prepared) -> Coefficients | None:
@@ -271,27 +262,19 @@ def _graph_on(points: Floats, kind: str, dilation: float, settings: Settings) ->
     return span_in_time(points, stretch, n_jobs=settings.n_jobs, progress=settings.progress)
 
 
-def _stein_function(answers: Sequence[Candidate], n: int) -> tuple[Floats, Floats]:
-    """Put g, shape (n, d), and its gradient, shape (n, d, d), together from the coordinates' feasible points."""
-    dim = len(answers)
-    g, gradient = np.empty((n, dim)), np.empty((n, dim, dim))
-    for j, answer in enumerate(answers):
-        g[:, j], gradient[:, j] = answer.program.stein_function(answer.proof.feasible)
-    return g, gradient
-
-
-def _in_raw_units(g: Floats, gradient: Floats, units: Units, *, is_langevin: bool) -> tuple[Floats, Floats]:
+def _in_raw_units(g: Floats, slopes: Floats, units: Units, *, is_langevin: bool) -> tuple[Floats, Floats]:
     """A Stein function of z = (x - m) / S as one of x, such that T g stays the same at every point.
 
     Langevin's operator in z is that of the covariance S^2 in x, whose flow S g_z is what Langevin's takes for g. The
     coefficients b, a of another operator are b / S and S^-1 a S^-1 in z, so that it is g_z / S.
     """
     if units.kind == "raw":
-        return g, gradient
+        return g, slopes
+    along = units.scale if slopes.shape[2] == g.shape[1] else units.scale[:, None]
     with np.errstate(over="ignore"):  # infinite where it is, in raw units
         if is_langevin:
-            return g * units.scale, gradient * units.scale[:, None] / units.scale
-        return g / units.scale, gradient / units.scale[:, None] / units.scale
+            return g * units.scale, slopes * units.scale[:, None] / along
+        return g / units.scale, slopes / units.scale[:, None] / along
 
 
 def _accept(result: GraphSteinDiscrepancy, bounds: Floats | None, timed_out: bool) -> GraphSteinDiscrepancy:

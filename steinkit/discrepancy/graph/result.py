@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -36,8 +37,9 @@ class GraphSteinDiscrepancy(Bracketed):
         The same for each coordinate; they sum to `lower` and `upper`.
     g : ndarray, shape (n, d)
         A Stein function that attains `lower`, in raw coordinates: it is bounded by the Stein factors in `units`.
-    grad_g : ndarray, shape (n, d, d)
-        Its gradient: ``grad_g[i, j, k]`` is the derivative of g_j in direction k at point i.
+    slopes : ndarray, shape (n, d, d) or (n, d, 1)
+        Its gradient, as `grad_g` says it. In the second shape, where nothing ties points together, as in hundreds of
+        dimensions: the derivatives of g_j in direction j, the others being zero.
     scores : ndarray, shape (n, d)
         Score of the target at the points, in raw units.
     sample : DistinctSample
@@ -76,7 +78,7 @@ class GraphSteinDiscrepancy(Bracketed):
     coordinate_lower: Floats
     coordinate_upper: Floats
     g: Floats
-    grad_g: Floats
+    slopes: Floats
     scores: Floats
     sample: DistinctSample
     units: Units
@@ -91,6 +93,25 @@ class GraphSteinDiscrepancy(Bracketed):
     operator: RiemannianLangevin | None = None
     coefficients: Coefficients | None = None
     dilation_asked: float | None = None
+
+    @cached_property
+    def grad_g(self) -> Floats:
+        """The gradient of g, shape (n, d, d): ``grad_g[i, j, k]`` is the derivative of g_j in direction k at point i.
+
+        It is made when first asked for: in many dimensions it takes far more memory than the sample.
+        """
+        n, dim, directions = self.slopes.shape
+        if directions == dim:
+            return np.ascontiguousarray(self.slopes)
+        gradient = np.zeros((n, dim, dim))
+        gradient[:, range(dim), range(dim)] = self.slopes[:, :, 0]
+        return gradient
+
+    @property
+    def _own_slopes(self) -> Floats:
+        """Derivatives of g_j in direction j, shape (n, d)."""
+        dim, directions = self.slopes.shape[1:]
+        return self.slopes[:, :, 0] if directions < dim else np.diagonal(self.slopes, axis1=1, axis2=2)
 
     @property
     def saturation(self) -> float:
@@ -172,7 +193,7 @@ class GraphSteinDiscrepancy(Bracketed):
         too many draws, and negative where it has too few.
         """
         if self.coefficients is None:
-            spread = self.grad_g.trace(axis1=1, axis2=2)
+            spread = np.ascontiguousarray(self._own_slopes).sum(axis=1)
         else:
             with np.errstate(over="ignore", invalid="ignore"):  # 0 times a derivative that overflows in raw units
                 terms = self.coefficients.covariance * self.grad_g

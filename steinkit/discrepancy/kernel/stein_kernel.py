@@ -154,7 +154,7 @@ def run_pieces(
             return all(list(pool.map(run, range(pieces))))
 
     with announced_compilation(), stop_signal() as stop:
-        if not interruptible(work, stop):
+        if not interruptible(work, stop, doing):
             stop.require(doing)
 
 

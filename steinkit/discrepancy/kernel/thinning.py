@@ -31,7 +31,7 @@ from steinkit.discrepancy.operators import RiemannianLangevin
 from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.units import UnitsLike
 from steinkit.errors import InputError, UsageError, caution
-from steinkit.runtime.deadlines import within_time
+from steinkit.runtime.deadlines import require_time, within_time
 from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Target
 
@@ -109,7 +109,10 @@ def thin(
         raise UsageError(f"m must be a positive whole number of draws; received {m!r}")
     if not 0.0 <= moment_weight < np.inf:
         raise UsageError(f"moment_weight must be a finite number, zero or more; received {moment_weight!r}")
-    prepared = prepare(draws, target, scores=scores, weights=None, bounds=bounds).in_units(units)
+    prepared = prepare(draws, target, scores=scores, weights=None, bounds=bounds)
+    require_time("draws were chosen")
+    prepared = prepared.in_units(units)
+    require_time("draws were chosen")
     base, _ = kernel_of(kernel).fitted(prepared.points.points)
     caution(prepared.notes)
     stein = stein_kernel_for(base, prepared, operator)

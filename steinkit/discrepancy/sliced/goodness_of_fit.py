@@ -186,21 +186,24 @@ def _test_functions(points: Floats, scores: Floats, draws: Draws, limits: Floats
     free = np.arange(dim) if limits is None else np.flatnonzero(~np.isfinite(limits).any(axis=1))
     bounds: list[Floats | None] = [None] * dim if limits is None else [limits[k : k + 1] for k in range(dim)]
     halves = [Half(points[rows], scores[rows], draws.shares[rows] / draws.shares[rows].sum()) for rows in draws.halves]
-    directions = np.stack([np.vstack([np.eye(dim), _principal_axes(half.points, half.share, free)]) for half in halves])
-    bounds += [None] * (directions.shape[1] - dim)
-    h = np.empty((directions.shape[1], len(points)))
 
-    def fill(settings: Settings) -> None:
+    def learnt(settings: Settings) -> tuple[Floats, Floats]:
+        axes = [_principal_axes(half.points, half.share, free) for half in halves]
+        directions = np.stack([np.vstack([np.eye(dim), each]) for each in axes])
+        limited = bounds + [None] * (directions.shape[1] - dim)
+        h = np.empty((directions.shape[1], len(points)))
         with np.errstate(all="ignore"):  # what overflows in a solver proves nothing
             for known, vectors, other, rows in zip(halves, directions, halves[::-1], draws.halves[::-1], strict=True):
-                for k, (vector, limits) in enumerate(zip(vectors, bounds, strict=True)):
+                for k, (vector, limits) in enumerate(zip(vectors, limited, strict=True)):
                     h[k, rows] = learn(known, vector, limits, settings).test_function(other.points, other.scores)
                     bar.update()
+        return h, directions[0]
 
-    bar = progress_bar("slices", 2 * len(h))
-    with bar, small_work(_INTERPRETED * h.size), announced_compilation(), stop_signal() as stop:
-        interruptible(partial(fill, Settings(TOLERANCE, deadline=deadline(), interrupted=stop)), stop)
-    return h, directions[0]
+    slices = dim + (len(free) if len(free) > 1 else 0)
+    bar = progress_bar("slices", 2 * slices)
+    with bar, small_work(_INTERPRETED * slices * len(points)), announced_compilation(), stop_signal() as stop:
+        settings = Settings(TOLERANCE, deadline=deadline(), interrupted=stop)
+        return interruptible(partial(learnt, settings), stop, "slices were solved")
 
 
 def _principal_axes(points: Floats, share: Floats, free: Integers) -> Floats:

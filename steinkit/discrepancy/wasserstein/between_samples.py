@@ -37,6 +37,7 @@ _MOST_ASSIGNED = 5000
 _MOST_PAIRS = 250_000
 _SQUARES = 2.0**-450, 2.0**450  # distances whose squares, summed, have the digits of a normal number
 _ROWS_AT_ONCE = 256
+_GRACE = 0.5  # seconds for which HiGHS may be late
 _SWEEPS = 8  # between two looks at the bracket
 _CLOSE = 2.0**-40  # relative width at which prices are good enough: rounding may change them for ever
 
@@ -158,13 +159,17 @@ def _distances(x: Floats, y: Floats) -> Floats:
     """Euclidean distances, (n, m), each to within a relative (2 d + 8) 2^-52 and 2 d 2^-1074."""
     from scipy.spatial.distance import cdist
 
-    costs = cdist(x, y)
+    costs = np.empty((len(x), len(y)))
+    for low in range(0, len(x), _ROWS_AT_ONCE):
+        require_time("distances were taken")
+        rows = slice(low, low + _ROWS_AT_ONCE)
+        costs[rows] = cdist(x[rows], y)
     smallest, largest = _SQUARES
     doubtful = ~((costs > smallest) & (costs < largest))  # squares were lost, or overflowed
     for i in np.flatnonzero(doubtful.any(axis=1)):
         j = np.flatnonzero(doubtful[i])
         costs[i, j] = np.hypot.reduce(np.abs(x[i] - y[j]), axis=1)
-    return np.asarray(costs, dtype=np.float64)
+    return costs
 
 
 def _assignment(costs: Floats) -> tuple[float, float]:
@@ -212,7 +217,12 @@ def _transport(costs: Floats, p: LongFloats, q: LongFloats, error: float) -> tup
     sums = np.concatenate([p, q]).astype(np.float64)
     require_time("the transport was planned")
     limit = {"time_limit": seconds_left()} if deadline() < math.inf else {}
-    solved = linprog(costs.ravel(), A_eq=sparse.csr_array(rows), b_eq=sums, options=limit)  # type: ignore[call-overload]
+    solved = awaited(
+        lambda: linprog(costs.ravel(), A_eq=sparse.csr_array(rows), b_eq=sums, options=limit),  # type: ignore[call-overload]
+        seconds_left() + _GRACE,
+    )
+    if solved is None:
+        raise TimeLimitError("the transport was planned")
     plan, g = np.outer(p, q).astype(np.float64), np.zeros(m)
     if solved.x is not None:
         plan, f = np.maximum(solved.x.reshape(n, m), 0.0), solved.eqlin.marginals[:n]

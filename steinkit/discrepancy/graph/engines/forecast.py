@@ -34,7 +34,12 @@ if TYPE_CHECKING:
 
 _LONG = 10.0  # seconds worth a word beforehand
 _LANES = 8  # coordinates that `first_order` takes at once
+PORTION = _LANES
+"""Coordinates, times threads, that are solved before the next are begun."""
 
+_SECONDS_A_LINK, _SECONDS_A_PROOF = 2e-6, 5e-7  # of a chain, to set it up and to certify it
+_SECONDS_AN_ENTRY, _SECONDS_A_TERM = 2e-7, 3e-7  # of the matrix, and of sums, to judge a coordinate
+_PROOF_BYTES = 100.0  # a variable, for what is known of a coordinate until it is proved
 _CHAIN_ROWS = 5  # a point
 _CHAIN_BYTES, _CHAIN_SECONDS = 1000.0, 5.5e-6  # a point, where every edge has controls of its own
 _CHAIN_BLOCKS_BYTES, _CHAIN_BLOCKS_SECONDS = (7e6, 250.0), (0.04, 1.2e-6)  # in all and a point, where blocks share them
@@ -114,12 +119,35 @@ def announced(forecast: Forecast, most_memory: float, *, shown: bool) -> bool:
     return forecast.memory > most_memory
 
 
+def proof_seconds(program: SteinProgram) -> float:
+    """Time it takes to prove what an engine found of one coordinate."""
+    if program.dim == 1:
+        return _SECONDS_A_PROOF * program.n_points
+    rows, entries = program.size
+    return _SECONDS_AN_ENTRY * entries + _SECONDS_A_TERM * (rows + program.n_variables)
+
+
+def least_seconds(program: SteinProgram) -> float:
+    """Time that any answer to all coordinates takes, beside its engine's."""
+    setting_up = _SECONDS_A_LINK * program.n_points if program.dim == 1 else 0.0
+    return setting_up + program.dim * proof_seconds(program)
+
+
 def of_writing(program: SteinProgram) -> Forecast:
     """The cost of writing the programs down, which is that of the least any engine needs."""
     if program.dim == 1:
         return Forecast(_CHAIN_ROWS * program.n_points, 0.0, 0.0)
     rows, entries = program.size
     return Forecast(rows, _WRITING_BYTES * entries, 0.0)
+
+
+def of_call(case: Case, of_engine: Forecast) -> Forecast:
+    """The cost of all that is left to do once the graph is there: the engine's, proofs, and the answer itself."""
+    program, settings = case.program, case.settings
+    n, dim, variables = program.n_points, program.dim, program.n_variables
+    at_once = min(PORTION * settings.n_jobs, dim)
+    memory = of_engine.memory + 8.0 * dim * (n + variables) + at_once * _PROOF_BYTES * variables
+    return Forecast(of_engine.rows, memory, of_engine.seconds + dim * proof_seconds(program))
 
 
 def of_chain(case: Case) -> Forecast:
@@ -151,7 +179,7 @@ def of_first_order(case: Case) -> Forecast:
     harder = _FIRST_ORDER_FEW.get(case.dim, 2.0 ** (5 - case.dim)) * math.sqrt(1e-3 / case.settings.tolerance)
     iterations = max(usual * harder, _FIRST_ORDER_LEAST)
     seconds = batches * entries * (_FIRST_ORDER_SETUP + iterations * _FIRST_ORDER_SECONDS)
-    columns = case.program.n_points * (case.dim + 1)
+    columns = case.program.n_variables if rows else 0  # without rows there is nothing to iterate
     memory = _FIRST_ORDER_BYTES * entries + _FIRST_ORDER_COLUMN_BYTES * columns
     return Forecast(rows, under_way * memory, seconds)
 

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -136,9 +135,12 @@ class CoordinateProgram:
     objective_error: Floats | float = field(default=0.0, kw_only=True)
     radius_error: Floats | float = field(default=0.0, kw_only=True)
 
-    @cached_property
+    @property
     def magnitudes(self) -> sparse.csr_array:
-        """|A|, which bounds the rounding errors of products with A; what has underflowed counts as what it may be."""
+        """|A|, which bounds the rounding errors of products with A; what has underflowed counts as what it may be.
+
+        It is made anew each time: kept, it would take as much memory for every coordinate as A for all of them.
+        """
         magnitudes = sparse.csr_array(abs(self.matrix))
         magnitudes.data = np.maximum(magnitudes.data, _LEAST_MAGNITUDE)
         return magnitudes

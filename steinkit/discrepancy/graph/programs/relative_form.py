@@ -35,6 +35,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -276,12 +277,43 @@ class RelativeForm:
         return terms
 
 
-def suitable_forms(program: SteinProgram, near: float | None = None) -> list[SteinProgram | RelativeForm]:
+@dataclass(frozen=True, eq=False)
+class FormAlone:
+    """The form of a coordinate in a program that is loose: that of the coordinate's program alone."""
+
+    form: SteinProgram | RelativeForm
+
+    @property
+    def edge_rows(self) -> tuple[sparse.csr_array, Floats]:
+        """None."""
+        return self.form.edge_rows
+
+    def coordinate(self, j: int) -> CoordinateProgram:
+        """The linear program."""
+        return self.form.coordinate(0)
+
+
+AnyForm: TypeAlias = SteinProgram | RelativeForm | FormAlone
+
+
+def suitable_forms(program: SteinProgram, near: float | None = None) -> list[AnyForm]:
     """Form of each coordinate's program: relative where points lie close together or close to a bound, else as it is.
 
     Close is less than `near`, `NEAR` if not given, in units of sqrt(c1/c3). Coordinates that share their edges' rows
-    share the object; `edge_rows` and `coordinate(j)` are what matters of it.
+    share the object; `edge_rows` and `coordinate(j)` are what matters of it. They are found once for a program.
     """
+    kept = "forms", near
+    if kept not in program.known:
+        program.known[kept] = _forms_alone(program, near) if program.is_loose else _forms(program, near)
+    forms: list[AnyForm] = program.known[kept]
+    return forms
+
+
+def _forms_alone(program: SteinProgram, near: float | None) -> list[FormAlone]:
+    return [FormAlone(*_forms(program.alone(j), near)) for j in range(program.dim)]
+
+
+def _forms(program: SteinProgram, near: float | None) -> list[SteinProgram | RelativeForm]:
     nearness = (NEAR if near is None else near) * _unit(program.factors)
     forest = find_forest(program, nearness)
     shared: SteinProgram | RelativeForm = program if (forest.parent < 0).all() else RelativeForm(program, forest)

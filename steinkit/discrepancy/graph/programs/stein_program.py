@@ -18,6 +18,9 @@ or by box, with |<Gamma, x_i - x_l>| <= c2 D the last. A finite bound b of coord
 
 the last only for 0 < a < 4 c2/c3. The rows of the edges are the same for all coordinates and are built once.
 
+Where all edges are so long that they add no rows, as in hundreds of dimensions, nothing ties the points together, and
+derivatives in other directions than j are held by nothing and in no objective: they are zero, and left out.
+
 Another diffusion operator than Langevin's, T g = <drift, g> + <a, grad g>, changes the objective only, which becomes
 
                sum_i q_i (drift_j(x_i) gamma_i + sum_k a_jk(x_i) Gamma_ik).
@@ -30,7 +33,7 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -40,7 +43,7 @@ from scipy import sparse
 from steinkit import double_double
 from steinkit.arguments import require_unmasked
 from steinkit.discrepancy.graph.programs.matrix_form import SMALLEST, UNIT_ROUNDOFF, CoordinateProgram
-from steinkit.discrepancy.graph.spanner.geometry import Graph
+from steinkit.discrepancy.graph.spanner.geometry import Graph, unjoined
 from steinkit.discrepancy.operators import Coefficients
 from steinkit.double_double import Pair
 from steinkit.errors import UsageError
@@ -48,6 +51,7 @@ from steinkit.runtime.deadlines import require_time
 from steinkit.sample import Floats, Integers
 
 _ROWS_AT_ONCE = 200_000  # a tenth of a second's work, between two looks at the clock
+_CERTAINLY = 1.0 + 1e-9  # how much further than a reach edges are looked at before their lengths are summed anew
 _SMALLEST_FACTOR = 2.0**-1021  # half of it has all its digits
 
 
@@ -116,6 +120,11 @@ class SteinProgram:
     weights_low : ndarray, shape (n,), optional
         What the weights meant are beyond `weights`; see `DistinctSample`. Nothing if not given.
 
+    Attributes
+    ----------
+    known : dict
+        What was found out about the program and is worth keeping as long as it.
+
     Notes
     -----
     The program is that of points, scores, bounds, factors and coefficients as the doubles that they are, and of weights
@@ -130,6 +139,7 @@ class SteinProgram:
     bounds: Floats | None = None
     coefficients: Coefficients | None = None
     weights_low: Floats | None = None
+    known: dict[Any, Any] = field(default_factory=dict, init=False)
 
     @property
     def n_points(self) -> int:
@@ -140,6 +150,11 @@ class SteinProgram:
     def dim(self) -> int:
         """Number of coordinates d, which is the number of programs."""
         return int(self.points.shape[1])
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables of each program: values and derivatives."""
+        return self.n_points * (2 if self.is_loose else self.dim + 1)
 
     @property
     def arrays(self) -> dict[str, Any]:
@@ -162,7 +177,10 @@ class SteinProgram:
         """Matrix A and radii r of the edges' rows, shared by all coordinates."""
         require_time("the programs were written down")
         c = self.factors
-        i, k = self.graph.edges.T
+        if self.is_loose:
+            return Rows(self.n_variables).assemble()
+        reach = max(c.value_reach, c.gradient_reach, c.taylor_reach)
+        i, k = self.graph.edges[self.nearer(self.graph.lengths, reach * _CERTAINLY)].T
         step = self.points[i] - self.points[k]
         distance = np.abs(step).sum(axis=1)
         rows = Rows(self.n_points * (self.dim + 1))
@@ -186,13 +204,31 @@ class SteinProgram:
             rows.add(radii, [(i[near], 1.0), (k[near], -1.0), *slopes])
         return rows.assemble()
 
+    @cached_property
+    def is_loose(self) -> bool:
+        """Whether no edge adds a row, in more than three dimensions and under Langevin's operator."""
+        return self.dim > 3 and self.coefficients is None and not any(self._edges_with_rows)
+
+    def alone(self, j: int) -> SteinProgram:
+        """Coordinate j's program in a loose one: as if the sample had no other coordinates, and no edges."""
+        some = slice(j, j + 1)
+        bounds = None if self.bounds is None else self.bounds[some]
+        points, scores = self.points[:, some], self.scores[:, some]
+        return replace(self, points=points, scores=scores, graph=unjoined(self.n_points), bounds=bounds)
+
     @property
-    def size(self) -> tuple[int, int]:
-        """Rows and entries of the largest of the programs as they are written here, counted without writing them."""
-        c, d = self.factors, self.dim
+    def _edges_with_rows(self) -> tuple[int, int, int]:
+        """How many edges add a row of values, rows of gradients, Taylor rows."""
+        c = self.factors
         values, gradients, taylor = (
             len(self.nearer(self.graph.lengths, reach)) for reach in (c.value_reach, c.gradient_reach, c.taylor_reach)
         )
+        return values, gradients, taylor
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Rows and entries of the largest of the programs as they are written here, counted without writing them."""
+        d, (values, gradients, taylor) = self.dim, self._edges_with_rows
         at_bounds = max(
             sum(len(self._near_bound(np.abs(self.points[:, j] - bound))) for bound in self.finite_bounds(j))
             for j in range(d)
@@ -235,18 +271,21 @@ class SteinProgram:
         return high.ravel(), low.ravel()
 
     @property
-    def trivial_bound(self) -> float:
-        """What bounds the sum of the optima whatever the graph: c1 sum |b_gamma| + c2 sum |b_Gamma|, rounded up."""
-        total = 0.0
-        for j in range(self.dim):
-            objective = self.objective(j)
-            b = np.abs(objective[0]) + double_double.error_of_high(objective)
-            on_value, on_slope = b[: self.n_points].sum(), b[self.n_points :].sum()
-            total += float(self.factors.value * on_value + self.factors.gradient * on_slope)
-        return total * (1.0 + 1e-9)
+    def trivial_bounds(self) -> Floats:
+        """What bounds each optimum whatever the graph: c1 sum |b_gamma| + c2 sum |b_Gamma|, rounded up; shape (d,)."""
+        return np.array([self._trivial_bound(j) for j in range(self.dim)])
+
+    @np.errstate(over="ignore")  # infinite where it is
+    def _trivial_bound(self, j: int) -> float:
+        objective = self.objective(j) if self.coefficients is not None else self.alone(j).objective(0)
+        b = np.abs(objective[0]) + double_double.error_of_high(objective)
+        on_value, on_slope = b[: self.n_points].sum(), b[self.n_points :].sum()
+        return float(self.factors.value * on_value + self.factors.gradient * on_slope) * (1.0 + 1e-9)
 
     def coordinate(self, j: int) -> CoordinateProgram:
-        """The linear program of coordinate j."""
+        """The linear program of coordinate j; with derivatives in that direction alone where it `is_loose`."""
+        if self.is_loose:
+            return self.alone(j).coordinate(0)
         box = np.full((self.dim + 1, self.n_points), self.factors.gradient)
         box[0] = self.factors.value
         rows = Rows(box.size)

@@ -157,12 +157,13 @@ def span_greedily(points: Floats, dilation: float, *, n_jobs: int, progress: boo
         announced_compilation(),
         progress_bar("spanner", shown=progress) as bar,
     ):
-        if not interruptible(partial(_insert_empty_boxes, points, dilation, margin, stop, begun), stop):
+        doing = "the spanner was built"
+        if not interruptible(partial(_insert_empty_boxes, points, dilation, margin, stop, begun), stop, doing):
             rank, boxes = boxed(points, BOX_SIZE)
             columns = np.ascontiguousarray(points[rank].T)
             problem = Problem(columns, boxes, dilation, margin, stop.flag)
             limits = _bucket_limits(points)
-            interruptible(partial(_insert_buckets, problem, rank, limits, n_threads, stop, bar, begun), stop)
+            interruptible(partial(_insert_buckets, problem, rank, limits, n_threads, stop, bar, begun), stop, doing)
     return Graph(n, begun.edges, np.ldexp(begun.lengths, -power))
 
 
@@ -250,7 +251,7 @@ def _centres(n: int, begun: Begun, late: TimeLimitError) -> tuple[Integers, floa
 
 def _cover(graph: Adjacency, radius: float) -> Integers:
     with announced_compilation(), stop_signal() as stop:
-        centres: Integers = interruptible(partial(cover, graph, radius, stop.flag), stop)
+        centres: Integers = interruptible(partial(cover, graph, radius, stop.flag), stop, "the spanner was built")
         stop.require("the spanner was built")
     return centres
 

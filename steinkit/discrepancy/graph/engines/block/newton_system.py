@@ -33,7 +33,7 @@ from steinkit.discrepancy.graph.engines.block import rows_kernels as kernels
 from steinkit.discrepancy.graph.engines.block.cholesky_kernels import Fronts
 from steinkit.discrepancy.graph.engines.block.rows_kernels import SparseRows
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
-from steinkit.discrepancy.graph.programs.relative_form import RelativeForm, suitable_forms
+from steinkit.discrepancy.graph.programs.relative_form import AnyForm, suitable_forms
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.runtime.deadlines import require_time
 from steinkit.runtime.interpretation import small_work
@@ -78,13 +78,13 @@ class BlockPlan:
 
     Attributes
     ----------
-    forms : list of SteinProgram or RelativeForm
+    forms : list of AnyForm
         One for each coordinate.
     patterns : list of Pattern
         One for each coordinate; those of the same form are the same object.
     """
 
-    forms: list[SteinProgram | RelativeForm]
+    forms: list[AnyForm]
     patterns: list[Pattern]
 
     @property

@@ -42,7 +42,7 @@ from steinkit.discrepancy.graph.engines.first_order import halpern_kernels as ke
 from steinkit.discrepancy.graph.engines.first_order.layout import Layout, lay_out
 from steinkit.discrepancy.graph.engines.first_order.simd_lanes import LANES
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
-from steinkit.discrepancy.graph.programs.relative_form import RelativeForm, suitable_forms
+from steinkit.discrepancy.graph.programs.relative_form import AnyForm, suitable_forms
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats
@@ -99,7 +99,7 @@ def _batches(program: SteinProgram, coordinates: Sequence[int]) -> list[_Program
     """Programs of the coordinates in order, in groups of at most eight of the same form."""
     forms = suitable_forms(program, _NEAR)
     batches: list[_Programs] = []
-    previous: SteinProgram | RelativeForm | None = None
+    previous: AnyForm | None = None
     for j in coordinates:
         form = forms[j]
         if form is not previous or len(batches[-1].programs) == LANES:

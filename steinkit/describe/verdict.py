@@ -37,7 +37,7 @@ _WANTED = 100
 _WANTED_OF_SLOWEST = 30
 _GIVEN = "Each is meant given the other coordinates:"
 _TESTS = {"p_moments": "moments", "p_bounded": "bounded moments", "p_sliced": "slices", "p_ksd": "kernel"}
-_MODES = "shares of modes"
+_OTHER_TESTS = {"p_dependence": "all pairs together", "p_modes": "shares of modes"}
 
 
 def verdict_sentence(document: Document) -> str:
@@ -212,9 +212,13 @@ def _head(document: Document) -> str:
 
 def _accuses_modes(document: Document) -> bool:
     """Whether the modes' shares alone are enough to accuse: the verdict's p-value is theirs."""
-    p = document.get("p_modes")
-    others = [document[key] for key in _TESTS if document.get(key) is not None]
-    return bool(is_accused(document) and p is not None and p < min(others))
+    return is_accused(document) and _is_smallest(document, "p_modes")
+
+
+def _is_smallest(document: Document, key: str) -> bool:
+    """Whether no test has a smaller p-value than this one."""
+    found = {each: p for each in (*_TESTS, *_OTHER_TESTS) if (p := document.get(each)) is not None}
+    return key in found and found[key] == min(found.values())
 
 
 def _worst(document: Document) -> str:
@@ -222,6 +226,8 @@ def _worst(document: Document) -> str:
     faults = document["blame"]
     if _accuses_modes(document):
         return shares_clause(document["modes"])
+    if not faults and _is_smallest(document, "p_dependence"):
+        return "the dependence of many coordinates is off, and no pair stands out by itself"
     if not faults:
         share = document.get("ksd_share")
         if document["p_ksd"] is None:
@@ -304,7 +310,7 @@ def _matters(document: Document) -> str:
 
 
 def _tests(document: Document) -> str:
-    names = {**_TESTS, "p_modes": _MODES}
+    names = {**_TESTS, **_OTHER_TESTS}
     tests = [f"{name} {probability(document[key])}" for key, name in names.items() if document.get(key) is not None]
     looks = document.get("looks", 1)
     together = f"together, times {looks} looks," if looks > 1 else "together"

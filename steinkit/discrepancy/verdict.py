@@ -5,9 +5,11 @@ what they see best: moments (`steinkit.discrepancy.moments`) at location, spread
 shapes and at dependence of degree three; slices (`steinkit.discrepancy.sliced`) at the shape along coordinates and
 principal axes; the kernel Stein test at all of it, with little power for each. The verdict's p-value is Bonferroni's
 over those taken, with shares of the level that known faults have chosen. Where draws fall into modes that lie apart,
-these four see next to nothing of the modes' shares. A fifth test does, if the target has a log density
-(`steinkit.discrepancy.bias.mode_shares`), and lowers the p-value where it finds more than they do. What else is wrong
-is read from the first three, which name the right coordinate where shares of a discrepancy blame the stiff one.
+these four see next to nothing of the modes' shares. Another test does, if the target has a log density
+(`steinkit.discrepancy.bias.mode_shares`), and lowers the p-value where it finds more than they do. So does one of all
+pairs together (`steinkit.discrepancy.moments.joint_dependence`), of which each alone may be within its noise. What
+else is wrong is read from the first three, which name the right coordinate where shares of a discrepancy blame the
+stiff one.
 
 A run that is looked at as it grows, and stopped at an accusation, is accused too often: the p-value is multiplied by
 the number of looks.
@@ -39,6 +41,7 @@ from steinkit.discrepancy.cross_fitting import FEW_EFFECTIVE, Draws
 from steinkit.discrepancy.kernel_evidence import kernel_evidence, largest_share, thinning_notes
 from steinkit.discrepancy.moments.bounded import BoundedMoments, bounded_moments
 from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy, moment_stein_discrepancy
+from steinkit.discrepancy.moments.joint_dependence import joint_dependence
 from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.discrepancy.shape_faults import shape_faults
 from steinkit.discrepancy.sliced.goodness_of_fit import SlicedSteinTest, sliced_stein_test
@@ -50,7 +53,7 @@ from steinkit.target import Seed, Target
 
 _FEW_OF_SLOWEST = 30.0  # draws in times of the slowest change, below which the tests look quick and are not
 _SHARES = {"moments": 0.3, "bounded": 0.27, "sliced": 0.23, "ksd": 0.2}  # of the level, by measured power
-_SHARE_OF_MODES = 0.2  # besides: the others, on draws that fall apart, use less than they have
+_SHARE_OF_MODES, _SHARE_OF_DEPENDENCE = 0.2, 0.1  # besides: the other tests use less than they have
 _MOST_LOOKS = 1_000_000
 _TURNED = 0.5  # mean of (x_j - m_j) s_j over draws and coordinates: -1 in right samples, 1 where the sign is turned
 _NAMED = 0.05  # p-value of a verdict by one find alone, above which that is not named
@@ -74,6 +77,9 @@ class Verdict(Result):
         The p-values of moments, of bounded moments and of slices, from which `p` follows with `p_ksd`.
     p_ksd : float or None
         The p-value of the kernel test. None for weighted draws, which it does not take, or where a warning says so.
+    p_dependence : float or None
+        The p-value of the dependence of all pairs together, which lowers `p` where it is below a tenth of that. None
+        for one coordinate, bounds on all, weighted draws, or too few.
     modes : ModeShares or None
         Shares of modes that lie apart, where the draws fall into such and the target has a log density; None as well
         where they cannot be found, as a warning says. Its p-value lowers `p` where it is below a fifth of that.
@@ -130,6 +136,7 @@ class Verdict(Result):
     p_bounded: float
     p_sliced: float
     p_ksd: float | None
+    p_dependence: float | None
     modes: ModeShares | None
     ksd_equivalent_draws: float
     ess: float
@@ -196,6 +203,7 @@ class Verdict(Result):
             "p_bounded": self.p_bounded,
             "p_sliced": self.p_sliced,
             "p_ksd": self.p_ksd,
+            "p_dependence": self.p_dependence,
             "p_modes": self.modes and self.modes.p,
             "level": self.level,
             "looks": self.looks,
@@ -314,13 +322,15 @@ def verdict(
     standard = prepared.in_units(units)
     p_ksd, equivalent, untested = kernel_evidence(scored, laid_out, standard, rng)
     bounded = bounded_moments(laid_out, units, prepared.bounds)
+    standardised = laid_out.in_units(units)
+    p_dependence = joint_dependence(standardised, prepared.bounds)
     p = min(1.0, looks * _together(moments.p_value, bounded.p_value, sliced.p_value, p_ksd))
     require_time("the sample was judged")
     modes, unknown = _modes(prepared, target, laid_out, rng)
+    by_dependence = 1.0 if p_dependence is None else looks * p_dependence / _SHARE_OF_DEPENDENCE
     by_modes = 1.0 if modes is None or modes.p is None else looks * modes.p / _SHARE_OF_MODES
     diagnosed = chain_diagnostics(prepared.weighted(weights))
     ess = min(diagnosed.min_ess, diagnosed.weight_ess) if laid_out.is_weighted else diagnosed.min_ess
-    standardised = laid_out.in_units(units)
     n_effective = _effective_draws(moments, sliced, standardised)
     enough = n_effective >= FEW_EFFECTIVE
     hiding = (
@@ -329,11 +339,12 @@ def verdict(
         *too_few_to_span(prepared.points),
     )
     found = Verdict(
-        p=min(p, by_modes),
+        p=min(p, by_dependence, by_modes),
         p_moments=moments.p_value,
         p_bounded=bounded.p_value,
         p_sliced=sliced.p_value,
         p_ksd=p_ksd,
+        p_dependence=p_dependence,
         modes=modes,
         ksd_equivalent_draws=equivalent,
         ess=ess,

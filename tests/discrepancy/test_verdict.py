@@ -218,10 +218,9 @@ def test_the_document_is_json_and_keeps_the_contracts_keys():
     document = sk.verdict(1.3 * normal(7, (500, 2)), sk.targets.Normal([0.0, 0.0])).to_dict()
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert list(document) == [
-        "p", "p_moments", "p_bounded", "p_sliced", "p_ksd", "p_modes", "level", "looks", "ksd_equivalent_draws", "ess",
-        "draws", "effective_draws", "enough_draws", "burn_in", "matters", "p_matters", "blame", "ksd_share", "bias",
-        "modes", "not_tested",
-        "hiding", "sentence",
+        "p", "p_moments", "p_bounded", "p_sliced", "p_ksd", "p_dependence", "p_modes", "level", "looks",
+        "ksd_equivalent_draws", "ess", "draws", "effective_draws", "enough_draws", "burn_in", "matters", "p_matters",
+        "blame", "ksd_share", "bias", "modes", "not_tested", "hiding", "sentence",
     ]  # fmt: skip
     assert list(document["blame"][0]) == ["kind", "coordinates", "z", "size", "direction"]
 

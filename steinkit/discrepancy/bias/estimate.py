@@ -319,7 +319,7 @@ def bias_of(
                     f"{len(operand.points)}"
                 )
             found, used = quantities.by_weights(tilted, found), "weights"
-        why_not = _why_not(found, hidden)
+        why_not = _why_not(found, hidden, quantities.hidden_dependence(operand))
         moved = None
         if method == "run" or (method == "auto" and can_run and any(why_not) and not hidden):
             assert target is not None
@@ -328,12 +328,12 @@ def bias_of(
     return _result(prepared, quantities, found, why_not, tilted, used, moved, hidden)
 
 
-def _why_not(found: Estimates, hidden: str) -> tuple[str, ...]:
+def _why_not(found: Estimates, hidden: str, dependence: str) -> tuple[str, ...]:
     """For each quantity why its margins may not be relied on; empty where they may."""
     errors = _MARGINS * np.maximum(found.mean_error, found.log_sd_error)
     errors = np.where(np.isnan(errors), np.inf, errors)
-    if hidden:
-        return (hidden,) * len(errors)
+    if hidden or dependence:
+        return (hidden or dependence,) * len(errors)
     is_far = np.isfinite(errors).any() and float(np.median(errors[np.isfinite(errors)])) > _WIDEST
     said = []
     for each in errors:
@@ -363,7 +363,7 @@ def _by_run(
         there = quantities.moved(moved.points, moved.scores)
         operand = there.operand()
         found = there.by_regression(operand)
-        why_not = _why_not(found, hidden or there.hidden_shares(operand))
+        why_not = _why_not(found, hidden or there.hidden_shares(operand), there.hidden_dependence(operand))
         if not any(why_not):
             break
     if moved.accepted < _STUCK:

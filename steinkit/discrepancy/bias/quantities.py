@@ -13,6 +13,7 @@ from steinkit.discrepancy.bias.estimates import Estimates, regression_estimates
 from steinkit.discrepancy.bias.separate_groups import deepest_valley
 from steinkit.discrepancy.bias.stein_features import Frame, Operand, width_of
 from steinkit.discrepancy.cross_fitting import Draws
+from steinkit.discrepancy.moments.joint_dependence import joint_dependence
 from steinkit.discrepancy.preparation import Prepared
 from steinkit.discrepancy.units import Units, without_units
 from steinkit.errors import InputError, UsageError
@@ -22,6 +23,7 @@ from steinkit.user_functions import Functions, as_functions, call_checked
 _FEWEST_OF_SLOWEST = 30.0  # draws of what changes slowest: with fewer, regions may have wrong shares
 _TURNED = 0.5  # mean of (x_j - m_j) s_j over draws and coordinates: -1 in right samples, 1 for scores of opposite sign
 _CLEAR = 4.0  # standard errors; between two modes far apart these values are large, of either sign
+_OFF_TOGETHER = 0.01  # p-value of the dependence of all pairs together
 _LARGEST = 1e100  # of these values: squares of scores at a bound may be too large for a number
 _WORK = 5e9  # draws times squared features, above which weights are found with fewer features
 
@@ -141,6 +143,15 @@ class Quantities:
         kind = sets[-1] if n * width_of(sets[-1], self.dim) ** 2 < _WORK else sets[0]
         everything = np.arange(n)
         return entropy_weights(Frame.of(operand, everything).joint(operand, everything, kind), operand.draws.shares)
+
+    def hidden_dependence(self, operand: Operand) -> str:
+        """Why features of one coordinate each may be wrong about it; empty if nothing speaks for it."""
+        if "pairs" in operand.joint_sets():
+            return ""
+        p = joint_dependence(operand.draws, self.bounds)
+        if p is None or p > _OFF_TOGETHER:
+            return ""
+        return "the dependence of many coordinates is off, and there are too few draws to tell their pairs apart"
 
     def hidden_shares(self, operand: Operand, slowest: float | None = None) -> str:
         """Why the shares of regions, which the score does not know, may be wrong; empty if nothing speaks for it."""

@@ -1,0 +1,91 @@
+"""All pairs together against mean-field draws of normal distributions, and right draws in order and out of it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import steinkit as sk
+from steinkit.discrepancy.cross_fitting import Draws
+from steinkit.discrepancy.moments.joint_dependence import joint_dependence
+from steinkit.discrepancy.preparation import prepare
+
+
+def p_value(points, precision, *, bounds=None, weights=None, chains=1):
+    draws = sk.Sample(points, chain=np.repeat(np.arange(chains), len(points) // chains))
+    prepared = prepare(draws, None, scores=-points @ precision, weights=weights, bounds=bounds)
+    return joint_dependence(Draws.of(weights, prepared), prepared.bounds)
+
+
+def equicorrelated(dim, correlation=0.3):
+    covariance = np.full((dim, dim), correlation) + (1.0 - correlation) * np.eye(dim)
+    return covariance, np.linalg.inv(covariance)
+
+
+def mean_field(rng, n, precision):
+    """The best independent normals: each with the variance that it has given the others."""
+    return rng.standard_normal((n, len(precision))) / np.sqrt(np.diag(precision))
+
+
+def chain(rng, n, root, memory):
+    """An autoregressive chain with the law N(0, root root')."""
+    found = rng.standard_normal((n, len(root)))
+    for k in range(1, n):
+        found[k] = memory * found[k - 1] + np.sqrt(1.0 - memory**2) * found[k]
+    return found @ root.T
+
+
+@pytest.mark.parametrize("chains", [1, 4, 20])
+def test_a_mean_field_fit_of_many_coordinates_is_seen(chains):
+    _, precision = equicorrelated(50)
+    found = [p_value(mean_field(np.random.default_rng(k), 1500, precision), precision, chains=chains) for k in range(5)]
+    assert max(found) < 1e-3
+
+
+@pytest.mark.parametrize("memory", [0.0, 0.8, -0.8])
+@pytest.mark.parametrize("dim", [3, 20])
+def test_right_draws_have_even_p_values(dim, memory):
+    covariance, precision = equicorrelated(dim)
+    root = np.linalg.cholesky(covariance)
+    rng = np.random.default_rng(11)
+    found = np.array([p_value(chain(rng, 800, root, memory), precision) for _ in range(200)])
+    assert stats.binomtest(int((found <= 0.05).sum()), 200, 0.05).pvalue > 1e-3
+    assert stats.binomtest(int((found <= 0.5).sum()), 200, 0.5).pvalue > 1e-3
+    assert (found <= 0.001).sum() <= 3
+
+
+def test_order_of_chains_and_units_make_no_difference():
+    _, precision = equicorrelated(6)
+    x = np.random.default_rng(3).standard_normal((400, 6))
+    found = p_value(x, precision, chains=4)
+    assert p_value(np.concatenate(np.split(x, 4)[::-1]), precision, chains=4) == pytest.approx(found, rel=1e-9)
+    scale = np.array([1e-200, 1e150, 1.0, 3.0, 1e9, 1e-9])
+    given = prepare(x * scale, None, scores=-x @ precision / scale, weights=None, bounds=None)
+    draws = Draws.of(None, given)
+    own = replace(draws, points=draws.points / scale, scores=draws.scores * scale)
+    whole = replace(own, chains=(slice(0, 400),))
+    assert joint_dependence(whole) == pytest.approx(p_value(x, precision), rel=1e-6)
+
+
+def test_what_it_does_not_take():
+    _, precision = equicorrelated(3)
+    x = np.abs(np.random.default_rng(4).standard_normal((400, 3)))
+    assert p_value(x, precision, weights=np.arange(400.0)) is None
+    assert p_value(x, precision, bounds=[[0.0, np.inf]] * 3) is None
+    assert p_value(x, precision, bounds=[[0.0, np.inf], [-np.inf, np.inf], [0.0, np.inf]]) is not None
+    assert p_value(x[:, :1], precision[:1, :1]) is None
+    assert p_value(x[:20], precision) is None
+
+
+def test_the_verdict_says_so_and_biases_are_not_told():
+    covariance, precision = equicorrelated(50)
+    target = sk.targets.Normal(np.zeros(50), covariance=covariance)
+    draws = mean_field(np.random.default_rng(5), 1500, precision)
+    found = sk.verdict(draws, target)
+    assert found.p <= 10.0 * found.p_dependence < 0.01
+    assert "the dependence of many coordinates is off, and no pair stands out by itself" in found.sentence
+    assert not found.bias.trusted.any()
+    run = sk.estimate_bias(draws, target)  # which has the pairs from where the draws have gone
+    assert run.method == "run"
+    assert np.abs(run.sd_off - np.log(1.0 / np.sqrt(precision[0, 0]))).max() < 0.1

@@ -13,7 +13,6 @@ from threading import TIMEOUT_MAX, Event, Thread, current_thread, main_thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from steinkit.errors import AbandonedWork, TimeLimitError, UsageError
-from steinkit.runtime.deadlines import seconds_left
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
@@ -118,6 +117,8 @@ def interruptible(work: Callable[[], Result], interrupted: Event, doing: str) ->
     TimeLimitError
         If it goes on past the deadline. And whatever the work raises.
     """
+    from steinkit.runtime.deadlines import seconds_left  # which brings NumPy
+
     left = seconds_left()
     if left == math.inf and current_thread() is not main_thread():
         return work()

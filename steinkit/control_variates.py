@@ -77,6 +77,10 @@ def stochastic_scores(
     """
     sample = as_sample(draws)
     points, inverse = np.unique(sample.points, axis=0, return_inverse=True)
+    inverse = inverse.ravel()  # which some versions of NumPy give another shape
+    still = np.flatnonzero((points == points[0]).all(axis=0))
+    if len(still):
+        raise InputError(f"{sample.names[still[0]]} is the same in all draws: leave out what does not vary")
     generator = np.random.default_rng(rng)
     if order not in (None, 1, 2):
         raise UsageError(f"order must be 1 or 2; received {order!r}")

@@ -136,9 +136,9 @@ def _said(entries: list[dict[str, Any]], everything: bool) -> str:
         listed = everything or len(entries) == 1
         said, *rows = verdict_blocks(entry["verdict"], entry["unjudged"], everything=everything, table=listed)
         blocks += [f"{head}\n{said}", *rows]
-    judged = next((each["verdict"] for each in entries if each["verdict"]), None)
+    judged = [each["verdict"] for each in entries if each["verdict"]]
     if judged and not everything:
-        blocks.append(filled(untested_sentence(judged)))
+        blocks.append(filled(untested_sentence(max(judged, key=lambda each: len(each["not_tested"])))))
     return "\n\n".join(blocks)
 
 

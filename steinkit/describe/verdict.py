@@ -38,6 +38,7 @@ _WANTED_OF_SLOWEST = 30
 _GIVEN = "Each is meant given the other coordinates:"
 _TESTS = {"p_moments": "moments", "p_bounded": "bounded moments", "p_sliced": "slices", "p_ksd": "kernel"}
 _OTHER_TESTS = {"p_dependence": "all pairs together", "p_modes": "shares of modes"}
+_DIVISORS = {"p_dependence": 0.1, "p_modes": 0.2}  # of their p-values, as the verdict's own
 
 
 def verdict_sentence(document: Document) -> str:
@@ -48,7 +49,9 @@ def verdict_sentence(document: Document) -> str:
 def verdict_statements(document: Document) -> list[Statement]:
     """The sentence, what is wrong, the tests behind it, and what none of them sees."""
     found = [Statement("number", _MAY_BE_USED, verdict_sentence(document))]
-    if len(document["blame"]) > 1 or (document["blame"] and document["burn_in"] is not None):
+    if len(document["blame"]) > 1 or (
+        document["blame"] and (document["burn_in"] is not None or _accuses_modes(document))
+    ):
         found.append(Statement("blame", "What is wrong with them?", _faults(document)))
     if document.get("modes") and not _accuses_modes(document):
         said = shares_sentence(document["modes"])
@@ -212,22 +215,22 @@ def _head(document: Document) -> str:
 
 def _accuses_modes(document: Document) -> bool:
     """Whether the modes' shares alone are enough to accuse: the verdict's p-value is theirs."""
-    return is_accused(document) and _is_smallest(document, "p_modes")
+    return is_accused(document) and _decides(document, "p_modes")
 
 
-def _is_smallest(document: Document, key: str) -> bool:
-    """Whether no test has a smaller p-value than this one."""
-    found = {each: p for each in (*_TESTS, *_OTHER_TESTS) if (p := document.get(each)) is not None}
-    return key in found and found[key] == min(found.values())
+def _decides(document: Document, key: str) -> bool:
+    """Whether the verdict's p-value is that of this test, over its divisor and times the looks."""
+    p = document.get(key)
+    return p is not None and document.get("looks", 1) * p / _DIVISORS[key] <= document["p"] * (1.0 + 1e-9)
 
 
 def _worst(document: Document) -> str:
     """The worst fault, and those that are as bad."""
     faults = document["blame"]
     if _accuses_modes(document):
-        return shares_clause(document["modes"])
-    if not faults and _is_smallest(document, "p_dependence"):
-        return "the dependence of many coordinates is off, and no pair stands out by itself"
+        return "; and ".join([shares_clause(document["modes"]), *map(_measured, faults[:1])])
+    if not faults and _decides(document, "p_dependence"):
+        return "many correlations are off by a little, none clearly by itself"
     if not faults:
         share = document.get("ksd_share")
         if document["p_ksd"] is None:

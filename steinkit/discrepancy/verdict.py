@@ -4,12 +4,11 @@ Four tests that need no other draws to compare with, each calibrated for slow ch
 what they see best: moments (`steinkit.discrepancy.moments`) at location, spread and correlation; bounded moments at
 shapes and at dependence of degree three; slices (`steinkit.discrepancy.sliced`) at the shape along coordinates and
 principal axes; the kernel Stein test at all of it, with little power for each. The verdict's p-value is Bonferroni's
-over those taken, with shares of the level that known faults have chosen. Where draws fall into modes that lie apart,
-these four see next to nothing of the modes' shares. Another test does, if the target has a log density
-(`steinkit.discrepancy.bias.mode_shares`), and lowers the p-value where it finds more than they do. So does one of all
-pairs together (`steinkit.discrepancy.moments.joint_dependence`), of which each alone may be within its noise. What
-else is wrong is read from the first three, which name the right coordinate where shares of a discrepancy blame the
-stiff one.
+over those taken, with shares of the level that known faults have chosen; two more tests may lower it. Where draws fall
+into modes that lie apart, the four see next to nothing of the modes' shares; one that uses the target's log density
+does (`steinkit.discrepancy.bias.mode_shares`). The other takes all pairs together
+(`steinkit.discrepancy.moments.joint_dependence`), of which each alone may be within its noise. What else is wrong is
+read from the first three, which name the right coordinate where shares of a discrepancy blame the stiff one.
 
 A run that is looked at as it grows, and stopped at an accusation, is accused too often: the p-value is multiplied by
 the number of looks.
@@ -435,7 +434,7 @@ def _bias(
     prepared: Prepared, target: Target | None, weights: ArrayLike | None, standardised: Draws
 ) -> BiasEstimate | None:
     if target is not None:
-        function_values(target.functions, prepared.points.points)  # their errors are told
+        function_values(target.functions, prepared.points.points)  # whose errors are told
     try:
         return bias_of(prepared, weights, target=target, slowest=standardised.of_slowest_change)
     except InputError:  # too few draws, or the sign of the scores, of which a warning tells
@@ -477,7 +476,9 @@ def _without_burn_in(scored: Sample, draws: Draws, bounds: Floats | None, level:
     prepared = prepare(late, None, scores=None, weights=None, bounds=None)
     kept, units = Draws.of(None, prepared), Units.of("own", prepared.points)
     bounded = bounded_moments(kept, units, None)
+    dependence = joint_dependence(kept.in_units(units))
     p = _together(moments.p_value, bounded.p_value, sliced.p_value)
+    p = min(p, 1.0 if dependence is None else dependence / _SHARE_OF_DEPENDENCE)
     enough = _effective_draws(moments, sliced, kept.in_units(units)) >= FEW_EFFECTIVE
     return p if p > level and enough else None
 

@@ -469,6 +469,17 @@ def test_wrong_shares_of_modes_are_accused_where_there_is_a_density():
 
 
 @pytest.mark.filterwarnings("ignore:the draws lie in groups")
+def test_wrong_shares_hide_no_other_fault():
+    points, target = two_modes([0.72, 0.28])
+    points[:, 1] *= 1.3
+    found = sk.verdict(points, target)
+    assert re.search(r"modes 7\d:2\d, right 50:50 ± 0\.\d+%; and x2 is too wide", found.sentence)
+    assert "What is wrong: x2 is too wide" in found.summary()
+    repaired = sk.repair(points, target)
+    assert any("within the modes the draws are as they were, and some are off" in said for said in repaired.warnings)
+
+
+@pytest.mark.filterwarnings("ignore:the draws lie in groups")
 def test_right_shares_leave_the_verdict_as_it_is():
     points, target = two_modes([0.5, 0.5])
     found, blind = sk.verdict(points, target), sk.verdict(points, scores=target.score(points))

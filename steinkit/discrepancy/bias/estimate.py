@@ -13,10 +13,11 @@ from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
 from steinkit.describe.bias import bias_statements, bias_table
 from steinkit.describe.display import Result
+from steinkit.describe.numbers import listed
 from steinkit.describe.statements import cautioned, running_text
 from steinkit.discrepancy.bias.estimates import Estimates
 from steinkit.discrepancy.bias.exact_run import ExactRun, Moved
-from steinkit.discrepancy.bias.quantities import Quantities
+from steinkit.discrepancy.bias.quantities import Quantities, function_values
 from steinkit.discrepancy.bias.stein_features import Frame
 from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.errors import InputError, UsageError, cautious, did_you_mean, reservations
@@ -305,7 +306,10 @@ def bias_of(
 ) -> BiasEstimate:
     """The same of a sample that is prepared; `slowest` is `Draws.of_slowest_change` where it is known."""
     can_run = target is not None and target.has_log_density
-    functions = {**(target.functions if target is not None else {}), **as_functions(functions or {})}
+    brought = dict(target.functions) if target is not None else {}
+    values = function_values(brought, prepared.points.points)
+    still = [name for name, column in zip(list(brought), values.T, strict=True) if (column == column[0]).all()]
+    functions = {**{name: brought[name] for name in brought if name not in still}, **as_functions(functions or {})}
     with one_thread_in_libraries():
         quantities = Quantities.of(prepared, weights, functions)
         operand = quantities.operand()
@@ -325,7 +329,9 @@ def bias_of(
             assert target is not None
             found, why_not, moved = _by_run(quantities, target, np.random.default_rng(rng), hidden)
             used = "run"
-    return _result(prepared, quantities, found, why_not, tilted, used, moved, hidden)
+    made = _result(prepared, quantities, found, why_not, tilted, used, moved, hidden)
+    left_out = (f"{listed(still)} never changes in the draws: no bias of it is told",) if still else ()
+    return replace(made, warnings=(*made.warnings, *left_out))
 
 
 def _why_not(found: Estimates, hidden: str, dependence: str) -> tuple[str, ...]:

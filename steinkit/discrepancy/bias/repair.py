@@ -195,8 +195,10 @@ def _by_shares(sample: Sample, target: Target, bounds: ArrayLike | None, bias: B
     parts = estimates_in_modes(sample, target, bounds, modes)
     before, after = (bias_of_mixture(parts, modes, weighted) for weighted in (False, True))
     left = next(filter(None, after.why_not), "")
-    still = (Caution(f"within the modes the draws are as they were, and how far off is not known: {left}"),)
-    warnings = tuple(dict.fromkeys((*modes.warnings, *after.warnings, *(still if left else ()))))
+    still = "" if _is_within_noise(after) else "and some are off: see what is left after the repair"
+    still = f"and how far off is not known: {left}" if left else still
+    said = (Caution(f"within the modes the draws are as they were, {still}"),) if still else ()
+    warnings = tuple(dict.fromkeys((*modes.warnings, *after.warnings, *said)))
     return Repaired(modes.reweighted, "modes", after.worth, before, after, warnings)
 
 

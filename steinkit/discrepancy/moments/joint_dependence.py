@@ -21,9 +21,9 @@ import numpy as np
 
 from steinkit.discrepancy.cross_fitting import Draws
 from steinkit.runtime.deadlines import require_time
-from steinkit.sample import Floats
+from steinkit.sample import Floats, Integers
 
-_BATCHES = 16  # of all chains together, or one a chain
+_BATCHES = 16  # of all chains together; of more chains every sixteenth makes one
 _FEWEST = 4  # draws of a batch
 _BLOCK_FLOATS = 1 << 22
 
@@ -38,13 +38,7 @@ def joint_dependence(draws: Draws, bounds: Floats | None = None) -> float | None
     bounds : ndarray, shape (d, 2), optional
     """
     free = np.ones(draws.points.shape[1], dtype=bool) if bounds is None else ~np.isfinite(bounds).any(axis=1)
-    dim, of_chain = draws.points.shape[1], max(1, round(_BATCHES / len(draws.chains)))
-    batches = [
-        (k, number, rows)
-        for k, chain in enumerate(draws.chains)
-        for number, rows in enumerate(_parts(chain, of_chain))
-        if rows.stop - rows.start >= _FEWEST
-    ]
+    dim, batches = draws.points.shape[1], list(_batches(draws.chains))
     if dim == 1 or not free.any() or draws.is_weighted or len(batches) < _BATCHES // 2:
         return None
     centred, scores = draws.points - draws.points.mean(axis=0), np.where(free, draws.scores, 0.0)
@@ -54,17 +48,22 @@ def joint_dependence(draws: Draws, bounds: Floats | None = None) -> float | None
         require_time("the dependence of all pairs was tested")
         columns = np.arange(begin, min(begin + width, dim))
         means = np.stack([centred[rows].T @ scores[rows, begin : begin + width] for _, _, rows in batches])
-        means /= np.array([rows.stop - rows.start for _, _, rows in batches])[:, None, None]
+        means /= np.array([len(rows) for _, _, rows in batches])[:, None, None]
         means[:, columns, columns - begin] = 0.0
         flat = means.reshape(len(batches), -1)
         products += flat @ flat.T
-    apart = [[k != other or abs(number - its) > 1 for other, its, _ in batches] for k, number, _ in batches]
+    chain, place = (np.array([each[k] for each in batches]) for k in (0, 1))
+    apart = (chain[:, None] != chain) | (np.abs(place[:, None] - place) > 1)
     return _tail(np.where(apart, products, 0.0))
 
 
-def _parts(chain: slice, number: int) -> Iterator[slice]:
-    edges = np.linspace(chain.start, chain.stop, number + 1).astype(int).tolist()
-    return map(slice, edges[:-1], edges[1:])
+def _batches(chains: tuple[slice, ...]) -> Iterator[tuple[int, int, Integers]]:
+    """Chain, place in it and rows of every batch of draws enough."""
+    groups = [np.concatenate([np.r_[each] for each in chains[k::_BATCHES]]) for k in range(min(len(chains), _BATCHES))]
+    for k, rows in enumerate(groups):
+        for place, part in enumerate(np.array_split(rows, max(1, round(_BATCHES / len(chains))))):
+            if len(part) >= _FEWEST:
+                yield k, place, part
 
 
 def _tail(products: Floats) -> float:
@@ -75,7 +74,7 @@ def _tail(products: Floats) -> float:
     if spread == 0.0:
         return 1.0
     z = float(products.sum()) / spread
-    skewness = 8.0 * float(np.trace(products @ products @ products)) / spread**3
+    skewness = 8.0 * float(((products @ products) * products).sum()) / spread**3
     if skewness < 1e-3:
         return float(ndtr(-z))
     shape = 4.0 / skewness**2

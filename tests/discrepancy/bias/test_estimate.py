@@ -357,6 +357,11 @@ class TestFunctionsOfTheTarget:
         found = sk.estimate_bias(draws, self.target(), functions={"sum": lambda x: x.sum(axis=1)})
         assert found.names == ("x1", "x2", "tau", "sum")
 
+    def test_one_that_never_changes_is_left_out_and_said(self, draws):
+        found = sk.verdict(draws, self.target(lambda x: (x[:, 0] > 9.0).astype(float))).bias
+        assert found.names == ("x1", "x2")
+        assert found.warnings == ("tau never changes in the draws: no bias of it is told",)
+
     def test_one_that_fails_is_told_of(self, draws):
         with pytest.raises(sk.InputError, match="function 'tau' is nan at draw 1"):
             sk.verdict(draws, self.target(lambda x: np.full(len(x), np.nan)))

@@ -38,6 +38,7 @@ def stochastic_scores(
     Parameters
     ----------
     draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or what else `as_sample` takes
+        Inside the support of the posterior.
     posterior : Posterior
         With its N data.
     batch : int

@@ -136,6 +136,7 @@ def mode_shares(found: ModeShares, ax: Any = None) -> Any:
     Parameters
     ----------
     found : ModeShares
+        What `steinkit.mode_shares` returns.
     ax : matplotlib Axes, optional
         Where to draw; a new figure's if not given.
 

@@ -27,8 +27,8 @@ import steinkit as sk
 
 LEVELS = (0.05, 0.01)
 MANY = 100  # coordinates, from which a verdict takes seconds, and a quarter as many are asked for
-TESTS = ("p", "p_moments", "p_bounded", "p_sliced", "p_ksd")
-HEAD = f"{'family':44} {'tried':>5} {'judged':>6}   " + "   ".join(f"{test:>9}" for test in TESTS)
+TESTS = ("p", "p_moments", "p_bounded", "p_sliced", "p_ksd", "p_dependence")
+HEAD = f"{'family':44} {'tried':>5} {'judged':>6}   " + "   ".join(f"{test:>12}" for test in TESTS)
 
 
 class Found(NamedTuple):
@@ -42,7 +42,8 @@ def found_in(draws: np.ndarray, scores: np.ndarray) -> Found:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         verdict = sk.verdict(draws, scores=scores)
-    return Found(tuple(getattr(verdict, test) for test in TESTS), verdict.enough_draws)
+    p_values = [getattr(verdict, test) for test in TESTS]
+    return Found(tuple(np.nan if p is None else p for p in p_values), verdict.enough_draws)
 
 
 def of_family(base: str, repeats: int) -> tuple[str, list[Found]]:
@@ -76,7 +77,7 @@ def row(name: str, found: list[Found]) -> str:
     if not len(judged):
         return f"{name:44} {len(found):5} samples, none judged"
     counts = [" ".join(f"{(judged[:, k] <= level).mean():.2f}" for level in LEVELS) for k in range(len(TESTS))]
-    return f"{name:44} {len(found):5} {len(judged):6}   " + "   ".join(f"{each:>9}" for each in counts)
+    return f"{name:44} {len(found):5} {len(judged):6}   " + "   ".join(f"{each:>12}" for each in counts)
 
 
 def report(rows: dict[str, list[Found]]) -> None:
@@ -85,7 +86,7 @@ def report(rows: dict[str, list[Found]]) -> None:
     print(f"\nall together, {len(judged)} judged of {sum(map(len, rows.values()))}")
     for k, test in enumerate(TESTS):
         counts = (share(int((judged[:, k] <= level).sum()), len(judged)) for level in LEVELS)
-        print(f"{test:10}", "   ".join(f"at {level}: {count}" for level, count in zip(LEVELS, counts, strict=True)))
+        print(f"{test:12}", "   ".join(f"at {level}: {count}" for level, count in zip(LEVELS, counts, strict=True)))
 
 
 def main() -> None:

@@ -17,6 +17,7 @@ from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.errors import Caution, InputError, UsageError, caution
 from steinkit.posterior import Posterior
+from steinkit.runtime.threads import one_thread_in_libraries
 from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Seed
 
@@ -90,7 +91,8 @@ def stochastic_scores(
     posterior.check_shapes(points[0])
     centre = sample.points.mean(axis=0)
     second = points.shape[1] <= _LARGE if order is None else order == 2
-    scores = posterior.grad_log_prior(points) + _over_all_data(posterior, points - centre, centre, second)
+    with one_thread_in_libraries():
+        scores = posterior.grad_log_prior(points) + _over_all_data(posterior, points - centre, centre, second)
     noise = np.zeros(points.shape[1])
     width = batch * sum(max(1, array[0].size) for array in posterior.data)
     for begin in range(0, len(points), size := max(1, _BLOCK_FLOATS // width)):

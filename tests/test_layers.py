@@ -81,7 +81,7 @@ MAY_IMPORT = {
         "numba_functions",
         "runtime",
     },
-    "control_variates": BASE,
+    "control_variates": BASE | {"runtime"},
     "files": BASE,
     "datasets": BASE | {"files"},
     "adapters": BASE | {"files"},

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steinkit.errors import InputError
+from steinkit.runtime.threads import one_thread_in_libraries
 from steinkit.sample import Floats, Integers
 from steinkit.samplers.chains.data_order import DataWalk
 from steinkit.samplers.chains.likelihood_terms import Model, PosteriorModel
@@ -127,7 +128,9 @@ class Mode:
         def downhill(theta: Floats) -> tuple[float, Floats]:
             return -float(posterior.log_density(theta[None])[0]), -posterior.score(theta[None])[0]
 
-        found = minimize(downhill, start, jac=True, bounds=box, method="L-BFGS-B", options={"ftol": 1e-12})
+        with one_thread_in_libraries():  # the mode, and chains with it, must not depend on their number
+            found = minimize(downhill, start, jac=True, bounds=box, method="L-BFGS-B", options={"ftol": 1e-12})
+            gradient = model.total_gradient(found.x[None])[0]
         if not np.isfinite(found.x).all() or not np.isfinite(found.fun):
             raise InputError(f"no mode of {posterior.label!r} was found from {start.tolist()}: {found.message}")
-        return cls(found.x, model.total_gradient(found.x[None])[0], model.size * (found.nfev + 1))
+        return cls(found.x, gradient, model.size * (found.nfev + 1))

@@ -42,13 +42,12 @@ def shares_sentence(document: Document) -> str:
 
 
 def shares_clause(document: Document) -> str:
-    """The draws' shares and the right ones: "modes 72:28, right 50:50 +- 0.7 %"."""
+    """Both shares, as fine as the margin: "modes 71.8:28.2, right 50.1:49.9 +- 0.7 points"."""
     modes: Sequence[Mapping[str, Any]] = document["modes"]
-    least = min(min(each["share"], each["draws_share"]) for each in modes)
-    places = 0 if least >= 0.02 else 1 if least >= 0.002 else 2
-    had, right = (":".join(f"{100.0 * each[key]:.{places}f}" for each in modes) for key in ("draws_share", "share"))
     margin = 100.0 * max(_FINEST, *(each["margin"] for each in modes))
-    return f"modes {had}, right {right} ± {margin:.2g}%"
+    places = 0 if margin >= 2.0 else 1 if margin >= 0.2 else 2
+    had, right = (":".join(f"{100.0 * each[key]:.{places}f}" for each in modes) for key in ("draws_share", "share"))
+    return f"modes {had}, right {right} ± {margin:.{places}f} points"
 
 
 def centre_clause(centre: Mapping[str, float]) -> str:

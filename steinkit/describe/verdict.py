@@ -38,7 +38,8 @@ _WANTED_OF_SLOWEST = 30
 _GIVEN = "Each is meant given the other coordinates:"
 _TESTS = {"p_moments": "moments", "p_bounded": "bounded moments", "p_sliced": "slices", "p_ksd": "kernel"}
 _OTHER_TESTS = {"p_dependence": "all pairs together", "p_modes": "shares of modes"}
-_DIVISORS = {"p_dependence": 0.1, "p_modes": 0.2}  # of their p-values, as the verdict's own
+SHARES_BESIDE = {"p_dependence": 0.1, "p_modes": 0.2}
+"""Of the level, of tests that lower the verdict's p-value: besides those of the four, which use less than they have."""
 
 
 def verdict_sentence(document: Document) -> str:
@@ -221,7 +222,7 @@ def _accuses_modes(document: Document) -> bool:
 def _decides(document: Document, key: str) -> bool:
     """Whether the verdict's p-value is that of this test, over its divisor and times the looks."""
     p = document.get(key)
-    return p is not None and document.get("looks", 1) * p / _DIVISORS[key] <= document["p"] * (1.0 + 1e-9)
+    return p is not None and document.get("looks", 1) * p / SHARES_BESIDE[key] <= document["p"] * (1.0 + 1e-9)
 
 
 def _worst(document: Document) -> str:

@@ -29,10 +29,16 @@ from steinkit.containers.reading import DrawsLike
 from steinkit.describe.display import Result
 from steinkit.describe.numbers import probability
 from steinkit.describe.statements import cautioned, running_text
-from steinkit.describe.verdict import is_accused, verdict_sentence, verdict_statements, verdict_table
+from steinkit.describe.verdict import (
+    SHARES_BESIDE,
+    is_accused,
+    verdict_sentence,
+    verdict_statements,
+    verdict_table,
+)
 from steinkit.discrepancy.bias.estimate import BiasEstimate, bias_of
 from steinkit.discrepancy.bias.mode_shares import ModeShares, shares_of
-from steinkit.discrepancy.bias.quantities import function_values
+from steinkit.discrepancy.bias.quantities import varying
 from steinkit.discrepancy.blame import Blame, blamed, moment_faults, p_value_beyond
 from steinkit.discrepancy.blind_spots import outlying, too_few_to_span
 from steinkit.discrepancy.burn_in import burn_in_p_value, early_rows
@@ -52,7 +58,6 @@ from steinkit.target import Seed, Target
 
 _FEW_OF_SLOWEST = 30.0  # draws in times of the slowest change, below which the tests look quick and are not
 _SHARES = {"moments": 0.3, "bounded": 0.27, "sliced": 0.23, "ksd": 0.2}  # of the level, by measured power
-_SHARE_OF_MODES, _SHARE_OF_DEPENDENCE = 0.2, 0.1  # besides: the other tests use less than they have
 _MOST_LOOKS = 1_000_000
 _TURNED = 0.5  # mean of (x_j - m_j) s_j over draws and coordinates: -1 in right samples, 1 where the sign is turned
 _NAMED = 0.05  # p-value of a verdict by one find alone, above which that is not named
@@ -326,8 +331,8 @@ def verdict(
     p = min(1.0, looks * _together(moments.p_value, bounded.p_value, sliced.p_value, p_ksd))
     require_time("the sample was judged")
     modes, unknown = _modes(prepared, target, laid_out, rng)
-    by_dependence = 1.0 if p_dependence is None else looks * p_dependence / _SHARE_OF_DEPENDENCE
-    by_modes = 1.0 if modes is None or modes.p is None else looks * modes.p / _SHARE_OF_MODES
+    by_dependence = 1.0 if p_dependence is None else looks * p_dependence / SHARES_BESIDE["p_dependence"]
+    by_modes = 1.0 if modes is None or modes.p is None else looks * modes.p / SHARES_BESIDE["p_modes"]
     diagnosed = chain_diagnostics(prepared.weighted(weights))
     ess = min(diagnosed.min_ess, diagnosed.weight_ess) if laid_out.is_weighted else diagnosed.min_ess
     n_effective = _effective_draws(moments, sliced, standardised)
@@ -433,10 +438,10 @@ def _shares(ksd: float | None) -> dict[str, float]:
 def _bias(
     prepared: Prepared, target: Target | None, weights: ArrayLike | None, standardised: Draws
 ) -> BiasEstimate | None:
-    if target is not None:
-        function_values(target.functions, prepared.points.points)  # whose errors are told
+    functions, left_out = varying(target.functions if target is not None else {}, prepared.points.points)
     try:
-        return bias_of(prepared, weights, target=target, slowest=standardised.of_slowest_change)
+        slowest = standardised.of_slowest_change
+        return bias_of(prepared, weights, functions=functions, left_out=left_out, slowest=slowest)
     except InputError:  # too few draws, or the sign of the scores, of which a warning tells
         return None
 
@@ -478,7 +483,7 @@ def _without_burn_in(scored: Sample, draws: Draws, bounds: Floats | None, level:
     bounded = bounded_moments(kept, units, None)
     dependence = joint_dependence(kept.in_units(units))
     p = _together(moments.p_value, bounded.p_value, sliced.p_value)
-    p = min(p, 1.0 if dependence is None else dependence / _SHARE_OF_DEPENDENCE)
+    p = min(p, 1.0 if dependence is None else dependence / SHARES_BESIDE["p_dependence"])
     enough = _effective_draws(moments, sliced, kept.in_units(units)) >= FEW_EFFECTIVE
     return p if p > level and enough else None
 

@@ -95,14 +95,14 @@ def test_where_all_is_right_it_is_one_sentence():
 
 
 def test_what_is_not_known_is_said_with_its_reason():
-    far = quantity("far", why_not="too far off to say how far (+- 0.4 sd)")
-    farther = quantity("farther", why_not="too far off to say how far (+- 3 sd)")
+    far = quantity("far", why_not="the margin is too wide (+- 0.4 sd)")
+    farther = quantity("farther", why_not="the margin is too wide (+- 3 sd)")
     assert bias_sentence(document(quantity("near"), quantity("by"), far, farther)) == (
         "All means that are known are right to 0.02 sd, their sds to 2%. "
-        "How far far and farther are off cannot be said: too far off to say how far."
+        "How far far and farther are off cannot be said: the margin is too wide."
     )
     assert not_known(document(far, farther)) == [
-        "How far means and sds are off cannot be said: too far off to say how far."
+        "How far means and sds are off cannot be said: the margin is too wide."
     ]
     assert not_known(document(quantity("near"))) == []
 

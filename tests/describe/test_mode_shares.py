@@ -16,10 +16,10 @@ def document(had, right, margin=0.007, p=2e-9):
 @pytest.mark.parametrize(
     ("had", "right", "margin", "said"),
     [
-        ([0.72, 0.28], [0.5, 0.5], 0.007, "modes 72:28, right 50:50 ± 0.7%"),
-        ([0.6, 0.3, 0.1], [0.334, 0.333, 0.333], 0.02, "modes 60:30:10, right 33:33:33 ± 2%"),
-        ([0.99, 0.01], [0.995, 0.005], 0.0012, "modes 99.0:1.0, right 99.5:0.5 ± 0.12%"),
-        ([0.5, 0.5], [0.9999, 0.0001], 1e-6, "modes 50.00:50.00, right 99.99:0.01 ± 0.01%"),
+        ([0.72, 0.28], [0.5, 0.5], 0.007, "modes 72.0:28.0, right 50.0:50.0 ± 0.7 points"),
+        ([0.6, 0.3, 0.1], [0.334, 0.333, 0.333], 0.02, "modes 60:30:10, right 33:33:33 ± 2 points"),
+        ([0.99, 0.01], [0.995, 0.005], 0.0012, "modes 99.00:1.00, right 99.50:0.50 ± 0.12 points"),
+        ([0.5, 0.5], [0.9999, 0.0001], 1e-6, "modes 50.00:50.00, right 99.99:0.01 ± 0.01 points"),
     ],
 )
 def test_shares_are_percentages_with_their_margin(had, right, margin, said):
@@ -28,10 +28,10 @@ def test_shares_are_percentages_with_their_margin(had, right, margin, said):
 
 def test_the_probability_follows_or_why_there_is_none():
     shares = [0.72, 0.28], [0.5, 0.5]
-    assert shares_sentence(document(*shares)) == "Modes 72:28, right 50:50 ± 0.7% (p = 2e-09)."
+    assert shares_sentence(document(*shares)) == "Modes 72.0:28.0, right 50.0:50.0 ± 0.7 points (p = 2e-09)."
     assert shares_sentence(document(*shares, p=None)) == (
-        "Modes 72:28, right 50:50 ± 0.7%. The draws cross too seldom for a test of theirs; `steinkit repair` weighs "
-        "the modes by the right ones."
+        "Modes 72.0:28.0, right 50.0:50.0 ± 0.7 points. The draws cross too seldom for a test of theirs; `steinkit "
+        "repair` weighs the modes by the right ones."
     )
 
 

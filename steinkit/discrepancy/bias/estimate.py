@@ -13,11 +13,10 @@ from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
 from steinkit.describe.bias import bias_statements, bias_table
 from steinkit.describe.display import Result
-from steinkit.describe.numbers import listed
 from steinkit.describe.statements import cautioned, running_text
 from steinkit.discrepancy.bias.estimates import Estimates
 from steinkit.discrepancy.bias.exact_run import ExactRun, Moved
-from steinkit.discrepancy.bias.quantities import Quantities, function_values
+from steinkit.discrepancy.bias.quantities import Quantities, varying
 from steinkit.discrepancy.bias.stein_features import Frame
 from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.errors import InputError, UsageError, cautious, did_you_mean, reservations
@@ -291,7 +290,9 @@ def estimate_bias(
     if method == "run" and (target is None or not target.has_log_density):
         raise UsageError("a run needs a target with a log density; give one, or take another method")
     prepared = prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
-    return bias_of(prepared, weights, target=target, functions=functions, method=method, rng=rng)
+    brought, left_out = varying(target.functions if target is not None else {}, prepared.points.points)
+    functions = {**brought, **as_functions(functions or {})}
+    return bias_of(prepared, weights, target=target, functions=functions, left_out=left_out, method=method, rng=rng)
 
 
 def bias_of(
@@ -299,17 +300,14 @@ def bias_of(
     weights: ArrayLike | None,
     *,
     target: Target | None = None,
-    functions: Functions | None = None,
+    functions: Functions,
+    left_out: tuple[str, ...] = (),
     method: str = "regression",
     rng: Seed = 0,
     slowest: float | None = None,
 ) -> BiasEstimate:
-    """The same of a sample that is prepared; `slowest` is `Draws.of_slowest_change` where it is known."""
+    """The same of a sample that is prepared, and of functions that vary; `slowest` is `Draws.of_slowest_change`."""
     can_run = target is not None and target.has_log_density
-    brought = dict(target.functions) if target is not None else {}
-    values = function_values(brought, prepared.points.points)
-    still = [name for name, column in zip(list(brought), values.T, strict=True) if (column == column[0]).all()]
-    functions = {**{name: brought[name] for name in brought if name not in still}, **as_functions(functions or {})}
     with one_thread_in_libraries():
         quantities = Quantities.of(prepared, weights, functions)
         operand = quantities.operand()
@@ -330,7 +328,6 @@ def bias_of(
             found, why_not, moved = _by_run(quantities, target, np.random.default_rng(rng), hidden)
             used = "run"
     made = _result(prepared, quantities, found, why_not, tilted, used, moved, hidden)
-    left_out = (f"{listed(still)} never changes in the draws: no bias of it is told",) if still else ()
     return replace(made, warnings=(*made.warnings, *left_out))
 
 
@@ -348,9 +345,9 @@ def _why_not(found: Estimates, hidden: str, dependence: str) -> tuple[str, ...]:
                 "too few draws for functions of all coordinates together; take six times as many as coordinates"
             )
         elif each > _WIDEST:
-            said.append(f"too far off to say how far (+- {each:.2g} sd)")
+            said.append(f"the margin is too wide (+- {each:.2g} sd)")
         else:
-            said.append("most quantities are too far off to say how far" if is_far else "")
+            said.append("the margins of most quantities are too wide" if is_far else "")
     return tuple(said)
 
 

@@ -14,6 +14,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from steinkit.describe.numbers import count
 from steinkit.discrepancy.bias.bridge_sampling import Cluster, Proposal
 from steinkit.discrepancy.bias.separate_groups import VALLEY_DEPTH, deepest_valley, directions_of
 from steinkit.discrepancy.bias.stein_features import Operand
@@ -159,8 +160,8 @@ def regions(
         for rows in groups:
             if len(rows) < FEWEST_DRAWS:
                 raise InputError(
-                    f"one of {len(groups)} modes has {len(rows)} draws, where {FEWEST_DRAWS} are wanted; run the "
-                    "sampler longer, or start chains in every mode"
+                    f"one of {len(groups)} modes has {count(len(rows), 'draw')}, where {FEWEST_DRAWS} are wanted; run "
+                    "the sampler longer, start chains in every mode, or drop what is an outlier"
                 )
         clusters = [Cluster.of(draws, rows, bounds, names) for rows in groups]
         if turn == _ROUNDS:

@@ -23,7 +23,7 @@ from steinkit.arguments import checked, require_unmasked
 from steinkit.containers.reading import DrawsLike
 from steinkit.describe.display import Result
 from steinkit.describe.mode_shares import centre_clause, shares_statements
-from steinkit.describe.numbers import probability
+from steinkit.describe.numbers import count, probability
 from steinkit.describe.statements import cautioned, running_text
 from steinkit.discrepancy.bias.bridge_sampling import Cluster, Proposal, bridge
 from steinkit.discrepancy.bias.mode_groups import (
@@ -282,8 +282,11 @@ class _Density:
             distinct, place = np.unique(draws.points[some], axis=0, return_inverse=True)
             values[some] = self.of(distinct)[place.ravel()]
             if not np.isfinite(values[some]).all():
-                row = int(draws.rows[some[~np.isfinite(values[some])][0]])
-                raise InputError(f"the log density of draw {row + 1} is not finite; drop that draw")
+                bad = draws.rows[some[~np.isfinite(values[some])]]
+                raise InputError(
+                    f"the log density is not finite at {count(len(bad), 'draw')}, draw {bad[0] + 1} for one; drop "
+                    "them, or mend the log density"
+                )
         return values
 
 
@@ -313,10 +316,10 @@ def _mass(
     """Logarithm of the mass of a mode's region and its variance, each half of the draws bridged in turn."""
     draws = cluster.operand.draws
     slowest = draws.of_slowest_change
-    where = f"the mode about {_place(cluster)}"
+    where = f"the mode about ({_place(cluster)})"
     if slowest < _FEWEST_WITHIN:
         raise InputError(
-            f"{where}, has {slowest:.0f} effective draws of what changes slowest in it, where "
+            f"{where} has {slowest:.0f} effective draws of what changes slowest in it, where "
             f"{_FEWEST_WITHIN:.0f} are wanted; run the sampler longer"
         )
     values, points = values[cluster.rows], cluster.points
@@ -336,13 +339,13 @@ def _mass(
     error = math.sqrt(0.5 * variance)
     if error > _WIDEST:
         raise InputError(
-            f"the share of {where}, has a relative error of {error:.2g}, above {_WIDEST}: it is curved far beyond a t "
+            f"the share of {where} has a relative error of {error:.2g}, above {_WIDEST}: it is curved far beyond a t "
             "distribution, or has too few draws; run the sampler longer, or change the parametrisation"
         )
     if abs(off) > _APART * math.sqrt(0.5 * noise):
         raise InputError(
-            f"{where}, has draws that are not the target's within it: its share by proposals alone is "
-            f"{abs(off) / math.sqrt(0.5 * noise):.0f} standard errors away; mend the sampler first"
+            f"in {where} the draws are not the target's: by proposals alone its share is "
+            f"{abs(off) / math.sqrt(0.5 * noise):.0f} standard errors away from the bridge's; mend the sampler first"
         )
     return float(log_mass), error**2
 

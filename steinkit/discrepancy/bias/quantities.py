@@ -191,6 +191,14 @@ def function_values(functions: Functions, points: Floats) -> Floats:
     return columns
 
 
+def varying(functions: Functions, points: Floats) -> tuple[Functions, tuple[str, ...]]:
+    """Those that a target brings and that change at draws, (n, d), and what is said of the others."""
+    values = function_values(functions, points)
+    still = [name for name, column in zip(functions, values.T, strict=True) if (column == column[0]).all()]
+    left_out = (f"{listed(still)} never changes in the draws: no bias of it is told",) if still else ()
+    return {name: functions[name] for name in functions if name not in still}, left_out
+
+
 def _names(functions: Functions, taken: tuple[str, ...]) -> tuple[str, ...]:
     names = tuple(map(str, as_functions(functions)))
     double = [name for name in names if name in taken]

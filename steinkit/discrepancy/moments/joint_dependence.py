@@ -21,6 +21,7 @@ import numpy as np
 
 from steinkit.discrepancy.cross_fitting import Draws
 from steinkit.runtime.deadlines import require_time
+from steinkit.runtime.threads import one_thread_in_libraries
 from steinkit.sample import Floats, Integers
 
 _BATCHES = 16  # of all chains together; of more chains every sixteenth makes one
@@ -44,14 +45,15 @@ def joint_dependence(draws: Draws, bounds: Floats | None = None) -> float | None
     centred, scores = draws.points - draws.points.mean(axis=0), np.where(free, draws.scores, 0.0)
     scores /= np.abs(scores).max() or 1.0  # what is large may be too large for its square
     products = np.zeros((len(batches), len(batches)))
-    for begin in range(0, dim, width := max(1, _BLOCK_FLOATS // (len(batches) * dim))):
-        require_time("the dependence of all pairs was tested")
-        columns = np.arange(begin, min(begin + width, dim))
-        means = np.stack([centred[rows].T @ scores[rows, begin : begin + width] for _, _, rows in batches])
-        means /= np.array([len(rows) for _, _, rows in batches])[:, None, None]
-        means[:, columns, columns - begin] = 0.0
-        flat = means.reshape(len(batches), -1)
-        products += flat @ flat.T
+    with one_thread_in_libraries():
+        for begin in range(0, dim, width := max(1, _BLOCK_FLOATS // (len(batches) * dim))):
+            require_time("the dependence of all pairs was tested")
+            columns = np.arange(begin, min(begin + width, dim))
+            means = np.stack([centred[rows].T @ scores[rows, begin : begin + width] for _, _, rows in batches])
+            means /= np.array([len(rows) for _, _, rows in batches])[:, None, None]
+            means[:, columns, columns - begin] = 0.0
+            flat = means.reshape(len(batches), -1)
+            products += flat @ flat.T
     chain, place = (np.array([each[k] for each in batches]) for k in (0, 1))
     apart = (chain[:, None] != chain) | (np.abs(place[:, None] - place) > 1)
     return _tail(np.where(apart, products, 0.0))

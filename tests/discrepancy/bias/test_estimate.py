@@ -160,7 +160,7 @@ def test_draws_too_far_off_are_refused_without_a_density():
     found = sk.estimate_bias(draws, scores=log_gamma(3).score(draws))
     assert not found.trusted.any()
     assert found.unranked == f"biases are not known: {found.why_not[0]}"
-    assert all("too far off to say how far" in each for each in found.why_not)
+    assert all("the margin is too wide" in each for each in found.why_not)
     assert found.value == pytest.approx(math.sqrt(np.mean(found.mean_off**2 + found.sd_off**2)))
     assert not found.is_off_by(0.1)  # though it is by far, nothing is known for certain
 

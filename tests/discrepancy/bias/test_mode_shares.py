@@ -172,7 +172,9 @@ def test_draws_that_are_wrong_within_a_mode_are_refused(dim):
     mixture = two_modes(dim, separation=20.0)
     points, labels = mixture.draw(1000, np.random.default_rng([24, dim]))
     points[labels == 0] *= 1.5
-    with pytest.raises(sk.InputError, match=r"not the target's within it: .*; mend the sampler first"):
+    with pytest.raises(
+        sk.InputError, match=r"in the mode about \(x1 = .*\) the draws are not the target's: .*; mend the sampler first"
+    ):
         sk.mode_shares(points, mixture.target)
 
 

@@ -101,8 +101,8 @@ class Verdict(Result):
     enough_draws : bool
         Whether there are a hundred of these, below which right samples are accused too often.
     blame : tuple of Blame
-        What is wrong, worst first; none where `p` is above `level`, or where only the kernel test, all pairs together or
-        shares of modes accuse.
+        What is wrong, worst first; none where `p` is above `level`, or where only the kernel test, all pairs together
+        or shares of modes accuse.
     ksd_share : tuple of str and float, or None
         Where only the kernel test accuses, the coordinate whose part of it is the largest multiple of what independent
         draws would have, and that multiple; None on bounded supports.

@@ -84,6 +84,8 @@ def report(rows: dict[str, list[Found]]) -> None:
     """All families together, with intervals."""
     judged = np.array([each.p_values for found in rows.values() for each in found if each.judged])
     print(f"\nall together, {len(judged)} judged of {sum(map(len, rows.values()))}")
+    if not len(judged):
+        return
     for k, test in enumerate(TESTS):
         counts = (share(int((judged[:, k] <= level).sum()), len(judged)) for level in LEVELS)
         print(f"{test:12}", "   ".join(f"at {level}: {count}" for level, count in zip(LEVELS, counts, strict=True)))

@@ -5,12 +5,9 @@ Documents are those that ``steinkit tune --json`` prints.
 
 from __future__ import annotations
 
-import math
-
 from steinkit.describe.claims import FindMeasure
 from steinkit.describe.labels import setting_label
-from steinkit.describe.layout import Table
-from steinkit.describe.numbers import compact, count, sentence
+from steinkit.describe.numbers import count, sentence
 from steinkit.describe.statements import Document, Statement
 from steinkit.describe.verdict import unjudged_sentence, untested_sentence, verdict_sentence
 
@@ -19,10 +16,11 @@ _RESOURCES = {"budget": "evaluations of single data", "draws": "draws"}
 
 def tuning_statements(document: Document, find: FindMeasure) -> list[Statement]:
     """The setting, its bias, the verdict on a fresh chain, what it cost, and what each rung went by."""
-    rungs, seeds = document["rungs"], count(len(document["seeds"]), "seed")
+    rungs, seeds = document["rungs"], len(document["seeds"])
     known = "How far its draws are off is not known."
     if document["bias"] is not None:
-        known = f"Its bias is {document['bias']:.2g} ± {max(document['margin'], 0.001):.1g} sd, the median of {seeds}."
+        of = f", the median of {seeds} seeds" if seeds > 1 else ""
+        known = f"Its bias is {document['bias']:.2g} ± {max(document['margin'], 0.001):.1g} sd{of}."
     chosen = f"{sentence(setting_label(document['setting']))}, of {count(len(rungs[0]['losses']), 'setting')}. {known}"
     judged = unjudged_sentence(document["unjudged"] or "") if document["unjudged"] else ""
     if document["verdict"]:
@@ -30,25 +28,15 @@ def tuning_statements(document: Document, find: FindMeasure) -> list[Statement]:
     unit = _RESOURCES[document["resource"]]
     cost = (
         f"The choice took {document['spent']:,} {unit}, {document['spent'] / document['full']:.1%} of the "
-        f"{document['full']:,} of the full grid, and {document['seconds']:.0f} s of work."
+        f"{document['full']:,} of the full grid, and {document['seconds']:.0f} s of work, scores included, in place of "
+        f"about {document['full_seconds']:.0f} s."
     )
     ladder = "; ".join(
-        f"{len(rung['losses'])} of {rung['length']:,} by {find(rung['measure']).title}" for rung in rungs
+        f"{len(rung['losses'])} of {rung['length']:,}, by {find(rung['measure']).title}" for rung in rungs
     )
     return [
         Statement("choice", "Which setting is best?", chosen),
         Statement("number", "May draws of a fresh chain be used?", judged and f"A fresh chain: {judged}"),
         Statement("comparison", "What did the choice cost?", cost),
-        Statement("method", "How was it chosen?", f"Settings, and {unit} of a chain: {ladder}."),
+        Statement("method", "How was it chosen?", f"Settings with chains of so many {unit}: {ladder}."),
     ]
-
-
-def last_rungs(document: Document) -> Table:
-    """The settings that got furthest, with their losses on the last rung that they reached."""
-    reached: dict[str, tuple[int, float]] = {}
-    for rung in document["rungs"]:
-        for name, loss in rung["losses"].items():
-            reached[name] = (rung["length"], math.inf if loss is None else loss)
-    best = sorted(reached.items(), key=lambda each: (-each[1][0], each[1][1]))[:10]
-    rows = tuple((name, f"{length:,}", compact(loss)) for name, (length, loss) in best)
-    return Table("Settings that got furthest", ("setting", "length", "loss"), rows)

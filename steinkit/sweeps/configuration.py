@@ -78,6 +78,8 @@ def read_configuration(path: str | os.PathLike[str], max_memory: float | None = 
     found = _read(file)
     run: dict[str, Any] = dict(found.get("run", {}))
     racing, in_file = run.pop("racing", False), run.pop("max_memory", None)
+    if "ranges" in found or "settings" in run:
+        raise UsageError(f"{file}: [ranges], and settings in [run], are for 'steinkit tune'; give a [grid] instead")
     if not isinstance(racing, bool):
         raise UsageError(f"{file}: racing must be true or false; received {racing!r}")
     return _planned(found, run, file, in_file if max_memory is None else max_memory), racing

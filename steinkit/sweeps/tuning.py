@@ -115,8 +115,8 @@ class TuningResult(Result):
         In what lengths are counted: "budget", gradient or likelihood evaluations of single data, or "draws".
     spent, full : int
         In that, by the choice, and what the full grid of all settings and seeds would have cost.
-    seconds : float
-        Work, of all processes together.
+    seconds, full_seconds : float
+        Work of all processes together, sampling and scores; and that of the full grid, judged by the last rung.
     verdict : Verdict or None
         On a fresh chain of full length, from a seed that took no part in the choice.
     unjudged : str or None
@@ -134,6 +134,7 @@ class TuningResult(Result):
     spent: int
     full: int
     seconds: float
+    full_seconds: float
     verdict: Verdict | None
     unjudged: str | None
     warnings: tuple[str, ...]
@@ -149,7 +150,7 @@ class TuningResult(Result):
         dict
             Of strings, finite numbers, lists and dicts.
         """
-        same = ("setting", "bias", "margin", "resource", "spent", "full", "seconds", "unjudged")
+        same = ("setting", "bias", "margin", "resource", "spent", "full", "seconds", "full_seconds", "unjudged")
         return {
             **{name: getattr(self, name) for name in same},
             "seeds": list(self.seeds),
@@ -325,6 +326,7 @@ def run_tuning(
         notes.append(f"cost {cost:g} pays chains of {ladder[-1][1]} of {full} {resource} at most")
     if min((record["draws"] for length, record in done.values() if length == ladder[0][1]), default=_FEW) < _FEW:
         notes.append(f"the first rung's chains have fewer than {_FEW} draws to be scored: its order is rough")
+    last = [seconds_of(found[best, seed]) * full / rungs[-1].length for seed in plan.seeds]
     result = TuningResult(
         setting=dict(plan.settings[best]),
         bias=bias,
@@ -335,6 +337,7 @@ def run_tuning(
         spent=sum(length for length, _ in done.values()),
         full=full * len(plan.cells),
         seconds=math.fsum(seconds_of(record) for _, record in done.values()),
+        full_seconds=statistics.median(last) * len(plan.cells),
         verdict=verdict,
         unjudged=unjudged,
         warnings=(*store.notes, *doubts, *notes, *said),

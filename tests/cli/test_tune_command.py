@@ -30,8 +30,8 @@ def test_the_document_is_the_contract(steinkit, write_toml):
     answer = steinkit("tune", write_toml(), "-o", "out", "--cost", "0.5", "--json")
     assert answer.code == 0, answer.err
     assert set(answer.document) == {
-        "setting", "bias", "margin", "resource", "spent", "full", "seconds", "unjudged", "seeds", "rungs", "verdict",
-        "warnings", "version",
+        "setting", "bias", "margin", "resource", "spent", "full", "seconds", "full_seconds", "unjudged", "seeds",
+        "rungs", "verdict", "warnings", "version",
     }  # fmt: skip
     assert 1e-3 < answer.document["setting"]["step_size"] < 0.5
     again = steinkit("tune", "tune.toml", "-o", "out", "--cost", "0.5")
@@ -64,3 +64,9 @@ def test_a_sweeps_folder_is_refused(steinkit, write_toml, folder):
     answer = steinkit("tune", write_toml(), "-o", "out")
     assert answer.code == 2
     assert "is the folder of another sweep" in answer.err
+
+
+def test_a_sweep_refuses_ranges(steinkit, write_toml):
+    answer = steinkit("sweep", write_toml(), "-o", "out")
+    assert answer.code == 2
+    assert "are for 'steinkit tune'" in answer.err

@@ -22,7 +22,7 @@ def tuned(**changes):
 
 def without_times(result):
     document = result.to_dict()
-    del document["seconds"]
+    del document["seconds"], document["full_seconds"]
     return document
 
 

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import bootstrap
 
 from steinkit import InputError, UsageError
-from steinkit.sweeps.choice import UnrankedError, choose
+from steinkit.sweeps.choice import UnrankedError, choose, is_above
 
 _FAILED = None
 
@@ -142,6 +142,10 @@ class TestTies:
             table = rng.lognormal(sigma=0.5, size=(4, 20))
             table[2] *= worse
             assert 2 in _apart(_choose(table, measure))
+
+    @pytest.mark.parametrize(("least", "above"), [(1.0, False), (math.nextafter(1.0, 2.0), True)])
+    def test_brackets_of_few_seeds_that_touch_leave_it_open(self, least, above):
+        assert is_above(np.array([least, 3.0]), np.array([0.5, 1.0]), error=0.05) is above
 
     def test_seeds_are_paired(self):
         rng = np.random.default_rng(8)

@@ -65,6 +65,7 @@ steinkit score draws.csv --target normal --measure graph --measure ksd --measure
 @option(
     OUTPUT,
     "--fail-above",
+    everyday=False,
     type=float,
     metavar="X",
     callback=as_threshold,
@@ -79,7 +80,7 @@ steinkit score draws.csv --target normal --measure graph --measure ksd --measure
     help="Exit with 1 if the verdict rejects at level ALPHA. With --matters only if a moment is off by more than DELTA "
     "at that level, too. Too few effective draws neither pass nor fail: a warning, and code 0.",
 )
-@fail_if_off_option
+@fail_if_off_option(everyday=False)
 def score(files: tuple[str, ...], **options: Any) -> int:
     """Score a sample; the exit code says whether it passed."""
     request, title = Request.of(files, options, "chains are different files"), files_label(files)

@@ -80,7 +80,7 @@ and what was not tested. 'steinkit score' measures discrepancies as well, with t
     callback=as_threshold,
     help="Exit with 1 if draws are accused at level ALPHA.",
 )
-@fail_if_off_option
+@fail_if_off_option(everyday=True)
 @json_option("Print JSON instead of words.")
 @option(OUTPUT, "-o", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write the JSON as well.")
 def verdict(files: tuple[str, ...], **options: Any) -> int:

@@ -9,7 +9,7 @@ from steinkit.describe.claims import FindMeasure
 from steinkit.describe.labels import setting_label
 from steinkit.describe.numbers import count, sentence
 from steinkit.describe.statements import Document, Statement
-from steinkit.describe.verdict import unjudged_sentence, untested_sentence, verdict_sentence
+from steinkit.describe.verdict import modes_sentence, unjudged_sentence, untested_sentence, verdict_sentence
 
 _RESOURCES = {"budget": "evaluations of single data", "draws": "draws"}
 
@@ -22,9 +22,10 @@ def tuning_statements(document: Document, find: FindMeasure) -> list[Statement]:
         of = f", the median of {seeds} seeds" if seeds > 1 else ""
         known = f"Its bias is {document['bias']:.2g} ± {max(document['margin'], 0.001):.1g} sd{of}."
     chosen = f"{sentence(setting_label(document['setting']))}, of {count(len(rungs[0]['losses']), 'setting')}. {known}"
-    judged = unjudged_sentence(document["unjudged"] or "") if document["unjudged"] else ""
+    judged = unjudged_sentence(document["unjudged"]) if document["unjudged"] else ""
     if document["verdict"]:
-        judged = f"{verdict_sentence(document['verdict'])} {untested_sentence(document['verdict'])}"
+        said = (verdict_sentence, modes_sentence, untested_sentence)
+        judged = " ".join(filter(None, (say(document["verdict"]) for say in said)))
     unit = _RESOURCES[document["resource"]]
     cost = (
         f"The choice took {document['spent']:,} {unit}, {document['spent'] / document['full']:.1%} of the "

@@ -8,8 +8,9 @@ A chain goes on from its beginning: it is the chain of the same seed run longer,
 a seed however many they draw. So it is one long run to the last bit, whatever was interrupted and wherever it went on,
 and a rung is cells of a sweep, with records of their own. To draw the beginnings again is the price, a third at most.
 
-A rung goes by the first measure that knows its order: by which as many settings as go on have values in more than
-half of their seeds. A bias that is not trusted is no value, nor is one that is not finite.
+A rung goes by the first measure that knows its order: by which as many settings as go on have values in more than half
+of their seeds, and the best one has values that may be stated. (`steinkit.sweeps.choice.why_unranked`; biases between
+modes are none.)
 
 References
 ----------
@@ -433,17 +434,17 @@ def _order(
     """The measure by which settings are ordered, and their losses by it."""
     for name in measures:
         losses = {i: statistics.median(_loss(record, name) for record in cells) for i, cells in records.items()}
-        if sum(map(math.isfinite, losses.values())) >= wanted:
+        best = records[min(losses, key=losses.__getitem__)]
+        is_known = math.isfinite(statistics.median(_loss(record, name, is_best=True) for record in best))
+        if is_known and sum(map(math.isfinite, losses.values())) >= wanted:
             break
     return name, losses
 
 
-def _loss(record: Record, name: str) -> float:
-    """Of a cell; infinite where it has none, or none that is trusted."""
+def _loss(record: Record, name: str, is_best: bool = False) -> float:
+    """Of a cell; infinite where it has none, or none by which settings may be ordered (or, if wanted, stated)."""
     bracket = bracket_of(record, name)
-    if bracket is None or not all(map(math.isfinite, bracket)) or why_unranked(record, name):
-        return math.inf
-    if name == "bias" and not all(each["trusted"] for each in _entry(record, name)["quantities"]):
+    if bracket is None or not all(map(math.isfinite, bracket)) or why_unranked(record, name, is_best=is_best):
         return math.inf
     return 0.5 * sum(bracket) * (1.0 if find_measure(name).smaller_is_better else -1.0)
 
@@ -454,7 +455,7 @@ def _entry(record: Record, name: str) -> dict[str, Any]:
 
 def _bias_of(records: Sequence[Record]) -> tuple[float | None, float | None]:
     """Median over the seeds of the bias, and of its margin, where more than half of them know it."""
-    known = [_entry(record, "bias") for record in records if math.isfinite(_loss(record, "bias"))]
+    known = [_entry(record, "bias") for record in records if math.isfinite(_loss(record, "bias", is_best=True))]
     if 2 * len(known) <= len(records):
         return None, None
     return statistics.median(each["value"] for each in known), statistics.median(each["margin"] for each in known)

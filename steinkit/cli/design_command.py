@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from steinkit import __version__
 from steinkit.cli.help_screens import command, option
-from steinkit.cli.named_target import NamedTarget
 from steinkit.cli.outputs import on_terminal, say, say_next, target_words
+from steinkit.cli.request import NamedTarget
 from steinkit.cli.sample_options import as_flag, sampler_options
 from steinkit.cli.shared_options import json_option, pairs_option, target_option
 from steinkit.describe.layout import filled, one_line

@@ -10,12 +10,10 @@ import click
 import numpy as np
 
 from steinkit import __version__
+from steinkit.cli.delivery import SAMPLE_FORMATS, deliver_sample, format_of, require_sample_place
 from steinkit.cli.help_screens import MEASURE, OUTPUT, SOLVER, command, option
-from steinkit.cli.named_target import NamedTarget
-from steinkit.cli.options import bounds_for
 from steinkit.cli.outputs import say, say_next, target_words, tell, warn
-from steinkit.cli.request import named_as
-from steinkit.cli.sample_files import SAMPLE_FORMATS, deliver_sample, format_of, require_sample_place
+from steinkit.cli.request import NamedTarget, bounds_for, named_as
 from steinkit.cli.shared_options import (
     file_options,
     files_argument,

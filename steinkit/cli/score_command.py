@@ -13,10 +13,10 @@ import click
 
 from steinkit.cli.delivery import deliver, say_next_of_result
 from steinkit.cli.help_screens import OUTPUT, command, option
-from steinkit.cli.options import as_threshold
 from steinkit.cli.request import Request
 from steinkit.cli.shared_options import (
     all_option,
+    as_threshold,
     file_options,
     files_argument,
     measure_options,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -9,7 +10,6 @@ import click
 
 from steinkit.cli.completion_command import complete_target, complete_target_option, complete_units
 from steinkit.cli.help_screens import INPUT, MEASURE, OUTPUT, SOLVER, option
-from steinkit.cli.options import as_threshold, name_list
 from steinkit.describe.numbers import listed
 from steinkit.describe.verdict import WORST
 from steinkit.measures import find_measure, measure_names
@@ -17,6 +17,18 @@ from steinkit.measures.options import BOUNDS, UNITS, Option
 from steinkit.measures.registry import all_options, takers_of
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def name_list(context: click.Context, parameter: click.Parameter, text: str | None) -> list[str] | None:
+    """Read ``--columns``: names between commas."""
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def as_threshold(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
+    """Read a threshold; nothing exceeds NaN, so that it would let everything pass."""
+    if value is not None and math.isnan(value):
+        raise click.BadParameter("a number is wanted; received nan")
+    return value
 
 
 def target_options(command: Command) -> Command:

@@ -150,8 +150,7 @@ def sweep(
 ) -> int:
     """Run a sweep; the exit code says whether anything could be scored."""
     from steinkit.sweeps.configuration import read_configuration
-    from steinkit.sweeps.folders import require_folder
-    from steinkit.sweeps.rehearsal import require_runnable
+    from steinkit.sweeps.refusals import require_folder, require_runnable
     from steinkit.sweeps.run import run_plan
 
     with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is not a result

@@ -9,12 +9,10 @@ from typing import Any
 import click
 
 from steinkit import __version__
+from steinkit.cli.delivery import deliver_sample, draws_options, format_of, require_sample_place
 from steinkit.cli.help_screens import MEASURE, SOLVER, command, option
-from steinkit.cli.named_target import NamedTarget
-from steinkit.cli.options import bounds_for, units_for
 from steinkit.cli.outputs import say, say_next, target_words, tell, warn
-from steinkit.cli.request import named_as
-from steinkit.cli.sample_files import deliver_sample, draws_options, format_of, require_sample_place
+from steinkit.cli.request import NamedTarget, bounds_for, named_as, units_for
 from steinkit.cli.shared_options import (
     file_options,
     files_argument,

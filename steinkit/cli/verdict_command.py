@@ -10,12 +10,11 @@ import click
 
 from steinkit import __version__
 from steinkit.cli.help_screens import OUTPUT, SOLVER, command, option
-from steinkit.cli.named_target import NamedTarget
-from steinkit.cli.options import as_threshold, bounds_for
 from steinkit.cli.outputs import on_terminal, require_places, say, say_next, target_words, warn
-from steinkit.cli.request import named_as
+from steinkit.cli.request import NamedTarget, bounds_for, named_as
 from steinkit.cli.shared_options import (
     all_option,
+    as_threshold,
     file_options,
     files_argument,
     json_option,

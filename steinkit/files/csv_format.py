@@ -29,9 +29,9 @@ from steinkit.containers.columns import (
     require_distinct,
     sample_from_table,
     sort_table,
+    tell_taken,
     unnamed_column,
 )
-from steinkit.containers.sampler_columns import tell_taken
 from steinkit.errors import InputError, UsageError, listed, shortened
 from steinkit.files.streams import opened
 from steinkit.limits import MAX_COLUMNS

@@ -16,8 +16,7 @@ from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy
 from steinkit.discrepancy.sliced.discrepancy import SlicedSteinDiscrepancy
 from steinkit.discrepancy.verdict import Verdict
-from steinkit.report.elements import Drawing, template
-from steinkit.report.pictures import drawing, on_axes
+from steinkit.report.elements import Drawing, drawing, on_axes, template
 from steinkit.sample import Sample
 from steinkit.samplers.draws import Draws
 from steinkit.sweeps.result import SweepResult

@@ -105,7 +105,7 @@ def _save(draw: Callable[[], Figure], path: str) -> None:
     write_bytes(path, stream.getvalue(), binary=True)
 
 
-SAMPLE_FORMATS = ("csv", "npz")
+_SAMPLE_FORMATS = ("csv", "npz")
 
 
 def draws_options(format_flag: str) -> Callable[[Command], Command]:
@@ -124,32 +124,40 @@ def draws_options(format_flag: str) -> Callable[[Command], Command]:
         format_flag,
         "output_format",
         everyday=False,
-        type=click.Choice(SAMPLE_FORMATS),
+        type=click.Choice(_SAMPLE_FORMATS),
         help="Format of the output. By default the ending decides.",
     )
     return lambda command: in_order(command, where, form)
 
 
-def format_of(file: str, asked: str | None, option: str = "--format") -> str:
-    """The format asked for by an option of that name, or that of the file's ending."""
-    if asked is not None:
-        return asked
-    ending = "csv" if file == "-" else Path(file.lower().removesuffix(".gz")).suffix.removeprefix(".")
-    if ending not in SAMPLE_FORMATS:
-        raise UsageError(f"-o {file}: the ending must be .csv or .npz; rename the file, or pass {option} csv or npz")
-    return ending
+def draws_place(
+    options: Mapping[str, Any], sources: Sequence[str] = ("-",), format_flag: str = "--format"
+) -> tuple[str, str]:
+    """Where `draws_options` send draws, and in which format: the one asked for, or that of the file's ending.
 
-
-def require_sample_place(file: str, json_output: bool, source: str = "-") -> None:
-    """Refuse, before any work is done, a file that cannot be written, or that the draws are read from."""
+    Raises
+    ------
+    UsageError, OutputError
+        Before any work is done: if the ending is that of no format, the file cannot be written, or draws are read from
+        it.
+    """
+    file, form = options["output"], options["output_format"]
+    if form is None:
+        form = "csv" if file == "-" else Path(file.lower().removesuffix(".gz")).suffix.removeprefix(".")
+        if form not in _SAMPLE_FORMATS:
+            raise UsageError(
+                f"-o {file}: the ending must be .csv or .npz; rename the file, or pass {format_flag} csv or npz"
+            )
     if file == "-":
-        if json_output:
+        if options["json_output"]:
             raise UsageError("--json and -o - would both write to standard output; give -o a file")
-        return
-    require_places(source, file, None)
+        return file, form
+    for source in sources:
+        require_places(source, file, None)
     folder = Path(file).resolve().parent
     if not os.access(folder, os.W_OK) and not os.access(file, os.W_OK):
         raise OutputError(f"{file} cannot be written: no permission for the folder {folder}; choose another folder")
+    return file, form
 
 
 def deliver_sample(sample: Sample, file: str, file_format: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -63,6 +63,15 @@ class Task:
     repeats: int
     doubts: tuple[str, ...]
     run: LongRun | None = None
+
+
+class Prepared(NamedTuple):
+    """A sample under its target's names, the target or None where it stores scores, bounds, and what to say of them."""
+
+    sample: Sample
+    target: Target | None
+    bounds: Floats | None
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -230,6 +239,16 @@ class Request:
         if self.options["bounds"] and target.bounds is None:
             return "a target cut off by --bounds cannot be drawn from; leave out one of the two"
         return ""
+
+
+def read_with_target(options: Mapping[str, Any], *files: str) -> Prepared:
+    """The sample in some files, and its target, of a command that needs scores and takes ``--bounds``."""
+    named = NamedTarget(options)
+    sample = named.read(*files)
+    target, doubts = named.of_sample(files_label(files), sample, needs_scores=True)
+    bounds = bounds_for(options["bounds"], sample)
+    sample, renamed = named_as(target, sample, options["columns"])
+    return Prepared(sample, target, bounds, (*doubts, *renamed))
 
 
 def named_as(target: Target | None, sample: Sample, columns: Any) -> tuple[Sample, tuple[str, ...]]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,9 +12,9 @@ import numpy as np
 
 from steinkit import __version__
 from steinkit.cli.completion_command import complete_sampler
-from steinkit.cli.delivery import deliver_sample, draws_options, format_of, require_sample_place
+from steinkit.cli.delivery import deliver_sample, draws_options, draws_place
 from steinkit.cli.help_screens import command
-from steinkit.cli.outputs import on_terminal, say, say_next, target_words, tell
+from steinkit.cli.outputs import apart_from_results, on_terminal, say, say_next, target_words, tell
 from steinkit.cli.request import NamedTarget, key_values
 from steinkit.cli.sample_options import options_given, sampler_options
 from steinkit.cli.shared_options import json_option, pairs_option, target_option
@@ -56,9 +54,8 @@ def sample(sampler: str, target: str, **settings: Any) -> None:
     """Run a sampler, write its draws, and say on standard error how it went."""
     chosen = find_sampler(sampler)
     options = options_given(chosen, settings)
-    file, file_format = settings["output"], format_of(settings["output"], settings["output_format"])
-    require_sample_place(file, settings["json_output"])
-    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is no draw
+    file, file_format = draws_place(settings)
+    with apart_from_results():
         found = _target(target, settings["pairs"], options)
         _require_ready(chosen, found, options, file_format)
         began = time.perf_counter()

@@ -213,6 +213,11 @@ def seed_option(said: str) -> Callable[[Command], Command]:
     )
 
 
+def max_seconds_option(said: str) -> Callable[[Command], Command]:
+    """``--max-seconds``, with what it ends."""
+    return option(SOLVER, "--max-seconds", type=float, metavar="S", help=said)
+
+
 def verdict_options(command: Command) -> Command:
     """``--verdict``, ``--matters`` and ``--looks``."""
     return in_order(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -15,6 +15,9 @@ from steinkit.describe.verdict import WORST
 from steinkit.measures import find_measure, measure_names
 from steinkit.measures.options import BOUNDS, UNITS, Option
 from steinkit.measures.registry import all_options, takers_of
+
+if TYPE_CHECKING:
+    from steinkit.discrepancy.verdict import Verdict
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -29,6 +32,15 @@ def as_threshold(context: click.Context, parameter: click.Parameter, value: floa
     if value is not None and math.isnan(value):
         raise click.BadParameter("a number is wanted; received nan")
     return value
+
+
+def off_by(verdict: Verdict, delta: float | None) -> tuple[int, tuple[str, ...]]:
+    """The exit code of --fail-if-off for a sample with enough draws, and what it cannot tell."""
+    if delta is None or (verdict.bias is not None and verdict.bias.is_off_by(delta)):
+        return int(delta is not None), ()
+    known = verdict.bias is not None and verdict.bias.trusted.all()
+    unsure = "--fail-if-off: how far some means are off is not known, so that they neither passed nor failed"
+    return 0, () if known else (unsure,)
 
 
 def target_options(command: Command) -> Command:
@@ -291,6 +303,20 @@ def all_option(command: Command) -> Command:
         help=f"Say everything: all parameters, faults and tests. By default the worst {WORST}.",
     )
     return decorate(command)
+
+
+def fail_if_off_option(*, everyday: bool) -> Callable[[Command], Command]:
+    """``--fail-if-off``."""
+    return option(
+        OUTPUT,
+        "--fail-if-off",
+        everyday=everyday,
+        type=click.FloatRange(min=0.0),
+        metavar="DELTA",
+        callback=as_threshold,
+        help="Exit with 1 if a mean is off by more than DELTA sd. In standard deviations, for certain: beyond its "
+        "margin.",
+    )
 
 
 def json_option(said: str) -> Callable[[Command], Command]:

@@ -13,11 +13,13 @@ from steinkit.cli.request import read_with_target
 from steinkit.cli.shared_options import (
     all_option,
     as_threshold,
+    fail_if_off_option,
     file_options,
     files_argument,
     json_option,
     matters_option,
     max_seconds_option,
+    off_by,
     seed_option,
     setting_option,
     target_options,
@@ -71,14 +73,7 @@ and what was not tested. 'steinkit score' measures discrepancies as well, with t
     callback=as_threshold,
     help="Exit with 1 if draws are accused at level ALPHA.",
 )
-@option(
-    OUTPUT,
-    "--fail-if-off",
-    type=click.FloatRange(min=0.0),
-    metavar="DELTA",
-    callback=as_threshold,
-    help="Exit with 1 if a mean is off by more than DELTA sd. In standard deviations, for certain: beyond its margin.",
-)
+@fail_if_off_option(everyday=True)
 @json_option("Print JSON instead of words.")
 @option(OUTPUT, "-o", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write the JSON as well.")
 def verdict(files: tuple[str, ...], **options: Any) -> int:
@@ -163,8 +158,12 @@ def _code(judged: list[tuple[str, Sample, Judgement]], options: dict[str, Any]) 
         few = not found.enough_draws and (alpha is not None or delta is not None)
         if few:
             warn(f"{files_label((file,))}: {found.effective_draws:.0f} effective draws are too few to pass or to fail")
-        elif (alpha is not None and found.is_biased) or (
-            delta is not None and found.bias is not None and found.bias.is_off_by(delta)
-        ):
+        elif alpha is not None and found.is_biased:
             return 1
+        else:
+            code, unsure = off_by(found, delta)
+            for note in unsure:
+                warn(f"{files_label((file,))}: {note}")
+            if code:
+                return code
     return 0

@@ -54,7 +54,15 @@ and what was not tested. 'steinkit score' measures discrepancies as well, with t
 @file_options
 @setting_option("bounds", names_measures=False)
 @matters_option
-@seed_option("Of the signs of the kernel test.")
+@option(
+    SOLVER,
+    "--score-batch",
+    type=click.IntRange(min=2),
+    metavar="B",
+    help="Scores from B data a draw. For a posterior of a million data, say, of which each score reads all: ten are "
+    "enough near the mode. Refused where they are mostly noise.",
+)
+@seed_option("Of the signs of the kernel test, and of the batches.")
 @option(
     SOLVER,
     "--max-seconds",
@@ -88,7 +96,7 @@ def verdict(files: tuple[str, ...], **options: Any) -> int:
     for file in files:
         require_places(file, options["output"], None)
     alpha = options["fail_if_biased"]
-    judging = Judging(LEVEL if alpha is None else alpha, options["matters"], 1)
+    judging = Judging(LEVEL if alpha is None else alpha, options["matters"], 1, options["score_batch"])
     judged = [_judge(file, judging, options) for file in files]
     entries = [_entry(*each) for each in judged]
     text = as_json({"verdicts": entries, "version": __version__})

@@ -220,7 +220,7 @@ def test_the_document_is_json_and_keeps_the_contracts_keys():
     assert list(document) == [
         "p", "p_moments", "p_bounded", "p_sliced", "p_ksd", "p_dependence", "p_modes", "level", "looks",
         "ksd_equivalent_draws", "ess", "draws", "effective_draws", "enough_draws", "burn_in", "matters", "p_matters",
-        "blame", "ksd_share", "bias", "modes", "not_tested", "hiding", "sentence",
+        "blame", "ksd_share", "bias", "modes", "not_tested", "score_noise", "hiding", "sentence",
     ]  # fmt: skip
     assert list(document["blame"][0]) == ["kind", "coordinates", "z", "size", "direction"]
 

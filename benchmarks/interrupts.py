@@ -29,6 +29,7 @@ from pathlib import Path
 import numpy as np
 
 SOON = 2.0  # seconds in which a command must end
+HUNG = 60.0  # seconds after which it is killed
 LONG = 600.0  # seconds after which one hangs
 INTERRUPTED = 130
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -145,11 +146,11 @@ def interrupted(folder: Path, name: str, seconds: float, rng: np.random.Generato
         sent, worked = time.monotonic(), processor_seconds(process.pid)
         process.send_signal(signal.SIGINT)
         try:
-            _, errors = process.communicate(timeout=10.0 * SOON)
+            _, errors = process.communicate(timeout=HUNG)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
-            return f"did not end within {10.0 * SOON:.0f} s"
+            return f"did not end within {HUNG:.0f} s"
         took, worked = time.monotonic() - sent, processor_seconds(process.pid) - worked
         if process.returncode == 0:
             continue  # it was all but done

@@ -101,7 +101,9 @@ def restored(data: bytes, path: str | os.PathLike[str]) -> Result:
     except SteinkitError:
         raise
     except Exception as error:  # of a damaged archive zipfile says it with almost any
-        raise InputError(f"{name} is not a result that this version of steinkit can read ({str(error) or repr(error)})") from None
+        raise InputError(
+            f"{name} is not a result that this version of steinkit can read ({str(error) or repr(error)})"
+        ) from None
     if state.get("sha256") != hashlib.sha256(data).hexdigest():
         raise InputError(f"{name} belongs to another result than {path}; keep both files of a result together")
     if not isinstance(found, Result):

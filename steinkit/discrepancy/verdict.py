@@ -38,6 +38,7 @@ from steinkit.describe.verdict import (
     verdict_table,
 )
 from steinkit.discrepancy.bias.estimate import BiasEstimate, bias_of
+from steinkit.discrepancy.bias.mode_biases import bias_of_mixture, estimates_in_modes
 from steinkit.discrepancy.bias.mode_shares import ModeShares, shares_of
 from steinkit.discrepancy.bias.quantities import varying
 from steinkit.discrepancy.blame import Blame, blamed, moment_faults, p_value_beyond
@@ -383,7 +384,7 @@ def verdict(
         bounded=bounded,
         sliced=sliced,
         names=prepared.points.names,
-        bias=_bias(prepared, target, weights, standardised),
+        bias=_bias(prepared, target, weights, standardised, scored, modes),
         draws=len(prepared.given),
         score_noise=None if batches is None else batches.noise,
         hiding=hiding,
@@ -456,10 +457,18 @@ def _shares(ksd: float | None) -> dict[str, float]:
 
 
 def _bias(
-    prepared: Prepared, target: Target | None, weights: ArrayLike | None, standardised: Draws
+    prepared: Prepared,
+    target: Target | None,
+    weights: ArrayLike | None,
+    standardised: Draws,
+    scored: Sample,
+    modes: ModeShares | None,
 ) -> BiasEstimate | None:
+    """Of all draws; where they fall into modes, within each, put together by the modes' shares."""
     functions, left_out = varying(target.functions if target is not None else {}, prepared.points.points)
     try:
+        if modes is not None and target is not None:
+            return bias_of_mixture(estimates_in_modes(scored, target, prepared.bounds, modes), modes, weighted=False)
         slowest = standardised.of_slowest_change
         return bias_of(prepared, weights, functions=functions, left_out=left_out, slowest=slowest)
     except InputError:  # too few draws, or the sign of the scores, of which a warning tells

@@ -87,8 +87,7 @@ def tune(
 ) -> int:
     """Tune a sampler."""
     from steinkit.sweeps.configuration import read_tuning
-    from steinkit.sweeps.folders import require_folder
-    from steinkit.sweeps.rehearsal import require_runnable
+    from steinkit.sweeps.refusals import require_folder, require_runnable
     from steinkit.sweeps.tuning import run_tuning
 
     with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is not a result

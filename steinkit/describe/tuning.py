@@ -5,10 +5,9 @@ Documents are those that ``steinkit tune --json`` prints.
 
 from __future__ import annotations
 
-from steinkit.describe.claims import FindMeasure
 from steinkit.describe.labels import setting_label
 from steinkit.describe.numbers import count, sentence
-from steinkit.describe.statements import Document, Statement
+from steinkit.describe.statements import Document, FindMeasure, Statement
 from steinkit.describe.verdict import modes_sentence, unjudged_sentence, untested_sentence, verdict_sentence
 
 _RESOURCES = {"budget": "evaluations of single data", "draws": "draws"}

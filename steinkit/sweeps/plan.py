@@ -15,7 +15,7 @@ from steinkit import __version__
 from steinkit.errors import UsageError
 from steinkit.measures.registry import recorded_settings
 from steinkit.sweeps.identity import digest, operator_fingerprint, recordable, sample_digest
-from steinkit.sweeps.records import Record
+from steinkit.sweeps.store import Record
 from steinkit.sweeps.swept_sampler import SweptSampler
 from steinkit.sweeps.tasks import Run, Scores
 from steinkit.target import Target

@@ -27,6 +27,7 @@ _MOST_ROWS = 10  # of a table
 _SAID = 3  # quantities in a sentence
 _LEFT = ("quantity",)
 _UNKNOWN = "?"
+_CAPTION = "Biases of means and standard deviations, largest first"
 _METHODS = {
     "regression": "regression on Stein features",
     "weights": "weights of largest entropy",
@@ -195,27 +196,35 @@ def biases_table(document: Document, most: int | None) -> Table:
         for each in shown
     )
     columns = ("quantity", "mean", "should be", "off (sd)", "sd off")
-    return Table("Biases of means and standard deviations, largest first", columns, rows)
+    return Table(_CAPTION, columns, rows)
 
 
 def compared_biases(documents: Mapping[str, Document], most: int | None) -> Table | None:
-    """Biases of several samples side by side, a row a quantity, the worst first; None where none is known."""
+    """Biases of several samples, those of a quantity below each other, the worst first; None where none is known.
+
+    Parameters
+    ----------
+    documents : mapping of str to mapping
+        By sample.
+    most : int or None
+        Rows, of which three quantities may have more; all for None.
+    """
     sizes: dict[str, tuple[bool, float]] = {}
-    cells: dict[str, dict[str, str]] = {}
+    rows: dict[str, list[tuple[str, ...]]] = {}
     for sample, document in documents.items():
         for each in document["quantities"]:
-            size, said = (False, -1.0), _UNKNOWN
+            size, said = (False, -1.0), (_UNKNOWN, _UNKNOWN)
             if each["trusted"]:
                 size = is_off(each), max(abs(each["mean_off"]), abs(each["sd_off"]))
-                said = f"{_mean_off(each)}, sd {_sd_off(each)}"
+                said = _mean_off(each), _sd_off(each)
             sizes[each["name"]] = max(size, sizes.get(each["name"], size))
-            cells.setdefault(each["name"], {})[sample] = said
+            rows.setdefault(each["name"], []).append((each["name"], sample, *said))
     if not any(size >= 0.0 for _, size in sizes.values()):
         return None
-    worst = sorted(cells, key=lambda name: sizes[name], reverse=True)[:most]
-    rows = tuple((name, *(cells[name].get(sample, "") for sample in documents)) for name in worst)
-    said = "Biases of means, in sd, and of standard deviations, largest first"
-    return Table(said, ("quantity", *documents), rows)
+    shown = None if most is None else max(_SAID, most // len(documents))
+    worst = sorted(rows, key=lambda name: sizes[name], reverse=True)[:shown]
+    columns = ("quantity", "sample", "off (sd)", "sd off")
+    return Table(_CAPTION, columns, tuple(row for name in worst for row in rows[name]))
 
 
 def _is_beyond(quantity: Quantity, what: str) -> bool:

@@ -19,6 +19,8 @@ Document = Mapping[str, Any]
 Quantity = Mapping[str, Any]
 
 AS_FAR_AS = "as far as functions of the first orders see"
+AT_LEAST = "; a run has moved its mean, which is off by at least "
+"""Before a size, at the end of why a quantity is not known."""
 _ASKED = "How wrong are the numbers?"
 _SMALLEST = 0.05  # standard deviations, below which a bias is not worth a word
 _FINEST = 0.001  # margin that is written
@@ -150,15 +152,23 @@ def _that_are_known(document: Document) -> str:
 def not_known(document: Document) -> list[str]:
     """Which quantities have no bias that may be stated, by reason."""
     reasons: dict[str, list[str]] = {}
+    moved: list[tuple[float, str]] = []
     for each in document["quantities"]:
         if not each["trusted"]:
-            reasons.setdefault(each["why_not"].split(" (+-")[0], []).append(each["name"])
+            reason, _, least = each["why_not"].partition(AT_LEAST)
+            reasons.setdefault(reason.split(" (+-")[0], []).append(each["name"])
+            moved += [(-float(least.removesuffix(" sd")), f"{each['name']} by {least}")] if least else []
     if len(reasons) == 1 and len(next(iter(reasons.values()))) == len(document["quantities"]):
-        return [f"How far means and sds are off cannot be said: {next(iter(reasons))}."]
-    return [
-        f"How far {listed(names)} {'is' if len(names) == 1 else 'are'} off cannot be said: {reason}."
-        for reason, names in reasons.items()
-    ]
+        said = [f"How far means and sds are off cannot be said: {next(iter(reasons))}."]
+    else:
+        said = [
+            f"How far {listed(names)} {'is' if len(names) == 1 else 'are'} off cannot be said: {reason}."
+            for reason, names in reasons.items()
+        ]
+    if moved:
+        worst = listed([clause for _, clause in sorted(moved)[:_SAID]])
+        said.append(f"The run was too short; means are off by at least what it moved them: {worst}.")
+    return said
 
 
 def is_off(quantity: Quantity) -> bool:

@@ -1,6 +1,7 @@
-"""What is said of biases: how far means and standard deviations of draws are off, and with what margin.
+"""What is said of biases of means and standard deviations, and of shares of modes, each with its margin.
 
-Documents are those of `BiasEstimate.to_dict`: their "quantities" stand in the order of what is to be said first.
+Documents are those of `BiasEstimate.to_dict`, whose "quantities" stand in the order of what is to be said first, and of
+`ModeShares.to_dict`.
 """
 
 from __future__ import annotations
@@ -9,11 +10,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from steinkit.describe.claims import DescribedMeasure
-from steinkit.describe.description import Description
 from steinkit.describe.layout import Table
-from steinkit.describe.numbers import compact, listed
-from steinkit.describe.statements import Statement
+from steinkit.describe.numbers import compact, listed, probability
+from steinkit.describe.statements import DescribedMeasure, Description, Statement
 
 Document = Mapping[str, Any]
 Quantity = Mapping[str, Any]
@@ -273,3 +272,46 @@ def _fixed(value: float, places: int, sign: bool = False) -> str:
 def _places(margin: float) -> int:
     """Decimal places at which a margin has a digit or two."""
     return 2 if margin >= 0.01 else 3
+
+
+_SHOWN = 3  # coordinates of a centre
+_FINEST_SHARE = 0.0001  # margin that is written
+_SELDOM = "The draws cross too seldom for a test of theirs; `steinkit repair` weighs the modes by the right ones."
+
+
+def shares_statements(document: Document) -> list[Statement]:
+    """Both shares, where the modes are, what was not looked at, and how it was done."""
+    centres = [centre_clause(mode["centre"]) for mode in document["modes"]]
+    places = "; ".join(f"mode {k} about {each}" for k, each in enumerate(centres, 1))
+    taken = f"by bridge sampling, with the log density at {document['evaluations']} points"
+    return [
+        Statement("number", "Which shares have the modes?", shares_sentence(document)),
+        Statement("draws", "Where are they?", f"{places[0].upper()}{places[1:]}."),
+        Statement(
+            "limits",
+            "What was not tested?",
+            "Draws are taken to be right within each mode. Modes that no draw has visited are not seen.",
+        ),
+        Statement("method", "How were they found?", f"Shares {taken}."),
+    ]
+
+
+def shares_sentence(document: Document) -> str:
+    """Both shares and the probability of a difference so large."""
+    clause = f"M{shares_clause(document)[1:]}"
+    return f"{clause}. {_SELDOM}" if document["p"] is None else f"{clause} ({probability(document['p'])})."
+
+
+def shares_clause(document: Document) -> str:
+    """Both shares, as fine as the margin: "modes 71.8:28.2, right 50.1:49.9 +- 0.7 points"."""
+    modes: Sequence[Mapping[str, Any]] = document["modes"]
+    margin = 100.0 * max(_FINEST_SHARE, *(each["margin"] for each in modes))
+    places = 0 if margin >= 2.0 else 1 if margin >= 0.2 else 2
+    had, right = (":".join(f"{100.0 * each[key]:.{places}f}" for each in modes) for key in ("draws_share", "share"))
+    return f"modes {had}, right {right} ± {margin:.{places}f} points"
+
+
+def centre_clause(centre: Mapping[str, float]) -> str:
+    """Where a mode is, in its first coordinates."""
+    shown = [f"{name} = {compact(value, 3)}" for name, value in centre.items()]
+    return ", ".join([*shown[:_SHOWN], *(["..."] if len(shown) > _SHOWN else [])])

@@ -8,12 +8,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from steinkit.describe.bias import compared_biases
-from steinkit.describe.claims import UNVISITED, DescribedMeasure, FindMeasure, better, bracket_column, place, preference
-from steinkit.describe.description import right_samples
 from steinkit.describe.labels import units_sentence
 from steinkit.describe.layout import Table, filled
 from steinkit.describe.numbers import compact, count, listed, ratio, rounded_outwards, sentence, value_of
-from steinkit.describe.statements import Document, Statement
+from steinkit.describe.statements import (
+    UNVISITED,
+    DescribedMeasure,
+    Document,
+    FindMeasure,
+    Statement,
+    better,
+    bracket_column,
+    place,
+    preference,
+    right_samples,
+)
 from steinkit.describe.verdict import WORST, fault_label, is_accused, unjudged_sentence, verdict_label, verdict_sentence
 
 _MOST_COLUMNS = 6  # coordinates beyond which only the heaviest is shown

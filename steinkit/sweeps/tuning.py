@@ -48,9 +48,8 @@ from steinkit.sweeps.backends import open_workers
 from steinkit.sweeps.choice import bracket_of, why_unranked
 from steinkit.sweeps.execution import Execution, seconds_of
 from steinkit.sweeps.plan import Plan
-from steinkit.sweeps.records import Record
 from steinkit.sweeps.run import make_measure_settings, make_plan, saying_how_to_resume
-from steinkit.sweeps.store import CONFIGURATION, Store
+from steinkit.sweeps.store import CONFIGURATION, Record, Store
 from steinkit.sweeps.swept_sampler import Chain, SweptSampler
 from steinkit.sweeps.tasks import run_chains_of_setting
 from steinkit.sweeps.units import in_fixed_units

@@ -197,7 +197,7 @@ def outcome(call: Callable[[], Any]) -> str:
 
 
 class Cost(NamedTuple):
-    """What a call took, bytes in all, since the forecast and as foretold, beside those in use before, and its outcome."""
+    """What a call took; bytes beside those in use before, in all, since the forecast, and foretold; and its outcome."""
 
     seconds: float
     processor: float
@@ -301,9 +301,8 @@ def main() -> None:
         cases = [cases[k] for k in sorted(chosen)]
     compiled(cases)
     wrong = 0
-    print(
-        f"{'call':26s} {'draws':>11s} {'asked':>5s} {'took':>6s} {'CPU s':>6s} {'MB':>5s} {'since':>5s} foretold       outcome"
-    )
+    heads = f"{'asked':>5s} {'took':>6s} {'CPU s':>6s} {'MB':>5s} {'since':>5s} foretold"
+    print(f"{'call':26s} {'draws':>11s} {heads}       outcome")
     for number, case in enumerate(cases):
         found = measured(case, case.draws(np.random.default_rng([arguments.seed, number])))
         faults = found.faults(case)

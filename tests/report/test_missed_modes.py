@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.report.missed_modes import missed_mode
 from steinkit.report.sources import read_source
+from steinkit.report.sweep_draws import missed_mode
 from steinkit.report.sweep_part import sweep_part
 from steinkit.sweeps.run import sweep
 

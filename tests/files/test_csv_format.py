@@ -139,6 +139,12 @@ def test_letters_that_statisticians_tell_apart_are_no_look_alikes() -> None:
     assert read("a,\u03b1,v,\u03bd,\u0430\u0431\n1,2,3,4,5\n").names[1] == "\u03b1"
 
 
+def test_a_comment_of_other_columns_is_no_header() -> None:
+    with pytest.raises(InputError) as refused:
+        read("# of a long run\n1.5,2\n3,4\n")
+    assert "take off" not in str(refused.value)
+
+
 def test_quoted_names_may_hold_commas() -> None:
     assert read('"theta[0,1]","theta[0,2]"\n1,2\n').names == ("theta[0,1]", "theta[0,2]")
 

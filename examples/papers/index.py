@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-import numpy as np
 from _frame import COLOURS, FOLDER, STYLE
 from _ledger import FAILS, HOLDS, NOT_RUN, OPEN, Row, ledger, papers, verdict
 from matplotlib.figure import Figure
@@ -162,7 +161,7 @@ def page(documents: Sequence[Mapping[str, Any]]) -> str:
         parts += ["", folded("Why not", told)]
         if about["errata"]:
             parts += ["**Errata.**", "", *(f"- {erratum}" for erratum in about["errata"]), ""]
-        parts += [f"![{paper}, printed and found](results/{picture_name(paper)})", ""]
+        parts += [f"![numbers](results/{picture_name(paper)})", ""]
     parts += ["## Runs", "", "[Samplers at equal cost](samplers_at_equal_cost.md) have a page of their own.", ""]
     for document in documents:
         if document["name"] != ALONE:
@@ -172,15 +171,17 @@ def page(documents: Sequence[Mapping[str, Any]]) -> str:
 
 def of_run(document: Mapping[str, Any]) -> list[str]:
     """The command of an experiment, its time, its remarks and its figure."""
-    made = f"`{document['command']}`: {duration(document['seconds'])}, commit {', '.join(document['commits'])}"
+    made = f"`{document['command']}` ({duration(document['seconds'])}; {', '.join(document['commits'])})"
     remarks = [folded("Remarks", document["remarks"])] if document["remarks"] else []
-    figure = [f"![{document['shows']}](results/{document['figure']})", ""] if document["figure"] else []
+    figure = [f"![{document['name']}](results/{document['figure']})", ""] if document["figure"] else []
     return [made, "", *remarks, *figure]
 
 
 def line(row: Row, results: Sequence[Mapping[str, Any]], said: str) -> str:
     """One claim."""
-    here = "; ".join(f"{each['protocol']}: {each['said']}" if each["protocol"] else each["said"] for each in results)
+    told = {each["protocol"]: each["said"] for each in results}
+    protocols = [each for each in row.protocols if told]
+    here = "; ".join(f"{each}: {told.get(each, NOT_RUN)}" if each else told[each] for each in protocols)
     cells = (row.claim, row.where, row.printed, here or "-", f"**{said}**" if said == FAILS else said)
     return f"|{'|'.join(each.replace('|', chr(92) + '|') for each in cells)}|"
 
@@ -217,41 +218,39 @@ def picture_name(paper: str) -> str:
 
 
 def pictures(documents: Sequence[Mapping[str, Any]]) -> dict[str, Figure]:
-    """A picture a paper: its printed numbers, drawn anew with their errors, beside those found here."""
+    """A picture a paper: its printed numbers, drawn anew with their errors, and those found here beside them."""
     rows, results, made = ledger(), by_claim(documents), {}
     with mpl.rc_context(STYLE):
         for paper in papers():
-            found = [
-                (row, [each for each in results.get(row.id, []) if "value" in each["found"]])
-                for row in rows.values()
-                if row.paper == paper and row.number and not row.group.startswith("table")
-            ]
-            made[picture_name(paper)] = picture([(row, each) for row, each in found if each])
+            numbers = [row for row in rows.values() if row.paper == paper and row.number and not row.holds]
+            made[picture_name(paper)] = picture([(row, results[row.id]) for row in numbers if row.id in results])
     return made
 
 
 def picture(found: Sequence[tuple[Row, list[dict[str, Any]]]]) -> Figure:
-    """On the left what is printed, on the right what is found, of every claim with a number, on one scale each."""
-    fig = Figure(figsize=(6.4, 1.2 + 0.3 * max(len(found), 1)), layout="constrained")
-    printed, here = fig.subplots(1, 2, sharey=True, sharex=True)
+    """On the left the numbers as printed; on the right what is found, as a multiple, and the error of the printed."""
+    fig = Figure(figsize=(6.4, 1.2 + 0.22 * max(len(found), 1)), layout="constrained")
+    printed, here = fig.subplots(1, 2, sharey=True)
     for place, (row, each) in enumerate(found):
-        scale = abs(row.number)
-        printed.errorbar(
-            abs(row.number) / scale, place, xerr=row.error / scale, fmt="o", color="0.35", fillstyle="none"
-        )
+        number = abs(row.number or 1.0)
+        printed.errorbar(number, place, xerr=row.error, fmt="o", color="0.3", markersize=4, fillstyle="none")
+        here.barh(place, 2.0 * row.error / number, left=1.0 - row.error / number, height=0.8, color="0.85")
         for k, one in enumerate(each):
-            value, low, high = (one["found"][name] / row.number for name in ("value", "low", "high"))
-            at, reach = place + 0.14 * (k - 0.5 * (len(each) - 1)), [[abs(value - low)], [abs(high - value)]]
-            here.errorbar(max(value, 0.02), at, xerr=np.abs(reach), fmt="o", color=COLOURS[k], markersize=4)
-    printed.set_yticks(range(len(found)), [f"{row.claim} ({row.printed})" for row, _ in found], fontsize=6.5)
+            value, low, high = (abs(one["found"][name]) / number for name in ("value", "low", "high"))
+            at = place + 0.2 * (k - 0.5 * (len(each) - 1))
+            here.errorbar(
+                value, at, xerr=[[abs(value - low)], [abs(high - value)]], fmt="o", color=COLOURS[k], markersize=3
+            )
+    printed.set_yticks(range(len(found)), [row.claim for row, _ in found], fontsize=7)
     printed.set_title("printed", fontsize=10)
-    here.set_title("here, over printed", fontsize=10)
+    here.set_title("found over printed", fontsize=10)
+    here.axvline(1.0, color="0.6", linewidth=0.8)
+    here.set_xlim(0.2, 5.0)
     for ax in (printed, here):
-        ax.axvline(1.0, color="0.6", linewidth=0.8)
         ax.set_xscale("log")
-        ax.set_xlim(0.2, 5.0)
-        ax.set_xticks([0.2, 0.5, 1.0, 2.0, 5.0], ["0.2", "0.5", "1", "2", "5"], fontsize=8)
-        ax.set_xticks([], minor=True)
+        ax.tick_params(axis="x", labelsize=8)
+    here.set_xticks([0.2, 0.5, 1.0, 2.0, 5.0], ["0.2", "0.5", "1", "2", "5"])
+    here.set_xticks([], minor=True)
     printed.invert_yaxis()
     return fig
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from steinkit.cli.delivery import deliver, say_next_of_result
 from steinkit.cli.help_screens import command
-from steinkit.cli.outputs import on_terminal
+from steinkit.cli.outputs import apart_from_results, on_terminal
 from steinkit.cli.request import Request
 from steinkit.cli.shared_options import (
+    all_option,
     file_options,
     files_argument,
     measure_options,
@@ -51,11 +50,12 @@ built-in target takes its dimension from the first FILE that can be read.
 @verdict_options
 @reference_options
 @output_options
+@all_option
 def compare(files: tuple[str, ...], **options: Any) -> int:
     """Compare samples; exits with 0 if all could be measured."""
     request = Request.of(files, options, "a comparison takes each file once")
     judging = request.judging
-    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is not a result
+    with apart_from_results():
         samples, unread = _read(request)
         task = request.task(samples, _lead(samples, options))
         found = compare_samples(
@@ -77,7 +77,7 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
     deliver(
         options,
         {**found.to_dict(), **request.document},
-        lambda: f"{one_line(heading)}\n\n{found.table()}",
+        lambda: f"{one_line(heading)}\n\n{found.table(everything=options['everything'])}",
         found.plot,
         found.warnings,
     )

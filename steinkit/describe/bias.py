@@ -1,6 +1,7 @@
-"""What is said of biases: how far means and standard deviations of draws are off, and with what margin.
+"""What is said of biases of means and standard deviations, and of shares of modes, each with its margin.
 
-Documents are those of `BiasEstimate.to_dict`: their "quantities" stand in the order of what is to be said first.
+Documents are those of `BiasEstimate.to_dict`, whose "quantities" stand in the order of what is to be said first, and of
+`ModeShares.to_dict`.
 """
 
 from __future__ import annotations
@@ -9,11 +10,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from steinkit.describe.claims import DescribedMeasure
-from steinkit.describe.description import Description
 from steinkit.describe.layout import Table
-from steinkit.describe.numbers import compact, listed
-from steinkit.describe.statements import Statement
+from steinkit.describe.numbers import compact, listed, probability
+from steinkit.describe.statements import DescribedMeasure, Description, Statement
 
 Document = Mapping[str, Any]
 Quantity = Mapping[str, Any]
@@ -87,7 +86,10 @@ def accused_bias_sentence(document: Document) -> str:
         said = f"What is wrong does not show: {every} {_that_are_known(document)}{_right_to(trusted)}."
         return " ".join([said, *not_known(document)])
     by_weights = len(trusted) == len(document["quantities"]) and document["worth"] >= 0.2 * document["draws"]
-    return f"{bias_sentence(document)} `steinkit repair` {'mends' if by_weights else 'may mend'} them."
+    mends = f"{'mends' if by_weights else 'may mend'} them"
+    if document.get("method") == "modes":  # it leaves the draws within each as they are
+        mends = "weighs the modes by their shares"
+    return f"{bias_sentence(document)} `steinkit repair` {mends}."
 
 
 def within_sentence(document: Document) -> str:
@@ -195,6 +197,26 @@ def biases_table(document: Document, most: int | None) -> Table:
     return Table("Biases of means and standard deviations, largest first", columns, rows)
 
 
+def compared_biases(documents: Mapping[str, Document], most: int | None) -> Table | None:
+    """Biases of several samples side by side, a row a quantity, the worst first; None where none is known."""
+    sizes: dict[str, tuple[bool, float]] = {}
+    cells: dict[str, dict[str, str]] = {}
+    for sample, document in documents.items():
+        for each in document["quantities"]:
+            size, said = (False, -1.0), _UNKNOWN
+            if each["trusted"]:
+                size = is_off(each), max(abs(each["mean_off"]), abs(each["sd_off"]))
+                said = f"{_mean_off(each)}, sd {_sd_off(each)}"
+            sizes[each["name"]] = max(size, sizes.get(each["name"], size))
+            cells.setdefault(each["name"], {})[sample] = said
+    if not any(size >= 0.0 for _, size in sizes.values()):
+        return None
+    worst = sorted(cells, key=lambda name: sizes[name], reverse=True)[:most]
+    rows = tuple((name, *(cells[name].get(sample, "") for sample in documents)) for name in worst)
+    said = "Biases of means, in sd, and of standard deviations, largest first"
+    return Table(said, ("quantity", *documents), rows)
+
+
 def _is_beyond(quantity: Quantity, what: str) -> bool:
     """Whether the bias of the mean or of the sd is beyond its margin, and large enough to be worth a word."""
     off, margin = quantity[f"{what}_off"], quantity[f"{what}_margin"]
@@ -206,22 +228,71 @@ def _to_the_margin(value: float | None, quantity: Quantity) -> str:
     if value is None or not quantity["mean_margin"] or not quantity["sd"]:
         return compact(value)
     places = 1 - math.floor(math.log10(quantity["sd"] * max(quantity["mean_margin"], _FINEST)))
-    return f"{value:.{places}f}" if 0 <= places <= _MOST_PLACES and abs(value) < _LARGE else compact(value)
+    return _fixed(value, places) if 0 <= places <= _MOST_PLACES and abs(value) < _LARGE else compact(value)
 
 
 def _mean_off(quantity: Quantity, sign: bool = True) -> str:
     off, margin = quantity["mean_off"], max(quantity["mean_margin"], _FINEST)
     places = _places(margin)
-    return f"{off if sign else abs(off):{'+' * sign}.{places}f} ± {margin:.{places}f}"
+    return f"{_fixed(off if sign else abs(off), places, sign)} ± {margin:.{places}f}"
 
 
 def _sd_off(quantity: Quantity, sign: bool = True) -> str:
     ratio = math.exp(quantity["sd_off"])
     off, margin = 100.0 * (ratio - 1.0), 100.0 * ratio * max(quantity["sd_margin"], _FINEST)
     places = max(0, _places(0.01 * margin) - 2)
-    return f"{off if sign else abs(off):{'+' * sign}.{places}f}% ± {margin:.{places}f}%"
+    return f"{_fixed(off if sign else abs(off), places, sign)}% ± {margin:.{places}f}%"
+
+
+def _fixed(value: float, places: int, sign: bool = False) -> str:
+    """A number with so many places; what is rounded to zero has no sign."""
+    rounded = round(value, places) or 0.0
+    return f"{rounded:{'+' * (sign and rounded != 0.0)}.{places}f}"
 
 
 def _places(margin: float) -> int:
     """Decimal places at which a margin has a digit or two."""
     return 2 if margin >= 0.01 else 3
+
+
+_SHOWN = 3  # coordinates of a centre
+_FINEST_SHARE = 0.0001  # margin that is written
+_SELDOM = "The draws cross too seldom for a test of theirs; `steinkit repair` weighs the modes by the right ones."
+
+
+def shares_statements(document: Document) -> list[Statement]:
+    """Both shares, where the modes are, what was not looked at, and how it was done."""
+    centres = [centre_clause(mode["centre"]) for mode in document["modes"]]
+    places = "; ".join(f"mode {k} about {each}" for k, each in enumerate(centres, 1))
+    taken = f"by bridge sampling, with the log density at {document['evaluations']} points"
+    return [
+        Statement("number", "Which shares have the modes?", shares_sentence(document)),
+        Statement("draws", "Where are they?", f"{places[0].upper()}{places[1:]}."),
+        Statement(
+            "limits",
+            "What was not tested?",
+            "Draws are taken to be right within each mode. Modes that no draw has visited are not seen.",
+        ),
+        Statement("method", "How were they found?", f"Shares {taken}."),
+    ]
+
+
+def shares_sentence(document: Document) -> str:
+    """Both shares and the probability of a difference so large."""
+    clause = f"M{shares_clause(document)[1:]}"
+    return f"{clause}. {_SELDOM}" if document["p"] is None else f"{clause} ({probability(document['p'])})."
+
+
+def shares_clause(document: Document) -> str:
+    """Both shares, as fine as the margin: "modes 71.8:28.2, right 50.1:49.9 +- 0.7 points"."""
+    modes: Sequence[Mapping[str, Any]] = document["modes"]
+    margin = 100.0 * max(_FINEST_SHARE, *(each["margin"] for each in modes))
+    places = 0 if margin >= 2.0 else 1 if margin >= 0.2 else 2
+    had, right = (":".join(f"{100.0 * each[key]:.{places}f}" for each in modes) for key in ("draws_share", "share"))
+    return f"modes {had}, right {right} ± {margin:.{places}f} points"
+
+
+def centre_clause(centre: Mapping[str, float]) -> str:
+    """Where a mode is, in its first coordinates."""
+    shown = [f"{name} = {compact(value, 3)}" for name, value in centre.items()]
+    return ", ".join([*shown[:_SHOWN], *(["..."] if len(shown) > _SHOWN else [])])

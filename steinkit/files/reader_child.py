@@ -23,9 +23,9 @@ from typing import IO, Any, TypeGuard
 
 from steinkit.containers.xarray_objects import from_dataset
 from steinkit.errors import InputError, SteinkitError, did_you_mean, listed
-from steinkit.files.enclosed import enclosed, read_enclosed
 from steinkit.files.numpy_format import write_npz
 from steinkit.files.reader_process import read_frame, write_frame
+from steinkit.files.streams import enclosed, read_enclosed
 from steinkit.json_documents import parse_json
 from steinkit.limits import MAX_BYTES, MAX_COLUMNS, MAX_MEMBERS, require_ratio
 from steinkit.sample import Sample

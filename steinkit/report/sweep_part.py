@@ -18,8 +18,7 @@ from steinkit.describe.verdict import chosen_statements, is_accused
 from steinkit.errors import SteinkitError
 from steinkit.measures import Measure, find_measure
 from steinkit.plots.criteria import most_varied
-from steinkit.report.elements import Part, Picture
-from steinkit.report.pictures import NARROW, WIDE, bars_pictures, drawing, draws_in_numbers, on_axes
+from steinkit.report.elements import NARROW, WIDE, Part, Picture, bars_pictures, drawing, draws_in_numbers, on_axes
 from steinkit.report.reproduction import sweep_listings
 from steinkit.report.sources import Found
 from steinkit.report.sweep_draws import Setting, judged_draws, mode_missed, scored_draws, sweep_target, telling_settings

@@ -276,7 +276,7 @@ def test_found_is_a_mean_with_two_standard_errors_or_a_range(frame):
     assert frame.Found.range(values).low == pytest.approx(np.quantile(values, 0.025))
     assert str(frame.Found.exactly(2.0)) == "2"
     assert str(frame.Found(1.0, 0.5, 1.5)) == "1±0.5"
-    assert str(frame.Found(1.0, 0.9, 1.5)) == "1 (0.9–1.5)"
+    assert str(frame.Found(1.0, 0.9, 1.5)) == "1 (0.9-1.5)"
     assert str(frame.Found(-1.0, -1.1, -0.5)) == "-1 (-1.1 to -0.5)"
     assert str(frame.Found(13_578.4, 12_846.0, 14_310.8)) == "13,578±732"
 

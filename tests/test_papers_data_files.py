@@ -6,7 +6,7 @@ import wave
 
 import numpy as np
 import pytest
-from _data_files import idx, miniboone, million_song, mnist, principal_components, recordings, two_digits
+from _data_files import idx, million_song, miniboone, mnist, principal_components, recordings, two_digits
 
 from steinkit.errors import InputError
 
@@ -39,7 +39,7 @@ def test_two_digits_of_mnist(digits):
 
 
 def test_infinite_mnist_has_the_same_format(digits, tmp_path):
-    path, images, labels = digits
+    _, images, labels = digits
     made = written(tmp_path / "mnist8m-patterns-idx3-ubyte", images.reshape(40, 784))
     written(tmp_path / "mnist8m-labels-idx1-ubyte", labels)
     (found, told), (tests, _) = mnist(str(made))

@@ -36,8 +36,8 @@ SONGS_TRAINING = 463_715  # the first of the songs; the others are for tests
 def two_digits(path: str, zero: int, one: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Pixels in [0, 1] and whether it is the second digit, of training and test images of two digits.
 
-    `path` is the file of MNIST's training images, or an .npz with X_train, y_train, X_test, y_test of these digits, whose
-    labels may be 0 and 1 as well.
+    `path` is the file of MNIST's training images, or an .npz with X_train, y_train, X_test, y_test of these digits,
+    whose labels may be 0 and 1 as well.
     """
     found = []
     for images, labels in mnist(path):

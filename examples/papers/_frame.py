@@ -3,8 +3,8 @@
 An experiment is made of cells: calls of a function of the script with a few numbers and words, such as one seed with
 one setting. Each is kept as soon as it is finished, sealed, in FOLDER/NAME.cells, so that the same command goes on
 where an interrupted one stopped, and answers at once when all is there. What a cell returns must be what JSON can hold,
-arrays included; NaN becomes None. A cell is computed again if the code that its function depends on (`_cell_code`), what
-it is called with, or steinkit's version has changed. A folder holds an experiment at one size: another is refused.
+arrays included; NaN becomes None. A cell is computed again if the code that its function depends on (`_cell_code`),
+what it is called with, or steinkit's version has changed. A folder holds an experiment at one size: another is refused.
 
 A claim of the paper stands in the ledger (`_ledger`), with the criterion by which it is judged.
 """

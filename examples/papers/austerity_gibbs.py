@@ -134,7 +134,7 @@ def main() -> None:
     )
     theory = [foreseen(each["p"], **field, batch=batch, epsilon=e) for e, each in zip(EPSILONS, found, strict=True)]
     errors = [bands(each["errors"], places) for each in found]
-    judge_updates(experiment, found, theory)
+    judge_updates(experiment, found)
     judge_errors(experiment, found, errors)
     experiment.numbers(chains=found, foreseen=theory, floor=floor)
     if not experiment.full:
@@ -147,7 +147,7 @@ def main() -> None:
     experiment.finish(picture(found, errors, smooth, lines))
 
 
-def judge_updates(experiment: Experiment, found: list[dict], theory: list[np.ndarray]) -> None:
+def judge_updates(experiment: Experiment, found: list[dict]) -> None:
     """Figure 14: updates against their exact probability."""
     halves = np.array([_halves(each) for each in found[1:]])  # (epsilons, small and large p, excess and its error)
     towards, error = np.column_stack([halves[:, 0, 0], -halves[:, 1, 0]]), 2.0 * halves[:, :, 1]
@@ -160,12 +160,6 @@ def judge_updates(experiment: Experiment, found: list[dict], theory: list[np.nda
     first, e = np.abs(np.array(found[1]["excess"], dtype=float)), np.array(found[1]["error"], dtype=float)
     worst = int(np.nanargmax(first))
     experiment.result("gibbs, largest", float(first[worst]), said=f"{first[worst]:.4f} ± {2.0 * e[worst]:.4f}")
-    away = [(np.array(each["excess"]) - t) / np.array(each["error"]) for each, t in zip(found, theory, strict=True)]
-    farthest = max(_largest(each[INNER]) for each in away)
-    experiment.remark(
-        f"Section 5.1's theory, with log(u / (1 - u)) for log u, foresees the shares of ones: the farthest of all bins "
-        f"from .05 to .95 is {farthest:.1f} standard errors away."
-    )
 
 
 def judge_errors(experiment: Experiment, found: list[dict], errors: list[Bands]) -> None:

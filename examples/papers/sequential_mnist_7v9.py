@@ -7,8 +7,8 @@ Each move is judged by the austerity test, which reads 500 data at a time until 
 epsilon; 0 is the exact test. The risk is the mean squared error of the predictive probability of each test image,
 against long exact runs of the Langevin algorithm.
 
-Chains begin at zero, as where the paper says that exact chains have not burnt in; and, once more, with draws of the long
-runs, so that what differs is the test. Without FILE data of the same kind are made up, and nothing is judged.
+Chains begin at zero, as where the paper says that exact chains have not burnt in; and, once more, with draws of the
+long runs, so that what differs is the test. Without FILE data of the same kind are made up, and nothing is judged.
 
 You will see the share of the data read and of decisions that are wrong, and the risk by data read and by time.
 
@@ -191,7 +191,7 @@ def results(experiment: Experiment, found: dict, risks: dict, foreseen: dict, bu
 
 
 def picture(found: dict, risks: dict, foreseen: dict) -> Figure:
-    """Data used and wrong decisions against epsilon; risk by data read and by time, from zero and from the posterior."""
+    """Data used and wrong decisions against epsilon; risk by data read and by time, from both starts."""
     fig, axes = figure(3, 2, height=8.6)
     used, wrong = axes[0]
     used.plot(EPSILONS, [100.0 * np.mean(each["read"]) for each in found["from the posterior"]], "o-", color=COLOURS[0])

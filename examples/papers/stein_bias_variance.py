@@ -167,7 +167,7 @@ def overtaken(experiment: Experiment, claim: str, curves: dict[float, Bands], pr
     here = f"at {found.at:,.0f} ({found.interval[0]:,.0f} to {found.interval[1]:,.0f})"
     ahead = "cheap leads throughout" if behind == 1.0 else "exact leads throughout" if behind == 0.0 else "not for good"
     crosses = bool(np.isfinite(found.at))
-    said = f"{here if crosses else ahead}; {found.share:.0%} of repeats, {pairs:.0%} of single pairs"
+    said = f"{here if crosses else ahead}; {found.share:.0%} of repeats, {pairs:.0%} of pairs"
     experiment.result(claim, protocol=protocol, share=found.share, crosses=crosses, said=said)
 
 
@@ -181,10 +181,8 @@ def closing_remarks(experiment: Experiment, curves: dict) -> None:
     first = curves["graph"][0.0]
     short = float(first.median[first.against == evaluations([n[0]])[0]][0])
     experiment.remark(
-        f"The graph discrepancy as a share of its ceiling, epsilon 0 and .1, at n = {n[0]} and at n = {n[1]}: {told}. "
-        f"{n[0]} nearly independent draws from the posterior have {right_draws:.3g}, the first {n[0]} of the exact "
-        f"chains, which have not yet seen all of it, {short:.3g}: where these are alike, the graph does not see what a "
-        "short chain lacks, and what the cheap one gains."
+        f"The graph discrepancy is {told} of its ceiling (epsilon 0 and .1, {n[0]} and {n[1]} draws). {n[0]} nearly "
+        f"independent draws have {right_draws:.3g}, the first {n[0]} of the exact chains {short:.3g}."
     )
     experiment.remark(f"At the end, epsilon 0, .1, .2: graph {last['graph']}; sliced {last['sliced']}.")
 

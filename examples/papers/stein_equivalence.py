@@ -1,4 +1,4 @@
-"""How much larger is the graph Stein discrepancy than the classical one, and the spanner's than the complete graph's?
+"""How much larger is the graph Stein discrepancy than the classical one? At most twice; and the spanner's hardly.
 
     python examples/papers/stein_equivalence.py [--full] [--jobs N] [-o DIR]
 

@@ -81,17 +81,7 @@ def main() -> None:
             experiment.result(
                 "rate, sobol", straight(at_powers), said=f"{straight(at_powers)}; {straight(band)} for all n"
             )
-    excess = {n: at(found["graph", "iid"], n) / at(found["classical", "iid"], n) - 1.0 for n in (2, SIZE)}
-    experiment.remark(
-        f"By the graph the rate of i.i.d. points is steeper than -1/2: their median exceeds that by the classical "
-        f"discrepancy by {excess[2]:.0%} at n = 2 and by {excess[SIZE]:.1%} at n = {SIZE}."
-    )
     experiment.finish(picture(found))
-
-
-def at(band: Bands, n: int) -> float:
-    """The median at a size."""
-    return float(band.median[band.against == n][0])
 
 
 def straight(band: Bands) -> Found:

@@ -18,9 +18,8 @@ from steinkit.report.sources import read_source
 from steinkit.report.sweep_draws import judged_draws, scored_draws, sweep_target, telling_settings
 from steinkit.report.sweep_part import sweep_part
 from steinkit.sweeps.choice import choose
-from steinkit.sweeps.records import sealed, unsealed
 from steinkit.sweeps.run import sweep
-from steinkit.sweeps.store import INDENT, draws_file
+from steinkit.sweeps.store import INDENT, draws_file, sealed, unsealed
 
 _STEPS = (5e-2, 1e-2, 5e-3, 1e-3, 1e-4)
 
@@ -67,7 +66,8 @@ def test_the_draws_kept_are_those_scored(sweep_folder):
     assert target.score(np.array([[1.0, -2.0]])) == pytest.approx(np.array([[-1.0, 2.0]]))
     for k, setting in enumerate(found.configuration["settings"]):
         (record,) = [each for each in found.records if each["settings"] == setting and each["seed"] == 0]
-        assert scored[k].value == pytest.approx(record["results"][0]["value"], rel=1e-12)
+        (entry,) = [each for each in record["results"] if each["measure"] == "graph"]
+        assert scored[k].value == pytest.approx(entry["value"], rel=1e-12)
 
 
 def test_draws_of_a_setting_are_judged_as_they_were_kept(sweep_folder):

@@ -64,10 +64,10 @@ def crossing(late: Bands, early: Bands, *, rng: int | np.random.Generator | None
     """
     if not np.array_equal(late.against, early.against):
         raise UsageError("both curves must be given at the same places (against)")
-    at = float(crossings(late.median[None], early.median[None], late.against)[0])
+    at = float(_crossings(late.median[None], early.median[None], late.against)[0])
     own, other = np.random.default_rng(rng).spawn(2)
     one, two = resampled_medians(late.replicates, own), resampled_medians(early.replicates, other)
-    found = crossings(one, two, late.against)
+    found = _crossings(one, two, late.against)
     there = found[np.isfinite(found)]
     ends = (0.5 * (1.0 - late.level), 0.5 * (1.0 + late.level))
     low, high = between(there, ends) if there.size else (math.nan, math.nan)
@@ -75,7 +75,7 @@ def crossing(late: Bands, early: Bands, *, rng: int | np.random.Generator | None
     return Crossing(at, (float(low), float(high)), there.size / len(found), leads)
 
 
-def crossings(late: np.ndarray, early: np.ndarray, against: np.ndarray) -> np.ndarray:
+def _crossings(late: np.ndarray, early: np.ndarray, against: np.ndarray) -> np.ndarray:
     """The last crossing from above to below of each pair of curves, shape (pairs,); NaN where there is none."""
     logarithmic = bool((late > 0.0).all() and (early > 0.0).all() and (against > 0.0).all())
     gap = np.log(late / early) if logarithmic else late - early

@@ -38,8 +38,8 @@ HEAD = """# The papers' experiments
 
 What five papers claim, beside what this library finds. A printed number *holds* if it differs from ours by no more than
 its last digit and two standard errors of the difference; words hold by a criterion that code decides. Criteria stand in
-[`ledger/`](ledger), written before the runs. Where a paper is silent on a protocol, each is run: the claim *holds
-under* those by which it does. *Open*: the run cannot tell.
+[`ledger/`](ledger). Where a paper is silent on a protocol, each is run: the claim *holds under* those by which it does.
+*Open*: the run cannot tell.
 
 `python examples/papers/index.py --run` runs all and writes this page; without `--full` a script takes a minute or two.
 [`_data_files.py`](_data_files.py) says where the papers' data are to be had, on what terms, and reads them.

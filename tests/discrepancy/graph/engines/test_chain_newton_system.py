@@ -12,10 +12,9 @@ from scipy import sparse
 from support.lines import line, normal, rows_matrix, spaced
 
 import steinkit as sk
-from steinkit.discrepancy.graph.engines import Settings, highs
-from steinkit.discrepancy.graph.engines.chain import aggregation as chain
-from steinkit.discrepancy.graph.engines.chain.newton_system import ChainSystem
-from steinkit.discrepancy.graph.engines.chain.riccati_kernels import (
+from steinkit.discrepancy.graph.engines import Settings, chain, highs
+from steinkit.discrepancy.graph.engines.chain import ChainSystem
+from steinkit.discrepancy.graph.engines.chain_kernels import (
     GAINS,
     Blocks,
     riccati_factorise,

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from support.lines import line, normal, rows_matrix, spaced
 
 from steinkit.discrepancy.graph.engines import Settings, highs, interior_point
-from steinkit.discrepancy.graph.engines.chain import aggregation
-from steinkit.discrepancy.graph.engines.chain.aggregation_kernels import blocks_bound, unfold
+from steinkit.discrepancy.graph.engines import chain as engine
+from steinkit.discrepancy.graph.engines.chain_kernels import blocks_bound, unfold
 from steinkit.discrepancy.graph.programs.chain_form import ChainProgram
 from steinkit.discrepancy.graph.programs.chain_form_kernels import BOUNDED, EDGE, FREE, ROWS
 from steinkit.discrepancy.graph.programs.matrix_form import certify
@@ -62,7 +62,7 @@ def functions(chain, controls):
 def test_blocks_are_the_chain_with_shared_controls(seed):
     """Same functions at the blocks' ends, same objective, same largest rows."""
     rng, chain, ends = some_blocks(seed)
-    system = aggregation.AggregatedSystem(chain, ends, progress_bar("", shown=False))
+    system = engine.AggregatedSystem(chain, ends, progress_bar("", shown=False))
     x = rng.uniform(-1.0, 1.0, 2 * len(ends))
     rows = rows_matrix(system.short._replace(box=system.blocks.box), system.blocks.lag) @ (
         x * np.where(np.repeat(system.short.kind == FREE, 2), np.tile([chain.c1, chain.c2], len(ends)), 1.0)
@@ -89,7 +89,7 @@ def test_blocks_are_the_chain_with_shared_controls(seed):
 def test_bound_of_the_blocks_is_weak_duality(seed):
     """The boxes' multipliers, and what is left on each variable at the cost of its size."""
     rng, chain, ends = some_blocks(seed)
-    system = aggregation.AggregatedSystem(chain, ends, progress_bar("", shown=False))
+    system = engine.AggregatedSystem(chain, ends, progress_bar("", shown=False))
     B = rows_matrix(system.short._replace(box=system.blocks.box), system.blocks.lag)
     p = rng.standard_normal((len(ends), ROWS))
     kind = system.short.kind
@@ -108,17 +108,17 @@ def test_bound_of_the_blocks_is_weak_duality(seed):
 
 def by_blocks(program, tolerance=1e-6, bar=None, settings=None):
     """The answer of the blocks, whatever the sample's size."""
-    return aggregation._by_blocks(ChainProgram(program), settings or Settings(tolerance=tolerance), bar or Bar())
+    return engine._by_blocks(ChainProgram(program), settings or Settings(tolerance=tolerance), bar or Bar())
 
 
 def edge_by_edge(program, tolerance=1e-6):
-    return aggregation._edge_by_edge(ChainProgram(program), Settings(tolerance=tolerance), Bar())
+    return engine._edge_by_edge(ChainProgram(program), Settings(tolerance=tolerance), Bar())
 
 
 @pytest.mark.parametrize("name", spaced(2, np.random.default_rng(0)))
 def test_blocks_close_and_agree(name, monkeypatch):
-    monkeypatch.setattr(aggregation, "_FIRST_BLOCKS", 50)
-    monkeypatch.setattr(aggregation, "_MOST_BLOCKS", 1.0)
+    monkeypatch.setattr(engine, "_FIRST_BLOCKS", 50)
+    monkeypatch.setattr(engine, "_MOST_BLOCKS", 1.0)
     program = spaced(3000, np.random.default_rng(4))[name]
     found, plain = by_blocks(program).proof, edge_by_edge(program, 1e-8).proof
     assert found.gap <= 1e-6
@@ -136,8 +136,8 @@ def test_agreement_with_highs_on_the_matrix_form(seed):
     factors = tuple(rng.choice([0.25, 0.5, 1.0, 2.0, 4.0], 3))
     program = line(points, rng.standard_normal(n), bounds, factors, rng.dirichlet(np.ones(n)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(aggregation, "_FIRST_BLOCKS", 2)
-        patch.setattr(aggregation, "_MOST_BLOCKS", 1.0)
+        patch.setattr(engine, "_FIRST_BLOCKS", 2)
+        patch.setattr(engine, "_MOST_BLOCKS", 1.0)
         found = by_blocks(program, 1e-8).proof
     (other,) = highs.solve(program, Settings(tolerance=1e-8))
     reference = certify(other.program, other.y, other.p)
@@ -152,13 +152,13 @@ def test_large_samples_take_few_blocks(tolerance, monkeypatch):
     program = normal(20_000)
     systems = []
 
-    class Spy(aggregation.AggregatedSystem):
+    class Spy(engine.AggregatedSystem):
         def __init__(self, chain, ends, progress):
             super().__init__(chain, ends, progress)
             systems.append(len(ends))
 
-    monkeypatch.setattr(aggregation, "AggregatedSystem", Spy)
-    (answer,) = aggregation.solve(program, Settings(tolerance=tolerance))
+    monkeypatch.setattr(engine, "AggregatedSystem", Spy)
+    (answer,) = engine.solve(program, Settings(tolerance=tolerance))
     assert answer.proof.gap <= tolerance
     assert systems == sorted(systems)
     assert max(systems) < 6000
@@ -168,9 +168,9 @@ def test_large_samples_take_few_blocks(tolerance, monkeypatch):
 def test_where_blocks_do_not_pay_it_goes_edge_by_edge(monkeypatch):
     program = normal(2000)
     expected = edge_by_edge(program)
-    monkeypatch.setattr(aggregation, "_MANY", 1000)
-    monkeypatch.setattr(aggregation, "_MOST_BLOCKS", 0.01)
-    (answer,) = aggregation.solve(program, Settings(tolerance=1e-6))
+    monkeypatch.setattr(engine, "_MANY", 1000)
+    monkeypatch.setattr(engine, "_MOST_BLOCKS", 0.01)
+    (answer,) = engine.solve(program, Settings(tolerance=1e-6))
     np.testing.assert_array_equal(answer.y, expected.y)
     np.testing.assert_array_equal(answer.p, expected.p)
 
@@ -178,13 +178,13 @@ def test_where_blocks_do_not_pay_it_goes_edge_by_edge(monkeypatch):
 def test_what_blocks_leave_open_is_taken_up_edge_by_edge(monkeypatch):
     """A solver that gives up early."""
     solve, early = interior_point.solve, Settings(tolerance=0.5)
-    monkeypatch.setattr(aggregation, "_MANY", 1000)
+    monkeypatch.setattr(engine, "_MANY", 1000)
     monkeypatch.setattr(
-        aggregation.AggregatedSystem,
+        engine.AggregatedSystem,
         "solve",
         lambda system, settings: solve(system, early, interior_point.Correctors(1)),
     )
-    (answer,) = aggregation.solve(normal(2000), Settings(tolerance=1e-6))
+    (answer,) = engine.solve(normal(2000), Settings(tolerance=1e-6))
     assert answer.proof.gap <= 1e-6
 
 
@@ -207,6 +207,6 @@ def test_an_interrupt_keeps_the_best_that_was_found(steps, monkeypatch):
 
 def test_repeated_runs_agree_bit_for_bit():
     program = normal(12_000)
-    first, second = (aggregation.solve(program, Settings(tolerance=1e-6))[0] for _ in range(2))
+    first, second = (engine.solve(program, Settings(tolerance=1e-6))[0] for _ in range(2))
     np.testing.assert_array_equal(first.y, second.y)
     np.testing.assert_array_equal(first.p, second.p)

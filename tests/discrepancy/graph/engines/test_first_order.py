@@ -9,11 +9,10 @@ import pytest
 from support.instances import REFERENCE, instance
 
 import steinkit as sk
-from steinkit.discrepancy.graph.engines import Settings, highs
-from steinkit.discrepancy.graph.engines.first_order import halpern_kernels as kernels
-from steinkit.discrepancy.graph.engines.first_order import halpern_pdhg as first_order
-from steinkit.discrepancy.graph.engines.first_order.layout import lay_out
-from steinkit.discrepancy.graph.engines.first_order.simd_lanes import LANES
+from steinkit.discrepancy.graph.engines import Settings, first_order, highs
+from steinkit.discrepancy.graph.engines import first_order_kernels as kernels
+from steinkit.discrepancy.graph.engines.first_order import lay_out
+from steinkit.discrepancy.graph.engines.first_order_kernels import LANES
 from steinkit.discrepancy.graph.programs.matrix_form import certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.spanner.geometry import Graph, complete_graph

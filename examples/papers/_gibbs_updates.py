@@ -29,7 +29,7 @@ from steinkit.samplers.acceptance.operating_characteristics import (
     nodes_on_two_scales,
     operating_characteristics,
 )
-from steinkit.samplers.applications.gibbs.markov_field import MarkovField, as_states
+from steinkit.samplers.applications.gibbs import MarkovField, as_states
 from steinkit.samplers.arguments import positive, whole
 from steinkit.samplers.draws import Draws
 

@@ -17,8 +17,9 @@ subtracted:
 
 This is the Schur complement of the tridiagonal block system, P (1, r)(1, r)' + s (0, 1)(0, 1)', in factored form.
 
-Other passes over all points write the blocks, and judge them. With t_k the length of a block's edges before the k-th, S_k the sum of the squares of those up to it and
-X_k = sum of h_j t_j over them, controls (a, e) that all edges share lead from (gamma, Gamma) to
+Other passes over all points write the blocks, and judge them. With t_k the length of a block's edges before the k-th,
+S_k the sum of the squares of those up to it and X_k = sum of h_j t_j over them, controls (a, e) that all edges share
+lead from (gamma, Gamma) to
 
     Gamma_k = Gamma + (c3/2) t (a - e),      gamma_k = gamma + t Gamma + (c3/2) ((X + S) a - X e),      t = t_(k+1).
 """

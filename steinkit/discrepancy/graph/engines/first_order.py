@@ -20,9 +20,9 @@ look next. In four dimensions and more, where a factorisation would fill, the me
 passes over A and 1e-5 in some thousand. Short edges (a hundredth of the others and less) slow it down until it
 stalls, in double precision as well; it then says so. The certificate judges what it returns.
 
-Programs are laid out for passes over their rows. Columns are ordered by point, gamma_i, Gamma_i1, ..., Gamma_id together, and rows by the points they join, so that the
-entries that a pass touches one after the other are near in memory. The rows of the edges come first; those that a bound
-adds to one coordinate follow, a group for each.
+Programs are laid out for passes over their rows. Columns are ordered by point, gamma_i, Gamma_i1, ..., Gamma_id
+together, and rows by the points they join, so that the entries that a pass touches one after the other are near in
+memory. The rows of the edges come first; those that a bound adds to one coordinate follow, a group for each.
 
 References
 ----------

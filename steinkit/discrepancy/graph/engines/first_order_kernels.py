@@ -6,9 +6,9 @@ In every lane j: maximise b_j'y subject to |A y| <= r, |y| <= u_j. Arrays of var
 Compiled when first called; nothing here allocates.
 
 Eight numbers that move together, one SIMD register or a few, are a Numba type. The programs of the coordinates share
-their rows: every operation of a kernel is one on lanes. Written as a loop over eight entries, LLVM unrolls it
-into scalar code before its vectoriser sees it; told the type, it uses the vector unit of whatever processor there is
-(three times as fast on the rows of a Stein program, measured with AVX2).
+their rows: every operation of a kernel is one on lanes. Written as a loop over eight entries, LLVM unrolls it into
+scalar code before its vectoriser sees it; told the type, it uses the vector unit of whatever processor there is (three
+times as fast on the rows of a Stein program, measured with AVX2).
 
 Inside a kernel
 

@@ -8,9 +8,7 @@ from scipy import stats
 from support.monte_carlo import LIMIT
 from support.sampler_problems import FEATURES, RESPONSES, regression
 
-from steinkit.samplers.applications.variable_selection.moves import JumpMoves
-from steinkit.samplers.applications.variable_selection.reversible_jump import select_variables
-from steinkit.samplers.applications.variable_selection.sparse_logistic import SparseLogisticRegression
+from steinkit.samplers.applications.variable_selection import JumpMoves, SparseLogisticRegression, select_variables
 
 SCALES = {"update_scale": 0.35, "birth_scale": 0.5}
 

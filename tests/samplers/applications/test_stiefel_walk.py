@@ -10,8 +10,7 @@ from support.sampler_problems import MIXING, mixtures, orthogonal_matrices
 
 from steinkit.samplers.acceptance.austerity import AusterityTest
 from steinkit.samplers.acceptance.exact import MetropolisTest
-from steinkit.samplers.applications.ica.independent_components import IndependentComponents, amari_distance
-from steinkit.samplers.applications.ica.stiefel_walk import StiefelWalk, orthogonal_mh
+from steinkit.samplers.applications.ica import IndependentComponents, StiefelWalk, amari_distance, orthogonal_mh
 from steinkit.samplers.metropolis import metropolis_hastings
 
 

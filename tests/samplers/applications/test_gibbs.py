@@ -9,15 +9,14 @@ from scipy.special import expit, logit
 
 from steinkit.errors import InputError, UsageError
 from steinkit.samplers import AusterityTest, BarkerTest, ConcentrationTest, MetropolisTest, MinibatchBarkerTest
-from steinkit.samplers.applications.gibbs.gibbs import Sweeps, approximate_gibbs
-from steinkit.samplers.applications.gibbs.gibbs_kernels import (
+from steinkit.samplers.applications.gibbs import MarkovField, Sweeps, approximate_gibbs
+from steinkit.samplers.applications.gibbs_kernels import (
     block_length,
     random_below,
     random_stride,
     shuffle_on,
     sums,
 )
-from steinkit.samplers.applications.gibbs.markov_field import MarkovField
 
 FIELD = MarkovField.simulate(8, scale=0.3, rng=5)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from steinkit.errors import InputError, UsageError
-from steinkit.samplers.applications.gibbs.markov_field import MarkovField
+from steinkit.samplers.applications.gibbs import MarkovField
 
 FIELD = MarkovField.simulate(8, scale=0.3, rng=5)
 

@@ -7,8 +7,7 @@ import pytest
 from support.sampler_problems import mixtures, orthogonal_matrices
 
 from steinkit.errors import InputError, UsageError
-from steinkit.samplers.applications.ica.independent_components import IndependentComponents, amari_distance
-from steinkit.samplers.applications.ica.stiefel_walk import StiefelWalk, orthogonal_mh
+from steinkit.samplers.applications.ica import IndependentComponents, StiefelWalk, amari_distance, orthogonal_mh
 
 
 def test_the_likelihood_is_the_papers():

@@ -33,9 +33,8 @@ from steinkit.arguments import checked
 from steinkit.describe.display import Brief
 from steinkit.errors import InputError, UsageError, did_you_mean
 from steinkit.sample import Floats, Integers
-from steinkit.samplers.applications.optimisation.losses import loss_named
-from steinkit.samplers.applications.optimisation.normal_equations import NormalEquations, wrong_direction_probability
-from steinkit.samplers.applications.optimisation.regression_data import regression_data, start_vector
+from steinkit.samplers.applications.losses import loss_named, regression_data, start_vector
+from steinkit.samplers.applications.normal_equations import NormalEquations, wrong_direction_probability
 from steinkit.samplers.arguments import batch_within, number, positive, whole
 
 _COVARIANCES = ("homoscedastic", "sandwich")

@@ -3,6 +3,10 @@
 All are Dijkstra's algorithm. The rows of the adjacency are sorted by length, so that a scan stops at the first link
 that leads beyond the bound. A search leaves its labels in a `Frontier`, which `clear` returns to its blank state in
 time proportional to what was touched.
+
+A frontier's heap is binary, in two plain arrays: of ``keys[0:size]`` and ``nodes[0:size]`` entry i has children 2 i + 1
+and 2 i + 2 and no larger key than either. Keys are not decreased in place: a node whose distance shrinks is pushed
+again and the reader skips the outdated entry.
 """
 
 from __future__ import annotations
@@ -12,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.discrepancy.graph.spanner.binary_heap_kernels import heap_pop, heap_push
 from steinkit.runtime.compilation import inner_kernel, kernel
 from steinkit.sample import Floats, Integers
 
@@ -284,3 +287,42 @@ def cover(graph: Adjacency, radius: float, stop: Flags) -> Integers:
         is_covered[frontier.touched[: frontier.counts[N_TOUCHED]]] = True
         clear(frontier)
     return centres[:count]
+
+
+@kernel
+def heap_push(keys: NDArray[np.float64], nodes: NDArray[np.int64], size: int, key: float, node: int) -> int:
+    """Add an entry to a heap of ``size`` entries; return the new size."""
+    hole = size
+    while hole > 0:
+        parent = (hole - 1) >> 1
+        if keys[parent] <= key:
+            break
+        keys[hole] = keys[parent]
+        nodes[hole] = nodes[parent]
+        hole = parent
+    keys[hole] = key
+    nodes[hole] = node
+    return size + 1
+
+
+@kernel
+def heap_pop(keys: NDArray[np.float64], nodes: NDArray[np.int64], size: int) -> int:
+    """Remove the least entry, which the caller has read at position 0; return the new size."""
+    last = size - 1
+    key = keys[last]
+    node = nodes[last]
+    hole = 0
+    while True:
+        child = 2 * hole + 1
+        if child >= last:
+            break
+        if child + 1 < last and keys[child + 1] < keys[child]:
+            child += 1
+        if keys[child] >= key:
+            break
+        keys[hole] = keys[child]
+        nodes[hole] = nodes[child]
+        hole = child
+    keys[hole] = key
+    nodes[hole] = node
+    return last

@@ -39,8 +39,7 @@ from numpy.typing import ArrayLike
 from steinkit.arguments import checked
 from steinkit.errors import InputError
 from steinkit.sample import Floats
-from steinkit.samplers.applications.optimisation.losses import WorkingRows
-from steinkit.samplers.applications.optimisation.regression_data import as_reals
+from steinkit.samplers.applications.losses import WorkingRows, as_reals
 
 # Least eigenvalue of the Gram matrix of unit columns, in rounding errors and columns: below, they count as dependent.
 _ROUNDING_ERRORS = 64.0

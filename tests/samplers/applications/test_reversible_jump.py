@@ -12,9 +12,12 @@ from support.sampler_problems import FEATURES, RATE, RESPONSES, SPARSE_POSTERIOR
 from steinkit.errors import InputError, UsageError
 from steinkit.samplers.acceptance.austerity import AusterityTest
 from steinkit.samplers.acceptance.exact import BarkerTest, MetropolisTest
-from steinkit.samplers.applications.variable_selection.moves import JumpMoves
-from steinkit.samplers.applications.variable_selection.reversible_jump import VariableSelection, select_variables
-from steinkit.samplers.applications.variable_selection.sparse_logistic import SparseLogisticRegression
+from steinkit.samplers.applications.variable_selection import (
+    JumpMoves,
+    SparseLogisticRegression,
+    VariableSelection,
+    select_variables,
+)
 from steinkit.samplers.metropolis import metropolis_hastings
 from steinkit.targets.logistic import LogisticRegression
 

@@ -11,6 +11,8 @@ where N is large. The first sums are over all data, once for all draws.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from steinkit.arguments import checked
@@ -77,7 +79,35 @@ def stochastic_scores(
     >>> bool(np.corrcoef(scored.scores[:, 1], posterior.score(draws)[:, 1])[0, 1] > 0.9)
     True
     """
+    found = batch_scores(draws, posterior, batch, order, rng)
+    caution((found.told,))
+    return found.sample
+
+
+class BatchScores(NamedTuple):
+    """Draws with such scores.
+
+    Attributes
+    ----------
+    sample : Sample
+    noise : float
+        The largest share of the variance of a coordinate's score that is noise.
+    told : str
+        The same in words: a caution where it costs power.
+    """
+
+    sample: Sample
+    noise: float
+    told: str
+
+
+def batch_scores(
+    draws: DrawsLike, posterior: Posterior, batch: int, order: int | None = None, rng: Seed = 0
+) -> BatchScores:
+    """The same as `stochastic_scores`, with how much of them is noise."""
     sample = as_sample(draws)
+    if posterior.names is not None and sample.has_default_names and sample.dim == posterior.dim:
+        sample = sample.with_columns(names=posterior.names)
     points, inverse = np.unique(sample.points, axis=0, return_inverse=True)
     inverse = inverse.ravel()  # which some versions of NumPy give another shape
     still = np.flatnonzero((points == points[0]).all(axis=0))
@@ -103,8 +133,15 @@ def stochastic_scores(
         noise += (posterior.size**2 / batch * left.var(axis=1, ddof=1)).sum(axis=0)
     if not np.isfinite(scores).all():
         raise InputError("the scores are not finite at every draw; does the posterior know all of them?")
-    _tell(noise / len(points), scores[inverse].var(axis=0), sample.names, batch)
-    return sample.with_columns(scores=scores[inverse])
+    share = noise / len(points) / np.maximum(scores[inverse].var(axis=0), np.finfo(float).tiny)
+    worst = int(share.argmax())
+    much = f"{min(share[worst], 1.0):.1%} of the variance of {sample.names[worst]}'s score"
+    told = f"{much} is noise of its batches of {batch} data"
+    if share[worst] > _REFUSE:
+        raise InputError(f"{told}; take a larger batch, or the score itself: draws may lie too far apart")
+    if share[worst] > _TELL:
+        told = Caution(f"{told}; a larger batch makes tests stronger and margins smaller")
+    return BatchScores(sample.with_columns(scores=scores[inverse]), float(share[worst]), told)
 
 
 def _over_all_data(posterior: Posterior, ways: Floats, centre: Floats, second: bool) -> Floats:
@@ -139,15 +176,3 @@ def _remainders(posterior: Posterior, points: Floats, centre: Floats, rows: Inte
         way = _STEP * (thetas - centre)
         left -= (gradients(centre + way) - gradients(centre - way)) / (2.0 * _STEP)
     return left.reshape(n, b, -1)
-
-
-def _tell(noise: Floats, variance: Floats, names: tuple[str, ...], batch: int) -> None:
-    """Refuse scores most of whose variance is noise; say how much it is where it costs power."""
-    share = noise / np.maximum(variance, np.finfo(float).tiny)
-    worst = int(share.argmax())
-    much = f"{min(share[worst], 1.0):.0%} of the variance of {names[worst]}'s score"
-    said = f"{much} is noise of its batches of {batch} data"
-    if share[worst] > _REFUSE:
-        raise InputError(f"{said}; take a larger batch, or the score itself: draws may lie too far apart")
-    if share[worst] > _TELL:
-        caution((Caution(f"{said}; a larger batch makes tests stronger and margins smaller"),))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -19,6 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from steinkit.arguments import checked, require_unmasked
 from steinkit.compiled_terms import CompiledTerms
 from steinkit.errors import InputError, UsageError
+from steinkit.runtime.progress import progress_bar
+from steinkit.runtime.threads import one_thread_in_libraries
 from steinkit.sample import Floats
 from steinkit.target import Target
 from steinkit.user_functions import Functions
@@ -470,15 +473,20 @@ class Posterior(Target):
         pairs = max(1, _BLOCK_FLOATS // width)  # of a point and a datum
         # blocks a little longer in data than in points: both are large enough for matrix products to be fast
         rows = pairs if many is None else min(self.size, pairs, math.isqrt(16 * pairs))
-        for begin in range(0, self.size, rows):
-            batch = tuple(array[begin : begin + rows] for array in self.data)
-            if many is None:
-                for i, theta in enumerate(points):
-                    total[i] += single(theta, *batch)
-                continue
-            for first in range(0, len(points), pairs // rows):
-                thetas = points[first : first + pairs // rows]
-                total[first : first + len(thetas)] += many(thetas, *(_repeated(x, len(thetas)) for x in batch))
+        begins = range(0, self.size, rows)
+        long = len(begins) > 1  # passes over few data are over at once, and there are many
+        # in one thread: products of a block are so small that threads of libraries spend ten times the work in waiting
+        with one_thread_in_libraries() if long else nullcontext():
+            shown = None if long else False
+            for begin in progress_bar("passing through the data", unit=" blocks", shown=shown, steps=begins):
+                batch = tuple(array[begin : begin + rows] for array in self.data)
+                if many is None:
+                    for i, theta in enumerate(points):
+                        total[i] += single(theta, *batch)
+                    continue
+                for first in range(0, len(points), pairs // rows):
+                    thetas = points[first : first + pairs // rows]
+                    total[first : first + len(thetas)] += many(thetas, *(_repeated(x, len(thetas)) for x in batch))
 
 
 def _as_data(data: Sequence[ArrayLike]) -> tuple[Array, ...]:

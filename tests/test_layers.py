@@ -89,7 +89,7 @@ MAY_IMPORT = {
     "effective_sample_size": {"sample"},
     "chains": {"errors", "sample", "containers", "describe", "effective_sample_size"},
     "saved_results": BASE | {"describe", "files"},
-    "discrepancy": BASE | {"runtime", "chains", "describe"},
+    "discrepancy": BASE | {"runtime", "chains", "describe", "control_variates"},
     "measures": BASE | {"files", "discrepancy", "chains", "describe", "runtime"},
     "samplers": BASE | {"targets", "datasets", "runtime", "describe"},
     "curves": BASE | {"discrepancy", "measures", "chains", "describe", "runtime"},

@@ -1,9 +1,12 @@
 """Posteriors: sums over data in blocks, the two forms, and the shapes they are held to."""
 
+import time
+
 import numpy as np
 import pytest
 
 import steinkit as sk
+from steinkit.runtime.progress import watched
 from steinkit.targets import GaussianMean, LassoRegression, LogisticRegression, MixturePosterior
 
 RNG = np.random.default_rng(0)
@@ -153,3 +156,45 @@ def test_a_tempered_posterior_has_its_likelihood_flattened_and_its_prior_kept():
 def test_a_temperature_must_be_a_positive_number(temperature):
     with pytest.raises(sk.UsageError, match="temperature must be a positive number"):
         conjugate().tempered(temperature)
+
+
+def test_data_in_a_file_are_not_copied(tmp_path):
+    """A regression of memory-mapped features holds the file's own memory; an array is copied, as elsewhere."""
+    rng = np.random.default_rng(3)
+    features, responses = rng.standard_normal((5000, 3)), np.arange(5000) % 2
+    np.save(tmp_path / "x.npy", features)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    posterior = LogisticRegression(mapped, responses)
+    assert np.shares_memory(posterior.data[0], mapped)
+    in_memory = LogisticRegression(features, responses)
+    assert not np.shares_memory(in_memory.data[0], features)
+    thetas = rng.standard_normal((4, 3))
+    np.testing.assert_array_equal(posterior.score(thetas), in_memory.score(thetas))
+    np.save(tmp_path / "bad.npy", np.where(features > 3.0, np.inf, features))
+    with pytest.raises(sk.UsageError, match="features must be finite"):
+        LogisticRegression(np.load(tmp_path / "bad.npy", mmap_mode="r"), responses)
+
+
+def test_long_passes_show_their_progress(capsys, monkeypatch):
+    """Where someone watches, and a second has passed; passes over few data never do."""
+
+    def slow(thetas, y):
+        time.sleep(1.1)
+        return thetas * 0.0
+
+    posterior = sk.Posterior(
+        (np.zeros(30),),
+        log_likelihood=lambda theta, y: 0.0 * y,
+        grad_log_likelihood=lambda theta, y: np.zeros(1),
+        log_prior=lambda thetas: 0.0 * thetas[:, 0],
+        grad_log_prior=lambda thetas: 0.0 * thetas,
+        grad_log_likelihood_many=slow,
+        dim=1,
+    )
+    posterior.score([[1.0]])
+    with watched(True):
+        posterior.score([[1.0]])
+        assert "passing through the data" not in capsys.readouterr().err
+        monkeypatch.setattr("steinkit.posterior._BLOCK_FLOATS", 20)
+        posterior.score([[1.0]])
+    assert "passing through the data" in capsys.readouterr().err

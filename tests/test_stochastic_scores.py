@@ -61,6 +61,36 @@ def test_a_verdict_takes_them(posterior, draws):
     np.testing.assert_allclose(found.bias.sd_off, exact.bias.sd_off, atol=0.03)
 
 
+def test_a_verdict_makes_them_itself(posterior, draws):
+    found = sk.verdict(draws, posterior, score_batch=50, rng=4)
+    scored = sk.verdict(sk.stochastic_scores(draws, posterior, batch=50, rng=4), rng=4)
+    assert found.p == scored.p
+    np.testing.assert_array_equal(found.bias.mean_off, scored.bias.mean_off)
+    assert 0.0 < found.to_dict()["score_noise"] < 0.1
+    assert scored.score_noise is None
+    assert any("is noise of its batches of 50 data" in said for said in found.warnings)
+    assert "shares of modes that lie apart" in found.to_dict()["not_tested"]
+
+
+def test_a_verdict_names_coordinates_as_the_posterior_does(draws):
+    rng = np.random.default_rng(1)
+    x = np.column_stack([np.ones(4000), rng.standard_normal((4000, 2))])
+    named = sk.targets.LogisticRegression(x, np.arange(4000) % 2, names=["a", "b", "c"])
+    assert sk.verdict(0.1 * draws, named, score_batch=20).names == ("a", "b", "c")
+    turned = sk.Sample(draws, names=["b", "a", "c"])
+    with pytest.raises(sk.InputError, match="order"):
+        sk.verdict(turned, named, score_batch=20)
+
+
+def test_a_verdict_refuses_noise_and_what_is_no_posterior(posterior, draws):
+    mixture = sk.targets.MixturePosterior()
+    with pytest.raises(sk.InputError, match="is noise of its batches"):
+        sk.verdict(mixture.sample(200, 0), mixture, score_batch=5)
+    for given in ({"target": sk.targets.Normal(0.0, dim=3)}, {"scores": draws}, {"target": posterior, "scores": draws}):
+        with pytest.raises(sk.UsageError, match="score_batch is for a Posterior"):
+            sk.verdict(draws, **given, score_batch=5)
+
+
 def test_noise_is_told_or_refused(posterior, draws):
     with pytest.warns(sk.SteinkitWarning, match=r"% of the variance of x\d's score is noise of its batches of 20 data"):
         sk.stochastic_scores(draws, posterior, batch=20, order=1)

@@ -13,6 +13,7 @@ from steinkit.cli.help_screens import command
 from steinkit.cli.outputs import on_terminal
 from steinkit.cli.request import Request
 from steinkit.cli.shared_options import (
+    all_option,
     file_options,
     files_argument,
     measure_options,
@@ -51,6 +52,7 @@ built-in target takes its dimension from the first FILE that can be read.
 @verdict_options
 @reference_options
 @output_options
+@all_option
 def compare(files: tuple[str, ...], **options: Any) -> int:
     """Compare samples; exits with 0 if all could be measured."""
     request = Request.of(files, options, "a comparison takes each file once")
@@ -77,7 +79,7 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
     deliver(
         options,
         {**found.to_dict(), **request.document},
-        lambda: f"{one_line(heading)}\n\n{found.table()}",
+        lambda: f"{one_line(heading)}\n\n{found.table(everything=options['everything'])}",
         found.plot,
         found.warnings,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -12,6 +12,9 @@ import numpy as np
 from steinkit.errors import UsageError
 from steinkit.measures.options import UNIT_WORDS
 from steinkit.sample import Floats, Sample
+
+if TYPE_CHECKING:
+    from steinkit.discrepancy.verdict import Verdict
 
 
 def key_values(pairs: Sequence[str]) -> dict[str, str]:
@@ -70,6 +73,15 @@ def _pair(text: str) -> tuple[float, float]:
 def name_list(context: click.Context, parameter: click.Parameter, text: str | None) -> list[str] | None:
     """Read ``--columns``: names between commas."""
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def off_by(verdict: Verdict, delta: float | None) -> tuple[int, tuple[str, ...]]:
+    """The exit code of --fail-if-off for a sample with enough draws, and what it cannot tell."""
+    if delta is None or (verdict.bias is not None and verdict.bias.is_off_by(delta)):
+        return int(delta is not None), ()
+    known = verdict.bias is not None and verdict.bias.trusted.all()
+    unsure = "--fail-if-off: how far some means are off is not known, so that they neither passed nor failed"
+    return 0, () if known else (unsure,)
 
 
 def as_threshold(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:

@@ -116,7 +116,9 @@ class Request:
     @property
     def needs_scores(self) -> bool:
         """Whether a measure looks at more than the draws, or a verdict is asked for and not merely welcome."""
-        asked = any(self.options.get(name) is not None for name in ("fail_if_biased", "matters", "looks"))
+        asked = any(
+            self.options.get(name) is not None for name in ("fail_if_biased", "fail_if_off", "matters", "looks")
+        )
         return asked or not self.measures or any(measure.needs != "draws" for measure in self.measures)
 
     def against(self, *, judged: bool = False) -> str:
@@ -158,7 +160,9 @@ class Request:
         alpha, matters, looks = self.options.get("fail_if_biased"), self.options["matters"], self.options["looks"]
         if self.options["verdict"]:
             return Judging(LEVEL if alpha is None else alpha, matters, looks or 1)
-        for flag, value in (("--fail-if-biased", alpha), ("--matters", matters), ("--looks", looks)):
+        off = self.options.get("fail_if_off")
+        asked = {"--fail-if-biased": alpha, "--fail-if-off": off, "--matters": matters, "--looks": looks}
+        for flag, value in asked.items():
             if value is not None:
                 raise UsageError(f"{flag} asks for the verdict, and --no-verdict for none; drop one of the two")
         return None

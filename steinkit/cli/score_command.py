@@ -13,10 +13,11 @@ import click
 
 from steinkit.cli.delivery import deliver, say_next_of_result
 from steinkit.cli.help_screens import OUTPUT, command, option
-from steinkit.cli.options import as_threshold
+from steinkit.cli.options import as_threshold, off_by
 from steinkit.cli.request import Request
 from steinkit.cli.shared_options import (
     all_option,
+    fail_if_off_option,
     file_options,
     files_argument,
     measure_options,
@@ -64,6 +65,7 @@ steinkit score draws.csv --target normal --measure graph --measure ksd --measure
 @option(
     OUTPUT,
     "--fail-above",
+    everyday=False,
     type=float,
     metavar="X",
     callback=as_threshold,
@@ -78,6 +80,7 @@ steinkit score draws.csv --target normal --measure graph --measure ksd --measure
     help="Exit with 1 if the verdict rejects at level ALPHA. With --matters only if a moment is off by more than DELTA "
     "at that level, too. Too few effective draws neither pass nor fail: a warning, and code 0.",
 )
+@fail_if_off_option(everyday=False)
 def score(files: tuple[str, ...], **options: Any) -> int:
     """Score a sample; the exit code says whether it passed."""
     request, title = Request.of(files, options, "chains are different files"), files_label(files)
@@ -99,7 +102,7 @@ def score(files: tuple[str, ...], **options: Any) -> int:
     notes = list(dict.fromkeys([*task.doubts, *scores.warnings]))
     if lower <= threshold < upper:
         notes.append(f"--fail-above {threshold:g} lies inside the bracket: neither passed nor failed for certain")
-    code, doubts = _judged(scores.verdict) if options["fail_if_biased"] is not None else (0, ())
+    code, doubts = _judged(scores.verdict, options)
     notes += doubts
     document = {
         **replace(scores, warnings=tuple(notes)).to_dict(),
@@ -127,18 +130,21 @@ def score(files: tuple[str, ...], **options: Any) -> int:
     return code or int(lower > threshold)
 
 
-def _judged(verdict: Verdict | None) -> tuple[int, tuple[str, ...]]:
-    """The exit code of --fail-if-biased, and what it could not tell."""
+def _judged(verdict: Verdict | None, options: dict[str, Any]) -> tuple[int, tuple[str, ...]]:
+    """The exit code of --fail-if-biased and --fail-if-off, and what they could not tell."""
+    biased, delta = options["fail_if_biased"] is not None, options["fail_if_off"]
+    if not biased and delta is None:
+        return 0, ()
+    flag = "--fail-if-biased" if biased else "--fail-if-off"
     if verdict is None:
-        return InputError.exit_code, ("--fail-if-biased: there is no verdict, so nothing passed",)
+        return InputError.exit_code, (f"{flag}: there is no verdict, so nothing passed",)
     if not verdict.enough_draws:
-        few = (
-            f"--fail-if-biased: {verdict.effective_draws:.0f} effective draws are too few to pass or to fail; add draws"
-        )
+        few = f"{flag}: {verdict.effective_draws:.0f} effective draws are too few to pass or to fail; add draws"
         return 0, (few,)
-    if verdict.p_matters is not None:
-        return int(verdict.is_biased and verdict.p_matters <= verdict.level), ()
-    return int(verdict.is_biased), ()
+    matters = verdict.p_matters is None or verdict.p_matters <= verdict.level
+    if biased and verdict.is_biased and matters:
+        return 1, ()
+    return off_by(verdict, delta)
 
 
 def _drawn(request: Request) -> int:

@@ -276,6 +276,20 @@ def all_option(command: Command) -> Command:
     return decorate(command)
 
 
+def fail_if_off_option(*, everyday: bool) -> Callable[[Command], Command]:
+    """``--fail-if-off``."""
+    return option(
+        OUTPUT,
+        "--fail-if-off",
+        everyday=everyday,
+        type=click.FloatRange(min=0.0),
+        metavar="DELTA",
+        callback=as_threshold,
+        help="Exit with 1 if a mean is off by more than DELTA sd. In standard deviations, for certain: beyond its "
+        "margin.",
+    )
+
+
 def json_option(said: str) -> Callable[[Command], Command]:
     """``--json``, with what it prints: "json_output"."""
     return option(OUTPUT, "--json", "json_output", is_flag=True, help=said)

@@ -104,15 +104,21 @@ class Comparison(Result):
             better += len(group)
         return None
 
-    def table(self) -> str:
+    def table(self, *, everything: bool = False) -> str:
         """Say in tables and sentences which samples may be used, and how they compare, measure by measure.
+
+        Parameters
+        ----------
+        everything : bool
+            The biases of all quantities, not of the worst ten.
 
         Returns
         -------
         str
             Of several lines, as ``steinkit compare`` prints it.
         """
-        return self.summary()
+        errors = {each.name: {name: str(error) for name, error in each.errors.items()} for each in self.samples}
+        return text(self.to_dict(), find_measure, errors, everything=everything)
 
     def summary(self) -> str:
         """Say the same as `table`.
@@ -122,8 +128,7 @@ class Comparison(Result):
         str
             A table and what a reader should know of it.
         """
-        errors = {each.name: {name: str(error) for name, error in each.errors.items()} for each in self.samples}
-        return text(self.to_dict(), find_measure, errors)
+        return self.table()
 
     def to_dict(self) -> dict[str, Any]:
         """List what ``steinkit compare --json`` prints.

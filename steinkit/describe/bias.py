@@ -87,7 +87,10 @@ def accused_bias_sentence(document: Document) -> str:
         said = f"What is wrong does not show: {every} {_that_are_known(document)}{_right_to(trusted)}."
         return " ".join([said, *not_known(document)])
     by_weights = len(trusted) == len(document["quantities"]) and document["worth"] >= 0.2 * document["draws"]
-    return f"{bias_sentence(document)} `steinkit repair` {'mends' if by_weights else 'may mend'} them."
+    mends = f"{'mends' if by_weights else 'may mend'} them"
+    if document.get("method") == "modes":  # it leaves the draws within each as they are
+        mends = "weighs the modes by their shares"
+    return f"{bias_sentence(document)} `steinkit repair` {mends}."
 
 
 def within_sentence(document: Document) -> str:
@@ -195,6 +198,26 @@ def biases_table(document: Document, most: int | None) -> Table:
     return Table("Biases of means and standard deviations, largest first", columns, rows)
 
 
+def compared_biases(documents: Mapping[str, Document], most: int | None) -> Table | None:
+    """Biases of several samples side by side, a row a quantity, the worst first; None where none is known."""
+    sizes: dict[str, tuple[bool, float]] = {}
+    cells: dict[str, dict[str, str]] = {}
+    for sample, document in documents.items():
+        for each in document["quantities"]:
+            size, said = (False, -1.0), _UNKNOWN
+            if each["trusted"]:
+                size = is_off(each), max(abs(each["mean_off"]), abs(each["sd_off"]))
+                said = f"{_mean_off(each)}, sd {_sd_off(each)}"
+            sizes[each["name"]] = max(size, sizes.get(each["name"], size))
+            cells.setdefault(each["name"], {})[sample] = said
+    if not any(size >= 0.0 for _, size in sizes.values()):
+        return None
+    worst = sorted(cells, key=lambda name: sizes[name], reverse=True)[:most]
+    rows = tuple((name, *(cells[name].get(sample, "") for sample in documents)) for name in worst)
+    said = "Biases of means, in sd, and of standard deviations, largest first"
+    return Table(said, ("quantity", *documents), rows)
+
+
 def _is_beyond(quantity: Quantity, what: str) -> bool:
     """Whether the bias of the mean or of the sd is beyond its margin, and large enough to be worth a word."""
     off, margin = quantity[f"{what}_off"], quantity[f"{what}_margin"]
@@ -206,20 +229,26 @@ def _to_the_margin(value: float | None, quantity: Quantity) -> str:
     if value is None or not quantity["mean_margin"] or not quantity["sd"]:
         return compact(value)
     places = 1 - math.floor(math.log10(quantity["sd"] * max(quantity["mean_margin"], _FINEST)))
-    return f"{value:.{places}f}" if 0 <= places <= _MOST_PLACES and abs(value) < _LARGE else compact(value)
+    return _fixed(value, places) if 0 <= places <= _MOST_PLACES and abs(value) < _LARGE else compact(value)
 
 
 def _mean_off(quantity: Quantity, sign: bool = True) -> str:
     off, margin = quantity["mean_off"], max(quantity["mean_margin"], _FINEST)
     places = _places(margin)
-    return f"{off if sign else abs(off):{'+' * sign}.{places}f} ± {margin:.{places}f}"
+    return f"{_fixed(off if sign else abs(off), places, sign)} ± {margin:.{places}f}"
 
 
 def _sd_off(quantity: Quantity, sign: bool = True) -> str:
     ratio = math.exp(quantity["sd_off"])
     off, margin = 100.0 * (ratio - 1.0), 100.0 * ratio * max(quantity["sd_margin"], _FINEST)
     places = max(0, _places(0.01 * margin) - 2)
-    return f"{off if sign else abs(off):{'+' * sign}.{places}f}% ± {margin:.{places}f}%"
+    return f"{_fixed(off if sign else abs(off), places, sign)}% ± {margin:.{places}f}%"
+
+
+def _fixed(value: float, places: int, sign: bool = False) -> str:
+    """A number with so many places; what is rounded to zero has no sign."""
+    rounded = round(value, places) or 0.0
+    return f"{rounded:{'+' * (sign and rounded != 0.0)}.{places}f}"
 
 
 def _places(margin: float) -> int:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from steinkit.describe.bias import compared_biases
 from steinkit.describe.claims import UNVISITED, DescribedMeasure, FindMeasure, better, bracket_column, place, preference
 from steinkit.describe.description import right_samples
 from steinkit.describe.labels import units_sentence
 from steinkit.describe.layout import Table, filled
 from steinkit.describe.numbers import compact, count, listed, ratio, rounded_outwards, sentence, value_of
 from steinkit.describe.statements import Document, Statement
-from steinkit.describe.verdict import fault_label, is_accused, unjudged_sentence, verdict_label, verdict_sentence
+from steinkit.describe.verdict import WORST, fault_label, is_accused, unjudged_sentence, verdict_label, verdict_sentence
 
 _MOST_COLUMNS = 6  # coordinates beyond which only the heaviest is shown
 _GOOD = "Is the best one good?"
@@ -24,7 +25,9 @@ _SCORED_ALONE = {
 _LEFT = ("rank", "sample", "worst coordinate", "verdict", "what is wrong")
 
 
-def text(document: Document, find: FindMeasure, errors: Mapping[str, Mapping[str, str]]) -> str:
+def text(
+    document: Document, find: FindMeasure, errors: Mapping[str, Mapping[str, str]], *, everything: bool = False
+) -> str:
     """Tables and sentences for a reader at a terminal, measure by measure.
 
     Parameters
@@ -34,10 +37,14 @@ def text(document: Document, find: FindMeasure, errors: Mapping[str, Mapping[str
         The measure of a name.
     errors : mapping of str to mapping of str to str
         By sample and measure, why some measures could not be taken.
+    everything : bool
+        The biases of all quantities, not of the worst.
     """
     blocks = []
     if (judged := verdicts_table(document)) is not None:
         blocks.append("\n".join([judged.caption, *judged.lines(_LEFT), "", filled(_untested(document))]))
+    if (sizes := sizes_table(document, None if everything else WORST)) is not None:
+        blocks.append("\n".join([sizes.caption, *sizes.lines(("quantity",))]))
     blocks += [filled(said) for said in _unjudged(document)]
     for name in document["ranking"]:
         measure = find(name)
@@ -72,6 +79,13 @@ def verdicts_table(document: Document) -> Table | None:
     return Table("May they be used?", columns, tuple(rows))
 
 
+def sizes_table(document: Document, most: int | None = WORST) -> Table | None:
+    """How far means and standard deviations of the samples are off, by their verdicts; None if none is known."""
+    judged = {each["file"]: (each.get("verdict") or {}) for each in document["samples"]}
+    known = {name: each["bias"] for name, each in judged.items() if each.get("bias") and each["enough_draws"]}
+    return compared_biases(known, most)
+
+
 def table(document: Document, measure: DescribedMeasure) -> Table:
     """The samples measured, best first, and the independent ones."""
     results = measured(document, measure.name)
@@ -102,7 +116,7 @@ def statements(document: Document, measure: DescribedMeasure) -> list[Statement]
     which = f"Which sample, by {measure.title}?"
     groups, has_bracket = document["ranking"][measure.name], measure.claim != "estimated"
     reasons = unranked(document, measure.name)
-    joined = "their brackets overlap" if has_bracket else "they are equal"
+    joined = "their brackets overlap" if has_bracket else "they are equal, or within their margins"
     found = [
         Statement("comparison", which, f"{listed(group, of='more')} cannot be told apart: {joined}.", True)
         for group in groups

@@ -48,6 +48,8 @@ def text(document: Document, find: FindMeasure, settings: int, seeds: int, best:
         lines += ["", one_line(f"By {find(name).title} no setting is chosen: {reason}")]
     blind = _blind(document, find, setting_key)
     lines += ["", one_line(blind)] if blind else []
+    sizes = _sizes(document, find, setting_key)
+    lines += ["", one_line(sizes)] if sizes else []
     if document["racing"] is not None:
         race, *dropped = _race(document["racing"])
         lines += ["", one_line(race), *(one_line(each, "  ") for each in dropped)]
@@ -105,6 +107,7 @@ def statements(document: Document, find: FindMeasure, draws: int | None) -> list
             Statement("number", "How sure is that?", _how_sure(choice, measure)),
             Statement("comparison", "What cannot be told from it?", _ties(choice, measure)),
         ]
+        found.append(Statement("number", "How wrong are its numbers?", _sizes(document, find, setting_label)))
         question = "What would effective sample size have picked?"
         found.append(Statement("comparison", question, _blind(document, find, setting_label)))
         found.append(Statement("comparison", question, _blind_grounds(document, find), True))
@@ -246,6 +249,23 @@ def _blind(document: Document, find: FindMeasure, label: Label) -> str:
         return f"{subject} chooses the same: {label(best)}."
     verdict = "as good" if best in chosen["ties"] else "worse"
     return f"{subject} would have chosen {label(best)}; by measure {seeing} that is {verdict}."
+
+
+def _sizes(document: Document, find: FindMeasure, label: Label) -> str:
+    """How far off draws of the best setting are, and of the one that effective sample size would have chosen."""
+    name, choice = leading(document, find), document["criteria"].get("bias")
+    if name is None or choice is None:
+        return ""
+    best, blind = document["criteria"][name]["best"], document["criteria"].get("ess", choice)["best"]
+    own, other = (row_of(choice, each)["median"] for each in (best, blind))
+    if own is None or find(name).needs == "draws":
+        return ""
+    said = (
+        f"Means and sds of draws with {label(best)} are off by {own:.2g} sd (root mean square, median over the seeds)"
+    )
+    if blind != best and other is not None:
+        said += f"; with {label(blind)}, which effective sample size would have chosen, by {other:.2g} sd"
+    return f"{said}."
 
 
 def _race(racing: Document) -> list[str]:

@@ -25,7 +25,8 @@ from numpy.typing import ArrayLike
 
 from steinkit.arguments import checked
 from steinkit.chains import chain_diagnostics
-from steinkit.containers.reading import DrawsLike
+from steinkit.containers.reading import DrawsLike, as_sample
+from steinkit.control_variates import BatchScores, batch_scores
 from steinkit.describe.display import Result
 from steinkit.describe.numbers import probability
 from steinkit.describe.statements import cautioned, running_text
@@ -37,6 +38,7 @@ from steinkit.describe.verdict import (
     verdict_table,
 )
 from steinkit.discrepancy.bias.estimate import BiasEstimate, bias_of
+from steinkit.discrepancy.bias.mode_biases import bias_of_mixture, estimates_in_modes
 from steinkit.discrepancy.bias.mode_shares import ModeShares, shares_of
 from steinkit.discrepancy.bias.quantities import varying
 from steinkit.discrepancy.blame import Blame, blamed, moment_faults, p_value_beyond
@@ -47,11 +49,12 @@ from steinkit.discrepancy.kernel_evidence import kernel_evidence, largest_share,
 from steinkit.discrepancy.moments.bounded import BoundedMoments, bounded_moments
 from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy, moment_stein_discrepancy
 from steinkit.discrepancy.moments.joint_dependence import joint_dependence
-from steinkit.discrepancy.preparation import Prepared, prepare
+from steinkit.discrepancy.preparation import Prepared, prepare, require_names
 from steinkit.discrepancy.shape_faults import shape_faults
 from steinkit.discrepancy.sliced.goodness_of_fit import SlicedSteinTest, sliced_stein_test
 from steinkit.discrepancy.units import Units, without_units
 from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
+from steinkit.posterior import Posterior
 from steinkit.runtime.deadlines import require_time, within_time
 from steinkit.sample import DistinctSample, Floats, Sample
 from steinkit.target import Seed, Target
@@ -130,6 +133,8 @@ class Verdict(Result):
         than coordinates, or the scores have the opposite sign.
     draws : int
         How many were judged.
+    score_noise : float or None
+        Of scores from batches, the largest share of the variance of a coordinate's score that is noise; None of others.
     hiding : tuple of str
         Those of the warnings that say what may hide a bias.
     warnings : tuple of str
@@ -160,6 +165,7 @@ class Verdict(Result):
     names: tuple[str, ...]
     bias: BiasEstimate | None
     draws: int
+    score_noise: float | None
     hiding: tuple[str, ...]
     warnings: tuple[str, ...]
 
@@ -234,6 +240,7 @@ class Verdict(Result):
             "bias": None if self.bias is None else self.bias.to_dict(),
             "modes": self.modes and self.modes.to_dict(),
             "not_tested": [each for each in _UNTESTED if each != _OF_MODES or not self.modes or self.modes.p is None],
+            "score_noise": self.score_noise,
             "hiding": list(self.hiding),
         }
 
@@ -258,6 +265,7 @@ def verdict(
     level: float = 0.01,
     matters: float | None = None,
     looks: int = 1,
+    score_batch: int | None = None,
     rng: Seed = 0,
     max_seconds: float | None = None,
 ) -> Verdict:
@@ -285,8 +293,11 @@ def verdict(
     looks : int
         How many times you look at a growing run in all, if you would stop at the first accusation: the p-values are
         multiplied by it (Bonferroni). Without it, six looks at the level .05 raise false alarms in .15 of all runs.
+    score_batch : int, optional
+        Take scores from so many data for each draw, as `stochastic_scores` does: of a `Posterior` whose data are many.
+        Its log density is not evaluated then, so that shares of modes are not tested.
     rng : int, numpy.random.Generator or None
-        Seed of the kernel test's bootstrap.
+        Seed of the kernel test's bootstrap, and of the batches.
     max_seconds : float, optional
         Time, from the call on, after which to give up.
 
@@ -298,8 +309,8 @@ def verdict(
     Raises
     ------
     UsageError, InputError, SolverError
-        As `moment_stein_discrepancy` and `sliced_stein_test` do; or if `level`, `matters` or `looks` is out of
-        range.
+        As `moment_stein_discrepancy` and `sliced_stein_test` do, and `stochastic_scores` with a `score_batch`; or if
+        `level`, `matters` or `looks` is out of range.
     TimeLimitError
         If `max_seconds` pass first.
 
@@ -317,6 +328,13 @@ def verdict(
     (True, ('x3',), 'too wide')
     """
     require_sensible(level, matters, looks)
+    batches: BatchScores | None = None
+    if score_batch is not None:
+        if not isinstance(target, Posterior) or scores is not None:
+            raise UsageError("score_batch is for a Posterior, whose score is a sum over data; leave it out")
+        require_names(as_sample(draws), target)
+        batches, bounds = batch_scores(draws, target, score_batch, rng=rng), target.bounds if bounds is None else bounds
+        draws, target = batches.sample, None
     prepared = prepare(draws, target, scores=scores, weights=weights, bounds=bounds)
     scored = _scored(weights, prepared)
     laid_out = Draws.of(weights, prepared)
@@ -366,12 +384,14 @@ def verdict(
         bounded=bounded,
         sliced=sliced,
         names=prepared.points.names,
-        bias=_bias(prepared, target, weights, standardised),
+        bias=_bias(prepared, target, weights, standardised, scored, modes),
         draws=len(prepared.given),
+        score_noise=None if batches is None else batches.noise,
         hiding=hiding,
         warnings=tuple(
             dict.fromkeys(
                 (
+                    *(() if batches is None else (batches.told,)),
                     *standard.notes,
                     *laid_out.warnings(n_effective),
                     *hiding,
@@ -437,10 +457,18 @@ def _shares(ksd: float | None) -> dict[str, float]:
 
 
 def _bias(
-    prepared: Prepared, target: Target | None, weights: ArrayLike | None, standardised: Draws
+    prepared: Prepared,
+    target: Target | None,
+    weights: ArrayLike | None,
+    standardised: Draws,
+    scored: Sample,
+    modes: ModeShares | None,
 ) -> BiasEstimate | None:
+    """Of all draws; where they fall into modes, within each, put together by the modes' shares."""
     functions, left_out = varying(target.functions if target is not None else {}, prepared.points.points)
     try:
+        if modes is not None and target is not None:
+            return bias_of_mixture(estimates_in_modes(scored, target, prepared.bounds, modes), modes, weighted=False)
         slowest = standardised.of_slowest_change
         return bias_of(prepared, weights, functions=functions, left_out=left_out, slowest=slowest)
     except InputError:  # too few draws, or the sign of the scores, of which a warning tells

@@ -59,11 +59,14 @@ class Judging:
         Size in standard units of moments that matter, if that is asked.
     looks : int
         How often a growing run is looked at.
+    score_batch : int, optional
+        Data read for the score of each draw, where it shall not be all.
     """
 
     level: float = LEVEL
     matters: float | None = None
     looks: int = 1
+    score_batch: int | None = None
 
     def __post_init__(self) -> None:
         from steinkit.discrepancy.verdict import require_sensible
@@ -96,6 +99,7 @@ class Judging:
                     level=self.level,
                     matters=self.matters,
                     looks=self.looks,
+                    score_batch=self.score_batch,
                     rng=rng,
                 )
         except SteinkitError as error:

@@ -6,7 +6,16 @@ from dataclasses import replace
 from typing import Any
 
 from steinkit import plots
-from steinkit.describe.comparison import grounds, headline, measured, ranks, table, unranked, verdicts_table
+from steinkit.describe.comparison import (
+    grounds,
+    headline,
+    measured,
+    ranks,
+    sizes_table,
+    table,
+    unranked,
+    verdicts_table,
+)
 from steinkit.describe.layout import Table
 from steinkit.describe.numbers import sentence, value_of
 from steinkit.describe.statements import Document, answers
@@ -24,7 +33,7 @@ def comparison_part(found: Found) -> Part:
     document = found.document
     measures = [find_measure(name) for name in document["ranking"]]
     pictures = [_ranks(document, measure) for measure in measures if _shown(document, measure.name)]
-    judged = [each for each in (verdicts_table(document),) if each is not None]
+    judged = [each for each in (verdicts_table(document), sizes_table(document)) if each is not None]
     return Part(
         source=found.name,
         subject=found.subject,

@@ -182,7 +182,8 @@ def choose(
     InputError
         If a setting has two cells with one seed, or no cell has a value.
     UnrankedError
-        If the best setting owes its place to values that samples must not be ordered by.
+        If the best setting owes its place to values that samples must not be ordered by; or, by an estimate, if another
+        may owe its own to them.
     """
     _require_options(level, repeats, settings)
     sign = 1.0 if find_measure(measure).smaller_is_better else -1.0
@@ -197,7 +198,8 @@ def choose(
     scored = cells.scored / np.maximum(cells.failed + cells.scored, 1)
     candidates = range(len(settings)) if eligible is None else sorted(eligible)
     best = min(candidates, key=lambda i: (np.nan_to_num(medians[i], nan=np.inf), -scored[i], i))
-    _require_ranked(cells, best, measure)
+    for i in [best] if find_measure(measure).has_bracket else candidates:  # an estimate may be too large as well
+        _require_known(cells, i, i == best, measure, settings[i])
     error = (1.0 - level) / max(len(settings) - 1, 1)
     ties = tuple(
         dict(settings[i])
@@ -259,7 +261,7 @@ class _Cells:
     lower: Floats
     upper: Floats
     costs: Floats
-    unranked: dict[tuple[int, int], str]  # why the value of a cell orders nothing
+    unranked: dict[bool, dict[tuple[int, int], str]]  # of the best setting and of others: `why_unranked`
     sign: float  # a loss times this is the measure
 
     @classmethod
@@ -268,7 +270,7 @@ class _Cells:
     ) -> _Cells:
         places = {_key(setting): i for i, setting in enumerate(settings)}
         found: dict[tuple[int, int], tuple[Interval, float]] = {}
-        unranked: dict[tuple[int, int], str] = {}
+        unranked: dict[bool, dict[tuple[int, int], str]] = {True: {}, False: {}}
         for record in records:
             i = places.get(_key(record["settings"]))
             if i is None:
@@ -280,8 +282,8 @@ class _Cells:
                     "pass records of one sweep, each cell once"
                 )
             cost = record.get("cost_per_draw")
-            if reason := why_unranked(record, measure):
-                unranked[cell] = reason
+            for is_best, reasons in unranked.items():
+                reasons[cell] = why_unranked(record, measure, is_best=is_best)
             found[cell] = _loss(record, measure, sign), math.nan if cost is None else float(cost)
         seeds = {seed: j for j, seed in enumerate(sorted({seed for _, seed in found}))}
         lower, upper, costs = (np.full((len(settings), len(seeds)), np.nan) for _ in range(3))
@@ -324,26 +326,37 @@ class _Cells:
         )
 
 
-def _require_ranked(cells: _Cells, best: int, measure: str) -> None:
-    """Refuse a setting that is best by values that may be small for the wrong reason."""
-    reasons = [reason for (i, _), reason in cells.unranked.items() if i == best]
-    if reasons and 2 * len(reasons) >= cells.scored[best]:
+def _require_known(cells: _Cells, number: int, is_best: bool, measure: str, settings: Mapping[str, Any]) -> None:
+    """Refuse an order that rests on a setting for which there are reasons against it in half of its cells."""
+    found = [reason for (i, _), reason in cells.unranked[is_best].items() if i == number and reason]
+    if found and 2 * len(found) >= cells.scored[number]:
         raise UnrankedError(
-            f"settings cannot be ordered by measure {measure}: in {len(reasons)} of {cells.scored[best]} cells of the "
-            f"one with the smallest median, {reasons[0]}"
+            f"settings cannot be ordered by measure {measure}: in {len(found)} of {cells.scored[number]} cells of "
+            f"{_show(settings)}, {found[0]}"
         )
 
 
-def why_unranked(record: Mapping[str, Any], measure: str) -> str:
-    """Why cells must not be ordered by a measure's value in one of them; empty where they may."""
-    return _entry(record, measure).get("unranked") or ""
+def why_unranked(record: Mapping[str, Any], measure: str, *, is_best: bool) -> str:
+    """Why a measure's value in a cell must not put its setting first, or behind another; empty where it may.
+
+    All biases of the best setting must be known. Others may have margins that are too wide; or be slow, as long as no
+    draws fall into groups: then there are no regions whose shares, which the score does not know, may be wrong.
+    """
+    entry = _entry(record, measure)
+    why = entry.get("unranked") or ""
+    if is_best:
+        whys = (f"biases are not known: {each['why_not']}" for each in entry.get("quantities", ()) if each["why_not"])
+        return why or next(whys, "")
+    return "" if entry.get("hidden") and not entry["falls_apart"] else why
 
 
 def bracket_of(record: Mapping[str, Any], measure: str) -> Interval | None:
-    """The certified bracket of a cell; the value itself where the measure proves nothing, None where there is none."""
+    """The certified bracket of a cell; the value itself where the measure is an estimate, None where there is none."""
     entry = _entry(record, measure)
     value = entry.get("value")
-    return None if value is None else (entry.get("lower", value), entry.get("upper", value))
+    if value is None or not find_measure(measure).has_bracket:
+        return None if value is None else (value, value)
+    return entry.get("lower", value), entry.get("upper", value)
 
 
 def _entry(record: Mapping[str, Any], measure: str) -> Mapping[str, Any]:

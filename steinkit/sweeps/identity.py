@@ -37,7 +37,9 @@ def digest(*values: Any) -> str:
 
 def array_digest(array: NDArray[Any]) -> list[Any]:
     """An array as JSON keeps it: its type, its shape and a hash of its entries."""
-    return [str(array.dtype), array.shape, _bytes_hash(np.ascontiguousarray(array).tobytes())]
+    entries = np.ascontiguousarray(array).reshape(-1)  # no copy of what may be a file larger than the memory
+    held = entries.tobytes() if entries.dtype.hasobject else entries.view(np.uint8).data
+    return [str(array.dtype), array.shape, _bytes_hash(held)]
 
 
 def target_fingerprint(target: Target, files: Sequence[Path] = ()) -> str:
@@ -127,5 +129,5 @@ def _digits(values: ArrayLike) -> list[str]:
     return [f"{value:.9e}" for value in np.ravel(np.asarray(values, dtype=np.float64)).tolist()]
 
 
-def _bytes_hash(data: bytes) -> str:
+def _bytes_hash(data: bytes | memoryview) -> str:
     return hashlib.sha256(data).hexdigest()[:_LENGTH]

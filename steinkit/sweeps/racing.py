@@ -36,11 +36,12 @@ from steinkit.sweeps.tasks import Cell
 _SHARES = (1 / 8, 1 / 4, 1 / 2)  # of the seeds, in the rounds before the last
 _ERROR = 0.05  # probability, at most, with which a race drops the setting whose true median is least
 _LOOSE = 1e-2  # tolerance of early rounds where the final one is tighter: scores are then several times cheaper
+_WORST = (math.inf, math.inf)
 _FEWEST_SEEDS = 5  # with four, eight settings cannot be told apart at 95 %
 
 
 def race_rounds(plan: Plan, execution: Execution) -> tuple[list[Record], dict[str, Any]]:
-    """Run the rounds of a race by the first measure.
+    """Run the rounds of a race by the first measure whose values may be ordered in a round.
 
     Returns
     -------
@@ -52,12 +53,14 @@ def race_rounds(plan: Plan, execution: Execution) -> tuple[list[Record], dict[st
     Raises
     ------
     UsageError
-        If samples must not be ordered by the measure's values in half of a round's cells.
+        If there is none that is turned the same way as the first.
     """
+    smaller_is_better = find_measure(plan.measures[0]).smaller_is_better
+    alike = [name for name in plan.measures if find_measure(name).smaller_is_better == smaller_is_better]
     race = Race(
         len(plan.settings),
         plan.seeds,
-        smaller_is_better=find_measure(plan.measures[0]).smaller_is_better,
+        smaller_is_better=smaller_is_better,
         tolerance=None if plan.measure_settings["tolerance"] >= _LOOSE else _LOOSE,
         names=[setting_key(setting) for setting in plan.settings],
     )
@@ -67,10 +70,10 @@ def race_rounds(plan: Plan, execution: Execution) -> tuple[list[Record], dict[st
     while (coming := race.next_round(brackets)) is not None:
         cells = [(setting, seed) for setting in coming.settings for seed in coming.seeds]
         computed = execution.records(cells, coming.tolerance)
-        _require_ranked(list(computed.values()), plan.measures[0])
+        by = _ordering(computed, alike)
         found |= computed
         distinct |= {record["cell"]: record for record in computed.values()}
-        brackets |= {cell: bracket_of(record, plan.measures[0]) for cell, record in computed.items()}
+        brackets |= {cell: bracket_of(record, by) for cell, record in computed.items()}
     dropped = {setting_key(plan.settings[i]): reason for i, reason in sorted(race.dropped.items())}
     records = [found[cell] for cell in plan.cells if cell in found]
     return records, {"dropped": dropped, **_work(list(distinct.values()), records, plan)}
@@ -198,14 +201,28 @@ def _round_sizes(seeds: int) -> list[int]:
     return sorted(size for size in sizes if size < seeds)
 
 
-def _require_ranked(records: Sequence[Record], measure: str) -> None:
-    """Refuse to drop settings by values that may be small for the wrong reason."""
-    reasons = [reason for record in records if (reason := why_unranked(record, measure))]
-    if reasons and 2 * len(reasons) >= len(records):
-        raise UsageError(
-            f"settings cannot race by measure {measure}, the first: in {len(reasons)} of {len(records)} cells, "
-            f"{reasons[0]}"
-        )
+def _ordering(cells: Mapping[Cell, Record], measures: Sequence[str]) -> str:
+    """The first measure whose values order settings: none is dropped, or stays, for values that order nothing."""
+    refused = []
+    for measure in measures:
+        why = _refusal([*cells.values()], measure, is_best=True)
+        if not find_measure(measure).has_bracket:  # an estimate may be too large as well as too small
+            groups = [[each for (i, _), each in cells.items() if i == k] for k in {i: None for i, _ in cells}]
+            medians = [
+                statistics.median((bracket_of(each, measure) or _WORST)[0] for each in group) for group in groups
+            ]
+            best = medians.index(min(medians))
+            why = next(filter(None, (_refusal(group, measure, k == best) for k, group in enumerate(groups))), "")
+        if not why:
+            return measure
+        refused.append(f"measure {measure}: {why}")
+    raise UsageError(f"settings cannot race by {'; nor by '.join(refused)}")
+
+
+def _refusal(records: Sequence[Record], measure: str, is_best: bool) -> str:
+    """Why half or more of some records must not be ordered by a measure; empty where they may."""
+    reasons = [reason for record in records if (reason := why_unranked(record, measure, is_best=is_best))]
+    return f"in {len(reasons)} of {len(records)} cells, {reasons[0]}" if 2 * len(reasons) >= len(records) else ""
 
 
 def _work(run: Sequence[Record], last: Sequence[Record], plan: Plan) -> dict[str, Any]:

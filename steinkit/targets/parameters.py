@@ -13,16 +13,19 @@ from steinkit.sample import Floats
 
 
 def as_numbers(value: ArrayLike, what: str) -> Floats:
-    """``value`` as a float64 array of any shape; UsageError for text, truth values, NaN and ragged lists."""
+    """``value`` as a float64 array of any shape; UsageError for text, truth values, NaN and ragged lists.
+
+    A copy, but for doubles in a memory-mapped file, which may be larger than the memory.
+    """
     require_unmasked(value, what)
     try:
         array = np.asarray(value)
         if array.dtype.kind not in "fiu":
             raise ValueError
-        array = array.astype(np.float64)
+        array = array.astype(np.float64, copy=not isinstance(value, np.memmap))
     except ValueError:
         raise UsageError(f"{what} must be a number or an array of numbers; received {value!r}") from None
-    if np.isnan(array).any() or not array.size:
+    if not array.size or np.isnan(array.min()):  # which is NaN where one entry is
         raise UsageError(f"{what} must be numbers; received {show(array)}")
     return array
 
@@ -30,7 +33,7 @@ def as_numbers(value: ArrayLike, what: str) -> Floats:
 def as_finite(value: ArrayLike, what: str) -> Floats:
     """`as_numbers`, none of them infinite."""
     array = as_numbers(value, what)
-    if not np.isfinite(array).all():
+    if not np.isfinite([array.min(), array.max()]).all():
         raise UsageError(f"{what} must be finite; received {show(array)}")
     return array
 

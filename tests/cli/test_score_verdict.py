@@ -156,6 +156,21 @@ class TestFailIfBiased:
         assert loose.document["verdict"]["sentence"].startswith("These draws are not from the target")
         assert strict.document["verdict"]["sentence"].startswith("No bias found")
 
+    @pytest.mark.parametrize(
+        ("change", "delta", "code"), [(lambda x: x, "0.3", 0), (shifted, "0.1", 1), (shifted, "2", 0)]
+    )
+    def test_a_mean_that_is_off_by_so_much_for_certain_fails(self, steinkit, drawn, change, delta, code):
+        assert steinkit("score", drawn(change), *_NORMAL, "--fail-if-off", delta).code == code
+
+    def test_means_of_which_nothing_is_known_neither_pass_nor_fail(self, steinkit, write_csv):
+        x = np.random.default_rng(3).standard_normal((600, 2))
+        x[:250, 0] += 9.0
+        scores = sk.targets.GaussianMixture([[0.0, 0.0], [9.0, 0.0]], sd=1.0).score(x)
+        file = write_csv("a,b,score:a,score:b", np.random.default_rng(4).permutation(np.hstack([x, scores])))
+        outcome = steinkit("score", file, "--measure", "ess", "--fail-if-off", "0.1")
+        assert outcome.code == 0
+        assert "how far some means are off is not known, so that they neither passed nor failed" in outcome.err
+
     def test_nothing_passes_without_a_verdict(self, steinkit, drawn):
         outcome = steinkit("score", drawn(n=5), *_NORMAL, "--fail-if-biased", "0.01", "--json")
         assert outcome.code == 3
@@ -168,6 +183,8 @@ class TestFailIfBiased:
             (("--fail-if-biased", "0"), "--fail-if-biased"),
             (("--fail-if-biased", "nan"), "--fail-if-biased"),
             (("--fail-if-biased", "0.01", "--no-verdict"), "--no-verdict"),
+            (("--fail-if-off", "0.1", "--no-verdict"), "--no-verdict"),
+            (("--fail-if-off", "nan"), "--fail-if-off"),
             (("--matters", "-1"), "--matters"),
             (("--matters", "nan"), "matters"),
             (("--matters", "0.1", "--no-verdict"), "--no-verdict"),

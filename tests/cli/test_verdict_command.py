@@ -118,3 +118,19 @@ def test_mistakes_are_named(steinkit, files, monkeypatch, words, said):
     answer = steinkit("verdict", *words)
     assert answer.code in (2, 3)
     assert said in answer.err
+
+
+def test_scores_from_few_data(steinkit, write_csv):
+    """Of a posterior given by name; the noise is told, and a target that is no posterior is refused."""
+    nodal = sk.targets.LogisticRegression.nodal()
+    draws = sk.samplers.mala(nodal, step_size=0.1, draws=500, thin=20, burn_in=500).points[0]
+    file = write_csv(",".join(nodal.names), draws)
+    few = ("--score-batch", "20", "--seed", "3")
+    answer = steinkit("verdict", file, "--target", "logistic-posterior", *few, "--json")
+    (entry,) = answer.document["verdicts"]
+    found = sk.verdict(draws, nodal, score_batch=20, rng=3)
+    assert entry["verdict"]["p"] == found.p
+    assert entry["verdict"]["score_noise"] == found.score_noise
+    assert "is noise of its batches of 20 data" in answer.err
+    refused = steinkit("verdict", file, "--target", "normal", "-p", "mean=0,0,0,0,0,0", *few)
+    assert "score_batch is for a Posterior" in refused.out

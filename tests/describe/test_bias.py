@@ -10,6 +10,7 @@ from steinkit.describe.bias import (
     bias_sentence,
     bias_statements,
     bias_table,
+    compared_biases,
     is_off,
     matters_sentence,
     not_known,
@@ -150,6 +151,28 @@ def test_the_table_has_a_row_a_quantity_in_their_order():
     assert "mu" not in short
 
 
+def test_what_is_rounded_to_zero_has_no_sign():
+    line = bias_table(document(quantity(mean_off=-0.0004, mean_margin=0.001, sd_off=-0.0004)), None).splitlines()[-1]
+    assert "  0.000 ± 0.001" in line
+    assert "  0% ± 2%" in line
+    assert "-" not in line
+
+
+def test_samples_side_by_side_have_a_row_a_quantity_the_worst_of_any_first():
+    first = document(quantity("tau", mean_off=-0.9, mean_margin=0.1), quantity("mu"))
+    second = document(quantity("mu", mean_off=0.2), quantity("tau", why_not="too few draws"))
+    table = compared_biases({"a": first, "b": second}, None)
+    assert table.columns == ("quantity", "a", "b")
+    assert table.rows == (
+        ("tau", "-0.90 ± 0.10, sd 0% ± 2%", "?"),
+        ("mu", "0.00 ± 0.02, sd 0% ± 2%", "+0.20 ± 0.02, sd 0% ± 2%"),
+    )
+    assert [row[0] for row in compared_biases({"a": first, "b": second}, 1).rows] == ["tau"]
+    unknown = document(quantity("far", why_not="too few draws"))
+    assert compared_biases({"a": unknown}, None) is None
+    assert compared_biases({}, None) is None
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -172,6 +195,8 @@ def test_an_accusation_says_what_mends_or_that_it_does_not_show():
     assert accused_bias_sentence(document(right, quantity("nu"))) == (
         "What is wrong does not show: all means are right to 0.02 sd, their sds to 2%."
     )
+    modes = {**document(off, right), "method": "modes"}
+    assert accused_bias_sentence(modes).endswith("`steinkit repair` weighs the modes by their shares.")
     unknown = quantity("far", why_not="too few draws")
     assert "repair" not in accused_bias_sentence(document(unknown))
 

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from steinkit.describe.comparison import grounds, headline, ranks, statements, table, text, verdicts_table
+from steinkit.describe.comparison import (
+    grounds,
+    headline,
+    ranks,
+    sizes_table,
+    statements,
+    table,
+    text,
+    verdicts_table,
+)
 from steinkit.describe.statements import answers
 from steinkit.measures import find_measure
 
@@ -157,3 +166,17 @@ def test_what_matters_has_a_column_where_it_was_asked():
     document = _document({"a": (1.0, 1.1)})
     document["samples"][0]["verdict"] = _judged(0.4, matters=0.1, p_matters=0.9)
     assert " ".join(text(document, find_measure, {}).splitlines()[2].split()) == "a no bias seen 0.4 0.9 40"
+
+
+def test_biases_of_the_samples_judged_stand_side_by_side():
+    off = {"mean_off": 0.3, "mean_margin": 0.02, "sd_off": 0.0, "sd_margin": 0.02, "trusted": True, "why_not": ""}
+    bias = {"quantities": [{"name": "mu", **off}, {"name": "nu", **off, "mean_off": 0.1}]}
+    document = _document(_TWO)
+    document["samples"][0]["verdict"] = {**_judged(1e-9, [_HIGH]), "bias": bias}
+    document["samples"][1]["verdict"] = {**_judged(0.4), "bias": None}
+    assert sizes_table(document).columns == ("quantity", "a")
+    lines = [" ".join(line.split()) for line in text(document, find_measure, {}).splitlines()]
+    at = lines.index("Biases of means, in sd, and of standard deviations, largest first")
+    assert lines[at + 2 : at + 4] == ["mu +0.30 ± 0.02, sd 0% ± 2%", "nu +0.10 ± 0.02, sd 0% ± 2%"]
+    document["samples"][0]["verdict"]["enough_draws"] = False
+    assert sizes_table(document) is None

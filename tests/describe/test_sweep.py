@@ -199,3 +199,15 @@ def test_numbers(value, shown):
     from steinkit.describe.numbers import number
 
     assert number(value) == shown
+
+
+def test_how_far_off_the_best_setting_is_and_what_effective_sample_size_would_have_chosen():
+    records = _records([4.0, 1.0, 2.0], ess=[90.0, 30.0, 3.0])
+    for record in records:
+        record["results"][0]["measure"] = "bias"
+    document = _document({name: choose(records, name, _SETTINGS).to_dict() for name in ("bias", "ess")})
+    said = "Means and sds of draws with step size 0.01 are off by 1 sd (root mean square, median over the seeds); with "
+    said += "step size 0.1, which effective sample size would have chosen, by 4 sd."
+    assert dict(answers(statements(document, find_measure, 1000)))["How wrong are its numbers?"] == said
+    assert said.replace("step size", "step_size") in text(document, find_measure, 3, 8)
+    assert "How wrong are its numbers?" not in _answers(_criteria([4.0, 1.0, 2.0]))

@@ -220,7 +220,7 @@ def test_the_document_is_json_and_keeps_the_contracts_keys():
     assert list(document) == [
         "p", "p_moments", "p_bounded", "p_sliced", "p_ksd", "p_dependence", "p_modes", "level", "looks",
         "ksd_equivalent_draws", "ess", "draws", "effective_draws", "enough_draws", "burn_in", "matters", "p_matters",
-        "blame", "ksd_share", "bias", "modes", "not_tested", "hiding", "sentence",
+        "blame", "ksd_share", "bias", "modes", "not_tested", "score_noise", "hiding", "sentence",
     ]  # fmt: skip
     assert list(document["blame"][0]) == ["kind", "coordinates", "z", "size", "direction"]
 
@@ -461,6 +461,11 @@ def test_wrong_shares_of_modes_are_accused_where_there_is_a_density():
         r"modes 7\d\.\d:2\d\.\d, right (49\.\d:50\.\d|50\.\d:49\.\d|50\.0:50\.0) ± 0\.\d points", found.sentence
     )
     assert "`steinkit repair` weighs the modes" in found.sentence
+    assert found.bias.method == "modes"
+    assert found.bias.trusted.all()
+    assert abs(found.bias.mean[0] - 5.0) < found.bias.mean_margin[0] * found.bias.sd[0]
+    assert found.bias.sd[0] == pytest.approx(math.sqrt(26.0), rel=0.02)
+    assert "x1: mean 0.4" in found.sentence
     assert UNTESTED_MODES not in found.to_dict()["not_tested"]
     assert found.to_dict()["p_modes"] == found.modes.p
     blind = sk.verdict(points, scores=target.score(points))

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import bootstrap
 
 from steinkit import InputError, UsageError
-from steinkit.sweeps.choice import UnrankedError, choose
+from steinkit.sweeps.choice import UnrankedError, choose, is_above
 
 _FAILED = None
 
@@ -142,6 +142,10 @@ class TestTies:
             table = rng.lognormal(sigma=0.5, size=(4, 20))
             table[2] *= worse
             assert 2 in _apart(_choose(table, measure))
+
+    @pytest.mark.parametrize(("least", "above"), [(1.0, False), (math.nextafter(1.0, 2.0), True)])
+    def test_brackets_of_few_seeds_that_touch_leave_it_open(self, least, above):
+        assert is_above(np.array([least, 3.0]), np.array([0.5, 1.0]), error=0.05) is above
 
     def test_seeds_are_paired(self):
         rng = np.random.default_rng(8)
@@ -297,7 +301,7 @@ class TestUnranked:
         return records
 
     def test_a_best_setting_with_half_of_its_cells_unranked_is_refused_with_their_reason(self):
-        with pytest.raises(UnrankedError, match="in 2 of 3 cells of the one with the smallest median, it is at its"):
+        with pytest.raises(UnrankedError, match="in 2 of 3 cells of step = 0, it is at its ceiling"):
             choose(self._records([(0, 0), (0, 2)]), "graph", _settings("ab"))
 
     def test_half_of_an_even_number_of_cells_is_enough_to_refuse(self):
@@ -305,6 +309,36 @@ class TestUnranked:
         with pytest.raises(UnrankedError, match="in 2 of 4 cells"):
             choose(self._records([(0, 0), (0, 2)], table), "graph", _settings("ab"))
         assert choose(self._records([(0, 0)], table), "graph", _settings("ab")).best == {"step": 0}
+
+    def _biases(self, parts, **said):
+        """Cells by bias, of which some say this of themselves."""
+        records = _records(((1.0, 1.1, 1.2), (2.0, 2.1, 2.2)))
+        for record in records:
+            entry = {"measure": "bias", "value": record["results"][0]["value"], "quantities": []}
+            entry |= said if (record["settings"]["step"], record["seed"]) in parts else {}
+            record["results"] = [entry]
+        return records
+
+    def test_by_an_estimate_another_setting_is_enough_to_refuse(self):
+        """One that is not known may be too large as well as too small, so that the other may be better."""
+        records = self._biases([(1, 0), (1, 2)], unranked="the dependence is off")
+        with pytest.raises(UnrankedError, match="by measure bias: in 2 of 3 cells of step = 1, the dependence is off"):
+            choose(records, "bias", _settings("ab"))
+        assert choose(records, "bias", _settings("ab"), eligible=[0]).best == {"step": 0}
+
+    def test_slow_chains_do_no_harm_where_no_draws_fall_into_groups(self):
+        slow = {"unranked": "it is slow", "hidden": "it is slow"}
+        behind, first = [(1, 0), (1, 2)], [(0, 0), (0, 2)]
+        assert choose(self._biases(behind, **slow, falls_apart=False), "bias", _settings("ab")).best == {"step": 0}
+        for of in (self._biases(behind, **slow, falls_apart=True), self._biases(first, **slow, falls_apart=False)):
+            with pytest.raises(UnrankedError, match=r"in 2 of 3 cells of step = \d, it is slow"):
+                choose(of, "bias", _settings("ab"))
+
+    def test_all_biases_of_the_best_setting_must_be_known_and_not_those_of_others(self):
+        wide = {"quantities": [{"why_not": ""}, {"why_not": "the margin is too wide"}]}
+        assert choose(self._biases([(1, 0), (1, 1)], **wide), "bias", _settings("ab")).best == {"step": 0}
+        with pytest.raises(UnrankedError, match="step = 0, biases are not known: the margin is too wide"):
+            choose(self._biases([(0, 0), (0, 1)], **wide), "bias", _settings("ab"))
 
     def test_fewer_cells_or_another_setting_do_no_harm(self):
         assert choose(self._records([(0, 1)]), "graph", _settings("ab")).best == {"step": 0}

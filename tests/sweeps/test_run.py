@@ -395,6 +395,28 @@ def test_a_measure_at_its_ceiling_chooses_nothing_and_says_by_what_to_choose():
     assert statements(blind, find_measure, 60)[0].text.startswith("By graph Stein discrepancy none is chosen")
 
 
+def two_modes(target, *, seed, width):
+    rng = np.random.default_rng(seed)
+    return width * rng.standard_normal((200, 1)) + 8.0 * (rng.random((200, 1)) < 0.4)
+
+
+def near_one(target, *, seed, width):
+    return width * np.random.default_rng(seed).standard_normal((200, 1))
+
+
+def test_bias_chooses_by_default_but_not_between_modes():
+    by_bias = small(sk.targets.Normal([0.0]), near_one, grid={"width": [1.0, 1.4]}, options={}, measures=None)
+    assert by_bias.measures == ("bias", "graph", "ess")
+    assert next(iter(by_bias.criteria)) == "bias"
+    assert by_bias.criteria["bias"].best == {"width": 1.0}
+    assert "Means and sds of draws with width 1.0 are off by 0.0" in by_bias.summary()
+    mixture = sk.targets.GaussianMixture([[0.0], [8.0]], sd=1.0)
+    for racing in (False, True):
+        apart = small(mixture, two_modes, grid={"width": [1.0, 1.4]}, options={}, seeds=6, measures=None, racing=racing)
+        assert next(iter(apart.criteria)) == "graph"
+        assert "whose shares the score does not know" in apart.refused["bias"]
+
+
 def test_a_race_by_a_measure_at_its_ceiling_is_refused():
     with pytest.raises(sk.UsageError, match=r"settings cannot race by measure graph.*take the sliced discrepancy"):
         small(

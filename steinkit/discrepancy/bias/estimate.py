@@ -32,6 +32,7 @@ _METHODS = ("auto", "regression", "weights", "run")
 _WIDEST = 0.3  # margin of a quantity, in standard deviations, above which no bias is stated
 _MARGINS = 2.0  # claimed errors in a margin
 _CHECKPOINTS = (1, 2, 4, 8, 16)  # moves after which draws of a run are looked at: 4 to 64 gradients a draw
+_TOO_FEW = "too few draws for functions of all coordinates together; take six times as many as coordinates"
 _STUCK = 0.1  # share of moves accepted, below which the run goes nowhere
 
 
@@ -70,6 +71,10 @@ class BiasEstimate(Result):
         That the run took, a draw.
     hidden : str
         Why the shares of regions may be wrong, so that nothing is trusted; empty if nothing speaks for it.
+    unranked : str
+        Why samples must not be ordered by `value`, not even by its margin; empty where they may.
+    falls_apart : bool
+        Whether the draws fall into groups with a valley of the density between them.
     draws : int
         How many were given.
     warnings : tuple of str
@@ -93,6 +98,8 @@ class BiasEstimate(Result):
     moved: Sample | None
     gradients: int
     hidden: str
+    unranked: str
+    falls_apart: bool
     draws: int
     warnings: tuple[str, ...]
 
@@ -107,9 +114,14 @@ class BiasEstimate(Result):
         return float(np.sqrt(np.mean(self.mean_margin**2 + self.sd_margin**2)))
 
     @property
-    def unranked(self) -> str:
-        """Why samples must not be ordered by `value`; empty where every quantity is trusted."""
-        return next((f"biases are not known: {why}" for why in self.why_not if why), "")
+    def lower(self) -> float:
+        """`value` less its margin, or 0."""
+        return max(0.0, self.value - self.margin)
+
+    @property
+    def upper(self) -> float:
+        """`value` and its margin."""
+        return self.value + self.margin
 
     def is_off_by(self, delta: float) -> bool:
         """Tell whether a mean is off by more than a number of standard deviations for certain, beyond its margin.
@@ -191,14 +203,15 @@ class BiasEstimate(Result):
         ]
         return {
             "measure": "bias",
-            "value": _finite(self.value),
-            "margin": _finite(self.margin),
+            **{each: _finite(getattr(self, each)) for each in ("value", "margin", "lower", "upper")},
             "method": self.method,
             "quantities": rows,
             "worth": self.worth,
             "draws": self.draws,
             "gradients": self.gradients,
             "hidden": self.hidden or None,
+            "unranked": self.unranked or None,
+            "falls_apart": self.falls_apart,
         }
 
     def __repr__(self) -> str:
@@ -311,7 +324,7 @@ def bias_of(
     with one_thread_in_libraries():
         quantities = Quantities.of(prepared, weights, functions)
         operand = quantities.operand()
-        found, hidden = quantities.by_regression(operand), quantities.hidden_shares(operand, slowest)
+        found, (hidden, falls_apart) = quantities.by_regression(operand), quantities.hidden_shares(operand, slowest)
         tilted = quantities.entropy_weights(operand)
         used: Method = "regression"
         if method == "weights":
@@ -321,14 +334,16 @@ def bias_of(
                     f"{len(operand.points)}"
                 )
             found, used = quantities.by_weights(tilted, found), "weights"
-        why_not = _why_not(found, hidden, quantities.hidden_dependence(operand))
-        moved = None
+        dependence, moved = quantities.hidden_dependence(operand), None
+        why_not = _why_not(found, hidden, dependence)
+        unranked = hidden or dependence or next((why for why in why_not if why == _TOO_FEW), "")
         if method == "run" or (method == "auto" and can_run and any(why_not) and not hidden):
             assert target is not None
             found, why_not, moved = _by_run(quantities, target, np.random.default_rng(rng), hidden)
-            used = "run"
+            used, unranked = "run", next((why for why in why_not if why), "")
     made = _result(prepared, quantities, found, why_not, tilted, used, moved, hidden)
-    return replace(made, warnings=(*made.warnings, *left_out))
+    unranked = f"biases are not known: {unranked}" if unranked else ""
+    return replace(made, unranked=unranked, falls_apart=falls_apart, warnings=(*made.warnings, *left_out))
 
 
 def _why_not(found: Estimates, hidden: str, dependence: str) -> tuple[str, ...]:
@@ -341,9 +356,7 @@ def _why_not(found: Estimates, hidden: str, dependence: str) -> tuple[str, ...]:
     said = []
     for each in errors:
         if each == np.inf:
-            said.append(
-                "too few draws for functions of all coordinates together; take six times as many as coordinates"
-            )
+            said.append(_TOO_FEW)
         elif each > _WIDEST:
             said.append(f"the margin is too wide (+- {each:.2g} sd)")
         else:
@@ -366,7 +379,7 @@ def _by_run(
         there = quantities.moved(moved.points, moved.scores)
         operand = there.operand()
         found = there.by_regression(operand)
-        why_not = _why_not(found, hidden or there.hidden_shares(operand), there.hidden_dependence(operand))
+        why_not = _why_not(found, hidden or there.hidden_shares(operand)[0], there.hidden_dependence(operand))
         if not any(why_not):
             break
     if moved.accepted < _STUCK:
@@ -414,6 +427,8 @@ def _result(
         moved=None if moved is None else _sample_of(prepared, carried, moved),
         gradients=0 if moved is None else moved.gradients,
         hidden=hidden,
+        unranked="",
+        falls_apart=False,
         draws=len(given),
         warnings=(*prepared.notes, *draws.disorder),
     )

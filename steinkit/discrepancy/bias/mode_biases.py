@@ -15,8 +15,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.discrepancy.bias.estimate import BiasEstimate, estimate_bias
+from steinkit.discrepancy.bias.estimate import BiasEstimate, bias_of
 from steinkit.discrepancy.bias.mode_shares import ModeShares
+from steinkit.discrepancy.bias.quantities import varying
+from steinkit.discrepancy.preparation import prepare
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 
@@ -24,9 +26,13 @@ from steinkit.target import Target
 def estimates_in_modes(
     sample: Sample, target: Target, bounds: ArrayLike | None, modes: ModeShares
 ) -> list[BiasEstimate]:
-    """By regression, of the draws of each mode; InputError as `estimate_bias`."""
-    parts = (sample[np.flatnonzero(modes.labels == k)] for k in range(len(modes.shares)))
-    return [estimate_bias(part, target, bounds=bounds, method="regression") for part in parts]
+    """By regression, of the draws of each mode, with the sample's own scores if it has any; InputError as ever."""
+    rows, functions = [np.flatnonzero(modes.labels == k) for k in range(len(modes.shares))], target.functions
+    for each in rows:
+        functions, _ = varying(functions, sample.points[each])
+    given = target if sample.scores is None else None
+    parts = (prepare(sample[each], given, scores=None, weights=None, bounds=bounds) for each in rows)
+    return [bias_of(part, None, functions=functions) for part in parts]
 
 
 def bias_of_mixture(parts: list[BiasEstimate], modes: ModeShares, weighted: bool) -> BiasEstimate:
@@ -61,6 +67,8 @@ def bias_of_mixture(parts: list[BiasEstimate], modes: ModeShares, weighted: bool
         worth=1.0 / float(weights @ weights),
         method="modes",
         hidden=next((part.hidden for part in parts if part.hidden), ""),
+        unranked=next((part.unranked for part in parts if part.unranked), ""),
+        falls_apart=True,
         draws=len(weights),
         warnings=tuple(dict.fromkeys(each for part in parts for each in part.warnings)),
     )

@@ -153,21 +153,21 @@ class Quantities:
             return ""
         return "the dependence of many coordinates is off, and there are too few draws to tell their pairs apart"
 
-    def hidden_shares(self, operand: Operand, slowest: float | None = None) -> str:
-        """Why the shares of regions, which the score does not know, may be wrong; empty if nothing speaks for it."""
+    def hidden_shares(self, operand: Operand, slowest: float | None = None) -> tuple[str, bool]:
+        """Why the shares of regions, which the score does not know, may be wrong; and whether the draws fall apart."""
+        valley = deepest_valley(operand)
         slowest = operand.draws.of_slowest_change if slowest is None else slowest
         if slowest < _FEWEST_OF_SLOWEST:
             return (
                 f"there are {slowest:.0f} effective draws of what changes slowest, where {_FEWEST_OF_SLOWEST:.0f} are "
                 "wanted, so that regions may have wrong shares; run longer"
-            )
-        valley = deepest_valley(operand)
+            ), valley is not None
         if valley is not None:
             return (
                 f"the draws fall into groups along {self.names[valley.coordinate]} ({valley.share:.0%} beyond a valley "
                 "of the density), whose shares the score does not know"
-            )
-        return ""
+            ), True
+        return "", False
 
 
 def location_and_scale(values: Floats, shares: Floats) -> tuple[Floats, Floats]:

@@ -124,12 +124,15 @@ def test_weights_are_found_for_the_richest_features_that_there_are_draws_for():
 
 def test_shares_are_hidden_by_slow_chains_and_by_valleys():
     found = quantities(POINTS, -POINTS)
-    assert found.hidden_shares(found.operand()) == ""
+    assert found.hidden_shares(found.operand()) == ("", False)
     walk = np.cumsum(RNG.standard_normal((200, 2)), axis=0)
     slow = quantities(walk, -walk / 100.0)
-    assert "effective draws of what changes slowest, where 30 are wanted" in slow.hidden_shares(slow.operand())
+    said, falls_apart = slow.hidden_shares(slow.operand())
+    assert "effective draws of what changes slowest, where 30 are wanted" in said
+    assert not falls_apart
     points, target = normal_mixture([[0.0, 0.0], [0.0, 8.0]], [0.7, 0.3], 400, np.random.default_rng(2))
     apart = quantities(points, target.score(points))
-    said = apart.hidden_shares(apart.operand())
+    said, falls_apart = apart.hidden_shares(apart.operand())
+    assert falls_apart
     assert "the draws fall into groups along x2" in said
     assert "beyond a valley of the density), whose shares the score does not know" in said

@@ -34,11 +34,11 @@ from functools import lru_cache
 
 import numpy as np
 
+from steinkit.arguments import number
 from steinkit.sample import Floats
 from steinkit.samplers.acceptance.exact import SequentialTest
 from steinkit.samplers.acceptance.interface import ROUNDING, Look, Moves, Verdict, option
 from steinkit.samplers.acceptance.operating_characteristics import interim_looks, operating_characteristics
-from steinkit.samplers.arguments import number
 
 # Stands for infinity at epsilon = 0: times a standard error it neither overflows nor makes NaN.
 _NEVER = 1e150

@@ -35,13 +35,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from steinkit.arguments import positive, whole
 from steinkit.describe.display import Brief
 from steinkit.errors import InputError, UsageError
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Integers
 from steinkit.samplers.acceptance.exact import BarkerTest
 from steinkit.samplers.acceptance.interface import AcceptanceTest
-from steinkit.samplers.arguments import positive, whole
 from steinkit.samplers.chains.options import RunOptions
 from steinkit.samplers.chains.random_streams import Kind, Noise, normals, uniforms
 from steinkit.samplers.chains.recorder import Recorder

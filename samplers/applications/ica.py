@@ -37,12 +37,12 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.arguments import positive
 from steinkit.errors import InputError, UsageError
 from steinkit.posterior import Posterior
 from steinkit.sample import Floats
 from steinkit.samplers.acceptance.exact import MetropolisTest
 from steinkit.samplers.acceptance.interface import AcceptanceTest
-from steinkit.samplers.arguments import positive
 from steinkit.samplers.chains.likelihood_terms import as_target
 from steinkit.samplers.chains.options import RunOptions, Temperature
 from steinkit.samplers.chains.proposals import Gradient, Proposal

@@ -29,13 +29,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.arguments import checked
+from steinkit.arguments import batch_within, checked, number, positive, whole
 from steinkit.describe.display import Brief
 from steinkit.errors import InputError, UsageError, did_you_mean
 from steinkit.sample import Floats, Integers
 from steinkit.samplers.applications.losses import loss_named, regression_data, start_vector
 from steinkit.samplers.applications.normal_equations import NormalEquations, wrong_direction_probability
-from steinkit.samplers.arguments import batch_within, number, positive, whole
 
 _COVARIANCES = ("homoscedastic", "sandwich")
 _CARRIED = ("data", "size", "nothing")

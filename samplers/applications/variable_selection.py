@@ -51,13 +51,12 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from steinkit.arguments import checked
+from steinkit.arguments import checked, number, positive
 from steinkit.errors import UsageError
 from steinkit.posterior import Posterior
 from steinkit.sample import Floats, Integers
 from steinkit.samplers.acceptance.exact import MetropolisTest
 from steinkit.samplers.acceptance.interface import AcceptanceTest
-from steinkit.samplers.arguments import number, positive
 from steinkit.samplers.chains.options import RunOptions, Temperature
 from steinkit.samplers.chains.proposals import Gradient, Proposal
 from steinkit.samplers.chains.run import run_chains

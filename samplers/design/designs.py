@@ -39,7 +39,7 @@ from typing import Any
 
 import numpy as np
 
-from steinkit.arguments import checked
+from steinkit.arguments import checked, number, whole
 from steinkit.describe.display import Brief
 from steinkit.errors import UsageError
 from steinkit.sample import Floats
@@ -49,7 +49,6 @@ from steinkit.samplers.acceptance.operating_characteristics import (
     nodes_on_two_scales,
     operating_characteristics,
 )
-from steinkit.samplers.arguments import number, whole
 from steinkit.samplers.design.trial_runs import TrialRun
 
 _ALPHAS = (0.5, 0.75, 1.0)

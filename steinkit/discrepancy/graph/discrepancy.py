@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
-from steinkit.discrepancy.bracket import accepted, instance_kept, sum_of_brackets
+from steinkit.discrepancy.bracket import accepted, instance_kept, sum_of_brackets, tolerance_of
 from steinkit.discrepancy.graph.engines import Candidate, Settings, engine_named
 from steinkit.discrepancy.graph.engines.forecast import (
     PORTION,
@@ -176,9 +176,8 @@ def graph_stein_discrepancy(
     data = prepare(draws, target, scores=scores, weights=weights, bounds=bounds).in_units(units)
     sample = data.points
     coefficients = _coefficients(operator, data.raw)
-    settings = Settings(
-        tolerance=_tolerance(tolerance, sample.dim), deadline=deadline(), n_jobs=thread_count(n_jobs), progress=progress
-    )
+    usual = 1e-6 if sample.dim <= 3 else 1e-3
+    settings = Settings(tolerance_of(tolerance, usual), deadline(), thread_count(n_jobs), progress)
     scored = time.perf_counter()
     from steinkit.runtime.compilation import announced_compilation
 
@@ -322,14 +321,6 @@ def _remedy(result: GraphSteinDiscrepancy, bounds: Floats | None, timed_out: boo
                 f"than this engine resolves: {choose}score a transformed coordinate, such as its logarithm"
             )
     return f"{choose}thin the sample".capitalize()
-
-
-def _tolerance(tolerance: float | None, dim: int) -> float:
-    if tolerance is None:
-        return 1e-6 if dim <= 3 else 1e-3
-    if not 0.0 < tolerance < 1.0:
-        raise UsageError(f"tolerance must lie between 0 and 1; received {tolerance}")
-    return float(tolerance)
 
 
 class Answers:

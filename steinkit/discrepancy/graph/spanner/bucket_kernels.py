@@ -37,7 +37,6 @@ SMALLEST_CLUSTER = 4  # below this, one wide search costs more than the narrow o
 HASTE = 0.5  # of shared and directed searches: the part of the stretch allowed that they reckon with
 FEWER = 10  # times that searches from a cluster must be to be worth more than those towards it
 MEDIAN_OF = 255  # lengths, evenly spaced, whose median stands for that of all
-
 BUDGET = 256  # nodes that a two-sided search may settle before one search is run for all pairs of a point
 FEWEST_SHARED = 4  # ... provided that so many pairs of the point are still to come
 

@@ -54,12 +54,20 @@ from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Integers
 
 _LEAST_WEIGHT = 0.03  # of a row in the barrier, before the mean is made one
-_CORRECTORS = interior_point.Correctors(
-    1
-)  # a sweep costs no more than two passes over the rows: more correctors do not pay
+# A sweep costs no more than two passes over the rows: more correctors do not pay.
+_CORRECTORS = interior_point.Correctors(1)
 _UNASKED = np.empty(0)  # the edges' forces, which the interior point method does not look at
 _SMALLEST_BOX = 1e-140  # of c1, as its square is divided by
 _RESOLVED = 1e-13  # of the last nodes' largest gamma: what a double-precision sweep resolves of a far bound's row
+_MANY = 10_000  # points from which on blocks pay
+_FIRST_BLOCKS = 500  # by length, and as many by number of points
+_PARTS = 8  # of a block that is split
+_MOST_BLOCKS = 0.5  # of the points
+_FIRST_TOLERANCE = 1e-2
+_NEXT_TOLERANCE = 0.03  # of the bracket so far
+# Shares of the tolerance: what the last blocks' program is solved to; what all blocks that are not split may lose
+# together, and exceed; what may be left, or all but so much if that is more, as the certificate allows for rounding.
+_SOLVED, _LOST, _EXCEEDED, _LEFT, _MOST_ROOM = 0.3, 0.2, 0.1, 0.8, 1e-5
 
 
 class ChainSystem:
@@ -167,17 +175,6 @@ def _length_weights(length: Floats) -> Floats:
     omega[:, :2] = (of_node / mean)[:, None]
     omega[:, 2:] = (of_edge / mean)[:, None]
     return omega
-
-
-_MANY = 10_000  # points from which on blocks pay
-_FIRST_BLOCKS = 500  # by length, and as many by number of points
-_PARTS = 8  # of a block that is split
-_MOST_BLOCKS = 0.5  # of the points
-_FIRST_TOLERANCE = 1e-2
-_NEXT_TOLERANCE = 0.03  # of the bracket so far
-# Shares of the tolerance: what the last blocks' program is solved to; what all blocks that are not split may lose
-# together, and exceed; what may be left, or all but so much if that is more, as the certificate allows for rounding.
-_SOLVED, _LOST, _EXCEEDED, _LEFT, _MOST_ROOM = 0.3, 0.2, 0.1, 0.8, 1e-5
 
 
 def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None) -> list[Candidate]:

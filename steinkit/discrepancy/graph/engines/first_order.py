@@ -54,6 +54,23 @@ from steinkit.sample import Floats, Integers
 
 _SMALLEST_RADIUS = 1e-30  # keeps steps within single precision; the certificate judges by the radii as they are
 _RELAXATION = 1.6  # lambda in (0, 2); a plain projection, 1, takes four times the sweeps
+_NEAR = 1e-2  # points closer than this are taken relative to one another: the method stalls on short edges
+_CHECK_EVERY = 50  # iterations
+_FIRST_CHECK = 100
+_MOST_ITERATIONS = 20_000
+
+_ETA = 0.99  # below one, so that rounding does not make the steps too long
+_SUFFICIENT, _NECESSARY = 0.4, 0.8  # restart once the residual is down to the first; to the second, and rising again
+_LONGEST, _YOUNG = 0.36, 200  # restart after this share of all iterations, at the least after as many
+
+_MARGIN, _EXCESS = 0.05, 0.02  # how far the repair aims inside the rows, and stops outside, in units of the tolerance
+_SWEEPS, _SWEEPS_PER_ITERATION = 100, 0.5  # most sweeps of a repair: the larger of the two; some twenty are usual
+_SETUP_SECONDS = 5e-7  # an entry of the matrix, before the first iteration
+_SHARE_OF_TOLERANCE = 0.99  # leaves room for the certificate's rounding allowance
+_DENSEST_CHECKS, _SPARSEST_CHECKS = 1.05, 1.5
+
+_STALLED = 0.7  # the least by which the bracket must shrink as the iterations double
+_PATIENCE = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,25 +198,6 @@ def _steps(matrix: sparse.csr_array, radius: Floats, groups: Integers, member: F
     held = sums[sums > 0.0]
     least = held.min() if held.size else 1.0  # a column without rows, or with rows too wide to hold it, takes any step
     return sigma, 1.0 / np.maximum(sums, least)
-
-
-_NEAR = 1e-2  # points closer than this are taken relative to one another: the method stalls on short edges
-_CHECK_EVERY = 50  # iterations
-_FIRST_CHECK = 100
-_MOST_ITERATIONS = 20_000
-
-_ETA = 0.99  # below one, so that rounding does not make the steps too long
-_SUFFICIENT, _NECESSARY = 0.4, 0.8  # restart once the residual is down to the first; to the second, and rising again
-_LONGEST, _YOUNG = 0.36, 200  # restart after this share of all iterations, at the least after as many
-
-_MARGIN, _EXCESS = 0.05, 0.02  # how far the repair aims inside the rows, and stops outside, in units of the tolerance
-_SWEEPS, _SWEEPS_PER_ITERATION = 100, 0.5  # most sweeps of a repair: the larger of the two; some twenty are usual
-_SETUP_SECONDS = 5e-7  # an entry of the matrix, before the first iteration
-_SHARE_OF_TOLERANCE = 0.99  # leaves room for the certificate's rounding allowance
-_DENSEST_CHECKS, _SPARSEST_CHECKS = 1.05, 1.5
-
-_STALLED = 0.7  # the least by which the bracket must shrink as the iterations double
-_PATIENCE = 2000
 
 
 def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None) -> list[Candidate]:

@@ -39,7 +39,7 @@ from support.ordeal import ALL, Outcome, make, put
 
 VERDICTS = ("certified", "refused", "wrong", "crashed", "hung", "unjudged")
 BAD = VERDICTS[2:]
-STARTING = 300.0  # seconds that a new process may take to compile or load everything
+STARTING = 1200.0  # seconds that a new process may take to compile or load everything
 JUDGING = 120.0  # seconds that the oracle may take
 FEWER = {
     "classical": 0.6,

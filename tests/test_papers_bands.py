@@ -7,7 +7,7 @@ import pytest
 from _bands import bands
 from scipy import stats
 
-from steinkit.curves.rates import fit_rate
+from steinkit.curves import fit_rate
 from steinkit.errors import UsageError
 
 SIZES = np.array([10.0, 30.0, 100.0, 300.0, 1000.0])

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 
 import steinkit as sk
 from steinkit.measures.units import read_units
-from steinkit.report import pictures, sweep_part
+from steinkit.report import elements, sweep_part
 from steinkit.report.elements import Drawing
 from steinkit.report.page import write_report
 from steinkit.sweeps.configuration import read_configuration
@@ -68,12 +68,12 @@ def outcome(reader: str, data: bytes) -> Outcome:
 
 def _draw_quickly() -> None:
     """Let pictures be drawn, but written only now and then: that is nine tenths of a page's time."""
-    whole = pictures.drawing
+    whole = elements.drawing
 
     def drawing(figure: Figure) -> Drawing:
         return whole(figure) if _saves_pictures else Drawing(b"", b"", 1, 1)
 
-    pictures.drawing = sweep_part.drawing = drawing
+    elements.drawing = sweep_part.drawing = drawing
 
 
 def _read(name: str, data: bytes) -> sk.Sample:

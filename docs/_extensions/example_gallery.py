@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from page_runs import code_identity
 from public_names import escaped
 
-from steinkit.report.pictures import drawing
+from steinkit.report.elements import drawing
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"

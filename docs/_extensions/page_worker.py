@@ -90,7 +90,7 @@ def execute(source: str, name: str, namespace: dict[str, Any]) -> list[bytes]:
     if value is None:
         return []
     if hasattr(value, "savefig"):
-        from steinkit.report.pictures import drawing
+        from steinkit.report.elements import drawing
 
         both = drawing(value)
         return [both.light, both.dark]

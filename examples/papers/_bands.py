@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.arguments import checked
-from steinkit.curves.rates import Rate, between, fit_rate, medians, resampled_medians
+from steinkit.curves import Rate, between, fit_rate, medians, resampled_medians
 from steinkit.errors import UsageError
 from steinkit.sample import Floats
 from steinkit.target import Seed

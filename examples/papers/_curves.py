@@ -19,7 +19,7 @@ from _bands import Bands
 
 from steinkit import Sample
 from steinkit.chains import split_chains
-from steinkit.curves.rates import between, resampled_medians
+from steinkit.curves import between, resampled_medians
 from steinkit.errors import UsageError
 
 

@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike
 from steinkit.arguments import checked
 from steinkit.chains import split_chains
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.curves.rates import between
+from steinkit.curves import between
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Seed

@@ -2,16 +2,23 @@
 
 PyMC samples value variables, one for each free variable: the variable itself, or its transform (``tau_log__``). Their
 joint density, log |J| included, is `Model.logp`, and the transforms are PyMC's own, `Transform.forward`.
+
+PyTensor has the graphs of log density, gradient and transforms for one point. They are vectorised over points
+(`vectorize_graph`), and since points do not meet, one gradient of the sum of all log densities holds the gradient at
+each. NumPy runs them: no compiler is needed.
 """
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable, Sequence
+from functools import cache, cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from steinkit.adapters.model import Model, Parameter, refuse_discrete
-from steinkit.adapters.pymc_graphs import Graphs
 from steinkit.containers.variables import Labels, positions
 from steinkit.errors import InputError, UsageError, imported
 from steinkit.posterior import Posterior
@@ -227,3 +234,243 @@ def _constant(limit: Any, model: Any, rv: Any) -> Any:
             "transform"
         )
     return tensor.eval()
+
+
+_BLOCK_FLOATS = 1 << 20  # of log densities' terms computed at once
+
+
+class Graphs:
+    """What is computed of a PyMC model, each compiled when it is first asked for.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    free_shapes : sequence of tuple of int
+        Of the value variables, in the order of the model's free variables.
+    mode : optional
+        PyTensor's; None for NumPy.
+    label : str
+        How messages call the model.
+
+    Attributes
+    ----------
+    data_length : int or None
+        How many data the observed variables tell: their common length along the first axis of their log density.
+    log_density, log_prior : callable, (n, d) -> (n,)
+        Log density, and the same without the observed variables.
+    score, grad_log_prior : callable, (n, d) -> (n, d)
+        Their gradients.
+    log_likelihood : callable, (n, d) -> (n, N)
+        Of every datum.
+    grad_log_likelihood : callable, (n, d) and (n, N) -> (n, d)
+        Gradient of the data's log likelihood, each as many times as the second argument says.
+    """
+
+    def __init__(self, model: Any, free_shapes: Sequence[tuple[int, ...]], mode: Any, label: str) -> None:
+        self._model = model
+        self._shapes = list(free_shapes)
+        self._mode = mode
+        self._label = label
+        self._values = [model.rvs_to_values[rv] for rv in model.free_RVs]
+        self._data = _data_as_constants(model)
+        every = _log_density_terms(model, self._data, label)
+        shapes = self._shapes_of(every)
+        first, last = len(model.free_RVs), len(model.free_RVs) + len(model.observed_RVs)
+        likelihood, prior = every[first:last], every[:first] + every[last:]
+        every = prior + likelihood
+        self._block = max(1, _BLOCK_FLOATS // max(1, sum(map(prod, shapes))))
+        lengths = {shape[0] if shape else None for shape in shapes[first:last]}
+        self.data_length: int | None = lengths.pop() if len(lengths) == 1 else None
+        self.log_density = self._lazily(lambda: self._function(*self._total(every)))
+        self.score = self._lazily(lambda: self._gradient_of(*self._total(every)))
+        self.log_prior = self._lazily(lambda: self._function(*self._total(prior)))
+        self.grad_log_prior = self._lazily(lambda: self._gradient_of(*self._total(prior)))
+        self.log_likelihood = self._lazily(lambda: self._function(*self._per_datum(likelihood)))
+        self.grad_log_likelihood = self._lazily(lambda: self._weighted_gradient(likelihood))
+
+    def unconstrain(self, draws: dict[str, Floats]) -> Floats:
+        """The model's transforms of its variables, {name: (n, *shape)} -> (n, d)."""
+        with np.errstate(divide="ignore", invalid="ignore"):  # what is not finite is told of by its draw
+            return np.asarray(self._forward(*(draws[rv.name] for rv in self._model.free_RVs)), dtype=np.float64)
+
+    @cached_property
+    def _forward(self) -> Any:
+        """Transforms of all free variables; a transform may depend on other variables, whose draws stand for them."""
+        replace, tensor = _pytensor("graph.replace"), _pytensor("tensor")
+        transformed, inputs = [], {}
+        for rv in self._model.free_RVs:
+            transform = self._model.rvs_to_transforms[rv]
+            value = rv if transform is None else transform.forward(rv, *rv.owner.inputs)
+            transformed.append(tensor.as_tensor_variable(value))
+            inputs[rv] = tensor.tensor(rv.name, dtype="float64", shape=rv.type.shape)
+        observed = {rv: self._model.rvs_to_values[rv] for rv in self._model.observed_RVs}
+        one = replace.clone_replace(transformed, {**inputs, **observed}, rebuild_strict=False)
+        one = replace.clone_replace(one, self._data, rebuild_strict=False)
+        many = {x: tensor.tensor(x.name, dtype="float64", shape=(None, *x.type.shape)) for x in inputs.values()}
+        columns = [
+            each.reshape((each.shape[0], prod(shape)))
+            for each, shape in zip(replace.vectorize_graph(one, many), self._shapes, strict=True)
+        ]
+        return self._function(list(many.values()), tensor.concatenate(columns, axis=1), on_unused_input="ignore")
+
+    def constrain(self, points: Floats) -> dict[str, Floats]:
+        """The way back, (n, d) -> {name: (n, *shape)}."""
+        return dict(zip([rv.name for rv in self._model.free_RVs], self._backward(points), strict=True))
+
+    @cached_property
+    def _backward(self) -> Any:
+        tensor = _pytensor("tensor")
+        points, at_points = self._points()
+        own = []
+        for rv, value in zip(self._model.free_RVs, self._values, strict=True):
+            transform = self._model.rvs_to_transforms[rv]
+            own.append(value if transform is None else transform.backward(value, *rv.owner.inputs))
+        own = _pytensor("graph.replace").clone_replace(
+            self._model.replace_rvs_by_values([tensor.as_tensor_variable(each) for each in own]),
+            self._data,
+            rebuild_strict=False,
+        )
+        return self._function(
+            [points], _pytensor("graph.replace").vectorize_graph(own, at_points), on_unused_input="ignore"
+        )
+
+    def _total(self, terms: list[Any]) -> tuple[list[Any], Any]:
+        """A matrix of n points, and the sum of terms at each of them, (n,)."""
+        points, at_points = self._points()
+        value = _pytensor("graph.replace").vectorize_graph(sum(term.sum() for term in terms), at_points)
+        return [points], value + 0.0 * points.sum(axis=1)  # (n,) of flat priors, too, which know of no point
+
+    def _per_datum(self, likelihood: list[Any]) -> tuple[list[Any], Any]:
+        """A matrix of n points, and the log likelihood of each datum at each of them, (n, N)."""
+        points, at_points = self._points()
+        total = sum(term.reshape((term.shape[0], -1)).sum(axis=1) for term in likelihood)
+        return [points], _pytensor("graph.replace").vectorize_graph(total, at_points)
+
+    def _points(self) -> tuple[Any, dict[Any, Any]]:
+        """A matrix of n points, and the value variables at each of them."""
+        tensor = _pytensor("tensor")
+        points = tensor.matrix("points", dtype="float64")
+        ends = np.cumsum([prod(shape) for shape in self._shapes])
+        at_points = {}
+        for value, shape, end in zip(self._values, self._shapes, ends, strict=True):
+            block = points[:, int(end) - prod(shape) : int(end)].reshape((points.shape[0], *shape))
+            at_points[value] = tensor.specify_shape(block, (None, *value.type.shape))
+        return points, at_points
+
+    def _gradient_of(self, inputs: list[Any], values: Any) -> Any:
+        """The gradient of the sum of values with respect to the first input."""
+        gradient = _pytensor("gradient")
+        try:
+            derivative = gradient.grad(values.sum(), inputs[0])
+        except (gradient.NullTypeGradError, NotImplementedError) as error:
+            raise InputError(
+                f"the log density of {self._label} has no gradient in PyTensor, and so no score: {error}"
+            ) from None
+        return self._function(inputs, derivative)
+
+    def _function(self, inputs: list[Any], outputs: Any, **options: Any) -> Any:
+        compile_graph = imported("pytensor", "PyTensor", "pymc").function
+        if self._mode is not None:
+            return compile_graph(inputs, outputs, mode=self._mode, **options)
+        with warnings.catch_warnings():  # NumPy brings a BLAS of its own
+            warnings.filterwarnings("ignore", message="PyTensor could not link to a BLAS", category=UserWarning)
+            return compile_graph(inputs, outputs, mode=_numpy_mode(), **options)
+
+    def _weighted_gradient(self, likelihood: list[Any]) -> Any:
+        (points,), terms = self._per_datum(likelihood)
+        times = _pytensor("tensor").matrix("times", dtype="float64")
+        return self._gradient_of([points, times], terms * times)
+
+    def _lazily(self, compiled: Callable[[], Any]) -> Callable[..., Floats]:
+        """A function that is compiled when it is first called, and called for a block of points at a time."""
+        compiled = cache(compiled)
+
+        def function(points: Floats, *others: Floats) -> Floats:
+            parts = []
+            with np.errstate(all="ignore"):  # a Target names the point at which a value is not finite
+                for begin in range(0, max(1, len(points)), self._block):
+                    rows = slice(begin, begin + self._block)
+                    parts.append(compiled()(points[rows], *(other[rows] for other in others)))
+            return np.concatenate(parts)
+
+        return function
+
+    def _shapes_of(self, terms: list[Any]) -> list[tuple[int, ...]]:
+        """Shapes of terms of the log density, at any point."""
+        known = [term.type.shape for term in terms]
+        if all(None not in shape for shape in known):
+            return known
+        tensor, pytensor = _pytensor("tensor"), imported("pytensor", "PyTensor", "pymc")
+        outputs = [tensor.as_tensor(term.shape) for term in terms]
+        function = pytensor.function(self._values, outputs, mode="FAST_COMPILE", on_unused_input="ignore")
+        with np.errstate(all="ignore"):
+            return [tuple(map(int, shape)) for shape in function(*map(np.zeros, self._shapes))]
+
+
+def _pytensor(module: str) -> Any:
+    return imported(f"pytensor.{module}", "PyTensor", "pymc")
+
+
+def _numpy_mode() -> Any:
+    """PyTensor's rewrites of the graph, those that make it stable included, and NumPy to run it.
+
+    Elementwise operations stay apart: what fuses them is for compilers. `slogdet_specialization` fails on the
+    determinants of many matrices at once (PyTensor 2.38).
+    """
+    modes = _pytensor("compile.mode")
+    mode = modes.Mode(linker="py", optimizer="fast_run").excluding("fusion", "inplace", "slogdet_specialization")
+    return mode.register((_softplus_of_numpy(), 48.0))  # after all that makes the graph stable
+
+
+def _softplus_of_numpy() -> Any:
+    """Replace log(1 + exp(x)), which PyTensor has in C only, else entry by entry, by functions that NumPy has."""
+    rewriting, tensor = _pytensor("graph.rewriting.basic"), _pytensor("tensor")
+    softplus, elementwise = _pytensor("scalar.math").Softplus, _pytensor("tensor.elemwise").Elemwise
+
+    @rewriting.node_rewriter([elementwise])
+    def replace(fgraph: Any, node: Any) -> Any:
+        if not isinstance(node.op.scalar_op, softplus):
+            return None
+        (x,) = node.inputs
+        return [(tensor.maximum(x, 0) + tensor.log1p(tensor.exp(-abs(x)))).astype(node.outputs[0].dtype)]
+
+    return rewriting.WalkingGraphRewriter(replace)
+
+
+def _data_as_constants(model: Any) -> dict[Any, Any]:
+    """The data of `pymc.Data` and the lengths of dimensions, as they are now."""
+    tensor, shared = _pytensor("tensor"), _pytensor("compile.sharedvalue")
+    found = [*model.data_vars, *model.dim_lengths.values()]
+    return {
+        each: tensor.constant(each.get_value(), name=each.name, dtype=each.type.dtype)
+        for each in found
+        if isinstance(each, shared.SharedVariable)
+    }
+
+
+def _log_density_terms(model: Any, data: dict[Any, Any], label: str) -> list[Any]:
+    """The terms of the log density with log |J|: of the free variables, of the observed ones, and the potentials.
+
+    Raises
+    ------
+    InputError
+        If they are random.
+    """
+    tensor, replace, traversal = _pytensor("tensor"), _pytensor("graph.replace"), _pytensor("graph.traversal")
+    terms = [tensor.as_tensor_variable(term) for term in model.logp(sum=False)]
+    if any(_is_random(node.op) for node in traversal.apply_ancestors(terms)):
+        raise InputError(
+            f"the log density of {label} is another one every time, since parts of it are drawn at random "
+            "(pymc.Minibatch, pymc.Simulator): hand over the model with all of its data"
+        )
+    if not data:
+        return terms
+    return list(replace.clone_replace(terms, data, rebuild_strict=False))
+
+
+def _is_random(op: Any) -> bool:
+    """Whether an operation draws at random, or one of those that it consists of."""
+    inner = getattr(op, "fgraph", None)
+    if inner is not None and any(_is_random(node.op) for node in inner.apply_nodes):
+        return True
+    return isinstance(op, _pytensor("tensor.random.op").RandomVariable)

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import click
 
 from steinkit import __version__
-from steinkit.cli.command_group import CommandGroup
+from steinkit.cli.help_screens import CommandGroup
 from steinkit.cli.interrupts import INTERRUPTED, comes_of_interrupt, heeded_interrupts
 from steinkit.cli.outputs import say_aside, tell, terminal_columns, warn
 from steinkit.describe.layout import on_screen

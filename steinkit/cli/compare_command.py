@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from steinkit.cli.delivery import deliver, say_next_of_result
 from steinkit.cli.help_screens import command
-from steinkit.cli.outputs import on_terminal
+from steinkit.cli.outputs import apart_from_results, on_terminal
 from steinkit.cli.request import Request
 from steinkit.cli.shared_options import (
     all_option,
@@ -57,7 +55,7 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
     """Compare samples; exits with 0 if all could be measured."""
     request = Request.of(files, options, "a comparison takes each file once")
     judging = request.judging
-    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is not a result
+    with apart_from_results():
         samples, unread = _read(request)
         task = request.task(samples, _lead(samples, options))
         found = compare_samples(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from typing import Any
 
 import click
@@ -11,7 +9,7 @@ import numpy as np
 
 from steinkit.cli.delivery import deliver, say_next_of_result
 from steinkit.cli.help_screens import MEASURE, command, option
-from steinkit.cli.outputs import on_terminal
+from steinkit.cli.outputs import apart_from_results, on_terminal
 from steinkit.cli.request import Request
 from steinkit.cli.shared_options import (
     file_options,
@@ -77,7 +75,7 @@ def curve(files: tuple[str, ...], **options: Any) -> int:
     """Measure the first draws of a sample; exits with 4 if no number of them could be certified."""
     request = Request.of(files, options, "replicates are different samples, each a FILE of its own")
     _require_one_measure(request)
-    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is not a result
+    with apart_from_results():
         task = request.task({file: request.read(file) for file in files}, files[0])
         (measure,) = task.measures
         found = curve_of(

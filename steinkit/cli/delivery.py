@@ -1,17 +1,25 @@
-"""Delivering what a command found: on standard output, in a JSON file, as a picture. One that fails costs no other."""
+"""Where what a command makes goes: its result to standard output, JSON and a picture; draws to a file."""
 
 from __future__ import annotations
 
 import io
+import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steinkit.cli.outputs import command_line, is_device, say, say_next, warn
+import click
+
+from steinkit.cli.help_screens import OUTPUT, option
+from steinkit.cli.outputs import command_line, is_device, require_places, say, say_next, warn
+from steinkit.cli.shared_options import Command, in_order
 from steinkit.describe.display import Result
-from steinkit.errors import OutputError
+from steinkit.errors import OutputError, UsageError
+from steinkit.files import write_sample
 from steinkit.files.streams import write_bytes
 from steinkit.json_documents import as_json
+from steinkit.sample import Sample
 from steinkit.saved_results import save_result
 
 if TYPE_CHECKING:
@@ -95,3 +103,70 @@ def _save(draw: Callable[[], Figure], path: str) -> None:
     except (ValueError, OverflowError) as error:
         raise OutputError(f"{path}: the picture could not be drawn: {error}; leave out --plot") from None
     write_bytes(path, stream.getvalue(), binary=True)
+
+
+_SAMPLE_FORMATS = ("csv", "npz")
+
+
+def draws_options(format_flag: str) -> Callable[[Command], Command]:
+    """``-o``, and the format by a flag of this name: "output" and "output_format"."""
+    where = option(
+        OUTPUT,
+        "-o",
+        "--output",
+        required=True,
+        metavar="FILE",
+        type=click.Path(dir_okay=False, allow_dash=True),
+        help="Where the draws go: .csv, .npz, or '-'. The last is standard output, as CSV.",
+    )
+    form = option(
+        OUTPUT,
+        format_flag,
+        "output_format",
+        everyday=False,
+        type=click.Choice(_SAMPLE_FORMATS),
+        help="Format of the output. By default the ending decides.",
+    )
+    return lambda command: in_order(command, where, form)
+
+
+def draws_place(
+    options: Mapping[str, Any], sources: Sequence[str] = ("-",), format_flag: str = "--format"
+) -> tuple[str, str]:
+    """Where `draws_options` send draws, and in which format: the one asked for, or that of the file's ending.
+
+    Raises
+    ------
+    UsageError, OutputError
+        Before any work is done: if the ending is that of no format, the file cannot be written, or draws are read from
+        it.
+    """
+    file, form = options["output"], options["output_format"]
+    if form is None:
+        form = "csv" if file == "-" else Path(file.lower().removesuffix(".gz")).suffix.removeprefix(".")
+        if form not in _SAMPLE_FORMATS:
+            raise UsageError(
+                f"-o {file}: the ending must be .csv or .npz; rename the file, or pass {format_flag} csv or npz"
+            )
+    if file == "-":
+        if options["json_output"]:
+            raise UsageError("--json and -o - would both write to standard output; give -o a file")
+        return file, form
+    for source in sources:
+        require_places(source, file, None)
+    folder = Path(file).resolve().parent
+    if not os.access(folder, os.W_OK) and not os.access(file, os.W_OK):
+        raise OutputError(f"{file} cannot be written: no permission for the folder {folder}; choose another folder")
+    return file, form
+
+
+def deliver_sample(sample: Sample, file: str, file_format: str) -> None:
+    """Write the draws. A reader of standard output who has gone, such as ``head``, is no error."""
+    try:
+        write_sample(sample, file, format=file_format)
+    except OutputError as error:
+        if file == "-":
+            sys.stdout = None  # nothing is left to flush at the end
+            if isinstance(error.__context__, BrokenPipeError):
+                return
+        raise

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, NamedTuple, TypeAlias
 
 from steinkit import __version__
 from steinkit.cli.help_screens import command, option
-from steinkit.cli.named_target import NamedTarget
-from steinkit.cli.outputs import on_terminal, say, say_next, target_words
+from steinkit.cli.outputs import apart_from_results, on_terminal, say, say_next, target_words
+from steinkit.cli.request import NamedTarget
 from steinkit.cli.sample_options import as_flag, sampler_options
 from steinkit.cli.shared_options import json_option, pairs_option, target_option
 from steinkit.describe.layout import filled, one_line
@@ -155,7 +153,7 @@ def _average(given: Mapping[str, Any]) -> Found:
     """The design for the moves of a trial run."""
     scale = given["proposal_scale"]
     dim = len(scale) if isinstance(scale, list) else 1
-    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is not a result
+    with apart_from_results():
         posterior = NamedTarget({"target": given["target"], "options": given.get("pairs", ())}).target(dim)
         if not isinstance(posterior, Posterior):
             raise UsageError(f"a trial run needs a posterior, with data; {posterior.label!r} has none")

@@ -101,6 +101,11 @@ def target_words(target: str | None, pairs: Sequence[str]) -> list[str]:
     return named + [word for pair in pairs for word in ("-p", pair)]
 
 
+def apart_from_results() -> contextlib.AbstractContextManager[object]:
+    """Let what a user's own code prints go to standard error: it is no result, and no draw."""
+    return contextlib.redirect_stdout(sys.stderr)
+
+
 def command_line() -> list[str]:
     """The words of the command as given, after the program's name: how to run it again."""
     return sys.argv[1:]

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from typing import Any
 
 import click
 import numpy as np
 
 from steinkit import __version__
-from steinkit.cli.help_screens import MEASURE, OUTPUT, SOLVER, command, option
-from steinkit.cli.named_target import NamedTarget
-from steinkit.cli.options import bounds_for
-from steinkit.cli.outputs import say, say_next, target_words, tell, warn
-from steinkit.cli.request import named_as
-from steinkit.cli.sample_files import SAMPLE_FORMATS, deliver_sample, format_of, require_sample_place
+from steinkit.cli.delivery import deliver_sample, draws_options, draws_place
+from steinkit.cli.help_screens import MEASURE, command, option
+from steinkit.cli.outputs import apart_from_results, say, say_next, target_words, tell, warn
+from steinkit.cli.request import read_with_target
 from steinkit.cli.shared_options import (
     file_options,
     files_argument,
     json_option,
+    max_seconds_option,
     seed_option,
     setting_option,
     target_options,
 )
-from steinkit.describe.labels import files_label
 from steinkit.json_documents import as_json
 from steinkit.printable import printable
 from steinkit.runtime.deadlines import time_limit
@@ -60,44 +56,23 @@ shares, if the target has a log density.
     MEASURE, "--resample", is_flag=True, help="Draw as many draws by their weights. By default weights are a column."
 )
 @seed_option("Of the run, and of --resample.")
-@option(SOLVER, "--max-seconds", type=float, metavar="S", help="Give up after S seconds; exit code 4.")
-@option(
-    OUTPUT,
-    "-o",
-    "--output",
-    required=True,
-    metavar="FILE",
-    type=click.Path(dir_okay=False, allow_dash=True),
-    help="Where the draws go: .csv, .npz, or '-'. The last is standard output, as CSV.",
-)
-@option(
-    OUTPUT,
-    "--output-format",
-    everyday=False,
-    type=click.Choice(SAMPLE_FORMATS),
-    help="Format of the output. By default the ending decides.",
-)
+@max_seconds_option("Give up after S seconds; exit code 4.")
+@draws_options("--output-format")
 @json_option("Print the biases before and after as JSON.")
 def repair(files: tuple[str, ...], **options: Any) -> None:
     """Repair a sample, write it, and say on standard error how far it was off and is."""
     from steinkit.discrepancy.bias.repair import repair as mend
 
-    output, form = options["output"], format_of(options["output"], options["output_format"], "--output-format")
-    for file in files:
-        require_sample_place(output, options["json_output"], file)
+    output, form = draws_place(options, files, "--output-format")
     with (
-        contextlib.redirect_stdout(sys.stderr),  # what a user's own code prints is no draw
+        apart_from_results(),
         time_limit(options["max_seconds"]),
     ):
-        named = NamedTarget(options)
-        sample = named.read(*files)
-        target, doubts = named.of_sample(files_label(files), sample, needs_scores=True)
-        bounds = bounds_for(options["bounds"], sample)
-        sample, renamed = named_as(target, sample, options["columns"])
+        sample, target, bounds, notes = read_with_target(options, *files)
         found = mend(sample, target, bounds=bounds, method=options["method"], rng=options["seed"])
     mended = _resampled(found.sample, options["seed"]) if options["resample"] else found.sample
     deliver_sample(mended, output, form)
-    for note in (*doubts, *renamed, *found.warnings):
+    for note in (*notes, *found.warnings):
         warn(note)
     tell(f"{found.summary()}\n\nwritten to {printable('standard output' if output == '-' else output)}")
     if options["json_output"]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from pathlib import Path
 
 import click
 
 from steinkit.cli.help_screens import INPUT, OUTPUT, command, option
-from steinkit.cli.outputs import say_aside
+from steinkit.cli.outputs import apart_from_results, say_aside
 from steinkit.errors import OutputError, UsageError
 from steinkit.printable import printable
 
@@ -50,7 +48,7 @@ def report(results: tuple[str, ...], output: str, title: str | None, target: str
     from steinkit.report.page import write_report
 
     _require_place(results, output)
-    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is not a result
+    with apart_from_results():
         write_report(results, output, title=title, target=target)
     say_aside(f"next: open {printable(output)} in a browser")
 

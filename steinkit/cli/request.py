@@ -6,23 +6,28 @@ what is said of them, where that goes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from steinkit.cli.named_target import NamedTarget
-from steinkit.cli.options import bounds_for, units_for
+import numpy as np
+
+from steinkit.adapters.model import Model
 from steinkit.cli.outputs import command_line, on_terminal, require_places
 from steinkit.cli.shared_options import flag_of
+from steinkit.describe.labels import files_label
 from steinkit.describe.numbers import listed
 from steinkit.errors import InputError, UsageError
 from steinkit.files import read_sample
 from steinkit.measures import Measure, default_measure, find_measure
-from steinkit.measures.options import BOUNDS, MAX_SECONDS, OPERATOR, UNITS, Option
+from steinkit.measures.options import BOUNDS, MAX_SECONDS, OPERATOR, UNIT_WORDS, UNITS, Option
 from steinkit.measures.registry import all_options, takers_of
 from steinkit.measures.scoring import LEVEL, Judging
-from steinkit.sample import Sample
+from steinkit.sample import Floats, Sample
 from steinkit.target import Target
+from steinkit.targets import make_target
+from steinkit.targets.user_code import load_target_or_model
 
 if TYPE_CHECKING:
     from steinkit.discrepancy.reference import LongRun
@@ -58,6 +63,15 @@ class Task:
     repeats: int
     doubts: tuple[str, ...]
     run: LongRun | None = None
+
+
+class Prepared(NamedTuple):
+    """A sample under its target's names, the target or None where it stores scores, bounds, and what to say of them."""
+
+    sample: Sample
+    target: Target | None
+    bounds: Floats | None
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -231,6 +245,16 @@ class Request:
         return ""
 
 
+def read_with_target(options: Mapping[str, Any], *files: str) -> Prepared:
+    """The sample in some files, and its target, of a command that needs scores and takes ``--bounds``."""
+    named = NamedTarget(options)
+    sample = named.read(*files)
+    target, doubts = named.of_sample(files_label(files), sample, needs_scores=True)
+    bounds = bounds_for(options["bounds"], sample)
+    sample, renamed = named_as(target, sample, options["columns"])
+    return Prepared(sample, target, bounds, (*doubts, *renamed))
+
+
 def named_as(target: Target | None, sample: Sample, columns: Any) -> tuple[Sample, tuple[str, ...]]:
     """The sample under the target's names, where ``--columns`` states which column is which, and what to say of it."""
     known = None if target is None else target.names
@@ -251,3 +275,161 @@ def _operator(reference: str) -> Any:
     from steinkit.targets.user_code import load_attribute
 
     return load_attribute(reference, "operator", RiemannianLangevin)
+
+
+def bounds_for(texts: Sequence[str], sample: Sample) -> Floats | None:
+    """Read ``--bounds``: LOWER,UPPER once for all coordinates or once for each in order, or NAME=LOWER,UPPER."""
+    if not texts:
+        return None
+    named = [text for text in texts if "=" in text]
+    if named and len(named) < len(texts):
+        raise UsageError("--bounds: write either NAME=LOWER,UPPER for all that are bounded, or LOWER,UPPER throughout")
+    if named:
+        bounds = np.tile([-np.inf, np.inf], (sample.dim, 1))
+        for text in named:
+            name, _, pair = text.rpartition("=")
+            if name not in sample.names:
+                raise UsageError(f"--bounds: no coordinate named {name!r}; the sample has {', '.join(sample.names)}")
+            if np.isfinite(bounds[sample.names.index(name)]).any():
+                raise UsageError(f"--bounds {name} is given twice")
+            bounds[sample.names.index(name)] = _pair(pair)
+        return bounds
+    pairs = np.array([_pair(text) for text in texts])
+    if len(pairs) not in (1, sample.dim):
+        raise UsageError(f"--bounds: {len(pairs)} pairs for {sample.dim} coordinates; give one, or one for each")
+    return np.broadcast_to(pairs, (sample.dim, 2)).copy()
+
+
+def units_for(text: str | None) -> Any:
+    """Read ``--units``: a word, or a JSON file with a scale or with units that ``--json`` printed."""
+    from steinkit.measures.units import read_units
+
+    return text if text is None or text in UNIT_WORDS else read_units(text)
+
+
+def _pair(text: str) -> tuple[float, float]:
+    try:
+        lower, upper = map(float, text.split(","))
+    except ValueError:
+        raise UsageError(f"--bounds takes LOWER,UPPER such as 0,1 or 0,inf; received {text!r}") from None
+    if not lower < upper:
+        raise UsageError(f"--bounds: the lower bound must lie below the upper one; received {text!r}")
+    return lower, upper
+
+
+_CHECKED_DRAWS = 10
+
+
+class NamedTarget:
+    """The target that options name, and samples in its coordinates.
+
+    Parameters
+    ----------
+    options : mapping
+        "target", "options" (``-p``), "check", "columns", "group" and "file_format" of the command line; what a command
+        does not have may be missing.
+    """
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self.name: str | None = options["target"]
+        self._pairs = tuple(options.get("options", ()))
+        self._check = bool(options.get("check", False))
+        self._columns, self._format = options.get("columns"), options.get("file_format")
+        self._group = options.get("group")
+
+    @property
+    def options(self) -> dict[str, str]:
+        """Options of a built-in target, as given."""
+        return key_values(self._pairs)
+
+    @property
+    def is_user_code(self) -> bool:
+        """Whether the target is meant as ``path.py:attribute``; no built-in target has such a name."""
+        return self.name is not None and (":" in self.name or self.name.endswith(".py"))
+
+    def read(self, *files: str) -> Sample:
+        """A sample of one file, or of several with its chains, in the coordinates of the model if one was named."""
+        if isinstance(self._own, Model) and self._columns is not None:
+            raise UsageError(f"{self.name} is a model, which says what its parameters are; leave out --columns")
+        draws = read_sample(files, format=self._format, columns=self._columns, group=self._group)
+        return self.in_coordinates(draws, files_label(files))
+
+    def in_coordinates(self, draws: Sample, file: str) -> Sample:
+        """Draws in the coordinates of the model; as they are where none was named."""
+        if not isinstance(self._own, Model):
+            return draws
+        try:
+            return self._own.sample(draws)
+        except InputError as error:
+            raise InputError(f"{files_label((file,))}: {error}") from None
+
+    def target_for(self, sample: Sample) -> tuple[Target, tuple[str, ...]]:
+        """The target for a sample that was read, and what its user should know of it.
+
+        A target of the user's own that has a log density has its score checked against it at a few draws.
+        """
+        assert self.name is not None
+        own = self._own
+        if own is None:
+            return make_target(self.name, self.options, sample.dim), ()
+        target = own.target_of(sample) if isinstance(own, Model) else own
+        return target, _checked(target, sample) if self._check and target.can_be_checked else ()
+
+    def target(self, dim: int) -> Target:
+        """The target where there is no sample, in a dimension that is used where it fixes none itself."""
+        own = self._own
+        if own is None:
+            assert self.name is not None
+            return make_target(self.name, self.options, dim)
+        return own.target if isinstance(own, Model) else own
+
+    def of_sample(self, source: str, sample: Sample, *, needs_scores: bool) -> tuple[Target | None, tuple[str, ...]]:
+        """The target for a sample, with doubts about it; None where stored scores serve, or none are needed."""
+        if self.name is not None:
+            return self.target_for(sample)
+        if self._pairs:
+            raise UsageError("-p options need the --target that they belong to")
+        if sample.scores is None and needs_scores:
+            where = files_label((source,))
+            raise UsageError(
+                f"{where} stores no scores (columns score:NAME) and no --target was given; name a built-in target "
+                "('steinkit targets' lists them), or your own as path.py:attribute"
+            )
+        return None, ()
+
+    @cached_property
+    def _own(self) -> Target | Model | None:
+        """What the user's file holds; None for a built-in target."""
+        if not self.is_user_code:
+            return None
+        if self.options:
+            raise UsageError("-p options are for built-in targets; set them inside your Python file instead")
+        assert self.name is not None
+        return load_target_or_model(self.name)
+
+
+def _checked(target: Target, sample: Sample) -> tuple[str, ...]:
+    """Compare the score with the log density at draws that carry weight."""
+    carried = np.flatnonzero(sample.probabilities > 0.0)
+    rows = np.unique(np.linspace(0, len(carried) - 1, _CHECKED_DRAWS).round().astype(int))
+    points = sample.points[carried[rows]]
+    try:
+        target.score(points)
+    except InputError:
+        return ()  # scoring fails likewise, and names the draw by its place in the sample, not among these few
+    if target.check(points).compared:
+        return ()
+    return ("finite differences were too inaccurate to check the target's score against its log density",)
+
+
+def key_values(pairs: Sequence[str]) -> dict[str, str]:
+    """Read the ``key=value`` pairs of ``-p``."""
+    values: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not (key.strip() and equals):
+            raise UsageError(f"-p takes key=value; received {pair!r}")
+        if key.strip() in values:
+            raise UsageError(f"-p {key.strip()} is given twice")
+        values[key.strip()] = value.strip()
+    return values

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,14 +11,16 @@ import click
 
 from steinkit.cli.delivery import deliver, say_next_of_result
 from steinkit.cli.help_screens import OUTPUT, command, option
-from steinkit.cli.options import as_threshold, off_by
+from steinkit.cli.outputs import apart_from_results
 from steinkit.cli.request import Request
 from steinkit.cli.shared_options import (
     all_option,
+    as_threshold,
     fail_if_off_option,
     file_options,
     files_argument,
     measure_options,
+    off_by,
     one_sample_options,
     output_options,
     reference_options,
@@ -85,7 +85,7 @@ def score(files: tuple[str, ...], **options: Any) -> int:
     """Score a sample; the exit code says whether it passed."""
     request, title = Request.of(files, options, "chains are different files"), files_label(files)
     drawn, threshold, judging = _drawn(request), _threshold(request), request.judging
-    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is not a result
+    with apart_from_results():
         task = request.task({title: request.read(*files)}, title)
         sample = task.samples[title]
         scores = score_sample(

@@ -2,21 +2,45 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from steinkit.cli.completion_command import complete_target, complete_target_option, complete_units
 from steinkit.cli.help_screens import INPUT, MEASURE, OUTPUT, SOLVER, option
-from steinkit.cli.options import as_threshold, name_list
 from steinkit.describe.numbers import listed
 from steinkit.describe.verdict import WORST
 from steinkit.measures import find_measure, measure_names
 from steinkit.measures.options import BOUNDS, UNITS, Option
 from steinkit.measures.registry import all_options, takers_of
 
+if TYPE_CHECKING:
+    from steinkit.discrepancy.verdict import Verdict
+
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def name_list(context: click.Context, parameter: click.Parameter, text: str | None) -> list[str] | None:
+    """Read ``--columns``: names between commas."""
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def as_threshold(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
+    """Read a threshold; nothing exceeds NaN, so that it would let everything pass."""
+    if value is not None and math.isnan(value):
+        raise click.BadParameter("a number is wanted; received nan")
+    return value
+
+
+def off_by(verdict: Verdict, delta: float | None) -> tuple[int, tuple[str, ...]]:
+    """The exit code of --fail-if-off for a sample with enough draws, and what it cannot tell."""
+    if delta is None or (verdict.bias is not None and verdict.bias.is_off_by(delta)):
+        return int(delta is not None), ()
+    known = verdict.bias is not None and verdict.bias.trusted.all()
+    unsure = "--fail-if-off: how far some means are off is not known, so that they neither passed nor failed"
+    return 0, () if known else (unsure,)
 
 
 def target_options(command: Command) -> Command:
@@ -199,6 +223,11 @@ def seed_option(said: str) -> Callable[[Command], Command]:
         show_default=True,
         help=f"Seed of what is drawn. {said}",
     )
+
+
+def max_seconds_option(said: str) -> Callable[[Command], Command]:
+    """``--max-seconds``, with what it ends."""
+    return option(SOLVER, "--max-seconds", type=float, metavar="S", help=said)
 
 
 def verdict_options(command: Command) -> Command:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from steinkit.cli.help_screens import OUTPUT, SOLVER, command, option
-from steinkit.cli.outputs import on_terminal, say, say_next, target_words, tell, warn
+from steinkit.cli.outputs import apart_from_results, on_terminal, say, say_next, target_words, tell, warn
 from steinkit.cli.shared_options import json_option, setting_option
 from steinkit.errors import UsageError
 from steinkit.json_documents import as_json
@@ -150,11 +148,10 @@ def sweep(
 ) -> int:
     """Run a sweep; the exit code says whether anything could be scored."""
     from steinkit.sweeps.configuration import read_configuration
-    from steinkit.sweeps.folders import require_folder
-    from steinkit.sweeps.rehearsal import require_runnable
+    from steinkit.sweeps.refusals import require_folder, require_runnable
     from steinkit.sweeps.run import run_plan
 
-    with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is not a result
+    with apart_from_results():
         if resume and force:
             raise UsageError("--resume goes on with the sweep in DIR, --force takes the folder of another; give one")
         plan, asked_for_racing = read_configuration(config, max_memory)
@@ -195,7 +192,7 @@ def _said(result: SweepResult, plan: Plan, folder: Path) -> str:
     from steinkit.report.sources import read_source
     from steinkit.report.sweep_draws import best_in_words
 
-    with contextlib.redirect_stdout(sys.stderr):
+    with apart_from_results():
         best = best_in_words(read_source(folder), find_measure, lambda _: plan.target)
     return text(result.to_dict(), find_measure, len(result.settings), len(result.seeds), best)
 

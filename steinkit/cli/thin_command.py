@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from typing import Any
 
 import click
 
 from steinkit import __version__
-from steinkit.cli.help_screens import MEASURE, SOLVER, command, option
-from steinkit.cli.named_target import NamedTarget
-from steinkit.cli.options import bounds_for, units_for
-from steinkit.cli.outputs import say, say_next, target_words, tell, warn
-from steinkit.cli.request import named_as
-from steinkit.cli.sample_files import deliver_sample, draws_options, format_of, require_sample_place
+from steinkit.cli.delivery import deliver_sample, draws_options, draws_place
+from steinkit.cli.help_screens import MEASURE, command, option
+from steinkit.cli.outputs import apart_from_results, say, say_next, target_words, tell, warn
+from steinkit.cli.request import read_with_target, units_for
 from steinkit.cli.shared_options import (
     file_options,
     files_argument,
     json_option,
+    max_seconds_option,
     setting_option,
     target_options,
 )
-from steinkit.describe.labels import files_label
 from steinkit.describe.statements import Document
 from steinkit.json_documents import as_json
 from steinkit.measures.scoring import sample_document
@@ -61,13 +57,7 @@ draws allow; the shares of modes far apart it cannot see.
     metavar="R",
     help="Weight of location and spread beside the kernel. Of every coordinate; 0 is the paper's algorithm.",
 )
-@option(
-    SOLVER,
-    "--max-seconds",
-    type=float,
-    metavar="S",
-    help="Give up after S seconds; exit code 4. Reading and both discrepancies included.",
-)
+@max_seconds_option("Give up after S seconds; exit code 4. Reading and both discrepancies included.")
 @draws_options("--output-format")
 @json_option("Print what was chosen and what it scores as JSON.")
 def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
@@ -76,18 +66,12 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
     from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy
     from steinkit.discrepancy.kernel.thinning import thin as thin_sample
 
-    output, form = settings["output"], format_of(settings["output"], settings["output_format"], "--output-format")
-    for file in files:
-        require_sample_place(output, settings["json_output"], file)
+    output, form = draws_place(settings, files, "--output-format")
     with (
-        contextlib.redirect_stdout(sys.stderr),  # what a user's own code prints is no draw
+        apart_from_results(),
         time_limit(settings["max_seconds"]),
     ):
-        named = NamedTarget(settings)
-        sample = named.read(*files)
-        target, doubts = named.of_sample(files_label(files), sample, needs_scores=True)
-        bounds = bounds_for(settings["bounds"], sample)
-        sample, renamed = named_as(target, sample, settings["columns"])
+        sample, target, bounds, doubts = read_with_target(settings, *files)
         units, why = units_of_one(sample, target, {"units": units_for(settings["units"])})
         kernel = scaled_kernel(settings["kernel"], settings["kernel_scale"])
         before = kernel_stein_discrepancy(sample, target, bounds=bounds, units=units, kernel=kernel)
@@ -95,7 +79,7 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
         chosen = thin_sample(sample, target, m=draws, moment_weight=settings["moment_weight"], **same)
         after = kernel_stein_discrepancy(chosen, target, **same)
     deliver_sample(chosen, output, form)
-    notes = (*doubts, *renamed, *why, *before.warnings)
+    notes = (*doubts, *why, *before.warnings)
     document = {
         "sample": sample_document(sample),
         "draws": draws,

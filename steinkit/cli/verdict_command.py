@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from typing import Any
 
 import click
 
 from steinkit import __version__
 from steinkit.cli.help_screens import OUTPUT, SOLVER, command, option
-from steinkit.cli.named_target import NamedTarget
-from steinkit.cli.options import as_threshold, bounds_for, off_by
-from steinkit.cli.outputs import on_terminal, require_places, say, say_next, target_words, warn
-from steinkit.cli.request import named_as
+from steinkit.cli.outputs import apart_from_results, on_terminal, require_places, say, say_next, target_words, warn
+from steinkit.cli.request import read_with_target
 from steinkit.cli.shared_options import (
     all_option,
+    as_threshold,
     fail_if_off_option,
     file_options,
     files_argument,
     json_option,
     matters_option,
+    max_seconds_option,
+    off_by,
     seed_option,
     setting_option,
     target_options,
@@ -64,13 +63,7 @@ and what was not tested. 'steinkit score' measures discrepancies as well, with t
     "enough near the mode. Refused where they are mostly noise.",
 )
 @seed_option("Of the signs of the kernel test, and of the batches.")
-@option(
-    SOLVER,
-    "--max-seconds",
-    type=float,
-    metavar="S",
-    help="Give up after S seconds. Of each file.",
-)
+@max_seconds_option("Give up after S seconds. Of each file.")
 @all_option
 @option(
     OUTPUT,
@@ -106,17 +99,13 @@ def verdict(files: tuple[str, ...], **options: Any) -> int:
 
 def _judge(file: str, judging: Judging, options: dict[str, Any]) -> tuple[str, Sample, Judgement]:
     with (
-        contextlib.redirect_stdout(sys.stderr),  # what a user's own code prints is no result
+        apart_from_results(),
         time_limit(options["max_seconds"]),
         watched(on_terminal()),
     ):
-        named = NamedTarget(options)
-        sample = named.read(file)
-        target, doubts = named.of_sample(file, sample, needs_scores=True)
-        bounds = bounds_for(options["bounds"], sample)
-        sample, renamed = named_as(target, sample, options["columns"])
+        sample, target, bounds, notes = read_with_target(options, file)
         found = judging.judge(sample, target, {"bounds": bounds}, rng=options["seed"])
-    return file, sample, found._replace(notes=(*doubts, *renamed, *found.notes))
+    return file, sample, found._replace(notes=(*notes, *found.notes))
 
 
 def _entry(file: str, sample: Sample, judgement: Judgement) -> dict[str, Any]:

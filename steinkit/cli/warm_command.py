@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import warnings
@@ -13,7 +12,7 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 from steinkit.cli.help_screens import command
-from steinkit.cli.outputs import say, say_aside, say_next
+from steinkit.cli.outputs import apart_from_results, say, say_aside, say_next
 from steinkit.errors import SteinkitWarning
 from steinkit.runtime.interpretation import compile_from_now_on
 from steinkit.target import Target
@@ -33,7 +32,7 @@ def warm() -> None:
     compiled, folders = 0, set[str]()
     for k, (what, work) in enumerate(steps.items(), start=1):
         say_aside(f"{k} of {len(steps)}: {what}")
-        with contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings():
+        with apart_from_results(), warnings.catch_warnings():
             warnings.simplefilter("ignore", SteinkitWarning)  # of so few draws
             work()
     for kernel in _kernels_at_hand():

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.containers.columns import require_distinct, sample_from_table, sort_table
-from steinkit.containers.sampler_columns import tell_taken
+from steinkit.containers.columns import require_distinct, sample_from_table, sort_table, tell_taken
 from steinkit.errors import InputError, listed
 from steinkit.sample import Sample, default_names
 

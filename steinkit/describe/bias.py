@@ -1,6 +1,7 @@
-"""What is said of biases: how far means and standard deviations of draws are off, and with what margin.
+"""What is said of biases of means and standard deviations, and of shares of modes, each with its margin.
 
-Documents are those of `BiasEstimate.to_dict`: their "quantities" stand in the order of what is to be said first.
+Documents are those of `BiasEstimate.to_dict`, whose "quantities" stand in the order of what is to be said first, and of
+`ModeShares.to_dict`.
 """
 
 from __future__ import annotations
@@ -9,16 +10,16 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from steinkit.describe.claims import DescribedMeasure
-from steinkit.describe.description import Description
 from steinkit.describe.layout import Table
-from steinkit.describe.numbers import compact, listed
-from steinkit.describe.statements import Statement
+from steinkit.describe.numbers import compact, listed, probability
+from steinkit.describe.statements import DescribedMeasure, Description, Statement
 
 Document = Mapping[str, Any]
 Quantity = Mapping[str, Any]
 
 AS_FAR_AS = "as far as functions of the first orders see"
+AT_LEAST = "; a run has moved its mean, which is off by at least "
+"""Before a size, at the end of why a quantity is not known."""
 _ASKED = "How wrong are the numbers?"
 _SMALLEST = 0.05  # standard deviations, below which a bias is not worth a word
 _FINEST = 0.001  # margin that is written
@@ -27,6 +28,7 @@ _MOST_ROWS = 10  # of a table
 _SAID = 3  # quantities in a sentence
 _LEFT = ("quantity",)
 _UNKNOWN = "?"
+_CAPTION = "Biases of means and standard deviations, largest first"
 _METHODS = {
     "regression": "regression on Stein features",
     "weights": "weights of largest entropy",
@@ -149,15 +151,23 @@ def _that_are_known(document: Document) -> str:
 def not_known(document: Document) -> list[str]:
     """Which quantities have no bias that may be stated, by reason."""
     reasons: dict[str, list[str]] = {}
+    moved: list[tuple[float, str]] = []
     for each in document["quantities"]:
         if not each["trusted"]:
-            reasons.setdefault(each["why_not"].split(" (+-")[0], []).append(each["name"])
+            reason, _, least = each["why_not"].partition(AT_LEAST)
+            reasons.setdefault(reason.split(" (+-")[0], []).append(each["name"])
+            moved += [(-float(least.removesuffix(" sd")), f"{each['name']} by {least}")] if least else []
     if len(reasons) == 1 and len(next(iter(reasons.values()))) == len(document["quantities"]):
-        return [f"How far means and sds are off cannot be said: {next(iter(reasons))}."]
-    return [
-        f"How far {listed(names)} {'is' if len(names) == 1 else 'are'} off cannot be said: {reason}."
-        for reason, names in reasons.items()
-    ]
+        said = [f"How far means and sds are off cannot be said: {next(iter(reasons))}."]
+    else:
+        said = [
+            f"How far {listed(names)} {'is' if len(names) == 1 else 'are'} off cannot be said: {reason}."
+            for reason, names in reasons.items()
+        ]
+    if moved:
+        worst = listed([clause for _, clause in sorted(moved)[:_SAID]])
+        said.append(f"The run was too short; means are off by at least what it moved them: {worst}.")
+    return said
 
 
 def is_off(quantity: Quantity) -> bool:
@@ -195,27 +205,35 @@ def biases_table(document: Document, most: int | None) -> Table:
         for each in shown
     )
     columns = ("quantity", "mean", "should be", "off (sd)", "sd off")
-    return Table("Biases of means and standard deviations, largest first", columns, rows)
+    return Table(_CAPTION, columns, rows)
 
 
 def compared_biases(documents: Mapping[str, Document], most: int | None) -> Table | None:
-    """Biases of several samples side by side, a row a quantity, the worst first; None where none is known."""
+    """Biases of several samples, those of a quantity below each other, the worst first; None where none is known.
+
+    Parameters
+    ----------
+    documents : mapping of str to mapping
+        By sample.
+    most : int or None
+        Rows, of which three quantities may have more; all for None.
+    """
     sizes: dict[str, tuple[bool, float]] = {}
-    cells: dict[str, dict[str, str]] = {}
+    rows: dict[str, list[tuple[str, ...]]] = {}
     for sample, document in documents.items():
         for each in document["quantities"]:
-            size, said = (False, -1.0), _UNKNOWN
+            size, said = (False, -1.0), (_UNKNOWN, _UNKNOWN)
             if each["trusted"]:
                 size = is_off(each), max(abs(each["mean_off"]), abs(each["sd_off"]))
-                said = f"{_mean_off(each)}, sd {_sd_off(each)}"
+                said = _mean_off(each), _sd_off(each)
             sizes[each["name"]] = max(size, sizes.get(each["name"], size))
-            cells.setdefault(each["name"], {})[sample] = said
+            rows.setdefault(each["name"], []).append((each["name"], sample, *said))
     if not any(size >= 0.0 for _, size in sizes.values()):
         return None
-    worst = sorted(cells, key=lambda name: sizes[name], reverse=True)[:most]
-    rows = tuple((name, *(cells[name].get(sample, "") for sample in documents)) for name in worst)
-    said = "Biases of means, in sd, and of standard deviations, largest first"
-    return Table(said, ("quantity", *documents), rows)
+    shown = None if most is None else max(_SAID, most // len(documents))
+    worst = sorted(rows, key=lambda name: sizes[name], reverse=True)[:shown]
+    columns = ("quantity", "sample", "off (sd)", "sd off")
+    return Table(_CAPTION, columns, tuple(row for name in worst for row in rows[name]))
 
 
 def _is_beyond(quantity: Quantity, what: str) -> bool:
@@ -254,3 +272,46 @@ def _fixed(value: float, places: int, sign: bool = False) -> str:
 def _places(margin: float) -> int:
     """Decimal places at which a margin has a digit or two."""
     return 2 if margin >= 0.01 else 3
+
+
+_SHOWN = 3  # coordinates of a centre
+_FINEST_SHARE = 0.0001  # margin that is written
+_SELDOM = "The draws cross too seldom for a test of theirs; `steinkit repair` weighs the modes by the right ones."
+
+
+def shares_statements(document: Document) -> list[Statement]:
+    """Both shares, where the modes are, what was not looked at, and how it was done."""
+    centres = [centre_clause(mode["centre"]) for mode in document["modes"]]
+    places = "; ".join(f"mode {k} about {each}" for k, each in enumerate(centres, 1))
+    taken = f"by bridge sampling, with the log density at {document['evaluations']} points"
+    return [
+        Statement("number", "Which shares have the modes?", shares_sentence(document)),
+        Statement("draws", "Where are they?", f"{places[0].upper()}{places[1:]}."),
+        Statement(
+            "limits",
+            "What was not tested?",
+            "Draws are taken to be right within each mode. Modes that no draw has visited are not seen.",
+        ),
+        Statement("method", "How were they found?", f"Shares {taken}."),
+    ]
+
+
+def shares_sentence(document: Document) -> str:
+    """Both shares and the probability of a difference so large."""
+    clause = f"M{shares_clause(document)[1:]}"
+    return f"{clause}. {_SELDOM}" if document["p"] is None else f"{clause} ({probability(document['p'])})."
+
+
+def shares_clause(document: Document) -> str:
+    """Both shares, as fine as the margin: "modes 71.8:28.2, right 50.1:49.9 +- 0.7 points"."""
+    modes: Sequence[Mapping[str, Any]] = document["modes"]
+    margin = 100.0 * max(_FINEST_SHARE, *(each["margin"] for each in modes))
+    places = 0 if margin >= 2.0 else 1 if margin >= 0.2 else 2
+    had, right = (":".join(f"{100.0 * each[key]:.{places}f}" for each in modes) for key in ("draws_share", "share"))
+    return f"modes {had}, right {right} ± {margin:.{places}f} points"
+
+
+def centre_clause(centre: Mapping[str, float]) -> str:
+    """Where a mode is, in its first coordinates."""
+    shown = [f"{name} = {compact(value, 3)}" for name, value in centre.items()]
+    return ", ".join([*shown[:_SHOWN], *(["..."] if len(shown) > _SHOWN else [])])

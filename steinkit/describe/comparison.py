@@ -8,12 +8,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from steinkit.describe.bias import compared_biases
-from steinkit.describe.claims import UNVISITED, DescribedMeasure, FindMeasure, better, bracket_column, place, preference
-from steinkit.describe.description import right_samples
 from steinkit.describe.labels import units_sentence
 from steinkit.describe.layout import Table, filled
 from steinkit.describe.numbers import compact, count, listed, ratio, rounded_outwards, sentence, value_of
-from steinkit.describe.statements import Document, Statement
+from steinkit.describe.statements import (
+    UNVISITED,
+    DescribedMeasure,
+    Document,
+    FindMeasure,
+    Statement,
+    better,
+    bracket_column,
+    place,
+    preference,
+    right_samples,
+)
 from steinkit.describe.verdict import WORST, fault_label, is_accused, unjudged_sentence, verdict_label, verdict_sentence
 
 _MOST_COLUMNS = 6  # coordinates beyond which only the heaviest is shown
@@ -44,7 +53,7 @@ def text(
     if (judged := verdicts_table(document)) is not None:
         blocks.append("\n".join([judged.caption, *judged.lines(_LEFT), "", filled(_untested(document))]))
     if (sizes := sizes_table(document, None if everything else WORST)) is not None:
-        blocks.append("\n".join([sizes.caption, *sizes.lines(("quantity",))]))
+        blocks.append("\n".join([sizes.caption, *sizes.lines(("quantity", "sample"))]))
     blocks += [filled(said) for said in _unjudged(document)]
     for name in document["ranking"]:
         measure = find(name)

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import math
 
-from steinkit.describe.claims import UNVISITED, DescribedMeasure, bracket_column
 from steinkit.describe.labels import units_sentence
 from steinkit.describe.layout import Table, filled
 from steinkit.describe.numbers import compact, rounded_outwards, sentence, within
-from steinkit.describe.statements import Document, Statement
+from steinkit.describe.statements import UNVISITED, DescribedMeasure, Document, Statement, bracket_column
 
 _INDEPENDENT = -0.5  # rate of independent draws
 _FLAT = -0.25  # a rate above it is nearer to none

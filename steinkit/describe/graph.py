@@ -6,10 +6,14 @@ most, is said where the entry has "findings", those of `GraphSteinDiscrepancy.fi
 
 from __future__ import annotations
 
-from steinkit.describe.claims import DescribedMeasure, claimed
-from steinkit.describe.description import (
+from steinkit.describe.numbers import count, ratio, rounded_outwards, value_of
+from steinkit.describe.statements import (
+    DescribedMeasure,
     Description,
+    Document,
+    Statement,
     caution_for_noise,
+    claimed,
     coordinates_table,
     heaviest_first,
     right_samples,
@@ -18,8 +22,6 @@ from steinkit.describe.description import (
     standing,
     times_expected,
 )
-from steinkit.describe.numbers import count, ratio, rounded_outwards, value_of
-from steinkit.describe.statements import Document, Statement
 
 TITLE = "graph Stein discrepancy"
 _WHAT, _GOOD, _WHERE = f"What is its {TITLE}?", "Is that good?", "Where is it off?"

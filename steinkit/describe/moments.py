@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from steinkit.describe.claims import DescribedMeasure
-from steinkit.describe.description import Description, spent
 from steinkit.describe.layout import Table
 from steinkit.describe.numbers import compact, count, listed, probability, sentence, standard_errors
-from steinkit.describe.statements import Document, Statement
+from steinkit.describe.statements import DescribedMeasure, Description, Document, Statement, spent
 
 Feature = Document
 

@@ -8,12 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from steinkit.describe.claims import CERTIFIED_BETWEEN, ESTIMATE
-from steinkit.describe.description import Description, ScoredMeasure, rank_among, spread
 from steinkit.describe.labels import units_sentence
 from steinkit.describe.layout import Table, filled, one_line
 from steinkit.describe.numbers import count, rounded_outwards, sentence, value_of
-from steinkit.describe.statements import Document, Statement, running_text
+from steinkit.describe.statements import (
+    CERTIFIED_BETWEEN,
+    ESTIMATE,
+    Description,
+    Document,
+    ScoredMeasure,
+    Statement,
+    rank_among,
+    running_text,
+    spread,
+)
 from steinkit.describe.verdict import (
     WORST,
     is_accused,

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from steinkit.describe.claims import DescribedMeasure, claimed
-from steinkit.describe.description import (
+from steinkit.describe.numbers import compact, count, listed, ratio, value_of
+from steinkit.describe.statements import (
+    DescribedMeasure,
     Description,
+    Document,
+    Statement,
     beside_right_samples,
     caution_for_noise,
+    claimed,
     coordinates_table,
     heaviest_first,
     spent,
     times_expected,
 )
-from steinkit.describe.numbers import compact, count, listed, ratio, value_of
-from steinkit.describe.statements import Document, Statement
 
 _WHERE = "Where is it off?"
 _DESCRIBED = 3  # coordinates

@@ -8,11 +8,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from steinkit.describe.claims import UNVISITED, DescribedMeasure, FindMeasure, bracket_column, claimed
 from steinkit.describe.labels import setting_key, setting_label, units_sentence
 from steinkit.describe.layout import Table, filled, one_line
 from steinkit.describe.numbers import bracket, compact, count, listed, sentence, within
-from steinkit.describe.statements import Document, Statement
+from steinkit.describe.statements import (
+    UNVISITED,
+    DescribedMeasure,
+    Document,
+    FindMeasure,
+    Statement,
+    bracket_column,
+    claimed,
+)
 from steinkit.printable import printable
 
 Choice = Document

@@ -14,13 +14,13 @@ from steinkit.describe.bias import (
     bias_table,
     biases_table,
     matters_sentence,
+    shares_clause,
+    shares_sentence,
     within_sentence,
 )
-from steinkit.describe.claims import ACCUSED, UNDECIDED, UNSUSPECTED
 from steinkit.describe.layout import Table, filled
-from steinkit.describe.mode_shares import shares_clause, shares_sentence
 from steinkit.describe.numbers import count, listed, probability, standard_errors
-from steinkit.describe.statements import Document, Statement, running_text
+from steinkit.describe.statements import ACCUSED, UNDECIDED, UNSUSPECTED, Document, Statement, running_text
 
 Fault = Document
 

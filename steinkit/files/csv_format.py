@@ -5,8 +5,8 @@ UTF-8 (with or without a byte order mark), and lines end in LF or CRLF. Lines th
 are comments. Blank lines at the end are skipped; a blank line between draws is an error, because in a file of one
 column it may stand for a missing value.
 
-Rows of plain numbers are read in blocks straight into the table, so that a large file costs little more memory than its
-numbers. What is not plain (quotes, blank lines, words, ragged rows) is read cell by cell, to say where it is wrong.
+Rows of plain numbers are read straight into the table, so that a large file costs little more memory than its numbers.
+What is not plain (quotes, blank lines, words, ragged rows) is read cell by cell, to say where it is wrong.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import itertools
 import os
 import re
 from array import array
@@ -29,9 +30,9 @@ from steinkit.containers.columns import (
     require_distinct,
     sample_from_table,
     sort_table,
+    tell_taken,
     unnamed_column,
 )
-from steinkit.containers.sampler_columns import tell_taken
 from steinkit.errors import InputError, UsageError, listed, shortened
 from steinkit.files.streams import opened
 from steinkit.limits import MAX_COLUMNS
@@ -39,7 +40,6 @@ from steinkit.sample import Floats, Sample, default_names
 
 _ROWS_AT_A_TIME = 50_000
 _BLOCK = 2**24  # bytes
-_GROWTH = 1.02  # room beyond what the first rows lead to expect
 _LONGEST_LINE = 2**26  # letters, of the header and the comments before it
 _NAMED_WHOLE = re.compile(r'"[^"]*"|\[[^\[\]]*\]')  # what of a name may hold commas that separate nothing: theta[1,2]
 _DECIMAL = re.compile(r"\s*[+-]?\d*([,.])\d*([eE][+-]?\d+)?\s*")
@@ -308,61 +308,34 @@ def read_plain(stream: BinaryIO, columns: int, header_line: int, separator: str 
         If it is no comma, the numbers may have decimal commas, all of them.
     """
     for _ in range(header_line):
-        if _ends_lines_by_cr(stream.readline()):
-            return None  # and its lines are not those that were counted
-    begin = stream.tell()
-    length = stream.seek(0, os.SEEK_END) - begin
-    stream.seek(begin)
-    values = np.empty((0, columns))
-    rows, read, rest, ended = 0, 0, b"", False
-    marks = set[bytes]()
-    while True:
-        block = stream.read(_BLOCK)
-        text = rest + block
-        cut = text.rfind(b"\n") + 1 if block else len(text)
-        if block and not cut:
-            return None  # a line longer than a block
-        rest, read = text[cut:], read + cut
-        body = text[:cut].rstrip()
-        if body:
-            if separator != ",":
-                marks |= {mark for mark in (b",", b".") if mark in body}
-                if len(marks) == 2:
-                    return None
-                body = body.replace(b",", b".")
-            found = None if ended else _plain_rows(body, columns, separator)
-            if found is None:
-                return None
-            if rows + len(found) > len(values):
-                expected = (rows + len(found)) * (length / read) * _GROWTH
-                values.resize((int(expected) + 1, columns), refcheck=False)
-            values[rows : rows + len(found)] = found
-            rows += len(found)
-        # blank lines are at the end, or something for which `read_cells` has words
-        ended = ended or text[len(body) : cut].count(b"\n") > 1 or (not body and cut > 0)
-        if not block:
-            break
-    if not rows:
-        return None
-    values.resize((rows, columns), refcheck=False)
-    return Table(values, range(header_line + 1, header_line + 1 + rows))
-
-
-def _plain_rows(body: bytes, columns: int, separator: str) -> Floats | None:
-    if _ends_lines_by_cr(body):
-        return None  # which would make up for a blank line in the count
+        if b"\r" in stream.readline().removesuffix(b"\n").removesuffix(b"\r"):
+            return None  # which ends lines of old: they are not those that were counted
+    text = io.TextIOWrapper(stream, encoding="ascii", newline="")
     try:
-        text = io.TextIOWrapper(io.BytesIO(body), encoding="ascii")
-        found: Floats = np.loadtxt(text, delimiter=separator, comments=None, ndmin=2)
-    except ValueError:
+        rows = _plain_rows(text, separator)
+        values = np.loadtxt(itertools.chain([next(rows)], rows), delimiter=separator, comments=None, ndmin=2)
+    except (ValueError, StopIteration):
         return None
-    # loadtxt skips blank lines without a word; then the count is off.
-    return found if found.shape == (body.count(b"\n") + 1, columns) else None
+    finally:
+        text.detach()
+    if values.shape[1] != columns:
+        return None
+    return Table(values, range(header_line + 1, header_line + 1 + len(values)))
 
 
-def _ends_lines_by_cr(text: bytes) -> bool:
-    """Whether there is a CR that no LF follows, as lines of old end."""
-    return text.count(b"\r") != text.count(b"\r\n")
+def _plain_rows(lines: Iterable[str], separator: str) -> Iterator[str]:
+    """Lines with decimal points; ValueError for those for which `read_cells` has words."""
+    ended, marks = False, set[str]()
+    for line in lines:
+        if line.isspace():
+            ended = True
+            continue
+        if separator != ",":
+            marks |= {mark for mark in ",." if mark in line}
+            line = line.replace(",", ".")
+        if ended or line.endswith("\r") or len(marks) == 2:
+            raise ValueError
+        yield line
 
 
 def read_cells(rows: Iterable[tuple[int, list[str]]], columns: Columns, source: str) -> Table:

@@ -11,11 +11,11 @@
 All but the last are distances of the sample from its target: smaller is better. Effective sample size counts the
 independent draws that would estimate as well *the distribution the chains converge to*, whatever that is.
 
-A measure is an object in `definitions`, which holds all that is known of it, its settings and command-line options
-included; `registry` finds them by their names.
+A measure is an object in `registry`, which holds all that is known of it, its settings and command-line options
+included, and finds it by its name.
 """
 
-from steinkit.measures.base import Measure, Measurement
+from steinkit.measures.options import Measure, Measurement
 from steinkit.measures.registry import default_measure, find_measure, measure_names, take_measure
 
 __all__ = ["Measure", "Measurement", "default_measure", "find_measure", "measure_names", "take_measure"]

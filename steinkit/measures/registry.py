@@ -1,4 +1,4 @@
-"""The measures there are, and the settings they take."""
+"""The measures: what each can be told, what it claims, the function that takes it; and how they are found and taken."""
 
 from __future__ import annotations
 
@@ -6,14 +6,259 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from steinkit.describe.bias import describe_bias
+from steinkit.describe.bracketed import describe_classical, describe_ess, describe_kernel, describe_wasserstein
+from steinkit.describe.graph import describe_graph
+from steinkit.describe.moments import describe_moments
 from steinkit.describe.numbers import listed
+from steinkit.describe.sliced import describe_sliced
 from steinkit.errors import UsageError, did_you_mean
-from steinkit.measures.base import Measure, Measurement
-from steinkit.measures.definitions import BIAS, CLASSICAL, ESS, GRAPH, KSD, MOMENTS, SLICED, WASSERSTEIN
-from steinkit.measures.options import Option
+from steinkit.measures.options import (
+    BOUNDS,
+    MAX_MEMORY,
+    MAX_SECONDS,
+    N_JOBS,
+    OPERATOR,
+    PROGRESS,
+    STEIN_FACTORS,
+    TOLERANCE,
+    UNITS,
+    Measure,
+    Measurement,
+    Option,
+)
 from steinkit.measures.units import units_of_one
 from steinkit.sample import Sample
 from steinkit.target import Target
+
+_BOOTSTRAP = 1000  # replicates, where the command line asks for a p-value
+_OF_CHAINS_FOR_VALUE = ("mean", "sd", "bulk_ess")  # a quarter of the work
+_BRACKET = {"bounds": BOUNDS, "units": UNITS, "tolerance": TOLERANCE, "max_seconds": MAX_SECONDS}
+
+
+def _langevin_only(name: str) -> dict[str, str]:
+    return {"operator": f"measure {name} supports only the Langevin operator; operator= is for graph and ksd"}
+
+
+def _graph(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
+    from steinkit.discrepancy.graph.discrepancy import graph_stein_discrepancy
+
+    return Measurement.of("graph", graph_stein_discrepancy(sample, target, **settings))
+
+
+def _engine_choices() -> str:
+    from steinkit.discrepancy.graph.engines import engine_choices
+
+    return engine_choices()
+
+
+GRAPH = Measure(
+    "graph",
+    "graph Stein discrepancy",
+    _graph,
+    _BRACKET
+    | {
+        "max_memory": MAX_MEMORY,
+        "stein_factors": STEIN_FACTORS,
+        "dilation": Option(default=2.0, help="Stretch of the spanner, above 1"),
+        "graph": Option(
+            default="spanner", choices=lambda: ("spanner", "complete"), help="Which pairs of draws bound g"
+        ),
+        "engine": Option(default="auto", read=str, of_solver=True, metavar="NAME", help=_engine_choices),
+        "operator": OPERATOR,
+        "n_jobs": N_JOBS,
+        "progress": PROGRESS,
+    },
+    reuses_scores=True,
+    has_picture=True,
+    describe=describe_graph,
+)
+
+
+def _sliced(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
+    from steinkit.discrepancy.sliced.discrepancy import sliced_stein_discrepancy
+
+    given = {name: value for name, value in settings.items() if (name, value) != ("tolerance", None)}
+    return Measurement.of("sliced", sliced_stein_discrepancy(sample, target, **given))
+
+
+SLICED = Measure(
+    "sliced",
+    "sliced graph Stein discrepancy",
+    _sliced,
+    _BRACKET | {"stein_factors": STEIN_FACTORS},
+    reuses_scores=True,
+    has_picture=True,
+    refuses=_langevin_only("sliced"),
+    describe=describe_sliced,
+)
+
+
+def _moments(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
+    from steinkit.discrepancy.moments.discrepancy import moment_stein_discrepancy
+
+    return Measurement.of("moments", moment_stein_discrepancy(sample, target, by_chain=True, **settings))
+
+
+MOMENTS = Measure(
+    "moments",
+    "moment Stein discrepancy",
+    _moments,
+    {"bounds": BOUNDS, "units": UNITS, "max_seconds": MAX_SECONDS},
+    claim="estimated",
+    reuses_scores=True,
+    has_picture=True,
+    refuses=_langevin_only("moments"),
+    describe=describe_moments,
+)
+
+
+def _bias(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
+    from steinkit.discrepancy.bias.estimate import estimate_bias
+
+    return Measurement.of("bias", estimate_bias(sample, target, method="regression", **settings))
+
+
+BIAS = Measure(
+    "bias",
+    "bias of means and standard deviations",
+    _bias,
+    {"bounds": BOUNDS, "max_seconds": MAX_SECONDS},
+    claim="estimated",
+    reuses_scores=True,
+    refuses=_langevin_only("bias"),
+    describe=describe_bias,
+)
+
+
+def _classical(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
+    from steinkit.discrepancy.classical.discrepancy import classical_stein_discrepancy
+
+    return Measurement.of("classical", classical_stein_discrepancy(sample, target, **settings))
+
+
+CLASSICAL = Measure(
+    "classical",
+    "classical Stein discrepancy",
+    _classical,
+    _BRACKET | {"stein_factors": STEIN_FACTORS},
+    max_dim=1,
+    refuses=_langevin_only("classical"),
+    describe=describe_classical,
+)
+
+
+def _wasserstein(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
+    from steinkit.discrepancy.wasserstein.distance import wasserstein_distance
+
+    assert target is not None  # take_measure saw to it
+    return Measurement.of("wasserstein", wasserstein_distance(sample, target, **settings))
+
+
+WASSERSTEIN = Measure(
+    "wasserstein",
+    "Wasserstein distance",
+    _wasserstein,
+    {"units": UNITS, "tolerance": TOLERANCE, "max_seconds": MAX_SECONDS},
+    claim="found",
+    needs="target",
+    max_dim=1,
+    refuses=_langevin_only("wasserstein")
+    | {
+        "bounds": "measure wasserstein reads the target from its cdf, which bounds do not cut off; leave out one of "
+        "the two"
+    },
+    describe=describe_wasserstein,
+)
+
+
+def _kernel_names() -> tuple[str, ...]:
+    from steinkit.discrepancy.kernel.base_kernels import kernel_names
+
+    return kernel_names()
+
+
+def _kernel(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
+    """The discrepancy, and the p-value of its test where bootstrap samples are asked for."""
+    from steinkit.discrepancy.kernel.base_kernels import scaled_kernel
+    from steinkit.discrepancy.kernel.goodness_of_fit import kernel_stein_test
+    from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy
+
+    given = dict(settings)
+    given["kernel"] = scaled_kernel(given["kernel"], given.pop("kernel_scale"))
+    form = {name: given.pop(name) for name in ("statistic", "squared")}
+    bootstrap, seed = given.pop("bootstrap"), given.pop("seed")
+    result = kernel_stein_discrepancy(sample, target, **form, **given)
+    document = result.to_dict()
+    seconds = document.pop("seconds")
+    if bootstrap:
+        test = kernel_stein_test(sample, target, n_bootstrap=bootstrap, rng=seed, **given)
+        document |= {"p_value": test.p_value, "flip_probability": test.flip_probability, "bootstrap": bootstrap}
+    return Measurement.of("ksd", result, {**document, "seconds": seconds})
+
+
+KSD = Measure(
+    "ksd",
+    "kernel Stein discrepancy",
+    _kernel,
+    {
+        "bounds": BOUNDS,
+        "units": UNITS,
+        "operator": OPERATOR,
+        "kernel": Option(
+            default="imq",
+            choices=_kernel_names,
+            help="Base kernel",
+            may_be_object=True,
+            recorded=lambda value: value if isinstance(value, str) else repr(value),
+        ),
+        "kernel_scale": Option(
+            metavar="SCALE", help="Scale of the base kernel in the units chosen. Its own default if not given"
+        ),
+        "statistic": Option(
+            default="v",
+            choices=lambda: ("v", "u"),
+            implies={"u": {"squared": True}},
+            help="V- or U-statistic. The U-statistic is reported squared",
+        ),
+        "squared": Option(default=False, read=bool),
+        "bootstrap": Option(
+            default=0,
+            read=int,
+            flag="p-value",
+            switched_on=_BOOTSTRAP,
+            of_one_sample=True,
+            help="Also test whether the draws come from the target. It takes the V-statistic of the draws in their "
+            f"order, and {_BOOTSTRAP} wild bootstrap samples",
+        ),
+        "seed": Option(default=0, read=int, of_one_sample=True),
+        "max_seconds": MAX_SECONDS,
+        "n_jobs": N_JOBS,
+    },
+    reuses_scores=True,
+    describe=describe_kernel,
+)
+
+
+def _ess(sample: Sample, columns: tuple[str, ...] | None = None) -> Measurement:
+    from steinkit.chains import chain_diagnostics
+
+    found = chain_diagnostics(sample)
+    value = found.min_ess
+    return Measurement("ess", value, value, value, found, found.to_dict(columns), found.warnings)
+
+
+ESS = Measure(
+    "ess",
+    "effective sample size",
+    lambda sample, target, settings: _ess(sample),
+    smaller_is_better=False,
+    claim="estimated",
+    needs="draws",
+    describe=describe_ess,
+    take_value=lambda sample, target, settings: _ess(sample, _OF_CHAINS_FOR_VALUE),
+)
+
 
 _SATURATES_FROM = 3  # dimensions
 _MEASURES = {measure.name: measure for measure in (GRAPH, SLICED, MOMENTS, BIAS, CLASSICAL, WASSERSTEIN, KSD, ESS)}

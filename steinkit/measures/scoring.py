@@ -14,7 +14,7 @@ from steinkit.describe.display import Result
 from steinkit.describe.score import score_text
 from steinkit.describe.statements import cautioned, running_text
 from steinkit.errors import Caution, SolverError, SteinkitError, SteinkitWarning, UsageError, leave_to_results
-from steinkit.measures.base import Measure, Measurement
+from steinkit.measures.options import Measure, Measurement
 from steinkit.measures.registry import all_options, find_measure, take_measure
 from steinkit.runtime.deadlines import Shares, seconds_left, time_limit
 from steinkit.runtime.progress import watched

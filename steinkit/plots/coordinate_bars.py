@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steinkit.plots.axes import open_frame
-from steinkit.plots.styles import COLOURS, LIGHT, told_apart
+from steinkit.plots.axes import COLOURS, LIGHT, open_frame, told_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

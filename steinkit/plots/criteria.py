@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from steinkit.describe.claims import preference
 from steinkit.describe.labels import setting_label
+from steinkit.describe.statements import preference
 from steinkit.describe.sweep import LEVEL, bracket_of, interval_of, median_of
 from steinkit.errors import UsageError, did_you_mean
 from steinkit.measures import Measure, find_measure

@@ -9,8 +9,7 @@ import numpy as np
 
 from steinkit.describe.moments import direction, named
 from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy
-from steinkit.plots.axes import axes_or_new, document_of, drawn, head
-from steinkit.plots.styles import told_apart
+from steinkit.plots.axes import axes_or_new, document_of, drawn, head, told_apart
 from steinkit.sample import Floats
 
 if TYPE_CHECKING:

@@ -19,12 +19,11 @@ from steinkit.errors import UsageError
 from steinkit.measures import Measurement, find_measure
 from steinkit.measures.scoring import Scores
 from steinkit.plots.axes import drawn
-from steinkit.plots.biases import biases, biases_and_slice, mode_shares
+from steinkit.plots.biases import biases, biases_and_slice, mode_shares, verdict
 from steinkit.plots.criteria import most_varied, selection
 from steinkit.plots.curves import curve
 from steinkit.plots.discrepancy import arranged
 from steinkit.plots.excess import Standard
-from steinkit.plots.faults import verdict
 from steinkit.plots.moment_scores import moments
 from steinkit.plots.ranks import comparison
 from steinkit.plots.slices import slices

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from steinkit.comparison import Comparison
-from steinkit.describe.claims import preference
 from steinkit.describe.comparison import measured, ranks, reference_of, unranked
 from steinkit.describe.numbers import compact
+from steinkit.describe.statements import preference
 from steinkit.measures import find_measure
-from steinkit.plots.axes import axes_or_new, document_of, logarithmic, open_frame
-from steinkit.plots.styles import told_apart
+from steinkit.plots.axes import axes_or_new, document_of, logarithmic, open_frame, told_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

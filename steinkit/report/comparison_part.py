@@ -20,8 +20,7 @@ from steinkit.describe.layout import Table
 from steinkit.describe.numbers import sentence, value_of
 from steinkit.describe.statements import Document, answers
 from steinkit.measures import Measure, find_measure
-from steinkit.report.elements import Part, Picture
-from steinkit.report.pictures import NARROW, WIDE, bars_pictures, brackets_caption, has_bars, on_axes
+from steinkit.report.elements import NARROW, WIDE, Part, Picture, bars_pictures, brackets_caption, has_bars, on_axes
 from steinkit.report.reproduction import command_listings
 from steinkit.report.sources import Found
 

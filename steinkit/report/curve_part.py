@@ -11,8 +11,7 @@ from steinkit.describe.curve import end, grounds, headline, table
 from steinkit.describe.numbers import listed, sentence
 from steinkit.describe.statements import Document, answers
 from steinkit.measures import find_measure
-from steinkit.report.elements import Part, Picture
-from steinkit.report.pictures import NARROW, WIDE, label, on_axes
+from steinkit.report.elements import NARROW, WIDE, Part, Picture, label, on_axes
 from steinkit.report.reproduction import command_listings
 from steinkit.report.sources import Found
 

@@ -1,20 +1,30 @@
-"""What a report is made of: plain text, which the page's template escapes and nobody before it.
+"""What a report is made of: plain text, which the page's template escapes and nobody before it, and pictures.
 
-So no name from a file can be anything but a name.
+So no name from a file can be anything but a name. Pictures are drawn as SVG at two widths, so that letters are as large
+on a telephone as on a desk. Nothing in them depends on the moment: the same results give the same bytes.
 """
 
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from steinkit.describe.layout import Table
+from steinkit.describe.numbers import compact, count, sentence, shortened
+from steinkit.describe.statements import Document
+from steinkit.plots.axes import drawn
+from steinkit.plots.coordinate_bars import Coordinates, coordinate_bars, heaviest
 from steinkit.printable import printable
 
 if TYPE_CHECKING:
     from jinja2 import Template
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 @cache
@@ -130,3 +140,95 @@ class Part:
     def has_making(self) -> bool:
         """Whether it is said how it was made."""
         return bool(self.facts or self.listings)
+
+
+WIDE, NARROW = 7.6, 3.8  # inches; one is 96 CSS pixels
+_PIXELS = 96
+_LONGEST_NAME = 32  # letters, in a legend
+_IN_WORDS = 10  # coordinates
+_MOST_BARS = 8  # coordinates shown, the heaviest first
+_LONGEST_LABEL = 18  # letters, of a bar
+_MANY_MARKS = 300  # of a scatter, beyond which it is drawn as an image
+
+
+def drawing(figure: Figure) -> Drawing:
+    """A figure as SVG for light and for dark paper; thousands of marks become an image inside it."""
+    from steinkit.plots import themed_svg
+
+    for ax in figure.axes:
+        for marks in ax.collections:
+            if np.shape(marks.get_offsets())[0] > _MANY_MARKS:
+                marks.set_rasterized(True)
+    width, height = figure.get_size_inches()
+    return Drawing(*themed_svg(figure), round(_PIXELS * width), round(_PIXELS * height))
+
+
+def label(name: str) -> str:
+    """A name as a legend can bear it: its middle left out where it is long, and no formula."""
+    return shortened(name, _LONGEST_NAME).replace("$", r"\$")
+
+
+def draws_in_numbers(name: str, result: Any) -> str:
+    """What a picture of a result's draws shows, for those who do not see it."""
+    points = result.sample.points
+    shown = [
+        f"{label} from {compact(low, 3)} to {compact(high, 3)}"
+        for label, low, high in zip(result.sample.names, points.min(axis=0), points.max(axis=0), strict=True)
+    ]
+    ranges = ", ".join([*shown[:_IN_WORDS], *([f"{len(shown) - _IN_WORDS} more"] if len(shown) > _IN_WORDS else [])])
+    return f"{sentence(name)}: {count(len(points), 'draw')}, {ranges}, discrepancy {compact(result.value)}."
+
+
+def on_axes(draw: Callable[[Axes], Any], width: float, height: float) -> Drawing:
+    """What a function draws on the Axes of a new figure, sizes in inches."""
+    return drawing(drawn(draw, width, height))
+
+
+def has_bars(entry: Document) -> bool:
+    """Whether a measure's entry says what each coordinate carries of it."""
+    return all("value" in each for each in entry.get("coordinates", [{}]))
+
+
+def brackets_caption(title: str) -> str:
+    """What is to be seen in bars with their brackets, of a measure of this title."""
+    return (
+        f"What each coordinate carries of the {title}, with its certified bracket as an error bar where that can be "
+        "seen: the longest bar is the coordinate to look at first."
+    )
+
+
+def bars_pictures(groups: Mapping[str, Coordinates], caption: str, title: str = "") -> list[Picture]:
+    """The picture of the bars, if there are several coordinates to show.
+
+    Parameters
+    ----------
+    groups : mapping of str to sequence of mapping
+        Entries "name", "value", and where they are known "lower" and "upper", of the coordinates of each sample.
+    caption : str
+    title : str
+        Of the measure, where several of them have bars.
+    """
+    if not groups or max(map(len, groups.values())) < 2:
+        return []
+
+    labelled = [(label(name), entries) for name, entries in groups.items()]
+
+    def draw(ax: Any) -> None:
+        coordinate_bars(labelled, ax, most=_MOST_BARS, longest_name=_LONGEST_LABEL)
+
+    bars = len(heaviest(groups.values(), _MOST_BARS)) * len(groups)
+    height = 1.2 + 0.2 * len(groups) + 0.27 * bars
+    return [
+        Picture(
+            title=f"{sentence(title)}, coordinate by coordinate" if title else "Coordinate by coordinate",
+            caption=caption,
+            description="Discrepancy by coordinate. "
+            + " ".join(_in_numbers(name, entries) for name, entries in groups.items()),
+            wide=on_axes(draw, WIDE, height),
+            narrow=on_axes(draw, NARROW, height),
+        )
+    ]
+
+
+def _in_numbers(name: str, entries: Coordinates) -> str:
+    return f"{sentence(name)}: " + ", ".join(f"{each['name']} {compact(each['value'])}" for each in entries) + "."

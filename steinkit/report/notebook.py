@@ -14,15 +14,13 @@ from steinkit.discrepancy.bias.mode_shares import ModeShares
 from steinkit.discrepancy.bias.repair import Repaired
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy
-from steinkit.discrepancy.sliced.discrepancy import SlicedSteinDiscrepancy
 from steinkit.discrepancy.verdict import Verdict
-from steinkit.report.elements import Drawing, template
-from steinkit.report.pictures import drawing, on_axes
+from steinkit.errors import UsageError
+from steinkit.report.elements import Drawing, drawing, template
 from steinkit.sample import Sample
 from steinkit.samplers.draws import Draws
 from steinkit.sweeps.result import SweepResult
 
-_WIDTH = 6.0  # inches
 _MOST_ROWS = 12  # coordinates in the table of a sample
 _MOST_MOMENTS = 12  # coordinates of a matrix of moments that can still be read
 
@@ -66,20 +64,13 @@ def _listing(shown: Any) -> str:
 
 
 def _picture(shown: Any) -> Drawing | None:
-    if isinstance(shown, Verdict):
-        height = 1.6 + 0.4 * len(shown.blame)
-        return on_axes(lambda ax: plots.verdict(shown, ax), _WIDTH, height) if shown.blame else None
-    if isinstance(shown, Comparison):
-        return on_axes(lambda ax: plots.comparison(shown, ax), _WIDTH, 1.6 + 0.45 * len(shown.samples))
-    if isinstance(shown, BiasEstimate | ModeShares | Repaired):
-        return drawing(plots.picture(shown))
-    if isinstance(shown, Curve):
-        return on_axes(lambda ax: plots.curve(shown, ax), _WIDTH, 4.0)
+    """What `Result.plot` draws, if it draws something that can be read."""
     if isinstance(shown, MomentSteinDiscrepancy) and len(shown.names) > _MOST_MOMENTS:
         return None
-    if isinstance(shown, GraphSteinDiscrepancy | SlicedSteinDiscrepancy | MomentSteinDiscrepancy):
+    try:
         return drawing(plots.picture(shown))
-    return None
+    except UsageError:
+        return None
 
 
 def _rows(sample: Sample) -> list[tuple[str, str, str]]:

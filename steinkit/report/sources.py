@@ -17,8 +17,7 @@ from steinkit.describe.labels import files_label, target_label, units_label
 from steinkit.describe.numbers import count
 from steinkit.describe.statements import Document
 from steinkit.errors import InputError, UsageError
-from steinkit.files.enclosed import read_enclosed
-from steinkit.files.streams import read_bytes
+from steinkit.files.streams import read_bytes, read_enclosed
 from steinkit.json_documents import parse_json
 from steinkit.measures.scoring import Scores
 from steinkit.printable import printable, printable_document

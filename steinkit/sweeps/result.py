@@ -15,7 +15,7 @@ from steinkit.describe.display import Result
 from steinkit.describe.labels import setting_key
 from steinkit.describe.sweep import text
 from steinkit.errors import Caution, InputError, about, reservations
-from steinkit.files.enclosed import read_enclosed
+from steinkit.files.streams import read_enclosed
 from steinkit.measures import find_measure
 from steinkit.sweeps.choice import Choice, UnrankedError, bracket_of, choose
 from steinkit.sweeps.records import Record, parse_records, unsealed

@@ -25,8 +25,7 @@ from filelock import FileLock, Timeout
 
 from steinkit.errors import InputError, OutputError, UsageError
 from steinkit.files import read_sample, write_sample
-from steinkit.files.enclosed import enclosed, open_enclosed, read_enclosed
-from steinkit.files.streams import DRAFTS, write_bytes
+from steinkit.files.streams import DRAFTS, enclosed, open_enclosed, read_enclosed, write_bytes
 from steinkit.sample import Sample
 from steinkit.sweeps.identity import sample_digest
 from steinkit.sweeps.records import Record, first_few, parse_records, sealed

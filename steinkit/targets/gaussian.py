@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 
 from steinkit.sample import Floats
 from steinkit.targets.family import Family
-from steinkit.targets.parameters import as_finite, as_vector, common_dim, show
-from steinkit.targets.scatter import as_scatter
+from steinkit.targets.parameters import as_finite, as_scatter, as_vector, common_dim, show
 
 
 def normal_tail_integrals(values: Floats, mean: Floats, deviation: Floats) -> Floats:

@@ -16,8 +16,7 @@ from steinkit.errors import UsageError
 from steinkit.sample import Floats
 from steinkit.targets.family import Family
 from steinkit.targets.gaussian import normal_tail_integrals
-from steinkit.targets.parameters import as_finite, as_positive, show
-from steinkit.targets.scatter import Scatter, as_scatter
+from steinkit.targets.parameters import Scatter, as_finite, as_positive, as_scatter, show
 
 
 class GaussianMixture(Family):

@@ -6,10 +6,10 @@ as text.
 
 from __future__ import annotations
 
+import inspect
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
 
 from steinkit.arguments import checked
 from steinkit.errors import InputError, UsageError, did_you_mean
@@ -19,69 +19,63 @@ from steinkit.target import Target
 from steinkit.targets.parameters import as_count
 
 
-@dataclass(frozen=True)
-class _Entry:
-    """A built-in target: its class in `steinkit.targets`, its options, and one line about it."""
+class _Entry(NamedTuple):
+    """A built-in target: its class in `steinkit.targets`, one line about it, and its options."""
 
     family: str
     summary: str
-    required: tuple[str, ...] = ()
-    optional: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
+    """Of a target that is made of more than its class's arguments; else these are its options."""
 
     @property
-    def options(self) -> tuple[str, ...]:
-        return self.required + self.optional
+    def made_by(self) -> Callable[..., Any]:
+        from steinkit import targets
+
+        return getattr(targets, self.family)  # type: ignore[no-any-return]
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        return () if self.own else tuple(key for key, each in self._arguments if each.default is each.empty)
+
+    @property
+    def optional(self) -> tuple[str, ...]:
+        return self.own or tuple(key for key, each in self._arguments if each.default is not each.empty)
+
+    @property
+    def _arguments(self) -> Iterable[tuple[str, inspect.Parameter]]:
+        return inspect.signature(self.made_by).parameters.items()
 
 
 _SIMULATION = ("size", "theta", "data_seed")
 _TARGETS = {
-    "normal": _Entry(
-        "Normal",
-        "normal distribution; covariance: variance, variances or matrix",
-        optional=("mean", "covariance", "dim"),
-    ),
+    "normal": _Entry("Normal", "normal distribution; covariance: variance, variances or matrix"),
     "gaussian-mixture": _Entry(
-        "GaussianMixture",
-        "mixture of normal distributions; sd: one standard deviation for all",
-        ("means",),
-        ("covariances", "weights", "sd"),
+        "GaussianMixture", "mixture of normal distributions; sd: one standard deviation for all"
     ),
-    "student-t": _Entry(
-        "StudentT",
-        "multivariate Student t distribution; scale-matrix: squared scales",
-        ("df",),
-        ("location", "scale_matrix", "dim"),
-    ),
-    "independent-student-t": _Entry(
-        "IndependentStudentT",
-        "independent Student t coordinates; scale: not squared",
-        ("df",),
-        ("location", "scale", "dim"),
-    ),
-    "uniform": _Entry("Uniform", "uniform distribution on a box", optional=("lower", "upper", "dim")),
-    "gamma": _Entry(
-        "Gamma", "independent gamma coordinates on (0, inf); mean shape / rate", ("shape",), ("rate", "dim")
-    ),
-    "beta": _Entry("Beta", "independent beta coordinates on (0, 1)", ("a", "b"), ("dim",)),
+    "student-t": _Entry("StudentT", "multivariate Student t distribution; scale-matrix: squared scales"),
+    "independent-student-t": _Entry("IndependentStudentT", "independent Student t coordinates; scale: not squared"),
+    "uniform": _Entry("Uniform", "uniform distribution on a box"),
+    "gamma": _Entry("Gamma", "independent gamma coordinates on (0, inf); mean shape / rate"),
+    "beta": _Entry("Beta", "independent beta coordinates on (0, 1)"),
     "mixture-posterior": _Entry(
         "MixturePosterior",
         "posterior of a two-component mixture, d = 2; data: bundled, numbers, a CSV file, or size=N simulated at theta",
-        optional=("data", "variance", "prior_variances", "temperature", *_SIMULATION),
+        ("data", "variance", "prior_variances", "temperature", *_SIMULATION),
     ),
     "logistic-posterior": _Entry(
         "LogisticRegression",
         "posterior of a logistic regression; data: bundled nodal (d = 6), or a CSV file; intercept=true adds ones",
-        optional=("data", "response", "prior_variance", "intercept", "temperature"),
+        ("data", "response", "prior_variance", "intercept", "temperature"),
     ),
     "lasso-posterior": _Entry(
         "LassoRegression",
         "posterior of an L1-regularised regression; data: a CSV file, or size=N (10000) of a toy problem, d = 1",
-        optional=("data", "response", "intercept", "precision", "prior_rate", "temperature", "size", "data_seed"),
+        ("data", "response", "intercept", "precision", "prior_rate", "temperature", "size", "data_seed"),
     ),
     "gaussian-mean": _Entry(
         "GaussianMean",
         "posterior of a normal mean, known exactly; data: numbers, a CSV file, or size=N (1000) simulated at theta",
-        optional=("data", "variance", "prior_mean", "prior_variance", "temperature", *_SIMULATION),
+        ("data", "variance", "prior_mean", "prior_variance", "temperature", *_SIMULATION),
     ),
 }
 _REGRESSIONS = ("logistic-posterior", "lasso-posterior")
@@ -139,16 +133,14 @@ def make_target(name: str, options: Mapping[str, str], dim: int) -> Target:
         raise UsageError(
             f"unknown target {name!r}{did_you_mean(name, _TARGETS)}; the built-in targets are {', '.join(_TARGETS)}"
         )
-    from steinkit import targets
-
     entry = _TARGETS[name]
-    values, family = _parse(name, entry, options), getattr(targets, entry.family)
+    values, family = _parse(name, entry, options), entry.made_by
     if name in _POSTERIORS:
         temperature = values.pop("temperature", None)
         posterior: Posterior = _POSTERIORS[name](family, values, dim)
         return posterior if temperature is None else posterior.tempered(temperature)
     fixed = "dim" in values or any(isinstance(value, list) for value in values.values())
-    if "dim" in entry.options and not fixed:
+    if "dim" in entry.optional and not fixed:
         values["dim"] = dim
     made: Target = family(**values)
     return made
@@ -174,9 +166,9 @@ def _parse(name: str, entry: _Entry, options: Mapping[str, str]) -> dict[str, An
     values: dict[str, Any] = {}
     for written, text in options.items():
         key = written.replace("-", "_")
-        if key not in entry.options:
+        if key not in (known := (*entry.required, *entry.optional)):
             raise UsageError(
-                f"target {name!r} has no option {written!r}{did_you_mean(key, entry.options)}; "
+                f"target {name!r} has no option {written!r}{did_you_mean(key, known)}; "
                 f"its options are {_options_text(entry)}"
             )
         if key in values:

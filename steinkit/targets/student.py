@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike
 from steinkit.errors import UsageError
 from steinkit.sample import Floats
 from steinkit.targets.family import Family, log1p_minus, stirling_error
-from steinkit.targets.parameters import as_finite, as_positive, as_vector, common_dim, show
-from steinkit.targets.scatter import as_scatter
+from steinkit.targets.parameters import as_finite, as_positive, as_scatter, as_vector, common_dim, show
 
 
 class StudentT(Family):

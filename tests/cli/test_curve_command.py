@@ -96,7 +96,7 @@ def test_no_certified_answer_at_any_size(steinkit, run, monkeypatch):
     def never(*args, **kwargs):
         raise SolverError("no certified answer", 1.0, 2.0)
 
-    monkeypatch.setattr("steinkit.curves.convergence.take_measure", never)
+    monkeypatch.setattr("steinkit.curves.take_measure", never)
     outcome = steinkit("curve", run(1), "--target", "normal", "--n", "10,20", "--json")
     assert outcome.code == 4
     assert outcome.document["values"] == [None, None]
@@ -107,7 +107,7 @@ def test_an_interrupt_is_told_and_leaves_nothing(steinkit, run, monkeypatch, fol
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("steinkit.curves.convergence.take_measure", interrupted)
+    monkeypatch.setattr("steinkit.curves.take_measure", interrupted)
     outcome = steinkit("curve", run(1), *_KSD, "-o", "out.json")
     assert (outcome.code, outcome.out) == (130, "")
     assert "interrupted" in outcome.err

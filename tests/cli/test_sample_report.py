@@ -1,6 +1,6 @@
 """What is said of a sampler's run."""
 
-from steinkit.cli.sample_report import run_text
+from steinkit.cli.sample_command import run_text
 
 _RUN = {
     "sampler": "sgld",

@@ -7,7 +7,7 @@ import pytest
 
 import steinkit as sk
 from steinkit.sweeps.configuration import read_configuration
-from steinkit.sweeps.rehearsal import require_runnable
+from steinkit.sweeps.refusals import require_runnable
 
 CONFIGURATION = """
 target = "gaussian-mean"

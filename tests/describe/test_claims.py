@@ -2,7 +2,7 @@
 
 import pytest
 
-from steinkit.describe.claims import bracket_column, claimed, place
+from steinkit.describe.statements import bracket_column, claimed, place
 
 
 @pytest.mark.parametrize(

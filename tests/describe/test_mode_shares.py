@@ -2,7 +2,7 @@
 
 import pytest
 
-from steinkit.describe.mode_shares import centre_clause, shares_clause, shares_sentence, shares_statements
+from steinkit.describe.bias import centre_clause, shares_clause, shares_sentence, shares_statements
 
 
 def document(had, right, margin=0.007, p=2e-9):

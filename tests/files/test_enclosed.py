@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from steinkit.errors import InputError
-from steinkit.files.enclosed import enclosed, open_enclosed, read_enclosed
+from steinkit.files.streams import enclosed, open_enclosed, read_enclosed
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="links and pipes are made as POSIX has them")
 
@@ -55,7 +55,7 @@ def test_links_are_not_followed(folder, tmp_path, parts, mode):
 
 def test_a_link_that_takes_the_place_of_a_file_is_not_followed_either(folder, tmp_path, monkeypatch):
     (folder / "link").symlink_to(tmp_path / "victim")
-    monkeypatch.setattr("steinkit.files.enclosed.enclosed", lambda folder, *parts: folder.joinpath(*parts))
+    monkeypatch.setattr("steinkit.files.streams.enclosed", lambda folder, *parts: folder.joinpath(*parts))
     with pytest.raises(OSError, match="symbolic links"):
         open_enclosed(folder, "link", mode="wb")
     assert (tmp_path / "victim").read_bytes() == b"precious"

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import steinkit as sk
+from steinkit.plots.axes import told_apart
 from steinkit.plots.excess import right_share, said_of, threshold
-from steinkit.plots.styles import told_apart
 
 
 @pytest.mark.parametrize("seed", range(5))

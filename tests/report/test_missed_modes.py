@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.report.missed_modes import missed_mode
 from steinkit.report.sources import read_source
+from steinkit.report.sweep_draws import missed_mode
 from steinkit.report.sweep_part import sweep_part
 from steinkit.sweeps.run import sweep
 
@@ -35,6 +35,14 @@ def test_of_a_chain_that_was_in_both_modes_only_draws_in_the_one_that_was_missed
     assert mode is not None
     assert 25 < mode.draws <= 50
     assert mode.of == 200
+
+
+def test_of_several_chains_the_one_with_the_densest_draw_is_told():
+    fringe, peak = sk.Sample(RIGHT.points + [0.5, 0.0]), sk.Sample(np.concatenate([RIGHT.points, [[4.0, 0.0]]]))
+    for others in ([fringe, peak], [peak, fringe]):
+        mode = missed_mode(LEFT, others, TWO_MODES)
+        assert others[mode.chain] is peak
+        assert mode.point.tolist() == [4.0, 0.0]
 
 
 @pytest.mark.parametrize(

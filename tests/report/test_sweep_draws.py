@@ -67,7 +67,8 @@ def test_the_draws_kept_are_those_scored(sweep_folder):
     assert target.score(np.array([[1.0, -2.0]])) == pytest.approx(np.array([[-1.0, 2.0]]))
     for k, setting in enumerate(found.configuration["settings"]):
         (record,) = [each for each in found.records if each["settings"] == setting and each["seed"] == 0]
-        assert scored[k].value == pytest.approx(record["results"][0]["value"], rel=1e-12)
+        (entry,) = [each for each in record["results"] if each["measure"] == "graph"]
+        assert scored[k].value == pytest.approx(entry["value"], rel=1e-12)
 
 
 def test_draws_of_a_setting_are_judged_as_they_were_kept(sweep_folder):

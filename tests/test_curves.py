@@ -264,7 +264,7 @@ class TestReports:
         def interrupted(*args, **kwargs):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("steinkit.curves.convergence.take_measure", interrupted)
+        monkeypatch.setattr("steinkit.curves.take_measure", interrupted)
         with pytest.raises(KeyboardInterrupt):
             curve(draws, PLANE)
 

@@ -1,14 +1,17 @@
-r"""A measure of sample quality against the number of draws, and the rate at which it falls.
+r"""A measure of sample quality against the number of draws, or their cost, and the rate at which it falls.
 
 For a sample x_1, x_2, ... the curve is the measure :math:`m_n` of its first n draws, over a grid of n (or of budgets:
-the draws that the budget pays for). The rate is the slope of the least-squares line
+the draws that the budget pays for). The rate r is the slope of the least-squares line
 
 .. math:: \log m_n \approx a + r \log n
 
 over the tail of the grid. Independent draws have r near -1/2; a sampler with a bias has a curve that levels out at the
-bias, so that r tends to 0.
+bias, so that r tends to 0. Of several replicates of a sampler the curve is the median over them, and the line goes
+through the medians. The interval of the rate is
 
-Of several replicates of a sampler the curve is the median over them.
+- for one sample that of regression theory. It takes the points for independent, which those of one growing sample are
+  not: it describes how straight the line is, not what another run of the sampler would show;
+- for several replicates that of a bootstrap over the replicates, each of which keeps all its points together.
 
 For measures that need nothing else of the target its scores of all draws are evaluated once for the whole curve.
 Nothing else is carried from one n to the next: the greedy spanner of the first n draws is not part of that of more,
@@ -17,25 +20,29 @@ since it takes pairs in the order of their distance.
 References
 ----------
 J. Gorham and L. Mackey (2015), "Measuring sample quality with Stein's method", figure 1 and section 5.5.
+B. Efron and R. J. Tibshirani (1993), An Introduction to the Bootstrap, chapter 13 (percentile intervals).
 """
 
 from __future__ import annotations
 
 import math
 import re
+import warnings as python_warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from steinkit import __version__
 from steinkit.arguments import checked
 from steinkit.chains import split_chains
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.curves.rates import FEWEST_POINTS, fit_rate, medians
-from steinkit.curves.result import Curve
+from steinkit.describe.curve import text
+from steinkit.describe.display import Result
 from steinkit.describe.numbers import count
-from steinkit.errors import InputError, SolverError, UsageError, cautious
+from steinkit.errors import InputError, SolverError, UsageError, cautious, reservations
 from steinkit.measures import default_measure, find_measure, take_measure
 from steinkit.measures.registry import require_taken
 from steinkit.measures.units import units_of_several
@@ -47,8 +54,124 @@ from steinkit.target import Seed, Target
 if TYPE_CHECKING:
     from steinkit.discrepancy.units import Units
 
+Flags = NDArray[np.bool_]
+FEWEST_POINTS = 3
 _POINTS = 12
 _FIRST = 10
+_BOOTSTRAP = 2000
+_BLOCK = 1 << 21  # values held at once
+
+
+@dataclass(frozen=True, eq=False)
+class Curve(Result):
+    """A measure against the number of draws.
+
+    Attributes
+    ----------
+    measure : str
+        Its name.
+    n : ndarray, shape (k,)
+        Numbers of draws; of several replicates with budgets, their medians.
+    cost : ndarray, shape (k,), or None
+        What these draws cost, over all chains (median over replicates); None where the samples store no cost.
+    budget : ndarray, shape (k,), or None
+        The budgets, if the grid is one of budgets.
+    values : ndarray, shape (k,)
+        The measure; median over the replicates. NaN where it is not defined, or not certified for any replicate.
+    lower, upper : ndarray, shape (k,)
+        Certified bracket of `values` (medians of the replicates' bounds); the values themselves for ess.
+    replicates : ndarray, shape (samples, k)
+        The measure of each sample.
+    interval : ndarray, shape (k, 2), or None
+        Bootstrap interval of the median over replicates; None for one sample.
+    rate : float
+        Slope of log value on log n (on log cost where the grid is one of budgets); NaN where it cannot be fitted.
+    rate_interval : tuple of float
+        Interval (lower, upper) of the rate, at `level`.
+    interval_kind : {"regression", "bootstrap"}
+        Where `rate_interval` comes from: "regression" for one sample, whose points are not independent.
+    tail : ndarray of bool, shape (k,)
+        The points that the rate is fitted to.
+    level : float
+        Of the intervals.
+    units : Units or None
+        The one scale of all points of the curve; None where the measure has no units.
+    warnings : tuple of str
+        What a reader should know before the rate.
+    """
+
+    measure: str
+    n: Floats
+    cost: Floats | None
+    budget: Floats | None
+    values: Floats
+    lower: Floats
+    upper: Floats
+    replicates: Floats
+    interval: Floats | None
+    rate: float
+    rate_interval: tuple[float, float]
+    interval_kind: Literal["regression", "bootstrap"]
+    tail: Flags
+    level: float
+    units: Units | None
+    warnings: tuple[str, ...]
+
+    def summary(self) -> str:
+        """Say in a table and a paragraph how the measure falls.
+
+        Returns
+        -------
+        str
+            Of several lines, as ``steinkit curve`` prints it.
+        """
+        return text(self.to_dict(), find_measure(self.measure))
+
+    def to_dict(self) -> dict[str, Any]:
+        """List what ``steinkit curve --json`` prints.
+
+        Returns
+        -------
+        dict
+            Of strings, finite numbers, lists and dicts.
+        """
+        return {
+            "measure": self.measure,
+            "n": _numbers(self.n),
+            "cost": None if self.cost is None else _numbers(self.cost),
+            "budget": None if self.budget is None else _numbers(self.budget),
+            "values": _numbers(self.values),
+            "lower": _numbers(self.lower),
+            "upper": _numbers(self.upper),
+            "interval": None if self.interval is None else [_numbers(pair) for pair in self.interval],
+            "replicates": [_numbers(row) for row in self.replicates],
+            "rate": _numbers([self.rate])[0],
+            "rate_against": "n" if self.budget is None else "cost",
+            "rate_interval": _numbers(self.rate_interval),
+            "interval_kind": self.interval_kind,
+            "level": self.level,
+            "tail": np.flatnonzero(self.tail).tolist(),
+            "units": None if self.units is None else self.units.document,
+            "warnings": list(self.warnings),
+            "version": __version__,
+        }
+
+    def __repr__(self) -> str:
+        return (
+            f"<Curve of {self.measure} at {len(self.n)} sizes to {self.n[-1]:g} draws, "
+            f"rate {self.rate:.3g}{reservations(self.warnings)}>"
+        )
+
+
+def _numbers(values: Iterable[float]) -> list[float | None]:
+    """Numbers for JSON, which has no NaN; whole ones without a decimal point."""
+    return [_number(float(value)) for value in values]
+
+
+def _number(value: float) -> float | None:
+    if not math.isfinite(value):
+        return None
+    return int(value) if value.is_integer() else value
 
 
 @cautious
@@ -365,3 +488,113 @@ def _total_cost(sample: Sample) -> float:
     if sample.cost is None:
         return math.nan
     return float(sum(sample.cost[rows].max() for rows in split_chains(sample)[0]))
+
+
+@dataclass(frozen=True, eq=False)
+class Rate:
+    """A fitted rate.
+
+    Attributes
+    ----------
+    value : float
+        The slope; NaN where fewer than three different points can be fitted.
+    interval : tuple of float
+    kind : {"regression", "bootstrap"}
+        Where the interval comes from.
+    fitted : ndarray of bool, shape (k,)
+        The points that the line goes through.
+    medians : ndarray, shape (k, 2), or None
+        Bootstrap interval of the median over replicates at each point; None for one sample.
+    """
+
+    value: float
+    interval: tuple[float, float]
+    kind: Literal["regression", "bootstrap"]
+    fitted: Flags
+    medians: Floats | None
+
+
+def fit_rate(replicates: Floats, against: Floats, tail: Flags, *, level: float = 0.95, rng: Seed = 0) -> Rate:
+    """Fit the rate of a curve, and an interval around it.
+
+    Parameters
+    ----------
+    replicates : ndarray, shape (samples, k)
+        The measure; a value that is missing is NaN.
+    against : ndarray, shape (k,)
+        Number of draws, or cost.
+    tail : ndarray of bool, shape (k,)
+        Points to fit; those without a logarithm are left out.
+    level : float
+        Of the intervals.
+    rng : int, numpy.random.Generator or None
+        Seed of the bootstrap.
+
+    Returns
+    -------
+    Rate
+    """
+    values = medians(replicates)
+    fitted = _with_logarithm(values, against, tail)
+    slope = _slope(values, against, fitted)
+    nothing = (math.nan, math.nan)
+    if len(replicates) == 1:
+        interval = _regression_interval(values, against, fitted, slope, level) if math.isfinite(slope) else nothing
+        return Rate(slope, interval, "regression", fitted, None)
+    resampled = resampled_medians(replicates, rng)
+    ends = (0.5 * (1.0 - level), 0.5 * (1.0 + level))
+    band = between(resampled, ends).T
+    if not math.isfinite(slope):
+        return Rate(slope, nothing, "bootstrap", fitted, band)
+    slopes = np.array([_slope(row, against, _with_logarithm(row, against, tail)) for row in resampled])
+    low, high = between(slopes, ends)
+    return Rate(slope, (float(low), float(high)), "bootstrap", fitted, band)
+
+
+def medians(values: Floats) -> Floats:
+    """Medians over replicates, the last axis but one; a value that is missing leaves the others theirs."""
+    if not np.isnan(values).any():
+        return np.asarray(np.median(values, axis=-2))  # many times faster
+    with python_warnings.catch_warnings():
+        python_warnings.simplefilter("ignore", RuntimeWarning)  # a point that no replicate has a value for
+        return np.asarray(np.nanmedian(values, axis=-2))
+
+
+def resampled_medians(replicates: Floats, rng: Seed) -> Floats:
+    """Medians over replicates drawn anew, each with all its points, shape (repeats, k)."""
+    chosen = np.random.default_rng(rng).integers(len(replicates), size=(_BOOTSTRAP, len(replicates)))
+    blocks = np.array_split(chosen, 1 + chosen.size * replicates.shape[1] // _BLOCK)
+    return np.concatenate([medians(replicates[rows]) for rows in blocks])
+
+
+def between(values: Floats, quantiles: tuple[float, float]) -> Floats:
+    """Two quantiles along the first axis, of the values that are not missing, shape (2, ...)."""
+    with python_warnings.catch_warnings():
+        python_warnings.simplefilter("ignore", RuntimeWarning)  # a point that no replicate has a value for
+        return np.asarray(np.nanquantile(values, quantiles, axis=0))
+
+
+def _with_logarithm(values: Floats, against: Floats, tail: Flags) -> Flags:
+    return np.asarray(tail & (np.nan_to_num(values) > 0.0) & (against > 0.0))
+
+
+def _slope(values: Floats, against: Floats, fitted: Flags) -> float:
+    x, y = np.log(against[fitted]), np.log(values[fitted])
+    if len(np.unique(x)) < FEWEST_POINTS:
+        return math.nan
+    x -= x.mean()
+    return float(x @ y / (x @ x))
+
+
+def _regression_interval(
+    values: Floats, against: Floats, fitted: Flags, slope: float, level: float
+) -> tuple[float, float]:
+    """Student's interval of a slope."""
+    from scipy.special import stdtrit
+
+    x, y = np.log(against[fitted]), np.log(values[fitted])
+    x -= x.mean()
+    residual = y - y.mean() - slope * x
+    freedom = len(x) - 2
+    reach = float(stdtrit(freedom, 0.5 * (1.0 + level)) * math.sqrt(residual @ residual / freedom / (x @ x)))
+    return slope - reach, slope + reach

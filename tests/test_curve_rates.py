@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from steinkit.curves.rates import fit_rate, medians
+from steinkit.curves import fit_rate, medians
 
 SIZES = np.array([10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0])
 ALL = np.ones(len(SIZES), dtype=bool)

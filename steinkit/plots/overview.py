@@ -21,11 +21,10 @@ from steinkit.measures.scoring import Scores
 from steinkit.plots.axes import drawn
 from steinkit.plots.biases import biases, biases_and_slice, mode_shares, verdict
 from steinkit.plots.criteria import most_varied, selection
-from steinkit.plots.curves import curve
+from steinkit.plots.curves import comparison, curve
 from steinkit.plots.discrepancy import arranged
 from steinkit.plots.excess import Standard
 from steinkit.plots.moment_scores import moments
-from steinkit.plots.ranks import comparison
 from steinkit.plots.slices import slices
 from steinkit.sweeps.result import SweepResult
 

@@ -18,9 +18,8 @@ from steinkit.report.sources import read_source
 from steinkit.report.sweep_draws import judged_draws, scored_draws, sweep_target, telling_settings
 from steinkit.report.sweep_part import sweep_part
 from steinkit.sweeps.choice import choose
-from steinkit.sweeps.records import sealed, unsealed
 from steinkit.sweeps.run import sweep
-from steinkit.sweeps.store import INDENT, draws_file
+from steinkit.sweeps.store import INDENT, draws_file, sealed, unsealed
 
 _STEPS = (5e-2, 1e-2, 5e-3, 1e-3, 1e-4)
 

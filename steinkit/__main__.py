@@ -17,7 +17,7 @@ def run() -> NoReturn:
     ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if ours:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        # Called last, being registered first. Python ends with all other handlers put back to the system's, which kills.
+        # Registered first, called last: as Python ends it puts all other handlers back to the system's, which kills.
         atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
     from steinkit.cli import main
 

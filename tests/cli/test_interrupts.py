@@ -81,8 +81,12 @@ def test_an_error_that_python_makes_of_an_interrupt_is_one():
 WHEN = {
     "while modules are imported": "sys.meta_path.insert(0, type('Finder', (), {'find_spec': staticmethod(interrupt)}))",
     "when the work is done": "atexit.register(interrupt)",
-    "while the interpreter ends": "class Last:\n    def __del__(self, kill=os.kill, me=os.getpid()):\n        kill(me, 2)\n"
-    "sys.last = Last()",
+    "while the interpreter ends": """
+class Last:
+    def __del__(self, kill=os.kill, me=os.getpid()):
+        kill(me, 2)
+sys.last = Last()
+""",
 }
 
 

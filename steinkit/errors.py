@@ -198,6 +198,18 @@ class Caution(str):
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
+Value = TypeVar("Value")
+
+
+@contextmanager
+def during(variable: ContextVar[Value], value: Value) -> Iterator[None]:
+    """Give a context variable a value while this lasts."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
 
 _asked: ContextVar[bool] = ContextVar("asked", default=False)  # whether a cautious function is at work
 
@@ -212,11 +224,8 @@ def cautious(function: Callable[Parameters, Result]) -> Callable[Parameters, Res
     def told(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         if _asked.get():
             return function(*args, **kwargs)
-        token = _asked.set(True)
-        try:
+        with during(_asked, True):
             result = function(*args, **kwargs)
-        finally:
-            _asked.reset(token)
         caution(getattr(result, "warnings", ()))
         return result
 
@@ -255,11 +264,8 @@ def listening_to_forecasts(listener: Callable[[str], None]) -> Iterator[None]:
     if _listener.get() is not None:
         yield
         return
-    token = _listener.set(listener)
-    try:
+    with during(_listener, listener):
         yield
-    finally:
-        _listener.reset(token)
 
 
 def leave_to_results() -> None:

@@ -101,7 +101,9 @@ def restored(data: bytes, path: str | os.PathLike[str]) -> Result:
     except SteinkitError:
         raise
     except Exception as error:  # of a damaged archive zipfile says it with almost any
-        raise InputError(f"{name} is not a result that this version of steinkit can read ({error!r})") from None
+        raise InputError(
+            f"{name} is not a result that this version of steinkit can read ({str(error) or repr(error)})"
+        ) from None
     if state.get("sha256") != hashlib.sha256(data).hexdigest():
         raise InputError(f"{name} belongs to another result than {path}; keep both files of a result together")
     if not isinstance(found, Result):
@@ -167,6 +169,9 @@ def _unpacked(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
     if room[0] != "steinkit" or room[1] not in _ROOMS:
         raise InputError(f"{module} holds no results")
     made = object.__new__(getattr(importlib.import_module(module), name))
+    missing = {each.name for each in dataclasses.fields(made)} - kept.keys()
+    if missing:
+        raise ValueError(f"{name} without {min(missing)}: kept by another version; make the result again")
     for field in dataclasses.fields(made):
         object.__setattr__(made, field.name, _unpacked(kept[field.name], arrays))
     return made

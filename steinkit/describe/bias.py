@@ -18,6 +18,8 @@ Document = Mapping[str, Any]
 Quantity = Mapping[str, Any]
 
 AS_FAR_AS = "as far as functions of the first orders see"
+AT_LEAST = "; a run has moved its mean, which is off by at least "
+"""Before a size, at the end of why a quantity is not known."""
 _ASKED = "How wrong are the numbers?"
 _SMALLEST = 0.05  # standard deviations, below which a bias is not worth a word
 _FINEST = 0.001  # margin that is written
@@ -26,6 +28,7 @@ _MOST_ROWS = 10  # of a table
 _SAID = 3  # quantities in a sentence
 _LEFT = ("quantity",)
 _UNKNOWN = "?"
+_CAPTION = "Biases of means and standard deviations, largest first"
 _METHODS = {
     "regression": "regression on Stein features",
     "weights": "weights of largest entropy",
@@ -148,15 +151,23 @@ def _that_are_known(document: Document) -> str:
 def not_known(document: Document) -> list[str]:
     """Which quantities have no bias that may be stated, by reason."""
     reasons: dict[str, list[str]] = {}
+    moved: list[tuple[float, str]] = []
     for each in document["quantities"]:
         if not each["trusted"]:
-            reasons.setdefault(each["why_not"].split(" (+-")[0], []).append(each["name"])
+            reason, _, least = each["why_not"].partition(AT_LEAST)
+            reasons.setdefault(reason.split(" (+-")[0], []).append(each["name"])
+            moved += [(-float(least.removesuffix(" sd")), f"{each['name']} by {least}")] if least else []
     if len(reasons) == 1 and len(next(iter(reasons.values()))) == len(document["quantities"]):
-        return [f"How far means and sds are off cannot be said: {next(iter(reasons))}."]
-    return [
-        f"How far {listed(names)} {'is' if len(names) == 1 else 'are'} off cannot be said: {reason}."
-        for reason, names in reasons.items()
-    ]
+        said = [f"How far means and sds are off cannot be said: {next(iter(reasons))}."]
+    else:
+        said = [
+            f"How far {listed(names)} {'is' if len(names) == 1 else 'are'} off cannot be said: {reason}."
+            for reason, names in reasons.items()
+        ]
+    if moved:
+        worst = listed([clause for _, clause in sorted(moved)[:_SAID]])
+        said.append(f"The run was too short; means are off by at least what it moved them: {worst}.")
+    return said
 
 
 def is_off(quantity: Quantity) -> bool:
@@ -194,27 +205,35 @@ def biases_table(document: Document, most: int | None) -> Table:
         for each in shown
     )
     columns = ("quantity", "mean", "should be", "off (sd)", "sd off")
-    return Table("Biases of means and standard deviations, largest first", columns, rows)
+    return Table(_CAPTION, columns, rows)
 
 
 def compared_biases(documents: Mapping[str, Document], most: int | None) -> Table | None:
-    """Biases of several samples side by side, a row a quantity, the worst first; None where none is known."""
+    """Biases of several samples, those of a quantity below each other, the worst first; None where none is known.
+
+    Parameters
+    ----------
+    documents : mapping of str to mapping
+        By sample.
+    most : int or None
+        Rows, of which three quantities may have more; all for None.
+    """
     sizes: dict[str, tuple[bool, float]] = {}
-    cells: dict[str, dict[str, str]] = {}
+    rows: dict[str, list[tuple[str, ...]]] = {}
     for sample, document in documents.items():
         for each in document["quantities"]:
-            size, said = (False, -1.0), _UNKNOWN
+            size, said = (False, -1.0), (_UNKNOWN, _UNKNOWN)
             if each["trusted"]:
                 size = is_off(each), max(abs(each["mean_off"]), abs(each["sd_off"]))
-                said = f"{_mean_off(each)}, sd {_sd_off(each)}"
+                said = _mean_off(each), _sd_off(each)
             sizes[each["name"]] = max(size, sizes.get(each["name"], size))
-            cells.setdefault(each["name"], {})[sample] = said
+            rows.setdefault(each["name"], []).append((each["name"], sample, *said))
     if not any(size >= 0.0 for _, size in sizes.values()):
         return None
-    worst = sorted(cells, key=lambda name: sizes[name], reverse=True)[:most]
-    rows = tuple((name, *(cells[name].get(sample, "") for sample in documents)) for name in worst)
-    said = "Biases of means, in sd, and of standard deviations, largest first"
-    return Table(said, ("quantity", *documents), rows)
+    shown = None if most is None else max(_SAID, most // len(documents))
+    worst = sorted(rows, key=lambda name: sizes[name], reverse=True)[:shown]
+    columns = ("quantity", "sample", "off (sd)", "sd off")
+    return Table(_CAPTION, columns, tuple(row for name in worst for row in rows[name]))
 
 
 def _is_beyond(quantity: Quantity, what: str) -> bool:

@@ -53,7 +53,7 @@ def text(
     if (judged := verdicts_table(document)) is not None:
         blocks.append("\n".join([judged.caption, *judged.lines(_LEFT), "", filled(_untested(document))]))
     if (sizes := sizes_table(document, None if everything else WORST)) is not None:
-        blocks.append("\n".join([sizes.caption, *sizes.lines(("quantity",))]))
+        blocks.append("\n".join([sizes.caption, *sizes.lines(("quantity", "sample"))]))
     blocks += [filled(said) for said in _unjudged(document)]
     for name in document["ranking"]:
         measure = find(name)

@@ -33,8 +33,10 @@ from steinkit.sample import Sample
 _PACKAGES = {"netcdf": ("h5py", "h5netcdf"), "zarr": ("zarr",)}
 _GROUP = "posterior"
 _ARRAYS = ("zarr.json", ".zarray")
+_MEMBERS = (*_ARRAYS, ".zgroup")
+_METADATA = (*_MEMBERS, ".zattrs", ".zmetadata")
 _ITEM = 8  # bytes, of numbers; a little too many for the shorter ones
-_COPIES, _SPARE = 16, 2**28  # of the numbers while they become a sample, and bytes for what the libraries need
+_COPIES, _SPARE = 16, 2**28  # of numbers while they become a sample, or of JSON; and bytes for what the libraries need
 
 
 def main() -> None:
@@ -242,16 +244,21 @@ def _harmless(folder: Path, source: str) -> tuple[list[tuple[Path, dict[str, Any
     int
         Bytes of all files.
     """
-    stored, found = 0, list[tuple[Path, dict[str, Any]]]()
+    stored = described = members = 0
+    found = list[tuple[Path, dict[str, Any]]]()
     for place, folders, files in os.walk(folder):
         for name in [*folders, *files]:
             enclosed(Path(place), name)
-        stored += sum(Path(place, name).lstat().st_size for name in files)
+        sizes = {name: Path(place, name).lstat().st_size for name in files}
+        stored += sum(sizes.values())
+        described += sum(size for name, size in sizes.items() if name in _METADATA)
+        members += not sizes.keys().isdisjoint(_MEMBERS)
         MAX_BYTES.require(stored, source)
+        MAX_BYTES.require(_COPIES * described, source, "has metadata that take")
+        MAX_MEMBERS.require(members, source, "holds at least")
         for name in files:
             if name not in _ARRAYS:
                 continue
-            MAX_MEMBERS.require(len(found) + 1, source, "holds at least")
             where = Path(place, name).relative_to(folder)
             metadata = parse_json(read_enclosed(Path(place), name), f"{source}, {where}")
             if not isinstance(metadata, dict):

@@ -57,8 +57,8 @@ def sweep_part(found: Found, target: Target | str | None) -> Part:
     missed = ""
     reservations = list(document["warnings"])
     if name is not None:
+        best = document["criteria"][name]["best"]
         try:
-            best = document["criteria"][name]["best"]
             target_of = partial(sweep_target, found, target)
             judged, missed = judged_draws(found, best, name, target_of), mode_missed(found, best, target_of)
         except SteinkitError as error:
@@ -66,14 +66,15 @@ def sweep_part(found: Found, target: Target | str | None) -> Part:
         choice = document["criteria"][name]
         parameters = most_varied([row["settings"] for row in choice["table"]])
         pictures += [_selection(document, find_measure(name), parameter) for parameter in parameters]
-        if parameters and found.records and name in _PANELS:
+        pictured = next((each for each in (name, *document["criteria"]) if each in _PANELS), None)
+        if parameters and found.records and pictured is not None:
             shown = telling_settings(choice, document["criteria"].get(_blind_to(document)), parameters[0])
             if found.folder is not None:
                 try:
-                    pictures += _draws(found, name, shown, target)
+                    pictures += _draws(found, pictured, best, shown, target)
                 except SteinkitError as error:
                     reservations.append(f"the draws are not shown: {error}")
-            pictures += _bars(found.records, name, shown)
+            pictures += _bars(found.records, pictured, shown)
     choices = [table(entry, find_measure(each)) for each, entry in document["criteria"].items()]
     return Part(
         source=found.name,
@@ -143,8 +144,10 @@ def _in_numbers(document: Document, name: str) -> str:
     return f"{sentence(measure.title)}: {medians}. Best: {setting_label(choice['best'])}."
 
 
-def _draws(found: Found, name: str, shown: Mapping[str, Setting], target: Target | str | None) -> list[Picture]:
-    """Draws of three settings with contours of the target."""
+def _draws(
+    found: Found, name: str, best: Setting, shown: Mapping[str, Setting], target: Target | str | None
+) -> list[Picture]:
+    """Draws of three settings, the best among them, as a measure draws them; with contours of the target."""
     made, scored = scored_draws(found, list(shown.values()), name, target)
     if not scored:
         return []
@@ -153,7 +156,7 @@ def _draws(found: Found, name: str, shown: Mapping[str, Setting], target: Target
     results = {labels[k]: result for k, result in scored.items()}
     marks: dict[str, str] = {}
     for label, setting in zip(labels, shown.values(), strict=True):
-        picks = ["best"] if setting == criteria[name]["best"] else []
+        picks = ["best"] if setting == best else []
         picks += [f"picked by {blind.upper()}"] if blind and setting == criteria[blind]["best"] else []
         if picks:
             marks[label] = ", ".join(picks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -75,3 +76,30 @@ def test_an_error_that_python_makes_of_an_interrupt_is_one():
         type("Owner", (), {"attribute": Named()})
     assert comes_of_interrupt(made.value)
     assert not comes_of_interrupt(ValueError("of itself"))
+
+
+WHEN = {
+    "while modules are imported": "sys.meta_path.insert(0, type('Finder', (), {'find_spec': staticmethod(interrupt)}))",
+    "when the work is done": "atexit.register(interrupt)",
+}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+@pytest.mark.parametrize(("when", "code"), [("while modules are imported", -2), ("when the work is done", 0)])
+def test_before_and_after_the_work_one_brings_no_traceback(when, code):
+    """Before, the process ends by the signal, of which shells make 130; after, the result and its code stand."""
+    script = f"""
+import atexit, os, signal, sys
+from steinkit.__main__ import run
+signal.signal(signal.SIGINT, signal.default_int_handler)
+def interrupt(*_):
+    os.kill(os.getpid(), signal.SIGINT)
+{WHEN[when]}
+sys.argv = ["steinkit", "samplers"]
+run()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr
+    assert "ignored" not in done.stderr
+    assert ("rwmh" in done.stdout) == (code == 0)

@@ -158,16 +158,18 @@ def test_what_is_rounded_to_zero_has_no_sign():
     assert "-" not in line
 
 
-def test_samples_side_by_side_have_a_row_a_quantity_the_worst_of_any_first():
-    first = document(quantity("tau", mean_off=-0.9, mean_margin=0.1), quantity("mu"))
+def test_samples_compared_have_a_row_a_quantity_and_sample_the_worst_of_any_first():
+    first = document(quantity("tau", mean_off=-0.9, mean_margin=0.1), *map(quantity, ("mu", "nu", "pi", "rho")))
     second = document(quantity("mu", mean_off=0.2), quantity("tau", why_not="too few draws"))
-    table = compared_biases({"a": first, "b": second}, None)
-    assert table.columns == ("quantity", "a", "b")
-    assert table.rows == (
-        ("tau", "-0.90 ± 0.10, sd 0% ± 2%", "?"),
-        ("mu", "0.00 ± 0.02, sd 0% ± 2%", "+0.20 ± 0.02, sd 0% ± 2%"),
+    rows = compared_biases({"a": first, "b": second}, None).rows
+    assert rows[:4] == (
+        ("tau", "a", "-0.90 ± 0.10", "0% ± 2%"),
+        ("tau", "b", "?", "?"),
+        ("mu", "a", "0.00 ± 0.02", "0% ± 2%"),
+        ("mu", "b", "+0.20 ± 0.02", "0% ± 2%"),
     )
-    assert [row[0] for row in compared_biases({"a": first, "b": second}, 1).rows] == ["tau"]
+    assert len(rows) == 7
+    assert compared_biases({"a": first, "b": second}, 2).rows == rows[:5]  # three quantities
     unknown = document(quantity("far", why_not="too few draws"))
     assert compared_biases({"a": unknown}, None) is None
     assert compared_biases({}, None) is None

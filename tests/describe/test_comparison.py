@@ -174,9 +174,9 @@ def test_biases_of_the_samples_judged_stand_side_by_side():
     document = _document(_TWO)
     document["samples"][0]["verdict"] = {**_judged(1e-9, [_HIGH]), "bias": bias}
     document["samples"][1]["verdict"] = {**_judged(0.4), "bias": None}
-    assert sizes_table(document).columns == ("quantity", "a")
+    assert sizes_table(document).columns == ("quantity", "sample", "off (sd)", "sd off")
     lines = [" ".join(line.split()) for line in text(document, find_measure, {}).splitlines()]
-    at = lines.index("Biases of means, in sd, and of standard deviations, largest first")
-    assert lines[at + 2 : at + 4] == ["mu +0.30 ± 0.02, sd 0% ± 2%", "nu +0.10 ± 0.02, sd 0% ± 2%"]
+    at = lines.index("Biases of means and standard deviations, largest first")
+    assert lines[at + 2 : at + 4] == ["mu a +0.30 ± 0.02 0% ± 2%", "nu a +0.10 ± 0.02 0% ± 2%"]
     document["samples"][0]["verdict"]["enough_draws"] = False
     assert sizes_table(document) is None

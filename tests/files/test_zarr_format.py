@@ -170,3 +170,29 @@ def test_inference_data_written_by_arviz(tmp_path):
     except (ImportError, ValueError) as error:
         pytest.skip(f"this ArviZ does not write with this Zarr: {error}")
     assert sk.read_sample(tmp_path / "fit.zarr").names == ("theta[b]", "theta[a]", "theta[c]")
+
+
+@pytest.mark.parametrize("where", ["posterior", "posterior/mu"])
+def test_metadata_that_would_fill_the_memory_are_refused_before_they_are_parsed(folder, where, monkeypatch):
+    """Attributes of a thousandth of the cap are read, of a tenth are not."""
+    monkeypatch.setenv("STEINKIT_MAX_BYTES", "1e7")
+    file = next(path for name in (".zattrs", "zarr.json") if (path := folder / where / name).exists())
+    kept = json.loads(file.read_text())
+    attributes = kept.setdefault("attributes", {}) if file.name == "zarr.json" else kept
+    for size, refused in ((10_000, False), (1_000_000, True)):
+        attributes["note"] = "x" * size
+        file.write_text(json.dumps(kept))
+        if refused:
+            with pytest.raises(sk.InputError, match=r"has metadata that take 1\d,\d{3},\d{3} bytes"):
+                sk.read_sample(folder)
+        else:
+            assert len(sk.read_sample(folder)) == 8
+
+
+def test_thousands_of_groups_are_refused_as_thousands_of_arrays_are(folder, monkeypatch):
+    monkeypatch.setenv("STEINKIT_MAX_MEMBERS", "40")
+    assert len(sk.read_sample(folder)) == 8
+    for k in range(40):
+        shutil.copytree(folder / "prior", folder / f"prior{k}", ignore=lambda *_: ["mu", "theta", "school", "chain"])
+    with pytest.raises(sk.InputError, match="holds at least 41 members"):
+        sk.read_sample(folder)

@@ -185,4 +185,4 @@ def test_the_measure_that_nobody_names_is_by_dimension(dim, measure):
     assert tuple(sk.compare({"draws": draws}, target).ranking) == (measure,)
     assert sk.curve(draws, target, n=[10, 20]).measure == measure
     swept = sk.sweep(target, "rwmh", grid={"proposal_scale": [1.0]}, options={"draws": 12}, seeds=1)
-    assert swept.measures == (measure, "ess")
+    assert swept.measures == ("bias", measure, "ess")

@@ -18,9 +18,8 @@ from steinkit.errors import InputError, OutputError, UsageError
 from steinkit.report.comparison_part import comparison_part
 from steinkit.report.page import write_report
 from steinkit.report.sources import read_source
-from steinkit.sweeps.records import sealed, unsealed
 from steinkit.sweeps.result import read_sweep
-from steinkit.sweeps.store import INDENT
+from steinkit.sweeps.store import INDENT, sealed, unsealed
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +84,7 @@ def test_pictures_say_what_is_seen_in_numbers(pages, sweep_folder):
 def test_every_column_is_explained_that_is_no_name(pages, name):
     page = Page(pages[name])
     columns = {text for text, attrs in zip(page.text("th"), page.find("th"), strict=True) if attrs["scope"] == "col"}
-    plain = {"sample", "setting", "source", "of what", "what was found"}
+    plain = {"sample", "setting", "source", "of what", "what was found", "quantity"}
     coordinates = {each for each in columns if each.startswith("[")}
     assert columns - plain - coordinates <= set(page.text("dt"))
     assert bool(coordinates) == ("[…]" in page.text("dt"))

@@ -269,6 +269,21 @@ def bounded(rng):
     return Instance("bounded", points, scores, bounds=bounds, factors=_factors(rng))
 
 
+def at_bounds(rng):
+    """Samples of other families in supports whose ends are near the outermost draws, a double further or on them."""
+    base = (plain, cancelling, clusters_cancel, neighbours, near, subnormal, extreme, lattice)[rng.integers(0, 8)](rng)
+    least, most = base.points.min(axis=0), base.points.max(axis=0)
+    away = np.abs(base.points).max() * 10.0 ** rng.uniform(-13, -3, (2, base.dim))
+    ends = [
+        (least - away[0], most + away[1]),
+        (least, most),
+        (np.nextafter(least, -np.inf), np.nextafter(most, np.inf)),
+    ]
+    bounds = np.column_stack(ends[rng.integers(0, 3)])
+    bounds[bounds[:, 0] == bounds[:, 1], 1] = np.inf
+    return replace(base, family="at bounds", bounds=bounds)
+
+
 def tight(rng):
     """Spanners of dilation 1.0001."""
     dim = int(rng.integers(2, 4))
@@ -390,6 +405,7 @@ FAMILIES = {
     "far apart": far_apart,
     "lattice": lattice,
     "bounded": bounded,
+    "at bounds": at_bounds,
     "dilation 1.0001": tight,
     "complete": complete,
     "weights": weighted,

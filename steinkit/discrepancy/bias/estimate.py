@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
-from steinkit.describe.bias import bias_statements, bias_table
+from steinkit.describe.bias import AT_LEAST, bias_statements, bias_table
 from steinkit.describe.display import Result
 from steinkit.describe.statements import cautioned, running_text
 from steinkit.discrepancy.bias.estimates import Estimates
@@ -387,8 +387,10 @@ def _by_run(
         why_not = tuple(stuck if each else "" for each in why_not)
     elif any(why_not) and not hidden:
         went = np.abs(there.means() - quantities.centre) / found.sd
+        seen = _MARGINS * math.sqrt(2.0 / len(draws.points))  # of paired draws, at most
         why_not = tuple(
-            f"{why}; the run moved it by {far:.2g} sd" if why else "" for why, far in zip(why_not, went, strict=True)
+            f"{why}{AT_LEAST}{far:.2g} sd" if why and far > seen else why
+            for why, far in zip(why_not, went, strict=True)
         )
     return found, why_not, moved
 

@@ -190,7 +190,10 @@ def test_a_run_that_is_still_moving_says_how_far_it_went():
     )
     found = sk.estimate_bias(start, skew, method="run")
     assert not found.trusted.all()
-    assert any("the run moved it by" in each for each in found.why_not)
+    assert any("which is off by at least" in each for each in found.why_not)
+    assert "The run was too short; means are off by at least what it moved them: x2 by " in " ".join(
+        found.summary().split()
+    )
 
 
 def test_a_run_by_the_score_of_another_target_says_so():

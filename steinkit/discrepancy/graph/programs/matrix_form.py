@@ -35,6 +35,8 @@ SMALLEST = 2.0**-1074
 
 _LEAST_MAGNITUDE = 2.0**-1020
 _NOTICEABLE = 2.0**-900
+_FAR_LESS = 0.1
+_PASSES = 64
 OUTWARD = 1.0 + 2.0**-49
 """Covers the rounding of a box, of a handful of products, quotients and one exact sum."""
 
@@ -121,6 +123,8 @@ class CoordinateProgram:
         How far rounding may have taken each entry of `objective` from the program meant.
     radius_error : float or ndarray, shape (m,)
         The same of each radius.
+    box_error : float or ndarray, shape (N,)
+        The same of each box.
 
     Notes
     -----
@@ -134,6 +138,7 @@ class CoordinateProgram:
     n_points: int
     objective_error: Floats | float = field(default=0.0, kw_only=True)
     radius_error: Floats | float = field(default=0.0, kw_only=True)
+    box_error: Floats | float = field(default=0.0, kw_only=True)
 
     @property
     def magnitudes(self) -> sparse.csr_array:
@@ -181,8 +186,8 @@ class CoordinateProgram:
 
     @property
     def _box_error(self) -> Floats:
-        """What underflow may have taken from boxes, or added to them."""
-        return np.where((self.box > 0.0) & (self.box < _NOTICEABLE), SMALLEST, 0.0)
+        """What boxes are off by, with what underflow may have taken from them, or added to them."""
+        return np.where((self.box > 0.0) & (self.box < _NOTICEABLE), SMALLEST, 0.0) + self.box_error
 
     def _activity(self, y: Floats) -> Floats:
         """Upper bound of |A y|, rounding included."""
@@ -197,6 +202,26 @@ class CoordinateProgram:
         """Ones where A has entries, be they zero."""
         ones = np.ones(len(self.matrix.data))
         return sparse.csr_array((ones, self.matrix.indices, self.matrix.indptr), shape=self.matrix.shape)
+
+
+def implied_boxes(matrix: sparse.csr_array, radius: Floats, box: Floats) -> Floats:
+    """Boxes of |A y| <= r, |y| <= u; where rows leave a variable far less, with the others in their boxes, that.
+
+    What is left is rounded up, so that the smaller boxes are redundant.
+    """
+    size, entries = np.abs(matrix.data), np.diff(matrix.indptr)
+    row = np.repeat(np.arange(len(entries)), entries)
+    for _ in range(_PASSES):
+        used = size * box[matrix.indices]
+        total = np.bincount(row, used, len(entries))
+        others = total[row] * (1.0 + (entries[row] + 4) * UNIT_ROUNDOFF) - used + entries[row] * SMALLEST
+        left = box.copy()
+        np.minimum.at(left, matrix.indices, (radius[row] + others) / size * OUTWARD)
+        left = np.maximum(left, _NOTICEABLE)
+        if not (left < _FAR_LESS * box).any():
+            break
+        box = np.where(left < _FAR_LESS * box, left, box)
+    return box
 
 
 def power_of_two(size: Floats) -> Floats:

@@ -23,7 +23,9 @@ Rows and variables are then scaled by powers of two, which is exact, so that rad
 
 A root close to a finite bound of the coordinate, at a distance s, is taken relative to its projection onto the bound:
 x_i above becomes that projection, gamma_i = w_i + s_i Gamma_ij with the signed distance s_i, and the bound's last row
-is the box |w_i| <= c3 s^2/2. The others stay rows, or boxes of V_i.
+is the box |w_i| <= c3 s^2/2. The others stay rows, or boxes of V_i. Where c3 s^2/2 is hardly a double, w_i is zero, and
+what the box leaves is the error that upper bounds allow for. Between two bounds near each other slopes are far smaller
+than c2; rows alone say so, and their boxes follow.
 
 The forest follows the scales of the sample: at each of five levels, from 1e-3 down by factors of 1000, points joined by
 shorter edges are a cluster with a representative, and a point's parent is the representative of the finest cluster in
@@ -42,7 +44,13 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components, dijkstra
 
 from steinkit import double_double
-from steinkit.discrepancy.graph.programs.matrix_form import UNIT_ROUNDOFF, CoordinateProgram, power_of_two
+from steinkit.discrepancy.graph.programs.matrix_form import (
+    SMALLEST,
+    UNIT_ROUNDOFF,
+    CoordinateProgram,
+    implied_boxes,
+    power_of_two,
+)
 from steinkit.discrepancy.graph.programs.stein_program import Rows, SteinFactors, SteinProgram, times_distance
 from steinkit.sample import Floats, Integers
 
@@ -141,10 +149,14 @@ class RelativeForm:
     def _coordinate(self, j: int) -> RelativeProgram:
         program = self.program
         box = self._boxes()
-        rows = Rows(box.size)
+        rows, box_error = Rows(box.size), np.zeros_like(box)
         for bound in program.finite_bounds(j):
-            self._add_bound(j, bound, box, rows)
+            self._add_bound(j, bound, box, box_error, rows)
         matrix, radius = rows.below(*self.edge_rows)
+        radius_error = program.radius_error(radius)
+        if program.finite_bounds(j):
+            implied = implied_boxes(matrix, radius + radius_error, (box + box_error + SMALLEST).ravel())
+            box = np.where(box > 0.0, implied.reshape(box.shape), 0.0)
         units, row_units = power_of_two(box.ravel()), power_of_two(radius)
         objective, error = self._objective(j)
         values = matrix.data * (units[matrix.indices] / np.repeat(row_units, np.diff(matrix.indptr)))
@@ -158,7 +170,8 @@ class RelativeForm:
             program.points,
             self.forest,
             objective_error=np.where(error > 0.0, error * units + double_double.UNDERFLOW, 0.0),
-            radius_error=program.radius_error(radius) / row_units,
+            radius_error=radius_error / row_units,
+            box_error=box_error.ravel() / units,
         )
 
     def _boxes(self) -> Floats:
@@ -212,7 +225,7 @@ class RelativeForm:
             terms = self._sum(above, at, 1.0) + self._sum(below, at, -1.0)
             rows.add(c.taylor_radius(distance[near]), terms)
 
-    def _add_bound(self, j: int, bound: float, box: Floats, rows: Rows) -> None:
+    def _add_bound(self, j: int, bound: float, box: Floats, box_error: Floats, rows: Rows) -> None:
         """Hold the function to what a finite bound of coordinate j asks of it, by boxes where they can."""
         points, forest, c = self.program.points, self.forest, self.program.factors
         inward = points[:, j] - bound
@@ -220,11 +233,16 @@ class RelativeForm:
         root = forest.parent < 0
         moved = forest.origin[:, j] != points[:, j]
         here = root & (moved | (distance == 0.0)) & (forest.origin[:, j] == bound)
-        allowed = times_distance(c.gradient, distance)
+        allowed, taylor = times_distance(c.gradient, distance), c.taylor_radius(distance)
+        value = np.minimum(2.0 * allowed, taylor)
+        nothing = here & ((distance <= _SHORTEST * _unit(c)) | (value <= _SMALLEST_BOX))
+        box_error[0, nothing] = np.where(distance > 0.0, value + _SMALLEST_BOX, 0.0)[nothing]
+        value[nothing] = 0.0
+        held = nothing & (allowed <= 0.5 * c.value)  # by the box of Gamma_j, for gamma is s Gamma_j
 
         unmoved = root & ~moved
         box[0, unmoved] = np.minimum(box[0, unmoved], allowed[unmoved])
-        i = np.flatnonzero(~unmoved & ((allowed < c.value) | here) & (distance > 0.0))
+        i = np.flatnonzero(~unmoved & ((allowed < c.value) | here) & ~held)
         rows.add(np.minimum(c.value, allowed[i]), self._affine(i, points[i]))
 
         slope = times_distance(c.smoothness, distance)
@@ -234,8 +252,7 @@ class RelativeForm:
                 i = np.flatnonzero(~root & (slope < c.gradient))
                 rows.add(slope[i], self._slope(i, k))
 
-        taylor = c.taylor_radius(distance)
-        box[0, here] = np.minimum(2.0 * allowed[here], taylor[here])
+        box[0, here] = value[here]
         i = np.flatnonzero(~here & (distance < c.taylor_reach))
         projection = points[i].copy()
         projection[:, j] = bound
@@ -372,9 +389,6 @@ def move_to_bounds(forest: Forest, program: SteinProgram, j: int, nearness: floa
     distance = distance.min(axis=1)
     to_parent = np.abs(program.points - program.points[forest.parent]).sum(axis=1)
     moved = (distance < nearness) & ((forest.parent < 0) | (distance <= to_parent))
-    c = program.factors
-    box = np.minimum(c.taylor_radius(distance), times_distance(c.gradient, distance))
-    moved &= (distance == 0.0) | ((distance > _SHORTEST * _unit(c)) & (box > _SMALLEST_BOX))
     if not moved.any():
         return forest
     origin = forest.origin.copy()

@@ -106,6 +106,47 @@ def test_brackets_close_however_near_the_points_are_to_a_bound(distance, dim):
         assert proof.gap <= TOLERANCE
 
 
+ENDS = {
+    "on": lambda points: (points.min(axis=0), points.max(axis=0)),
+    "a double further": lambda points: (np.nextafter(points.min(axis=0), -9), np.nextafter(points.max(axis=0), 9)),
+    "near": lambda points: (points.min(axis=0) - 1e-13, points.max(axis=0) + 1e-12),
+}
+
+
+@pytest.mark.parametrize("size", [1e-15, 1e-12, 1e-6, 1.0])
+@pytest.mark.parametrize("dim", [1, 2])
+@pytest.mark.parametrize("ends", ENDS)
+def test_brackets_close_in_supports_no_wider_than_the_draws(ends, dim, size):
+    """Two bounds that are near each other leave slopes far less than c2, which rows alone say."""
+    rng = np.random.default_rng(3)
+    points = np.unique(1.0 + size * rng.standard_normal((6, dim)), axis=0)
+    bounds = np.column_stack(ENDS[ends](points))
+    result = sk.graph_stein_discrepancy(points, scores=rng.standard_normal(points.shape), bounds=bounds, units="raw")
+    assert result.gap <= TOLERANCE
+
+
+def test_a_distance_whose_square_underflows_is_as_good_as_none():
+    """The least number beside a bound: the bracket was [0, 2]."""
+    points = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    scores = np.array([[1.0, -1.0], [0.5, 2.0], [-1.0, 0.3]])
+    found = []
+    for least in (0.0, -5e-324):
+        bounds = np.array([[least, np.inf]] * 2)
+        found.append(sk.graph_stein_discrepancy(points, scores=scores, bounds=bounds, units="raw"))
+    assert max(each.gap for each in found) <= TOLERANCE
+    assert found[0].value == pytest.approx(found[1].value, rel=1e-5)
+
+
+def test_beside_a_bound_values_are_still_held_by_the_least_factor():
+    """Of gamma = s Gamma the box of Gamma allows 1e-40 where c1 is 1e-200."""
+    factors = (1e-200, 1e200, 1.0)
+    program = program_on(np.array([[1e-240]]), np.array([[0.0, np.inf]]), complete_graph(np.zeros((1, 1))), factors)
+    optimum = Fraction(factors[0]) / Fraction(1e-240)
+    (form,) = suitable_forms(program)
+    proof = certify(form.coordinate(0), form.coordinate(0).box, np.zeros(len(form.coordinate(0).radius)))
+    assert 0 < proof.lower <= optimum * (1 + Fraction(1, 10**9)) <= proof.upper
+
+
 def test_well_spaced_points_keep_the_matrix_form():
     program = program_on(np.random.default_rng(0).standard_normal((50, 2)), np.array([[-10.0, 10.0]] * 2))
     assert all(form is program for form in suitable_forms(program))

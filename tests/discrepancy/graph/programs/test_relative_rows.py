@@ -4,8 +4,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from support.exact_optimum import solved
 from support.exact_programs import (
     CLOSE,
+    ExactProgram,
     clustered_program,
     distance,
     dyadic_scores,
@@ -102,12 +104,21 @@ def assert_rows_are_those_of_the_definition(program, nearness):
         for k, limit in enumerate(limits):
             alone = ((k, Fraction(1)),)
             least, most = size_of_difference(program, forest, j, k)
-            assert limit >= min(meant.get(alone, least), meant[alone] if least is None else least) * (1 - CLOSE)
+            least = min(meant.get(alone, least), meant[alone] if least is None else least)
+            assert limit >= least * (1 - CLOSE) or limit >= largest(k, needed, limits)
             assert most is None or limit <= most * (1 + CLOSE)
             found[alone] = min(limit, found.get(alone, limit))
         for coefficients, limit in needed.items():
             assert coefficients in found
             assert found[coefficients] <= limit * (1 + CLOSE)
+
+
+def largest(k, rows, limits):
+    """The most that rows leave to variable k, with the others in boxes a hundred times those given."""
+    box = [100 * limit for limit in limits]
+    program = ExactProgram([(dict(row), limit) for row, limit in rows.items()], box, [Fraction(0)] * len(box))
+    program.objective[k] = Fraction(1)
+    return solved(program).value
 
 
 def in_its_variables(program, exact, maps):

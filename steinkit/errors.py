@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar
 
 from steinkit.printable import printable
@@ -108,12 +108,8 @@ class TimeLimitError(SolverError):
         """
         return TimeLimitError(self.doing, lower, upper, needed=self.needed)
 
-    def __reduce__(self) -> tuple[Callable[..., TimeLimitError], tuple[str, float, float, float]]:
-        return _restored, (self.doing, self.lower, self.upper, self.needed)
-
-
-def _restored(doing: str, lower: float, upper: float, needed: float) -> TimeLimitError:
-    return TimeLimitError(doing, lower, upper, needed=needed)
+    def __reduce__(self) -> tuple[Callable[..., TimeLimitError], tuple[str, float, float]]:
+        return partial(TimeLimitError, needed=self.needed), (self.doing, self.lower, self.upper)
 
 
 class CrossedBracketError(SteinkitError, RuntimeError):

@@ -9,7 +9,7 @@ coordinate's, medians of the runs.
 Gaps are relative widths of the brackets that the certificate proves from what each engine returned: a peer's gap above
 the tolerance means that its number is not as good as asked for, whatever its status. Run it with
 
-    python benchmarks/engines.py [--quick] [--only TEXT] [--repeats N] [--record]
+    python benchmarks/engines.py [--quick] [--only TEXT ...] [--repeats N] [--record]
 """
 
 from __future__ import annotations
@@ -254,7 +254,7 @@ def warm_up() -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small instances, which have no targets")
-    parser.add_argument("--only", default="", metavar="TEXT", help="instances whose name contains TEXT")
+    parser.add_argument("--only", nargs="+", default=[""], metavar="TEXT", help="instances whose name contains a TEXT")
     parser.add_argument("--repeats", type=int, default=3, metavar="N", help="runs of each engine (default: 3)")
     add_option(parser)
     settings = parser.parse_args(arguments)
@@ -268,13 +268,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         + " |".join(f"{name + ', s':>11} {'ratio':>7} {'gap':>6}" for name in PEERS)
         + " | target"
     )
-    cases = [case for case in (QUICK if settings.quick else CASES) if settings.only in case.name]
-    keep(settings.record, "engines", [row(case, settings.repeats) for case in cases])
+    cases = [case for case in (QUICK if settings.quick else CASES) if any(text in case.name for text in settings.only)]
+    options = ["--only", *settings.only] if any(settings.only) else []
+    keep(settings.record, "engines", [row(case, settings.repeats) for case in cases], options)
     if settings.quick:
         near_coincident(1, {"normal 60x2": partial(normal, 60, 2)}, {"normal 60x2": [
             ("jitter 1e-06", partial(jitter, 60, 2, 1e-6)),
         ]})  # fmt: skip
-    elif settings.only in "near":
+    elif any(text in "near" for text in settings.only):
         near_coincident(settings.repeats, SPACED, NEAR)
 
 

@@ -23,8 +23,7 @@ import steinkit as sk
 from fuzzing.mutations import damage_bytes, damage_json, damage_table, damage_value, damage_words
 from steinkit.comparison import compare
 from steinkit.curves import curve
-from steinkit.sweeps.records import sealed
-from steinkit.sweeps.store import INDENT
+from steinkit.sweeps.store import INDENT, sealed
 
 NAMES = ("csv", "gz", "stan", "npy", "npz", "netcdf", "zarr", "toml", "units", "report")
 ENDINGS = {

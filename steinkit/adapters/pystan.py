@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from steinkit.adapters.bridgestan import StanParameters, stan_parameters
 from steinkit.adapters.model import check
-from steinkit.adapters.stan_parameters import StanParameters, stan_parameters
 from steinkit.adapters.stored_scores import from_stored, require_same_scores
 from steinkit.containers.samplers import stan_fit_lengths
 from steinkit.errors import InputError, UsageError, imported

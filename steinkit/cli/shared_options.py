@@ -10,8 +10,9 @@ import click
 
 from steinkit.cli.completion_command import complete_target, complete_target_option, complete_units
 from steinkit.cli.help_screens import INPUT, MEASURE, OUTPUT, SOLVER, option
-from steinkit.describe.numbers import listed
+from steinkit.describe.numbers import alternatives, listed
 from steinkit.describe.verdict import WORST
+from steinkit.files.dispatch import format_names
 from steinkit.measures import find_measure, measure_names
 from steinkit.measures.options import BOUNDS, UNITS, Option
 from steinkit.measures.registry import all_options, takers_of
@@ -114,7 +115,7 @@ def file_options(command: Command) -> Command:
             "file_format",
             everyday=False,
             metavar="FORMAT",
-            help="Format of the file. csv, npz, npy, stan, netcdf or zarr; by default the file's ending.",
+            help=f"Format of the file. {alternatives(format_names())}; by default the file's ending.",
         ),
     )
 
@@ -132,7 +133,7 @@ def measure_options(command: Command) -> Command:
             multiple=True,
             metavar="MEASURE",
             type=click.Choice(names),
-            help=f"{', '.join(names[:-1])} or {names[-1]}; repeatable. Default: graph up to two dimensions, and sliced "
+            help=f"{alternatives(names)}; repeatable. Default: graph up to two dimensions, and sliced "
             "above, where graph saturates and too narrow samples score lower; with --operator graph. In one dimension "
             f"only: {', '.join(one_dimensional)}.",
         ),

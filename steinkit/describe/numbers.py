@@ -88,6 +88,11 @@ def listed(names: Sequence[str], *, most: int = _NAMED, of: str = "others") -> s
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
+def alternatives(names: Sequence[str]) -> str:
+    """Names of which one is to be chosen: "a, b or c"."""
+    return f"{', '.join(names[:-1])} or {names[-1]}"
+
+
 def shortened(name: str, most: int) -> str:
     """A name as a picture can bear it: control characters escaped, and its middle left out where it is long."""
     name = printable(name)

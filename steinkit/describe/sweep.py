@@ -20,7 +20,6 @@ from steinkit.describe.statements import (
     bracket_column,
     claimed,
 )
-from steinkit.printable import printable
 
 Choice = Document
 Row = Document
@@ -50,7 +49,8 @@ def text(document: Document, find: FindMeasure, settings: int, seeds: int, best:
     )
     lines = [one_line(run), *(f"\n{filled(each)}" for each in best)]
     for name, choice in document["criteria"].items():
-        lines += ["", *_choice_lines(choice, find(name))]
+        found = table(choice, find(name), setting_key)
+        lines += ["", one_line(found.caption), *found.lines(("setting", "verdict"))]
     for name, reason in document.get("refused", {}).items():
         lines += ["", one_line(f"By {find(name).title} no setting is chosen: {reason}")]
     blind = _blind(document, find, setting_key)
@@ -142,7 +142,7 @@ def statements(document: Document, find: FindMeasure, draws: int | None) -> list
     return found
 
 
-def table(choice: Choice, measure: DescribedMeasure) -> Table:
+def table(choice: Choice, measure: DescribedMeasure, label: Label = setting_label) -> Table:
     """Every setting with its verdict, its median over the seeds and what is known of that."""
     proof = bracket_column(measure.claim)
     columns = ["setting", "verdict", "median", f"{LEVEL:.0%} interval", *([proof] if proof else [])]
@@ -154,15 +154,13 @@ def table(choice: Choice, measure: DescribedMeasure) -> Table:
         if not row["scored"] + row["failed"]:
             verdict = "not run"
         median, interval, ends = median_of(row, measure), interval_of(row, measure), bracket_of(row, measure)
-        cells = [setting_label(row["settings"]), verdict, _proved(row, measure) if proof else _shown(median)]
+        cells = [label(row["settings"]), verdict, _proved(row, measure) if proof else _shown(median)]
         cells.append("" if interval is None else " to ".join(map(_shown, interval)))
         cells += [bracket(*ends)] if proof else []
         cost = row["cost_per_draw"]
         rows.append((*cells, str(row["scored"]), str(row["failed"]), "" if cost is None else compact(cost)))
     marked = next(k for k, row in enumerate(choice["table"]) if row["settings"] == choice["best"])
-    return Table(
-        _pick(choice, measure, setting_label), (*columns, "scored", "failed", "cost a draw"), tuple(rows), marked
-    )
+    return Table(_pick(choice, measure, label), (*columns, "scored", "failed", "cost a draw"), tuple(rows), marked)
 
 
 def row_of(choice: Choice, settings: Document) -> Row:
@@ -220,21 +218,6 @@ def _pick(choice: Choice, measure: DescribedMeasure, label: Label) -> str:
     known = "" if interval is None else f" ({LEVEL:.0%} interval {' to '.join(map(_shown, interval))})"
     median = _shown(median_of(best, measure))
     return f"By {measure.title} ({_extreme(measure)} median): {label(choice['best'])}, median {median}{known}"
-
-
-def _choice_lines(choice: Choice, measure: DescribedMeasure) -> list[str]:
-    """The best setting, its ties, and a line a setting."""
-    lines = [one_line(_pick(choice, measure, setting_key))]
-    if choice["ties"]:
-        lines.append(one_line(f"cannot be told from it: {'; '.join(map(setting_key, choice['ties']))}", "  "))
-    width = max(len(setting_key(row["settings"])) for row in choice["table"])
-    for row in choice["table"]:
-        cells = row["scored"] + row["failed"]
-        shown = f"{_shown(median_of(row, measure)):<10}" if cells else "no cells"
-        ends = " to ".join(map(_shown, interval_of(row, measure) or ()))
-        failed = f"  {row['failed']} failed" if row["failed"] else ""
-        lines.append(printable(f"  {setting_key(row['settings']):<{width}}  {shown}  {ends}{failed}".rstrip()))
-    return lines
 
 
 def _seeing_and_blind(document: Document, find: FindMeasure) -> tuple[str, str] | None:

@@ -56,6 +56,11 @@ _HEAD = 2**20  # bytes; the comments in front of what Stan wrote fit into it
 _LEADING_COMMENTS = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s*#[^\n]*\n)+")
 
 
+def format_names() -> tuple[str, ...]:
+    """The formats, as `read_sample` and the command line name them."""
+    return tuple(_FORMATS)
+
+
 @checked
 def read_sample(
     source: Place | Sequence[Place],

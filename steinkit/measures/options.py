@@ -293,7 +293,8 @@ class Measure:
     has_picture : bool
         Whether `steinkit.plots.picture` draws its results.
     refuses : mapping of str to str
-        Settings of other measures that would make its value one of something else, and why.
+        Settings of other measures that would make its value one of something else, and why; an operator is, for all
+        that look at scores and have no such option.
     describe : callable
         Says in words what its entry in JSON means.
     take_value : callable, optional
@@ -319,6 +320,14 @@ class Measure:
         """Whether its values come with a bracket."""
         return self.claim != "estimated"
 
+    @property
+    def refused(self) -> Mapping[str, str]:
+        """All that it refuses, and why."""
+        if self.needs == "draws" or "operator" in self.options:
+            return self.refuses
+        reason = f"measure {self.name} supports only the Langevin operator; operator= is for graph and ksd"
+        return {"operator": reason, **self.refuses}
+
     def settings_from(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Its own settings among those given, and the defaults of the others.
 
@@ -327,7 +336,7 @@ class Measure:
         UsageError
             If there is one that it refuses.
         """
-        for name, reason in self.refuses.items():
+        for name, reason in self.refused.items():
             if given.get(name) is not None:
                 raise UsageError(reason)
         return {name: given.get(name, option.default) for name, option in self.options.items()}

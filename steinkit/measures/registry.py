@@ -36,10 +36,6 @@ _OF_CHAINS_FOR_VALUE = ("mean", "sd", "bulk_ess")  # a quarter of the work
 _BRACKET = {"bounds": BOUNDS, "units": UNITS, "tolerance": TOLERANCE, "max_seconds": MAX_SECONDS}
 
 
-def _langevin_only(name: str) -> dict[str, str]:
-    return {"operator": f"measure {name} supports only the Langevin operator; operator= is for graph and ksd"}
-
-
 def _graph(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
     from steinkit.discrepancy.graph.discrepancy import graph_stein_discrepancy
 
@@ -89,7 +85,6 @@ SLICED = Measure(
     _BRACKET | {"stein_factors": STEIN_FACTORS},
     reuses_scores=True,
     has_picture=True,
-    refuses=_langevin_only("sliced"),
     describe=describe_sliced,
 )
 
@@ -108,7 +103,6 @@ MOMENTS = Measure(
     claim="estimated",
     reuses_scores=True,
     has_picture=True,
-    refuses=_langevin_only("moments"),
     describe=describe_moments,
 )
 
@@ -126,7 +120,6 @@ BIAS = Measure(
     {"bounds": BOUNDS, "max_seconds": MAX_SECONDS},
     claim="estimated",
     reuses_scores=True,
-    refuses=_langevin_only("bias"),
     describe=describe_bias,
 )
 
@@ -143,7 +136,6 @@ CLASSICAL = Measure(
     _classical,
     _BRACKET | {"stein_factors": STEIN_FACTORS},
     max_dim=1,
-    refuses=_langevin_only("classical"),
     describe=describe_classical,
 )
 
@@ -163,8 +155,7 @@ WASSERSTEIN = Measure(
     claim="found",
     needs="target",
     max_dim=1,
-    refuses=_langevin_only("wasserstein")
-    | {
+    refuses={
         "bounds": "measure wasserstein reads the target from its cdf, which bounds do not cut off; leave out one of "
         "the two"
     },
@@ -316,7 +307,7 @@ def require_taken(settings: Mapping[str, Any], measures: Sequence[str]) -> None:
     require_known(settings)
     chosen = [find_measure(name) for name in measures]
     for name in settings:
-        if not any(name in measure.options or name in measure.refuses for measure in chosen):
+        if not any(name in measure.options or name in measure.refused for measure in chosen):
             takers = takers_of(name)
             raise UsageError(
                 f"{name} is a setting of {listed(takers, most=len(takers))}, and the measures are "

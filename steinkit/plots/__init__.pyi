@@ -4,6 +4,7 @@ from .biases import biases as biases
 from .biases import mode_shares as mode_shares
 from .biases import verdict as verdict
 from .criteria import selection as selection
+from .curves import comparison as comparison
 from .curves import curve as curve
 from .discrepancy import coordinates as coordinates
 from .discrepancy import draws as draws
@@ -12,7 +13,6 @@ from .discrepancy import settings_panels as settings_panels
 from .discrepancy import stein_function as stein_function
 from .moment_scores import moment_matrix as moment_matrix
 from .overview import picture as picture
-from .ranks import comparison as comparison
 from .slices import slice_function as slice_function
 from .slices import slice_panels as slice_panels
 from .themes import ThemedSvg as ThemedSvg

@@ -22,6 +22,7 @@ from typing import Any
 import numba
 from filelock import FileLock, Timeout
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.runtime import rtsys
 
 PATIENCE = 300.0  # seconds, far more than any kernel takes; then whoever holds the lock is taken for lost
 _WRITING = 2.0  # seconds, far more than it takes to keep a kernel's code
@@ -78,6 +79,12 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         """The lock that this very process made: one from before a fork is of no use behind it."""
         path = os.path.join(self.cache_path, f"{self._impl.filename_base}.lock")
         return self._locks.setdefault(os.getpid(), FileLock(path))
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Load a kernel's machine code, without the tenth of a second of what only the compiler needs."""
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
         found = super()._load_overload(sig, target_context)

@@ -11,8 +11,7 @@ from steinkit.describe.labels import setting_key
 from steinkit.errors import ForecastWarning, listening_to_forecasts, warn_user
 from steinkit.runtime.progress import progress_bar
 from steinkit.sweeps.plan import Plan
-from steinkit.sweeps.records import Record, first_few
-from steinkit.sweeps.store import Store
+from steinkit.sweeps.store import Record, Store, first_few
 from steinkit.sweeps.tasks import Cell, Run, Scores, run_setting, score_cell
 from steinkit.sweeps.workers import Arguments, Lost, Workers, answers
 

@@ -15,7 +15,7 @@ from steinkit import __version__
 from steinkit.errors import UsageError
 from steinkit.measures.registry import recorded_settings
 from steinkit.sweeps.identity import digest, operator_fingerprint, recordable, sample_digest
-from steinkit.sweeps.records import Record
+from steinkit.sweeps.store import Record
 from steinkit.sweeps.swept_sampler import SweptSampler
 from steinkit.sweeps.tasks import Run, Scores
 from steinkit.target import Target
@@ -93,14 +93,12 @@ class Plan:
         described: dict[str, Any] = {
             "settings": self.settings[setting],
             "seed": seed,
-            "sampler": {"name": self.sampler.name, "options": self.options},
+            "sampler": self._sampler_document,
             "target": self.identity,
             "measures": list(self.measures),
             "measure_settings": self._described_settings(tolerance),
             "version": __version__,
         }
-        if self.sampler.is_users:
-            described["sampler"]["code"] = self.sampler.code
         if self.label:
             described["label"] = self.label
         return described
@@ -140,6 +138,12 @@ class Plan:
         del described["operator"]
         return described | {"operator": self._operator}
 
+    @property
+    def _sampler_document(self) -> dict[str, Any]:
+        """The sampler as records hold it."""
+        code = {"code": self.sampler.code} if self.sampler.is_users else {}
+        return {"name": self.sampler.name, "options": self.options, **code}
+
     @cached_property
     def _operator(self) -> str | None:
         operator = self.measure_settings.get("operator")
@@ -148,10 +152,9 @@ class Plan:
     @property
     def document(self) -> dict[str, Any]:
         """The configuration as run."""
-        sampler = {"name": self.sampler.name, "options": self.options}
         return {
             "target": self.identity,
-            "sampler": sampler | ({"code": self.sampler.code} if self.sampler.is_users else {}),
+            "sampler": self._sampler_document,
             "settings": list(self.settings),
             "seeds": list(self.seeds),
             "measures": list(self.measures),

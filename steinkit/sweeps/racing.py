@@ -30,7 +30,7 @@ from steinkit.sample import Floats
 from steinkit.sweeps.choice import Interval, bracket_of, is_above, why_unranked
 from steinkit.sweeps.execution import Execution, seconds_of
 from steinkit.sweeps.plan import Plan
-from steinkit.sweeps.records import Record
+from steinkit.sweeps.store import Record
 from steinkit.sweeps.tasks import Cell
 
 _SHARES = (1 / 8, 1 / 4, 1 / 2)  # of the seeds, in the rounds before the last

@@ -16,8 +16,7 @@ from steinkit.describe.labels import setting_key
 from steinkit.errors import SteinkitWarning, UsageError
 from steinkit.files.streams import read_enclosed
 from steinkit.sweeps.plan import Plan
-from steinkit.sweeps.records import first_few, unsealed
-from steinkit.sweeps.store import CONFIGURATION, INDENT, RECORDS
+from steinkit.sweeps.store import CONFIGURATION, INDENT, RECORDS, first_few, unsealed
 
 _DIFFERENCES_NAMED = 3
 _NONE = "none"

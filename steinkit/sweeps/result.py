@@ -18,8 +18,7 @@ from steinkit.errors import Caution, InputError, about, reservations
 from steinkit.files.streams import read_enclosed
 from steinkit.measures import find_measure
 from steinkit.sweeps.choice import Choice, UnrankedError, bracket_of, choose
-from steinkit.sweeps.records import Record, parse_records, unsealed
-from steinkit.sweeps.store import CONFIGURATION, INDENT, RECORDS, RESULT
+from steinkit.sweeps.store import CONFIGURATION, INDENT, RECORDS, RESULT, Record, parse_records, unsealed
 
 
 @dataclass(frozen=True, eq=False)

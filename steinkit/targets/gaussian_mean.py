@@ -72,9 +72,9 @@ class GaussianMean(PosteriorFamily):
         if y.ndim != 2:
             raise UsageError(f"data must have shape (N,) or (N, d), one row a datum; received {y.shape}")
         dim = y.shape[1]
-        self.variance = _of_length(as_positive(variance, "variance"), dim, "variance")
-        self.prior_mean = _of_length(as_finite(prior_mean, "prior_mean"), dim, "prior_mean")
-        self.prior_variance = _of_length(as_numbers(prior_variance, "prior_variance"), dim, "prior_variance")
+        self.variance = as_vector(as_positive(variance, "variance"), dim, "variance")
+        self.prior_mean = as_vector(as_finite(prior_mean, "prior_mean"), dim, "prior_mean")
+        self.prior_variance = as_vector(as_numbers(prior_variance, "prior_variance"), dim, "prior_variance")
         if not (self.prior_variance > 0.0).all():
             raise UsageError(f"prior_variance must be positive; received {show(prior_variance)}")
         precision = 1.0 / self.prior_variance + len(y) / self.variance
@@ -131,7 +131,7 @@ class GaussianMean(PosteriorFamily):
         """
         count = as_count(size, "size")
         centre = np.atleast_1d(as_finite(theta, "theta"))
-        sd = np.sqrt(_of_length(as_positive(variance, "variance"), len(centre), "variance"))
+        sd = np.sqrt(as_vector(as_positive(variance, "variance"), len(centre), "variance"))
         data = centre + sd * np.random.default_rng(rng).standard_normal((count, len(centre)))
         return cls(data, variance, prior_mean, prior_variance)
 
@@ -172,10 +172,3 @@ class GaussianMean(PosteriorFamily):
     def _draw(self, n: int, rng: np.random.Generator) -> Floats:
         noise = rng.standard_normal((n, len(self.posterior_mean)))
         return np.asarray(self.posterior_mean + np.sqrt(self.posterior_variance) * noise, dtype=np.float64)
-
-
-def _of_length(values: Floats, dim: int, what: str) -> Floats:
-    """A scalar repeated, or a vector of ``dim`` numbers."""
-    if values.shape not in {(), (dim,)}:
-        raise UsageError(f"{what} must be one number or one for each of {dim} coordinates; received {show(values)}")
-    return as_vector(values, dim, what)

@@ -60,11 +60,8 @@ class LogisticRegression(LinearModel):
     ) -> None:
         x = as_features(features)
         variance = as_numbers(prior_variance, "prior_variance")
-        if not (variance > 0.0).all() or variance.shape not in {(), (x.shape[1],)}:
-            raise UsageError(
-                f"prior_variance must be positive, one number or one for each of {x.shape[1]} coefficients; "
-                f"received {show(variance)}"
-            )
+        if not (variance > 0.0).all():
+            raise UsageError(f"prior_variance must be positive; received {show(variance)}")
         self.prior_variance = as_vector(variance, x.shape[1], "prior_variance")
         super().__init__(label, (np.ascontiguousarray(x), _as_signs(responses, len(x))), x.shape[1], names)
 

@@ -79,8 +79,6 @@ class MixturePosterior(PosteriorFamily):
             raise UsageError(f"data must have shape (N,), one number a datum; received {y.shape}")
         spread = as_positive(as_number(variance, "variance"), "variance")
         priors = as_positive(prior_variances, "prior_variances")
-        if priors.shape not in {(), (2,)}:
-            raise UsageError(f"prior_variances must be two numbers; received {show(priors)}")
         self.variance = float(spread)
         self.prior_variances = as_vector(priors, 2, "prior_variances")
         drawn = self._draw if len(y) <= _MOST_DATA_TO_DRAW else None

@@ -87,8 +87,8 @@ def common_dim(dim: int | None, **parameters: Floats) -> int:
 
 def as_vector(array: Floats, dim: int, what: str) -> Floats:
     """Repeat a scalar, or copy a vector: shape (dim,)."""
-    if array.ndim > 1:
-        raise UsageError(f"{what} must be a scalar or a vector; received shape {array.shape}")
+    if array.shape not in {(), (dim,)}:
+        raise UsageError(f"{what} must be one number or one for each of {dim} coordinates; received {show(array)}")
     return np.array(np.broadcast_to(array, (dim,)))
 
 

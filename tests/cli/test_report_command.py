@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from steinkit.sweeps.records import sealed
-from steinkit.sweeps.store import INDENT
+from steinkit.sweeps.store import INDENT, sealed
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import steinkit as sk
 from steinkit.discrepancy.cross_fitting import Draws
 from steinkit.discrepancy.kernel_evidence import largest_share
 from steinkit.discrepancy.preparation import prepare
@@ -33,3 +34,15 @@ def test_the_largest_share_is_that_of_the_definition(wrong):
     name, multiple = largest_share(draws, ("a", "b", "c"))
     assert name == "abc"[wrong] == "abc"[int(np.argmax(pairs / diagonal))]
     assert multiple == pytest.approx(pairs[wrong] / diagonal[wrong], rel=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_equivalent_draws_are_those_of_the_definition(weighted):
+    """By way of the kernel test's statistic, and of the discrepancy where weights leave no test; a draw is repeated."""
+    x = np.random.default_rng(5).standard_normal((40, 3))
+    x[7] = x[3]
+    found = sk.verdict(x, scores=-x, weights=np.r_[2.0, np.ones(39)] if weighted else None)
+    assert (found.p_ksd is None) == weighted
+    rows = np.r_[0, np.arange(40)] if weighted else np.arange(40)
+    pairs, diagonal = parts(found.units.points(x)[rows], found.units.scores(-x)[rows])
+    assert found.ksd_equivalent_draws == pytest.approx(len(rows) * diagonal.sum() / pairs.sum(), rel=1e-12)

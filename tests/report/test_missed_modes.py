@@ -38,7 +38,10 @@ def test_of_a_chain_that_was_in_both_modes_only_draws_in_the_one_that_was_missed
 
 
 def test_of_several_chains_the_one_with_the_densest_draw_is_told():
-    fringe, peak = sk.Sample(RIGHT.points + [0.5, 0.0]), sk.Sample(np.concatenate([RIGHT.points, [[4.0, 0.0]]]))
+    fringe, peak = (
+        sk.Sample(RIGHT.points + np.array([0.5, 0.0])),
+        sk.Sample(np.concatenate([RIGHT.points, [[4.0, 0.0]]])),
+    )
     for others in ([fringe, peak], [peak, fringe]):
         mode = missed_mode(LEFT, others, TWO_MODES)
         assert others[mode.chain] is peak

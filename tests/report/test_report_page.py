@@ -18,9 +18,8 @@ from steinkit.errors import InputError, OutputError, UsageError
 from steinkit.report.comparison_part import comparison_part
 from steinkit.report.page import write_report
 from steinkit.report.sources import read_source
-from steinkit.sweeps.records import sealed, unsealed
 from steinkit.sweeps.result import read_sweep
-from steinkit.sweeps.store import INDENT
+from steinkit.sweeps.store import INDENT, sealed, unsealed
 
 
 @pytest.fixture(scope="module")

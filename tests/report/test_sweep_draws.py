@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from functools import partial
@@ -15,12 +16,11 @@ from steinkit.errors import InputError, UsageError
 from steinkit.measures import find_measure
 from steinkit.measures.registry import recorded_settings, restored_settings
 from steinkit.report.sources import read_source
-from steinkit.report.sweep_draws import judged_draws, scored_draws, sweep_target, telling_settings
+from steinkit.report.sweep_draws import best_in_words, judged_draws, scored_draws, sweep_target, telling_settings
 from steinkit.report.sweep_part import sweep_part
 from steinkit.sweeps.choice import choose
-from steinkit.sweeps.records import sealed, unsealed
 from steinkit.sweeps.run import sweep
-from steinkit.sweeps.store import INDENT, draws_file
+from steinkit.sweeps.store import INDENT, draws_file, sealed, unsealed
 
 _STEPS = (5e-2, 1e-2, 5e-3, 1e-3, 1e-4)
 
@@ -59,6 +59,20 @@ def test_the_headline_ends_with_the_verdict_on_draws_of_the_best_setting(tmp_pat
     sweep("normal", drawn, target_options={"mean": [0.0, 0.0]}, grid=grid, seeds=2, units="raw", directory=tmp_path)
     _, semicolon, verdict = sweep_part(read_source(tmp_path), None).headline.partition("; its chain")
     assert semicolon + verdict == said
+
+
+def test_shares_of_modes_are_said_of_draws_that_are_too_few_to_be_judged(tmp_path):
+    """Beside the step, what the shares of the two modes ought to be: by the density, in a terminal and on the page."""
+    step, given = {"step_size": [1e-3]}, {"batch_size": 5, "draws": 1000, "thin": 50, "start": "normal"}
+    sweep("mixture-posterior", "sgld", grid=step, options=given, seeds=1, measures=["graph"], directory=tmp_path)
+    found = read_source(tmp_path)
+    judged, shares = best_in_words(found, find_measure, partial(sweep_target, found, None))[:2]
+    assert "too few effective draws" in judged
+    right, margin = map(float, re.search(r"right ([\d.]+):[\d.]+ ± ([\d.]+) points", shares).groups())
+    upper = sk.targets.MixturePosterior().sample(100_000, 0)[:, 1] > 0.0  # exact draws
+    assert min(abs(right - 100.0 * share) for share in (upper.mean(), 1.0 - upper.mean())) < 2.0 * margin + 0.5
+    assert "`steinkit repair` weighs the modes by the right ones" in shares
+    assert shares in str(sweep_part(found, None).answers)
 
 
 def test_the_draws_kept_are_those_scored(sweep_folder):

@@ -61,6 +61,16 @@ def test_code_compiled_by_two_at_once_serves_a_user_who_cannot_write_there(call,
     assert any((tmp_path / "own").rglob("*.nbc"))
 
 
+def test_kept_code_is_loaded_without_what_only_the_compiler_needs(call, tmp_path):
+    """Of a kernel that makes an array, which takes more of Numba's run time than one of numbers does."""
+    kernel = KERNEL.replace("@kernel", "import numpy as np\n\n@kernel").replace("x + x", "np.full(2, x)[0] + x")
+    (tmp_path / "code" / "numbers_of_someone.py").write_text(kernel)
+    then = "map(lambda take: take(), (lambda: 3.0, lambda: 5.0 if 'numba.np.random.legacy' in sys.modules else 7.0))"
+    assert outcome(call(then)) == [[6.0, 10.0], 0, 1]  # compiled for the first
+    assert outcome(call(then)) == [[6.0, 14.0], 1, 0]
+    assert outcome(call([1])) == [[2], 0, 1]  # and a type that is not kept is compiled as ever
+
+
 def test_what_two_need_at_once_is_compiled_once(call, tmp_path):
     """Both are ready before either begins, and compiling takes longer than beginning."""
     meet = f"""

@@ -98,6 +98,34 @@ def test_decreasing_steps_unbiased_in_the_end():
     assert worst(constant, marginals) > LIMIT > worst(decreasing, marginals)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_the_law_of_weighted_draws_is_that_of_the_recursion(seed):
+    """All data, a normal target: every draw's mean and variance follow from the steps, as do those of the weighted."""
+    rng = np.random.default_rng(seed)
+    posterior = sk.targets.GaussianMean.simulate(int(rng.integers(2, 12)), prior_variance=float(rng.uniform(0.5, 10.0)))
+    mean, variance = posterior.posterior_mean[0], posterior.posterior_variance[0]
+    step, decay, offset = rng.uniform(0.3, 1.5) * variance, rng.uniform(0.1, 1.0), rng.uniform(0.5, 5.0)
+    burn, thin, start = int(rng.integers(0, 3)), int(rng.integers(1, 4)), float(rng.normal())
+    draws = samplers.sgld(
+        posterior, step_size=step, batch_size=posterior.size, decay=decay, decay_offset=offset, chains=3000, draws=6,
+        burn_in=burn, thin=thin, start=[start], seed=seed,
+    )  # fmt: skip
+    steps = step * (1.0 + np.arange(burn + thin * 6 + 1) / offset) ** -decay
+    off, spread, means, variances = start - mean, 0.0, [], []
+    for t, each in enumerate(steps):
+        if t > burn and (t - burn) % thin == 0:
+            means.append(mean + off)
+            variances.append(spread)
+        kept = 1.0 - each / (2.0 * variance)
+        off, spread = kept * off, kept**2 * spread + each
+    for k, (at, width) in enumerate(zip(means, variances, strict=True)):
+        assert stats.kstest(draws.points[:, k, 0], normal(at, width).cdf).pvalue > 1e-5
+    shares = steps[burn + thin * np.arange(1, 7)]
+    weighted = (draws.weights * draws.points[:, :, 0]).sum(axis=1) / draws.weights.sum(axis=1)
+    error = weighted.std(ddof=1) / np.sqrt(len(weighted))
+    assert abs(weighted.mean() - shares @ means / shares.sum()) < LIMIT * error
+
+
 PITFALL = {"step_size": 5e-6, "batch_size": 500, "chains": 50, "seed": 2}
 
 

@@ -10,12 +10,11 @@ from support.records import timeless
 
 import steinkit as sk
 from steinkit.errors import InputError
-from steinkit.sweeps import records as records_module
+from steinkit.sweeps import store as store_module
 from steinkit.sweeps.identity import sample_digest
-from steinkit.sweeps.records import parse_records, sealed, unsealed
 from steinkit.sweeps.result import read_sweep
 from steinkit.sweeps.run import sweep
-from steinkit.sweeps.store import RECORDS, Store, draws_file
+from steinkit.sweeps.store import RECORDS, Store, draws_file, parse_records, sealed, unsealed
 
 DATA = np.linspace(-1.0, 1.0, 12)
 
@@ -76,7 +75,7 @@ def test_a_flipped_bit_of_a_score_is_seen_by_the_checks_alone(whole, tmp_path, m
         return {name: value for name, value in json.loads(data).items() if name != "checksum"}
 
     if not checked:
-        monkeypatch.setattr(records_module, "unsealed", trusting)
+        monkeypatch.setattr(store_module, "unsealed", trusting)
     shutil.copytree(folder, tmp_path / "out")
     path = tmp_path / "out" / RECORDS
     data = path.read_bytes()

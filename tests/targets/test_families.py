@@ -212,7 +212,7 @@ def test_draws_outside_the_support_are_refused(target):
         (lambda: Normal(np.inf), "mean must be finite"),
         (lambda: Normal("zero"), "mean must be a number"),
         (lambda: Normal(True), "mean must be a number"),
-        (lambda: Normal([[0.0, 1.0]]), "mean must be a scalar or a vector"),
+        (lambda: Normal([[0.0, 1.0]]), "mean must be one number or one for each of 1 coordinates"),
         (lambda: Normal([[0.0], [0.0, 1.0]]), "mean must be a number"),
         (lambda: Normal(dim=0), "positive whole number"),
         (lambda: StudentT(0.0), "df must be positive"),

@@ -128,7 +128,7 @@ def test_own_data_and_variances():
         ({"data": [1.0, np.nan]}, "data must be numbers"),
         ({"variance": 0.0}, "variance must be positive"),
         ({"variance": [1.0, 2.0]}, "variance must be one number"),
-        ({"prior_variances": [1.0, 1.0, 1.0]}, "prior_variances must be two numbers"),
+        ({"prior_variances": [1.0, 1.0, 1.0]}, "prior_variances must be one number or one for each of 2 coordinates"),
     ],
 )
 def test_bad_parameters_are_refused(settings, message):

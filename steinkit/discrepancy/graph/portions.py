@@ -72,7 +72,7 @@ def solve_in_portions(solver: Engine, case: Case, answers: Answers) -> None:
         if number and left == 0.0:
             break
         try:
-            candidates = solver.work_on(replace(case, settings=replace(case.settings, deadline=ends)), portion)
+            candidates = solver.work_on(case.with_settings(replace(case.settings, deadline=ends)), portion)
         except TimeLimitError:
             if not number:
                 raise

@@ -386,7 +386,7 @@ def _variance(deviations: Floats, draws: Draws, n: int) -> Floats:
 def _skewness(deviations: Floats, draws: Draws, variance: Floats) -> Floats:
     """Of the means."""
     scaled = deviations * draws.shares / np.where(variance > 0.0, np.sqrt(variance), 1.0)[:, None]
-    return np.asarray((scaled**3).sum(axis=1))
+    return np.asarray((scaled * scaled * scaled).sum(axis=1))
 
 
 def _p_values(features: Sequence[Feature], z: Floats, times: Floats, draws: Draws) -> tuple[float, dict[str, float]]:

@@ -77,6 +77,12 @@ class Case:
 
         return prepare(self.program)
 
+    def with_settings(self, settings: Settings) -> Case:
+        """The same case, solved as far as other settings say; what is known of its factorisation stays known."""
+        case = Case(self.program, settings)
+        vars(case).update(vars(self) | {"settings": settings})
+        return case
+
 
 @dataclass(frozen=True)
 class Forecast:

@@ -189,7 +189,7 @@ class _FirstOrder(Engine):
         if case.dim <= 3 or settings.tolerance < _TIGHTEST:  # no further than it goes with ease
             early = time.monotonic() + _EARLY * settings.seconds_left
             settings = replace(settings, tolerance=max(settings.tolerance, _LOOSE), deadline=early)
-        return replace(case, settings=settings)
+        return case.with_settings(settings)
 
 
 class _Block(Engine):

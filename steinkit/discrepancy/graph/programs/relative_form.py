@@ -45,6 +45,7 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 
 from steinkit import double_double
 from steinkit.discrepancy.graph.programs.matrix_form import (
+    SMALLEST,
     UNIT_ROUNDOFF,
     CoordinateProgram,
     implied_boxes,
@@ -154,7 +155,7 @@ class RelativeForm:
         matrix, radius = rows.below(*self.edge_rows)
         radius_error = program.radius_error(radius)
         if program.finite_bounds(j):
-            implied = implied_boxes(matrix, radius + radius_error, (box + box_error).ravel())
+            implied = implied_boxes(matrix, radius + radius_error, (box + box_error + SMALLEST).ravel())
             box = np.where(box > 0.0, implied.reshape(box.shape), 0.0)
         units, row_units = power_of_two(box.ravel()), power_of_two(radius)
         objective, error = self._objective(j)

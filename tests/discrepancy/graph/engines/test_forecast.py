@@ -8,6 +8,7 @@ import pytest
 
 import steinkit as sk
 from steinkit.discrepancy.graph.engines import Settings, engine_named, forecast
+from steinkit.discrepancy.graph.engines.block import newton_system
 from steinkit.discrepancy.graph.engines.forecast import Case, Forecast
 from steinkit.discrepancy.graph.engines.registry import ENGINES
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
@@ -78,6 +79,15 @@ def test_tight_brackets_take_longer_by_first_order():
 @pytest.mark.parametrize(("dim", "engine"), [(1, "chain"), (2, "block"), (5, "first_order")])
 def test_auto_foretells_what_its_engine_does(dim, engine):
     assert foretold("auto", 60, dim) == foretold(engine, 60, dim)
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_a_program_is_analysed_once(dim, monkeypatch):
+    analysed, prepare = [], newton_system.prepare
+    monkeypatch.setattr(newton_system, "prepare", lambda program: analysed.append(program) or prepare(program))
+    points = np.random.default_rng(3).standard_normal((50, dim))
+    assert sk.graph_stein_discrepancy(points, scores=-points).engine == "block"
+    assert len(analysed) == 1
 
 
 def test_words():

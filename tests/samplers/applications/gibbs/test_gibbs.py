@@ -103,6 +103,18 @@ def test_exact_sweeps_have_the_exact_distribution(test):
     assert p_value(one, FIELD.probabilities()) < 1e-10
 
 
+@pytest.mark.parametrize("test", [BarkerTest(), MetropolisTest(), AusterityTest(0.0, 1)], ids=repr)
+@pytest.mark.parametrize("seed", range(4))
+def test_fields_of_any_size_have_the_enumerated_distribution(seed, test):
+    """Three variables to seven, potentials from weak to strong; a sweep and many."""
+    rng = np.random.default_rng(seed)
+    field = MarkovField.simulate(int(rng.integers(3, 8)), scale=float(rng.uniform(0.05, 0.6)), rng=seed)
+    start = rng.integers(0, 2, field.dim)
+    one = counts(sweeps_from(field, test, start, 10_000))
+    assert p_value(one, after_one_sweep(field, start)) > 1e-5
+    assert p_value(counts(stationary_draws(field, test)), field.probabilities()) > 1e-5
+
+
 @pytest.mark.usefixtures("printed_threshold")
 def test_the_printed_threshold_fails_the_same_tests():
     one = counts(sweeps_from(FIELD, BarkerTest(), START, 20_000))

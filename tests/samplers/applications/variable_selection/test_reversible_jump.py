@@ -25,19 +25,19 @@ RUN = {"chains": 120, "burn_in": 50, "draws": 350}
 MODELS = [model for k in (1, 2, 3) for model in combinations(range(3), k)]
 
 
-def evidence(model, nodes):
+def evidence(model, nodes, features=FEATURES, responses=RESPONSES):
     """Integral of likelihood and prior over the coefficients of a model; the prior is smooth on either side of 0."""
-    k, signs = len(model), np.where(RESPONSES, 1.0, -1.0)
+    k, signs = len(model), np.where(responses, 1.0, -1.0)
     x, w = np.polynomial.legendre.leggauss(nodes)
     axis, weights = np.concatenate((x - 1.0, x + 1.0)) * 1.25, np.concatenate((w, w)) * 1.25
     beta = np.stack(np.meshgrid(*[axis] * k, indexing="ij"), axis=-1).reshape(-1, k)
     weight = np.prod(np.stack(np.meshgrid(*[weights] * k, indexing="ij"), axis=-1).reshape(-1, k), axis=1)
     log_likelihood = np.zeros(len(beta))
-    for row, sign in zip(FEATURES[:, model], signs, strict=True):
+    for row, sign in zip(features[:, model], signs, strict=True):
         log_likelihood -= np.logaddexp(0.0, -sign * (beta @ row))
     # Laplace densities with nu ~ InvGamma(A, B) integrated out; 2^-k is in the rate
     laplace = special.gamma(A + k) * B**A / special.gamma(A) * (B + np.abs(beta).sum(axis=1)) ** -(A + k)
-    prior = RATE**k / (special.comb(3, k) * special.factorial(k)) * laplace
+    prior = RATE**k / (special.comb(features.shape[1], k) * special.factorial(k)) * laplace
     return float(weight @ (prior * np.exp(log_likelihood + 75.0)))
 
 
@@ -81,6 +81,20 @@ def test_exact_chains_find_the_models_of_the_enumeration(test, probabilities):
 def test_the_shares_of_the_moves_do_not_matter(share, probabilities):
     found = select_variables(SPARSE_POSTERIOR, update_probability=share, seed=2, **SCALES, **RUN)
     assert np.abs(errors(found, probabilities)).max() < LIMIT
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("dim", [2, 3])
+def test_data_of_any_size_have_the_enumerated_models(dim, seed):
+    rng = np.random.default_rng([dim, seed])
+    features, responses = regression(int(rng.integers(3, 40)), dim, rng.normal(size=dim - 1), seed=seed)
+    models = [model for k in range(1, dim + 1) for model in combinations(range(dim), k)]
+    p = np.array([evidence(model, 20, features, responses) for model in models])
+    truth = [sum(each for model, each in zip(models, p / p.sum(), strict=True) if j in model) for j in range(dim)]
+    posterior = SparseLogisticRegression(features, responses, size_rate=RATE, scale_prior=(A, B))
+    found = select_variables(posterior, test=MetropolisTest(), seed=seed, **SCALES, **RUN)
+    means = found.included.mean(axis=1)
+    assert (np.abs(means.mean(axis=0) - truth) < LIMIT * means.std(axis=0, ddof=1) / math.sqrt(len(means))).all()
 
 
 class DeathByName(JumpMoves):

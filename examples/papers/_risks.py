@@ -93,6 +93,7 @@ def draw(
         ax.xaxis.set_major_locator(LogLocator())
         ax.xaxis.set_major_formatter(LogFormatterMathtext())
         ax.xaxis.set_minor_formatter(NullFormatter())
-        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0)))
+        low, high = ax.get_ylim()
+        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0) if high < 50.0 * low else (1.0,)))
         ax.yaxis.set_major_formatter("{x:g}")
         ax.yaxis.set_minor_formatter(NullFormatter())

@@ -28,7 +28,7 @@ from matplotlib.figure import Figure
 from scipy.special import stdtrit
 
 from steinkit.samplers import acceptance_bias, average_design, operating_characteristics, trial_run, worst_case_design
-from steinkit.samplers.applications.ica.stiefel_walk import StiefelWalk
+from steinkit.samplers.applications.ica import StiefelWalk
 
 FRACTION, EPSILONS = 0.05, (0.01, 0.05, 0.2)
 MEANS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0)

@@ -146,13 +146,13 @@ def picture(found: dict[str, dict], statistics: list[dict]) -> Figure:
         ax.plot(EPSILONS, each["bound"], "s--", color=COLOURS[1], label="bound")
         ax.plot(EPSILONS, each["distance"], "o-", color=COLOURS[0], label="distance")
         ax.set(xscale="log", yscale="log", xlabel="ε", title=claim)
-        ax.legend()
+        ax.legend(loc="lower right")
     levels = student_t.ppf(np.linspace(0.005, 0.995, 100), 1e9)
     for color, n, each in zip(COLOURS, SAMPLES, statistics, strict=False):
         axes[0, 2].plot(levels, each["quantiles"], color=color, label=f"n = {n:,}")
     axes[0, 2].plot(levels, levels, ":", color="0.4")
     axes[0, 2].set(xlabel="normal quantiles", title="t statistics")
-    axes[0, 2].legend()
+    axes[0, 2].legend(loc="lower right")
     return fig
 
 

@@ -271,10 +271,9 @@ def remark_on_lost(experiment: Experiment, truth: dict, found: dict, balanced: l
 
     if len(lost):
         experiment.remark(
-            f"{len(lost)} of {len(certain)} features of probability above {CERTAIN:g} are lost at epsilon "
-            f"{EXPLAINED:g}: at states of exact chains their deaths are {span(-at_exact['distance'][lost])} standard "
-            f"deviations from acceptance, of the others {span(-at_exact['distance'][held])}; the cheap test accepts "
-            f"them with probability {span(at_exact['death'][lost])}, of the others {span(at_exact['death'][held])}."
+            f"{len(lost)} of {len(certain)} features above {CERTAIN:g} are lost at epsilon {EXPLAINED:g}: their "
+            f"deaths are {span(-at_exact['distance'][lost])} sd from acceptance, others' "
+            f"{span(-at_exact['distance'][held])}."
         )
 
 

@@ -145,7 +145,7 @@ def choice(experiment: Experiment, claim: str, band: Bands, best: Callable[..., 
     rows = np.random.default_rng(0).integers(len(band.replicates), size=(REPEATS, len(band.replicates)))
     repeats = best(np.median(band.replicates[rows], axis=1), axis=1)  # rows: the same seeds for all steps
     shares = {step: float(np.mean(repeats == k)) for k, step in enumerate(STEP_SIZES) if (repeats == k).any()}
-    said = ", ".join(f"{step:g} ({shares[step]:.0%})" for step in sorted(shares, key=lambda step: -shares[step])[:3])
+    said = ", ".join(f"{step:g} ({shares[step]:.0%})" for step in sorted(shares, key=lambda step: -shares[step])[:2])
     chosen = STEP_SIZES[int(best(band.median))]
     experiment.result(claim, chosen, protocol=protocol, said=said)
 

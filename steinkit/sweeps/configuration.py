@@ -94,11 +94,12 @@ def read_tuning(path: str | os.PathLike[str]) -> Plan:
     run = {"seeds": DEFAULT_SEEDS, "measures": MEASURES} | found.get("run", {})
     ranges, count = found.pop("ranges", None), run.pop("settings", DEFAULT_SETTINGS)
     run.pop("racing", None)  # which tuning is
+    most = run.pop("max_memory", None)
     if ranges is None:
-        return _planned(found, run, file)
+        return _planned(found, run, file, most)
     if "grid" in found or not isinstance(ranges, dict) or isinstance(count, bool) or not isinstance(count, int):
         raise UsageError(f"{file}: give a table [ranges] or [grid], and settings, in [run], as a whole number")
-    plan = _planned(found | {"grid": ranges}, run, file)
+    plan = _planned(found | {"grid": ranges}, run, file, most)
     return replace(plan, settings=sobol_settings(ranges, count))
 
 

@@ -40,7 +40,7 @@ from steinkit.describe.display import Result
 from steinkit.describe.labels import setting_key
 from steinkit.describe.statements import cautioned, running_text
 from steinkit.describe.tuning import tuning_statements
-from steinkit.errors import Caution, UsageError, cautious
+from steinkit.errors import Caution, InputError, UsageError, cautious
 from steinkit.measures import find_measure
 from steinkit.measures.scoring import Judging
 from steinkit.sample import Sample
@@ -236,6 +236,13 @@ def tune(
     UsageError
         As `sweep` does; or if cost, a range or a length is out of range, or there is a burn_in: the first fifth of each
         chain is left out.
+    InputError
+        If no setting of a rung can be scored.
+
+    Notes
+    -----
+    Costs are of sampling. Scores come on top, as they do in a full grid, and up to eight chains of the shortest length
+    that give slices and moments a scale where the target cannot be drawn from.
 
     Examples
     --------
@@ -247,7 +254,7 @@ def tune(
     >>> 0.001 < found.setting["step_size"] < 0.3
     True
     """
-    given = grid if ranges is None else {name: list(ends) for name, ends in ranges.items()}
+    given = grid if ranges is None else dict(ranges)
     if given is None or (grid is not None and ranges is not None):
         raise UsageError("give either grid=, values of options, or ranges=, their ends")
     plan = make_plan(
@@ -437,6 +444,9 @@ def _order(
         is_known = math.isfinite(statistics.median(_loss(record, name, is_best=True) for record in best))
         if is_known and sum(map(math.isfinite, losses.values())) >= wanted:
             break
+    if not any(map(math.isfinite, losses.values())):
+        reasons = (record["reason"] for cells in records.values() for record in cells if record["reason"])
+        raise InputError(f"no setting can be scored in half of its cells: {next(reasons, 'no value is known')}")
     return name, losses
 
 

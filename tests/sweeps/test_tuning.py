@@ -134,6 +134,11 @@ def test_biases_that_are_not_trusted_order_nothing():
     assert "How far its draws are off is not known." in " ".join(found.summary().split())
 
 
+def test_where_nothing_can_be_scored_nothing_is_chosen():
+    with pytest.raises(sk.InputError, match=r"no setting can be scored in half of its cells: .*not finite"):
+        tuned(grid={"step_size": [1e6, 1e7], "batch_size": [10]}, seeds=1)
+
+
 def test_sobols_settings_are_log_uniform_and_whole_where_the_ends_are():
     found = sobol_settings({"step_size": (1e-4, 1.0), "batch_size": (10, 1000)}, 63)
     assert len(found) == 63
@@ -158,6 +163,7 @@ def test_sobols_settings_are_log_uniform_and_whole_where_the_ends_are():
             {"grid": None, "ranges": {"step_size": (0.0, 1.0), "batch_size": (5, 30)}},
             "the range of step_size must be two positive numbers",
         ),
+        ({"grid": None, "ranges": {"step_size": 5, "batch_size": (5, 30)}}, "must be a list"),
         ({"options": {}}, "needs draws or budget"),
         ({"options": {"budget": 1000, "burn_in": 10}}, "burn_in is not for tuning"),
         ({"grid": {"budget": [1000, 2000]}, "options": {"step_size": 1e-3, "batch_size": 10}}, "full length"),

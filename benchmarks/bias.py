@@ -82,15 +82,15 @@ class Cell:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found = sk.estimate_bias(problem.points, problem.target, scores=problem.scores, method=method)
-        truth, known = problem.truth, found.trusted
-        margins = np.concatenate([found.mean_margin, found.sd_margin])
+        truth, dim = problem.truth, len(problem.truth.mean)  # functions that the target brings are left out
+        margins = np.concatenate([found.mean_margin[:dim], found.sd_margin[:dim]])
         noise = NOISES * np.concatenate([truth.mean_noise / truth.sd, truth.log_sd_noise])
         off = [
-            np.concatenate([(mean - truth.mean) / truth.sd, np.log(sd / truth.sd)])
+            np.concatenate([(mean[:dim] - truth.mean) / truth.sd, np.log(sd[:dim] / truth.sd)])
             for mean, sd in ((found.draws_mean, found.draws_sd), (found.mean, found.sd))
         ]
-        both = np.tile(known, 2)
-        names = [f"{what} of {name}" for what in ("mean", "sd") for name in found.names]
+        both = np.tile(found.trusted[:dim], 2)
+        names = [f"{what} of {name}" for what in ("mean", "sd") for name in found.names[:dim]]
         return cls(
             problem=problem.name,
             kind=problem.kind,

@@ -30,9 +30,9 @@ from threadpoolctl import threadpool_limits
 
 import steinkit as sk
 from steinkit import samplers
-from steinkit.discrepancy.graph.engines.first_order import halpern_kernels
-from steinkit.discrepancy.graph.engines.first_order.layout import lay_out
-from steinkit.discrepancy.graph.engines.first_order.simd_lanes import LANES
+from steinkit.discrepancy.graph.engines import first_order_kernels as kernels
+from steinkit.discrepancy.graph.engines.first_order import lay_out
+from steinkit.discrepancy.graph.engines.first_order_kernels import LANES
 from steinkit.targets import LogisticRegression, MixturePosterior
 
 SGLD_STEP, SGLD_BATCH = 5e-3, 5
@@ -92,9 +92,9 @@ def sweep(n: int) -> Measured:
     def lanes(count: int) -> np.ndarray:
         return np.zeros((count, LANES), np.float32)
 
-    state = halpern_kernels.State(*map(lanes, (variables, variables, variables, rows, rows, variables)))
+    state = kernels.State(*map(lanes, (variables, variables, variables, rows, rows, variables)))
     steps, weights = np.full((2, LANES), 0.5, np.float32), np.full((SWEEPS, LANES), 0.9, np.float32)
-    run = partial(halpern_kernels.halpern_steps, layout.rows, layout.columns, state, steps, weights, np.zeros(1, bool))
+    run = partial(kernels.halpern_steps, layout.rows, layout.columns, state, steps, weights, np.zeros(1, bool))
     lane = 4 * LANES
     moved = variables * 12 * lane + rows * (3 * lane + 16) + entries * 8
     held = variables * 7 * lane + rows * (2 * lane + 16) + entries * 8

@@ -26,10 +26,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from steinkit.arguments import checked
+from steinkit.arguments import checked, whole
 from steinkit.errors import UsageError
 from steinkit.sample import Floats, default_names
-from steinkit.samplers.arguments import whole
 from steinkit.samplers.chains.likelihood_terms import as_target
 from steinkit.samplers.chains.random_streams import Kind, chain_seeds, generator
 from steinkit.samplers.draws import Draws

@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.arguments import batch_within, number, positive
 from steinkit.errors import UsageError
 from steinkit.posterior import Posterior
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats
 from steinkit.samplers.acceptance.austerity import AusterityTest
 from steinkit.samplers.acceptance.interface import AcceptanceTest
-from steinkit.samplers.arguments import batch_within, number, positive
 from steinkit.samplers.chains.gradients import BatchGradient, ControlledGradient, Mode
 from steinkit.samplers.chains.likelihood_terms import (
     PosteriorModel,

@@ -83,6 +83,9 @@ from .sweeps.choice import choose as choose
 from .sweeps.result import SweepResult as SweepResult
 from .sweeps.result import read_sweep as read_sweep
 from .sweeps.run import sweep as sweep
+from .sweeps.tuning import Rung as Rung
+from .sweeps.tuning import TuningResult as TuningResult
+from .sweeps.tuning import tune as tune
 from .target import ScoreCheck as ScoreCheck
 from .target import Target as Target
 

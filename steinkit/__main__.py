@@ -1,5 +1,6 @@
 """The command ``steinkit``, ``python -m steinkit`` as well, and what control-C does before and after its work."""
 
+import atexit
 import contextlib
 import os
 import signal
@@ -11,11 +12,13 @@ from typing import NoReturn
 def run() -> NoReturn:
     """Run the command line; control-C ends it in silence before it begins, and leaves its code alone once it is done.
 
-    Python itself would show a traceback of its imports, or one of its own end.
+    Python itself would show a traceback of its imports, or die of it when all is written.
     """
     ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if ours:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+        # Registered first, called last: as Python ends it puts all other handlers back to the system's, which kills.
+        atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
     from steinkit.cli import main
 
     if ours:

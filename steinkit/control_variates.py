@@ -135,7 +135,7 @@ def batch_scores(
         raise InputError("the scores are not finite at every draw; does the posterior know all of them?")
     share = noise / len(points) / np.maximum(scores[inverse].var(axis=0), np.finfo(float).tiny)
     worst = int(share.argmax())
-    much = f"{min(share[worst], 1.0):.1%} of the variance of {sample.names[worst]}'s score"
+    much = f"{100.0 * min(share[worst], 1.0):.2g}% of the variance of {sample.names[worst]}'s score"
     told = f"{much} is noise of its batches of {batch} data"
     if share[worst] > _REFUSE:
         raise InputError(f"{told}; take a larger batch, or the score itself: draws may lie too far apart")

@@ -31,9 +31,6 @@ G. Blom (1958), Statistical Estimates and Transformed Beta-Variables (the 3/8 of
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-
 import numpy as np
 
 from steinkit.sample import Floats
@@ -145,19 +142,14 @@ def _effective_size(halves: Floats) -> Floats:
 
 def _autocovariance(halves: Floats) -> Floats:
     """Mean over the half chains at each lag, shape (d, m), by fast Fourier transforms."""
+    from scipy.fft import next_fast_len
+
     m = halves.shape[-1]
-    length = _fast_length(2 * m)  # so that the ends do not meet
+    length = next_fast_len(2 * m, real=True)  # so that the ends do not meet
     spectrum = np.fft.rfft(halves - halves.mean(axis=-1, keepdims=True), length)
     spectrum *= np.conjugate(spectrum)
     covariance = np.fft.irfft(spectrum, length)[..., :m] / m
     return np.asarray(np.ascontiguousarray(covariance.swapaxes(1, 2)).mean(axis=-1))
-
-
-def _fast_length(least: int) -> int:
-    """The smallest 2^a 3^b 5^c of at least this: transforms of such lengths are fast."""
-    powers = range(least.bit_length())
-    factors: Iterator[int] = (3**b * 5**c for b in powers for c in powers)
-    return min(factor << (math.ceil(least / factor) - 1).bit_length() for factor in factors)
 
 
 def _integrated_time(correlation: Floats) -> Floats:

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar
 
 from steinkit.printable import printable
@@ -108,12 +108,8 @@ class TimeLimitError(SolverError):
         """
         return TimeLimitError(self.doing, lower, upper, needed=self.needed)
 
-    def __reduce__(self) -> tuple[Callable[..., TimeLimitError], tuple[str, float, float, float]]:
-        return _restored, (self.doing, self.lower, self.upper, self.needed)
-
-
-def _restored(doing: str, lower: float, upper: float, needed: float) -> TimeLimitError:
-    return TimeLimitError(doing, lower, upper, needed=needed)
+    def __reduce__(self) -> tuple[Callable[..., TimeLimitError], tuple[str, float, float]]:
+        return partial(TimeLimitError, needed=self.needed), (self.doing, self.lower, self.upper)
 
 
 class CrossedBracketError(SteinkitError, RuntimeError):
@@ -198,6 +194,18 @@ class Caution(str):
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
+Value = TypeVar("Value")
+
+
+@contextmanager
+def during(variable: ContextVar[Value], value: Value) -> Iterator[None]:
+    """Give a context variable a value while this lasts."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
 
 _asked: ContextVar[bool] = ContextVar("asked", default=False)  # whether a cautious function is at work
 
@@ -212,11 +220,8 @@ def cautious(function: Callable[Parameters, Result]) -> Callable[Parameters, Res
     def told(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         if _asked.get():
             return function(*args, **kwargs)
-        token = _asked.set(True)
-        try:
+        with during(_asked, True):
             result = function(*args, **kwargs)
-        finally:
-            _asked.reset(token)
         caution(getattr(result, "warnings", ()))
         return result
 
@@ -255,11 +260,8 @@ def listening_to_forecasts(listener: Callable[[str], None]) -> Iterator[None]:
     if _listener.get() is not None:
         yield
         return
-    token = _listener.set(listener)
-    try:
+    with during(_listener, listener):
         yield
-    finally:
-        _listener.reset(token)
 
 
 def leave_to_results() -> None:

@@ -39,8 +39,8 @@ RESULTS = {
     "ClassicalSteinDiscrepancy", "Comparison", "Correction",
     "Curve", "DistinctSample", "Draws", "GraphSteinDiscrepancy", "IRLSResult", "KernelSteinDiscrepancy",
     "KernelSteinTest", "ModeShares", "MomentSteinDiscrepancy", "OperatingCharacteristics", "Reference", "Repaired",
-    "ScoreCheck", "SequentialDesign", "SlicedSteinDiscrepancy", "SlicedSteinTest", "SweepResult",
-    "TrialRun", "Units", "VariableSelection", "Verdict", "WassersteinDistance",
+    "Rung", "ScoreCheck", "SequentialDesign", "SlicedSteinDiscrepancy", "SlicedSteinTest", "SweepResult",
+    "TrialRun", "TuningResult", "Units", "VariableSelection", "Verdict", "WassersteinDistance",
 }  # fmt: skip
 """What steinkit hands out, and nobody makes."""
 
@@ -76,6 +76,9 @@ EXAMPLES = {
     },
     "sweep": lambda: {
         "target": NORMAL, "sampler": "iid", "grid": {"draws": [20]}, "seeds": 1, "measures": ["ess"],
+    },
+    "tune": lambda: {
+        "target": NORMAL, "sampler": "rwmh", "grid": {"proposal_scale": [0.5]}, "options": {"draws": 20}, "seeds": 1,
     },
     "wasserstein_distance": lambda: {"draws": LINE, "target_or_draws": LINE + 1.0},
     "classical_stein_discrepancy": lambda: {"draws": LINE, "target": tg.Normal(0.0)},

@@ -14,7 +14,7 @@ from steinkit.discrepancy.graph.engines.block import cholesky, newton_system
 from steinkit.discrepancy.graph.engines.block import cholesky_kernels as kernels
 from steinkit.discrepancy.graph.engines.interior_point import solve
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
-from steinkit.discrepancy.graph.spanner import filter_kernels, insertion_kernels
+from steinkit.discrepancy.graph.spanner import bucket_kernels
 from steinkit.discrepancy.graph.spanner.greedy import boxed, laid_out
 from steinkit.errors import TimeLimitError
 from steinkit.runtime.deadlines import (
@@ -124,13 +124,13 @@ def test_a_time_out_of_the_work_itself_is_its_own():
 def test_stopped_spanner_kernels_return_without_having_worked():
     points = LONG[:300]
     rank, boxes = boxed(points, 4)
-    problem = filter_kernels.Problem(np.ascontiguousarray(points[rank].T), boxes, 2.0, 1e-12, STOPPED)
+    problem = bucket_kernels.Problem(np.ascontiguousarray(points[rank].T), boxes, 2.0, 1e-12, STOPPED)
     graph = laid_out(300, np.empty((0, 2), np.int64), np.empty(0), np.zeros(300, np.int64))
-    pairs, _, _ = filter_kernels.filter_block(problem, graph, 0, 300, -1.0, np.inf, 0.0, 1, 64)
+    pairs, _, _ = bucket_kernels.filter_block(problem, graph, 0, 300, -1.0, np.inf, 0.0, 1, 64)
     assert len(pairs) == 0
     pairs, first = np.array([[0, 1]]), np.append(0, np.cumsum([1, 1] + 298 * [0]))
     graph = laid_out(300, np.empty((0, 2), np.int64), np.empty(0), np.bincount([0, 1], minlength=300))
-    linked = insertion_kernels.insert_in_order(problem, graph, pairs, np.ones(1), first, np.zeros(2, np.int64))
+    linked = bucket_kernels.insert_in_order(problem, graph, pairs, np.ones(1), first, np.zeros(2, np.int64))
     assert not linked.any()
 
 

@@ -5,13 +5,11 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.fft import next_fast_len
 from scipy.signal import lfilter
 
 import steinkit as sk
 from steinkit.chains import chain_diagnostics
 from steinkit.effective_sample_size import (
-    _fast_length,
     _mean_ranks,
     bulk_effective_size,
     error_of_mean,
@@ -132,11 +130,6 @@ def test_coordinates_worked_on_in_blocks_have_the_same_numbers(monkeypatch):
 def test_ranks_are_those_of_scipy(levels):
     draws = np.random.default_rng(levels).integers(levels, size=(4, 37)) / levels
     np.testing.assert_array_equal(_mean_ranks(draws), stats.rankdata(draws, axis=1))
-
-
-def test_lengths_of_transforms_are_those_of_scipy():
-    least = [*range(2, 1000), *np.random.default_rng(6).integers(1000, 10**8, 100).tolist()]
-    assert [_fast_length(n) for n in least] == [next_fast_len(n, real=True) for n in least]
 
 
 def test_the_comparison_sees_a_number_that_is_off_in_the_eleventh_digit(monkeypatch):

@@ -1,4 +1,4 @@
-"""The frame of the papers' experiments: cells are kept and not run again, rows are judged, the index tells all."""
+"""The frame of the papers' experiments: cells are kept and not run again, claims are judged, the index tells all."""
 
 import json
 import runpy
@@ -40,13 +40,13 @@ def squares(x: int) -> dict:
 
 
 def main():
-    experiment = Experiment(__file__, __doc__, paper="Nobody (2020)", shows="table 1")
+    experiment = Experiment(__file__, __doc__, shows="Nobody (2020), table 1")
     found = experiment.cells(squares, [{"x": x} for x in (1, 2, 3, 2)])
-    experiment.row("sum", paper="18", here=float(sum(each["square"] for each in found)))
-    experiment.row("mean", paper="4.5", here=Found.mean([each["square"] for each in found]))
-    experiment.row("far", paper="9", here=4.0, within=2.0, because="it is far")
-    experiment.row("near", paper="9", here=7.5, within=2.0, because="it was counted once")
-    experiment.claim("in words", paper="so", here="not so", agrees=None)
+    experiment.result("sum", float(sum(each["square"] for each in found)))
+    experiment.result("mean", Found.mean([each["square"] for each in found]))
+    experiment.result("far", 4.0, protocol="plain")
+    experiment.result("far", 7.5, protocol="odd")
+    experiment.result("in words", largest=found[2]["square"], said="nine")
     experiment.settings(x=np.arange(3))
     experiment.numbers(found=found)
     fig, ((ax,),) = figure()
@@ -59,15 +59,69 @@ if __name__ == "__main__":
 '''
 
 
+LEDGER = """
+paper = "Nobody (2020)"
+title = "Squares"
+version = "first"
+errata = ["A two should be a three."]
+
+[[row]]
+id = "sum"
+script = "squares"
+where = "table 1"
+claim = "the sum"
+printed = "19"
+
+[[row]]
+id = "mean"
+script = "squares"
+where = "table 1"
+claim = "the mean"
+printed = "4.5"
+
+[[row]]
+id = "far"
+script = "squares"
+where = "table 1"
+claim = "a distance"
+printed = "9"
+error = 2.0
+protocols = ["plain", "odd"]
+because = "it is far"
+
+[[row]]
+id = "in words"
+script = "squares"
+where = "text"
+claim = "the largest"
+printed = "small"
+holds = "largest < 5"
+fails = "largest > 20"
+because = "neither small nor large"
+
+[[row]]
+id = "never {}"
+where = "table 2"
+claim = "cube of {}"
+table = { "1" = "1", "2" = "8" }
+needs = "cubes"
+group = "table 2"
+"""
+
+
 @pytest.fixture(scope="module")
-def frame():
+def frame(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(PAPERS)
         import _frame
+        import _ledger
 
+        folder = tmp_path_factory.mktemp("ledger")
+        (folder / "nobody.toml").write_text(LEDGER)
+        patch.setattr(_ledger, "FOLDER", folder)
         yield _frame
-        for name in ("_frame", "_judged"):
-            sys.modules.pop(name)
+        for name in ("_frame", "_ledger", "_cell_code"):
+            sys.modules.pop(name, None)
 
 
 @pytest.fixture
@@ -88,11 +142,17 @@ def run(script, *options):
 def test_a_script_prints_its_rows_and_keeps_its_numbers(script):
     said = run(script)
     assert "Nobody (2020), table 1, at small size" in said
-    assert [line.split()[-1] for line in said.splitlines()[2:7]] == ["yes", "yes", "NO", "yes", "judged"]
-    assert "far: ± 2: it is far\n" in said
-    assert "near: ± 2: it was counted once, and only with it do the two agree\n" in said
+    assert [line.split()[-1] for line in said.splitlines()[2:7]] == ["judged"] * 5  # a small run judges nothing
     document = json.loads((script.parent / "found" / "squares.json").read_text())
-    assert [row["agrees"] for row in document["rows"]] == [True, True, False, True, None]
+    assert [(row["claim"], row["protocol"]) for row in document["results"]] == [
+        ("sum", ""),
+        ("mean", ""),
+        ("far", "plain"),
+        ("far", "odd"),
+        ("in words", ""),
+    ]
+    assert document["results"][2]["found"] == {"value": 4.0, "low": 4.0, "high": 4.0}
+    assert not any(row["judged"] for row in document["results"])
     assert document["numbers"]["found"][0] == {"square": 1, "row": [1.0, None]}
     assert document["settings"] == {"x": [0, 1, 2]}
     assert (document["size"], document["command"]) == ("small", "python examples/papers/squares.py")
@@ -126,13 +186,22 @@ def test_other_code_is_run_again(script):
     assert len(calls(script.parent)) == 6
 
 
+def test_other_words_rows_and_pictures_are_no_other_code(script):
+    run(script)
+    changed = SCRIPT.replace('"""The square, and what JSON does not know."""', '"""Its square."""')
+    script.write_text(changed.replace('said="nine"', 'said="9"').replace("[1, 4, 9]", "[9, 4, 1]"))
+    assert "3 of them kept from before" in run(script)
+    script.write_text(SCRIPT.replace("return 1\n", "return 2\n"))  # of a function that the cell's calls
+    assert "0 of them kept from before" in run(script)
+
+
 def test_processes_find_the_same(script):
     run(script)
     alone = json.loads((script.parent / "found" / "squares.json").read_text())
     output_of(script, "-o", "other", "--jobs", "2", folder=script.parent)
     together = json.loads((script.parent / "other" / "squares.json").read_text())
     assert together["numbers"] == alone["numbers"]
-    assert together["rows"] == alone["rows"]
+    assert together["results"] == alone["results"]
 
 
 def test_a_folder_of_another_size_is_refused(script):
@@ -143,28 +212,60 @@ def test_a_folder_of_another_size_is_refused(script):
     assert len(calls(script.parent)) == 3
 
 
-def experiment(frame, tmp_path, monkeypatch, **options):
-    monkeypatch.setattr(sys, "argv", ["script.py", "-o", str(tmp_path)])
-    return frame.Experiment("script.py", "A question? A sentence.", paper="A (2000)", shows="figure 1", **options)
+def test_a_full_run_judges(script):
+    said = run(script, "--full")
+    verdicts = [line.split("  ")[-1].strip() for line in said.splitlines()[2:7]]
+    assert verdicts == ["does not hold", "holds", "does not hold", "holds", "open"]
+
+
+def experiment(tmp_path, monkeypatch, frame):
+    monkeypatch.setattr(sys, "argv", ["squares.py", "-o", str(tmp_path)])
+    return frame.Experiment("squares.py", "A question? A sentence.", shows="A (2000), figure 1")
+
+
+@pytest.mark.parametrize(("claim", "protocol"), [("cubes", ""), ("never 1", ""), ("sum", "plain"), ("far", "")])
+def test_a_claim_without_a_row_is_refused(frame, tmp_path, monkeypatch, claim, protocol):
+    with pytest.raises(frame.UsageError, match="ledger first"):
+        experiment(tmp_path, monkeypatch, frame).result(claim, 1.0, protocol=protocol)
 
 
 @pytest.mark.parametrize(
-    ("paper", "low", "high", "options", "agrees"),
+    ("printed", "low", "high", "error", "said"),
     [
-        ("-0.49", -0.6, -0.486, {}, True),  # printed to two digits: -.495 to -.485
-        ("-0.49", -0.6, -0.496, {}, False),
-        ("172", 163.0, 171.4, {}, False),
-        ("172", 163.0, 171.4, {"within": 4.0}, True),
-        (0.5, 0.44, 0.449, {}, False),
-        ("1e4", 12_000.0, 13_000.0, {}, True),
-        ("about half", 0.5, 0.5, {}, None),
-        ("1", 1.0, 1.0, {"judged": False}, None),
+        ("-0.49", -0.6, -0.486, 0.0, True),  # printed to two digits: -.495 to -.485
+        ("-0.49", -0.6, -0.496, 0.0, False),
+        ("172", 163.0, 171.4, 0.0, False),
+        ("172", 163.0, 171.4, 6.0, True),  # 4.8 apart, .5 of rounding, root of 4.2^2 + 6^2
+        ("172", 157.0, 163.0, 6.0, False),  # their intervals overlap, but 12 is more than root of 3^2 + 6^2
+        ("1e4", 12_000.0, 13_000.0, 0.0, True),
     ],
 )
-def test_a_number_agrees_where_the_intervals_meet(frame, tmp_path, monkeypatch, paper, low, high, options, agrees):
-    made = experiment(frame, tmp_path, monkeypatch)
-    made.row("x", paper=paper, here=frame.Found(0.5 * (low + high), low, high), **options)
-    assert made.rows[0].agrees is agrees
+def test_a_number_holds_where_the_difference_is_in_its_errors(frame, printed, low, high, error, said):
+    from _ledger import Row
+
+    row = Row("x", "A", "table 1", "x", printed, error=error)
+    assert row.judged({"value": 0.5 * (low + high), "low": low, "high": high}) is said
+
+
+@pytest.mark.parametrize(
+    ("states", "said"),
+    [
+        ((True, True), "holds"),
+        ((True, False), "holds under one"),
+        ((False, True), "holds under two"),
+        ((False, False), "does not hold"),
+        ((False, None), "open"),
+        ((True,), "holds under one"),
+        ((), "not run"),
+    ],
+)
+def test_a_verdict_is_that_of_all_protocols(frame, states, said):
+    from _ledger import Row, verdict
+
+    row = Row("x", "A", "text", "x", "so", holds="state > 0", fails="state < 0", protocols=("one", "two"))
+    number = {True: 1.0, False: -1.0, None: 0.0}
+    results = [{"protocol": p, "found": {"state": number[s]}} for p, s in zip(row.protocols, states, strict=False)]
+    assert verdict(row, results) == said
 
 
 def test_found_is_a_mean_with_two_standard_errors_or_a_range(frame):
@@ -174,11 +275,14 @@ def test_found_is_a_mean_with_two_standard_errors_or_a_range(frame):
     assert (mean.low, mean.value, mean.high) == pytest.approx((49.5 - reach, 49.5, 49.5 + reach))
     assert frame.Found.range(values).low == pytest.approx(np.quantile(values, 0.025))
     assert str(frame.Found.exactly(2.0)) == "2"
-    assert str(frame.Found(1.0, 0.5, 1.5)) == "1 (0.5 to 1.5)"
+    assert str(frame.Found(1.0, 0.5, 1.5)) == "1±0.5"
+    assert str(frame.Found(1.0, 0.9, 1.5)) == "1 (0.9-1.5)"
+    assert str(frame.Found(-1.0, -1.1, -0.5)) == "-1 (-1.1 to -0.5)"
+    assert str(frame.Found(13_578.4, 12_846.0, 14_310.8)) == "13,578±732"
 
 
 def test_a_cell_whose_function_cannot_be_told_from_another_is_refused(frame, tmp_path, monkeypatch):
-    made = experiment(frame, tmp_path, monkeypatch)
+    made = experiment(tmp_path, monkeypatch, frame)
     with pytest.raises(frame.UsageError, match="cannot be told"):
         made.cells(np.sum, [{"a": 1}])
 
@@ -195,31 +299,80 @@ def test_a_script_explains_itself(name, monkeypatch, capsys, frame):
         assert option in explained
 
 
-def test_the_page_is_that_of_the_documents(monkeypatch):
+def index_names():
+    return runpy.run_path(str(PAPERS / "index.py"))
+
+
+def test_the_page_is_that_of_the_documents_and_has_no_faults(monkeypatch, capsys):
+    monkeypatch.syspath_prepend(PAPERS)
+    for name in ("_frame", "_ledger"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setattr(sys, "argv", ["index.py", "--check"])
     with pytest.raises(SystemExit) as ended:
         runpy.run_path(str(PAPERS / "index.py"), run_name="__main__")
-    assert ended.value.code == 0
+    assert ended.value.code == 0, capsys.readouterr().err
+    page = (PAPERS / "README.md").read_text(encoding="utf-8")
+    assert len(page.split()) <= 3000
 
 
-def test_the_index_takes_over_full_runs_and_says_what_they_found(script, monkeypatch, capsys):
-    run(script)
-    index = runpy.run_path(str(PAPERS / "index.py"))
-    names = index["take_over"].__globals__
-    monkeypatch.setitem(names, "RESULTS", script.parent / "results")
+def test_the_index_takes_over_full_runs_and_says_what_they_found(script, monkeypatch):
+    run(script, "--full")
+    index = index_names()
+    monkeypatch.setitem(index["take_over"].__globals__, "RESULTS", script.parent / "results")
     found = script.parent / "found"
     index["take_over"](found, small_too=False)
-    page = index["page"]([index["read"](script.parent / "results" / "squares.json")])
-    assert "| Nobody (2020) | [table 1](#squares) | `python examples/papers/squares.py` |" in page
-    assert "3 of 4 agree, 1 not judged (small run)" in page
-    assert "| far | 9 ± 2 | 4 | **no** | ± 2: it is far |" in page
-    assert "| far: 4, not 9 ± 2. | <img src=" in page
-    document = json.loads((found / "squares.json").read_text())
-    (script.parent / "results" / "squares.json").write_text(json.dumps(document | {"size": "full"}))
+    document = index["read"](script.parent / "results" / "squares.json")
+    page = index["page"]([document])
+    assert "Of 6 claims 1 hold, 1 hold under a protocol, 1 do not hold, 1 are open, 2 were not run." in page
+    assert "|the sum|table 1|19|18|**does not hold**|" in page
+    assert "|a distance|table 1|9|plain: 4; odd: 7.5|holds under odd|" in page
+    assert "|the largest|text|small|nine|open|" in page
+    assert "|table 2: 2 numbers|table 2|||not run|" in page
+    assert "<p>far: it is far.</p>" in page
+    assert "- A two should be a three." in page
+    assert "`python examples/papers/squares.py --full`" in page
+    (script.parent / "results" / "squares.json").write_text(json.dumps(document | {"version": "before"}))
+    (found / "squares.json").write_text(json.dumps(document | {"size": "small"}))
     index["take_over"](found, small_too=False)
-    assert index["read"](script.parent / "results" / "squares.json")["size"] == "full"
+    assert index["read"](script.parent / "results" / "squares.json")["version"] == "before"
     index["take_over"](found, small_too=True)
     assert index["read"](script.parent / "results" / "squares.json")["size"] == "small"
+
+
+def test_a_changed_criterion_and_a_result_without_a_row_are_faults(script, monkeypatch):
+    import _ledger
+
+    run(script, "--full")
+    index = index_names()
+    document = index["read"](script.parent / "found" / "squares.json")
+    assert index["faults"]([document]) == [
+        "sum: does not hold, and the ledger does not say why; give `because` or `needs`"
+    ]
+    folder = script.parent / "changed"
+    folder.mkdir()
+    monkeypatch.setattr(_ledger, "FOLDER", folder)
+    changed = LEDGER.replace("largest < 5", "largest < 50").replace('id = "mean"', 'id = "average"')
+    (folder / "nobody.toml").write_text(changed.replace('printed = "19"', 'printed = "19"\nbecause = "two twos"'))
+    told = index["faults"]([document])
+    assert "in words: the criterion was changed after the result; run squares again" in told
+    assert "squares: 'mean' () has no row in the ledger" in told
+    assert "average: not run, and the ledger does not say why; give `because` or `needs`" in told
+    assert len(told) == 3
+
+
+def test_all_experiments_are_run_by_one_command(monkeypatch, tmp_path, capsys):
+    index, commands = index_names(), []
+
+    def noted(command, check):
+        commands.append(command)
+        return type("Ended", (), {"returncode": 0})
+
+    monkeypatch.setattr(index["subprocess"], "run", noted)
+    index["run_all"](tmp_path, {"barker_mnist": "images.gz"}, 2)
+    assert [Path(command[1]).stem for command in commands] == SCRIPTS
+    assert all(command[2:7] == ["--full", "-o", str(tmp_path), "--jobs", "2"] for command in commands)
+    with_data = [command for command in commands if "--data" in command]
+    assert [(Path(command[1]).stem, command[-1]) for command in with_data] == [("barker_mnist", "images.gz")]
 
 
 @pytest.mark.parametrize(("seconds", "said"), [(5.0, "5 s"), (150.0, "2.5 min"), (9000.0, "2.5 h")])

@@ -20,19 +20,6 @@ def script(monkeypatch, request):
         sys.modules.pop(name, None)
 
 
-@pytest.mark.parametrize(
-    ("right", "wrong", "said"),
-    [
-        ([True, True], [False, False], True),
-        ([True, False], [False, False], None),
-        ([True, False], [False, True], False),
-        ([True, True], [True, False], False),
-    ],
-)
-def test_one_wrong_settles_it_and_so_do_all_right(script, right, wrong, said):
-    assert script("austerity_gibbs")._settled(np.array(right), np.array(wrong)) is said
-
-
 def test_halves_are_weighted_by_their_updates_and_leave_out_bins_without_any(script):
     gibbs = script("austerity_gibbs")
     bins = len(gibbs.EDGES) - 1

@@ -28,28 +28,24 @@ def test_doctor_visits_are_those_of_the_health_insurance_experiment(shared):
     assert insured > 0.05  # who pays more sees doctors less: what the experiment is known for
 
 
-@pytest.mark.parametrize(
-    ("risks", "said"),
-    [
-        ([(4.0, 3.0, 5.0), (2.0, 1.0, 2.9), (9.0, 8.0, 9.9)], True),
-        ([(4.0, 3.0, 5.0), (2.0, 1.0, 3.1)], None),
-        ([(4.0, 3.0, 5.0), (6.0, 5.1, 7.0), (9.0, 8.0, 9.9)], False),
-        ([(4.0, 3.0, 5.0), (6.0, 5.1, 7.0), (5.0, 4.0, 9.9)], None),
-    ],
-)
-def test_a_risk_is_beaten_where_another_lies_below_it_with_its_interval(shared, risks, said):
-    assert shared("_risks").beaten(risks) is said
+def test_the_lowest_risk_is_claimed_by_data_and_by_time(shared):
+    def constant(value: float, reach: float, end: float) -> Risk:
+        against, ones = np.array([1.0, end]), np.ones(2)
+        interval = np.column_stack([(value - reach) * ones, (value + reach) * ones])
+        return Risk(against, value * ones, interval, ones, ones, 0.0, 0.95)
 
-
-@pytest.mark.parametrize(
-    ("chosen", "said"),
-    [(0, False), (1, True), (2, False)],
-)
-def test_the_lowest_risk_lies_below_all_others_with_its_interval(shared, chosen, said):
-    risks = [(4.0, 3.0, 5.0), (2.0, 1.0, 2.9), (9.0, 8.0, 9.9)]
-    assert shared("_risks").lowest(risks, chosen) is said
-    risks[1] = (2.0, 1.0, 3.1)  # which meets that of the first
-    assert shared("_risks").lowest(risks, chosen) is (False if chosen == 2 else None)
+    told = []
+    claimed = type("Claimed", (), {"result": staticmethod(lambda claim, **numbers: told.append((claim, numbers)))})
+    risks = [constant(4.0, 1.0, 8.0), constant(2.0, 0.5, 4.0), constant(9.0, 1.0, 4.0)]
+    claims = {"data": "a", "time": "b"}
+    shared("_risks").claim_lowest(claimed, (0.0, 0.1, 0.2), risks, [1.0, 2.0, 2.0], claims, protocol="from zero")
+    for claim, numbers in told:
+        assert numbers["protocol"] == "from zero", claim
+        assert (numbers["exact_low"], numbers["exact_high"]) == pytest.approx((3.0, 5.0))
+        assert numbers["other_low"] == pytest.approx([1.5, 8.0])
+        assert numbers["other_high"] == pytest.approx([2.5, 10.0])
+        assert numbers["said"] == "epsilon 0.1: 2; exact 4"
+    assert [claim for claim, _ in told] == ["a", "b"]
 
 
 def test_a_risk_between_its_budgets_lies_on_a_straight_line_of_logarithms(shared):

@@ -52,6 +52,7 @@ lines = {
     "compare": f"compare a.csv examples/data/sgld_5e-2.csv {target} --measure moments --measure ess",
     "curve": f"curve a.csv {target} --measure moments",
     "sweep": "sweep sgld.toml -o sweep",
+    "tune": "tune sgld.toml --cost 1 -o tune",
     "thin": f"thin a.csv {target} --draws 10 -o thinned.csv",
     "design": "design --first-fraction 0.05 --epsilon 0.01 --mean 1",
 }

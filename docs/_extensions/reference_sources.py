@@ -94,26 +94,12 @@ def caps() -> str:
 
 
 def papers() -> str:
-    """The page of the papers' experiments, its pictures by paths that Sphinx knows, its first table without remarks.
-
-    The remarks and commands of that table stand in the sections below it as well.
-    """
-    text = (ROOT / "examples" / "papers" / "README.md").read_text(encoding="utf-8")
-    lines = []
-    for line in text.splitlines()[2:]:
-        cells = re.split(r"(?<!\\)\|", line)[1:-1]
-        if len(cells) == 7:
-            figure = re.search(r'src="([^"]+)"', cells[6])
-            shown = (
-                f" ![figure of {cells[1].split('](')[0].strip(' [')}]({PAPERS}/{figure[1]}){{width=200px}} "
-                if figure
-                else cells[6]
-            )
-            cells = [cells[0], cells[1], cells[4], shown]
-            line = f"|{'|'.join(cells)}|"
-        line = re.sub(r"^\| \| paper \|", "| what | paper |", line)  # a heading for the column of names
-        lines.append(line.replace("](results/", f"]({PAPERS}/results/"))
-    return "\n".join(lines) + "\n"
+    """The page of the papers' experiments, its pictures and links by paths that Sphinx knows."""
+    folder = ROOT / "examples" / "papers"
+    text = "\n".join((folder / name).read_text(encoding="utf-8") for name in ("README.md", "samplers_at_equal_cost.md"))
+    text = text.replace("](results/", f"]({PAPERS}/results/")
+    text = re.sub(r"\[([^\]]+)\]\((?:samplers_at_equal_cost\.md|ledger|_data_files\.py)\)", r"\1", text)
+    return re.sub(r"^# ", "## ", text.partition("\n")[2], flags=re.M) + "\n"
 
 
 class StraightQuotes(SphinxTransform):

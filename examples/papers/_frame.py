@@ -1,12 +1,12 @@
-"""What the scripts of this folder share: options, cells that are kept, rows that are judged, a figure, a document.
+"""What the scripts of this folder share: options, cells that are kept, claims that are judged, a figure, a document.
 
 An experiment is made of cells: calls of a function of the script with a few numbers and words, such as one seed with
 one setting. Each is kept as soon as it is finished, sealed, in FOLDER/NAME.cells, so that the same command goes on
 where an interrupted one stopped, and answers at once when all is there. What a cell returns must be what JSON can hold,
-arrays included; NaN becomes None. A cell is computed again if the code of its function, what it is called with, or
-steinkit's version has changed. A folder holds an experiment at one size: another is refused.
+arrays included; NaN becomes None. A cell is computed again if the code that its function depends on (`_cell_code`),
+what it is called with, or steinkit's version has changed. A folder holds an experiment at one size: another is refused.
 
-A row sets what the paper says beside what is found here (`_judged`).
+A claim of the paper stands in the ledger (`_ledger`), with the criterion by which it is judged.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -31,7 +31,8 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
-from _judged import Found, Row, agreement
+from _cell_code import cell_code
+from _ledger import Found, ledger, verdict
 from matplotlib.figure import Figure
 from threadpoolctl import threadpool_limits
 
@@ -42,7 +43,6 @@ from steinkit.files.streams import write_bytes
 from steinkit.json_documents import parse_json
 from steinkit.runtime.progress import progress_bar
 from steinkit.sweeps.backends import open_workers
-from steinkit.sweeps.code_identity import code_identity
 from steinkit.sweeps.identity import digest, recordable
 from steinkit.sweeps.store import Store
 from steinkit.sweeps.workers import Lost, answers
@@ -62,7 +62,7 @@ _WRAP = 110
 
 
 class Experiment:
-    """One run of a script: its options, its cells, its rows.
+    """One run of a script: its options, its cells, its results.
 
     Parameters
     ----------
@@ -70,10 +70,8 @@ class Experiment:
         ``__file__``.
     explained : str
         The script's docstring.
-    paper : str
-        Authors and year.
     shows : str
-        Figure, table or section.
+        Papers and figures.
     data : str, optional
         What file the experiment reads; it is then given with ``--data``, and `data` is its path or None.
 
@@ -85,16 +83,17 @@ class Experiment:
     data : Path or None
     """
 
-    def __init__(self, script: str, explained: str, *, paper: str, shows: str, data: str | None = None) -> None:
+    def __init__(self, script: str, explained: str, *, shows: str, data: str | None = None) -> None:
         self._script = Path(script).resolve()
-        self.name, self.paper, self.shows = self._script.stem, paper, shows
+        self.name, self.shows = self._script.stem, shows
         self.title = explained.strip().splitlines()[0]
         options = self._options(explained, data)
         self.full: bool = options.full
         self.folder: Path = options.output
         self.jobs: int | None = options.jobs
         self.data: Path | None = getattr(options, "data", None)
-        self.rows: list[Row] = []
+        self.ledger = ledger()
+        self.results: list[dict[str, Any]] = []
         self.remarks: list[str] = []
         self._numbers: dict[str, Any] = {}
         self._settings: dict[str, Any] = {}
@@ -165,44 +164,42 @@ class Experiment:
                 store.append({"cell": name, **described[name], "results": results, "seconds": seconds})
                 bar.update()
 
-    def row(
-        self,
-        quantity: str,
-        *,
-        paper: float | str,
-        here: Found | float,
-        within: float | None = None,
-        because: str = "",
-        judged: bool = True,
-        remark: str = "",
+    def result(
+        self, claim: str, here: Found | float | None = None, *, protocol: str = "", said: str = "", **numbers: Any
     ) -> None:
-        """Set a number of the paper beside one found here; they agree if their intervals meet.
+        """Set what is found beside a claim of the ledger.
 
         Parameters
         ----------
-        quantity : str
-        paper : float or str
-            As it is printed there: a string says by its last digit how far it is rounded, "-0.50" to .005. Text that
-            is no number is not judged.
-        here : Found or float
-        within : float, optional
-            Error of the paper's number beyond its rounding, with the reason in `because`.
-        because : str
-        judged : bool
-            Leave False where the size of this run does not allow for it.
-        remark : str
+        claim : str
+            Name of its row.
+        here : Found or float, optional
+            Beside a printed number.
+        protocol : str
+            One of the row's.
+        said : str
+            In words; `here` if not given.
+        **numbers
+            What the row's criterion is about.
         """
-        found = here if isinstance(here, Found) else Found.exactly(here)
-        agrees = agreement(paper, found, within or 0.0) if judged else None
-        only = bool(agrees) and not agreement(paper, found, 0.0)
-        said = f"{paper}" if within is None else f"{paper} ± {within:g}"
-        why = f"± {within:g}: {because}" if within is not None and because else ""
-        why += ", and only with it do the two agree" * only
-        self.rows.append(Row(quantity, said, str(found), agrees, "; ".join(note for note in (why, remark) if note)))
-
-    def claim(self, quantity: str, *, paper: str, here: str, agrees: bool | None, remark: str = "") -> None:
-        """Set what the paper says in words beside what is found; `agrees` is computed (None: not to be judged)."""
-        self.rows.append(Row(quantity, paper, here, None if agrees is None else bool(agrees), remark))
+        row = self.ledger.get(claim)
+        if row is None or row.script != self.name or protocol not in row.protocols:
+            raise UsageError(
+                f"{self.name} judges {claim!r} ({protocol or 'one protocol'}); write it into the ledger first"
+            )
+        found = here if isinstance(here, Found) or here is None else Found.exactly(here)
+        if found is not None:
+            numbers |= {"value": found.value, "low": found.low, "high": found.high}
+        self.results.append(
+            {
+                "claim": claim,
+                "protocol": protocol,
+                "said": said or str(found),
+                "found": _plain(numbers),
+                "criterion": row.criterion,
+                "judged": self.full and (self.data is not None or not row.real),
+            }
+        )
 
     def finish(self, figure: Figure | None = None) -> None:
         """Print the table, and write the document and the figure."""
@@ -212,12 +209,11 @@ class Experiment:
         document = {
             "name": self.name,
             "title": self.title,
-            "paper": self.paper,
             "shows": self.shows,
             "command": self.command,
             "size": "full" if self.full else "small",
             "settings": self._settings,
-            "rows": [asdict(row) for row in self.rows],
+            "results": self.results,
             "remarks": self.remarks,
             "numbers": self._numbers,
             "seconds": round(self._seconds, 1),
@@ -232,12 +228,18 @@ class Experiment:
         self._print(path, None if figure is None else picture)
 
     def _print(self, path: Path, picture: Path | None) -> None:
-        print(f"{self.paper}, {self.shows}, at {'full' if self.full else 'small'} size")
-        rows = tuple((row.quantity, row.paper, row.here, row.verdict) for row in self.rows)
-        print("\n".join(Table("", ("", "paper", "here", "agrees?"), rows).lines(left=("",))))
-        for row in self.rows:
-            if row.remark:
-                print(textwrap.fill(f"{row.quantity}: {row.remark}", _WRAP, subsequent_indent="  "))
+        print(f"{self.shows}, at {'full' if self.full else 'small'} size")
+        lines = [(each, self.ledger[each["claim"]]) for each in self.results]
+        rows = tuple(
+            (
+                f"{row.claim}{each['protocol'] and ', '}{each['protocol']}",
+                row.printed,
+                each["said"],
+                self._verdict(each),
+            )
+            for each, row in lines
+        )
+        print("\n".join(Table("", ("", "paper", "here", "verdict"), rows).lines(left=("",))))
         for remark in self.remarks:
             print(textwrap.fill(remark, _WRAP, subsequent_indent="  "))
         print(
@@ -246,8 +248,13 @@ class Experiment:
         )
         print(f"Numbers: {path}" + (f"\nFigure: {picture}" if picture else ""))
 
+    def _verdict(self, result: Mapping[str, Any]) -> str:
+        """Of one protocol; none where the run is too small or the data are not the paper's."""
+        row = replace(self.ledger[result["claim"]], protocols=(result["protocol"],))
+        return verdict(row, [result]).removesuffix(f" under {result['protocol']}") if result["judged"] else "not judged"
+
     def _described(self, function: Callable[..., Any], cell: Mapping[str, Any]) -> dict[str, Any]:
-        code = _code(function)
+        code = cell_code(function)
         arguments = {name: recordable(value, f"{name} of a cell") for name, value in cell.items()}
         return {"function": function.__name__, "code": code, "arguments": arguments, "version": sk.__version__}
 
@@ -346,17 +353,6 @@ def _loaded(script: str) -> ModuleType:
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-@functools.cache
-def _code(function: Callable[..., Any]) -> str:
-    found = code_identity(function)
-    if found is None:
-        raise UsageError(
-            f"{function.__name__} cannot be told from other code; make it a function of the script's top level that "
-            "takes constants and functions only"
-        )
-    return found
 
 
 def _compute(shared: None, name: str, function: Callable[..., Any], cell: Mapping[str, Any]) -> tuple[str, Any, float]:

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.arguments import positive, whole
 from steinkit.describe.display import Brief
 from steinkit.errors import UsageError
 from steinkit.sample import Floats, Integers
@@ -29,8 +30,7 @@ from steinkit.samplers.acceptance.operating_characteristics import (
     nodes_on_two_scales,
     operating_characteristics,
 )
-from steinkit.samplers.applications.gibbs.markov_field import MarkovField, as_states
-from steinkit.samplers.arguments import positive, whole
+from steinkit.samplers.applications.gibbs import MarkovField, as_states
 from steinkit.samplers.draws import Draws
 
 _BINS = 10

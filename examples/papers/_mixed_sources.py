@@ -7,17 +7,27 @@ draws from distributions with heavy tails, as sound has them.
 from __future__ import annotations
 
 import numpy as np
+from _data_files import recordings
 
+from steinkit.errors import InputError
 from steinkit.samplers import IndependentComponents
 
 _MIXING = [[1.0, 0.5, -0.3, 0.2], [0.2, 1.0, 0.5, -0.4], [-0.4, 0.3, 1.0, 0.6], [0.5, -0.2, 0.1, 1.0]]
 
 
-def mixed_sources(size: int, normal: int) -> IndependentComponents:
-    """Posterior of the unmixing matrix of four mixed sources, of which so many are normal (at most two)."""
+def mixed_sources(size: int, normal: int, data: str = "") -> IndependentComponents:
+    """Posterior of the unmixing matrix of four mixed sources, of which so many are normal (at most two).
+
+    The other two are the first samples of recordings, if there is a file of them.
+    """
     rng = np.random.default_rng(1)
     sources = rng.laplace(size=(size, 4))
     sources[:, 1] *= np.sqrt(np.abs(sources[:, 1]))  # heavier tails
+    if data:
+        found = recordings(data)
+        if len(found) < size:
+            raise InputError(f"{data} has {len(found):,} samples, and {size:,} are mixed; give longer recordings")
+        sources[:, :2] = found[:size]
     sources[:, 4 - normal :] = rng.standard_normal((size, normal))
     return IndependentComponents.from_mixtures(sources @ np.array(_MIXING).T)
 

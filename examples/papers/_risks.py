@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from _frame import Experiment
 from _pictures import plot_risk
 from _running_means import Risk
 from matplotlib.ticker import LogFormatterMathtext, LogLocator, NullFormatter
@@ -34,22 +35,40 @@ def at(found: Risk, place: float) -> tuple[float, float, float]:
     return value, low, high
 
 
-def beaten(risks: Sequence[tuple[float, float, float]]) -> bool | None:
-    """Whether the first of several risks, each with its interval, is beaten by another; see `lowest`."""
-    first = lowest(risks, 0)
-    return None if first is None else not first
+def compared(risks: Sequence[Risk], seconds: Sequence[float]) -> dict[str, list[tuple[float, float, float]]]:
+    """Risks with their intervals after the same data, and after the same time, the least that any took."""
+    least, common = min(each.against[-1] for each in risks), min(seconds)
+    return {
+        "data": [at(each, least) for each in risks],
+        "time": [at(each, common / took * each.against[-1]) for each, took in zip(risks, seconds, strict=True)],
+    }
 
 
-def lowest(risks: Sequence[tuple[float, float, float]], chosen: int) -> bool | None:
-    """Whether one of several risks, each with its interval, is the lowest.
+def claim_lowest(
+    experiment: Experiment,
+    epsilons: Sequence[float],
+    risks: Sequence[Risk],
+    seconds: Sequence[float],
+    claims: Mapping[str, str],
+    *,
+    protocol: str = "",
+) -> None:
+    """Set what is found beside claims on which of several risks is the lowest, by "data" or by "time".
 
-    Yes if its interval lies below those of all others, no if the interval of another lies below its own; None where
-    they overlap, so that it cannot be told.
+    The first risk is that of the exact test.
     """
-    (_, low, high), others = risks[chosen], [*risks[:chosen], *risks[chosen + 1 :]]
-    if any(other_high < low for _, _, other_high in others):
-        return False
-    return True if all(high < other_low for _, other_low, _ in others) else None
+    for by, claim in claims.items():
+        (value, low, high), *others = found = compared(risks, seconds)[by]
+        best = int(np.argmin([each for each, _, _ in found]))
+        experiment.result(
+            claim,
+            protocol=protocol,
+            exact_low=low,
+            exact_high=high,
+            other_low=[each for _, each, _ in others],
+            other_high=[each for _, _, each in others],
+            said=f"epsilon {epsilons[best]:g}: {found[best][0]:.2g}; exact {value:.2g}",
+        )
 
 
 def draw(
@@ -74,6 +93,7 @@ def draw(
         ax.xaxis.set_major_locator(LogLocator())
         ax.xaxis.set_major_formatter(LogFormatterMathtext())
         ax.xaxis.set_minor_formatter(NullFormatter())
-        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0)))
+        low, high = ax.get_ylim()
+        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0) if high < 50.0 * low else (1.0,)))
         ax.yaxis.set_major_formatter("{x:g}")
         ax.yaxis.set_minor_formatter(NullFormatter())

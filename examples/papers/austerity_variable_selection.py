@@ -1,6 +1,6 @@
 """Do cheap tests of jumps find the same features as exact ones, and sooner? They lose features that belong there.
 
-    python examples/papers/austerity_variable_selection.py [--full] [--jobs N] [-o DIR]
+    python examples/papers/austerity_variable_selection.py [--data FILE] [--full] [--jobs N] [-o DIR]
 
 A logistic regression says who sees no doctor in a year; which of 33 features it has is unknown. Chains begin with one
 feature, and change coefficients, add features and drop them. Each move is judged by the austerity test, which reads 500
@@ -32,10 +32,11 @@ import time
 from typing import Any
 
 import numpy as np
+from _data_files import miniboone
 from _doctor_visits import doctor_visits
 from _frame import COLOURS, Experiment, Found, figure, main_of
 from _lost_features import balance
-from _risks import at, beaten, draw, kept, restored
+from _risks import claim_lowest, draw, kept, restored
 from _running_means import long_run_mean, risk, running_means
 from matplotlib.figure import Figure
 from scipy.special import expit
@@ -66,7 +67,14 @@ EXPLAINED = 0.05  # epsilon at which the loss of features is looked into
 @functools.cache
 def problem(data: str, size: int) -> tuple[SparseLogisticRegression, np.ndarray, np.ndarray]:
     """The posterior of so many training data, and features and responses of the test data."""
-    features, responses, names = doctor_visits() if data == VISITS else _made_up(size + TESTS)
+    if data == VISITS:
+        features, responses, names = doctor_visits()
+    elif data == "made up":
+        features, responses, names = _made_up(size + TESTS)
+    else:
+        features, responses = miniboone(data)
+        features = np.column_stack([np.ones(len(features)), (features - features.mean(axis=0)) / features.std(axis=0)])
+        names = ("one", *(f"feature {j}" for j in range(1, features.shape[1])))
     order = np.random.default_rng(0).permutation(len(responses))
     train, test = order[:size], order[-TESTS:]
     posterior = SparseLogisticRegression(
@@ -173,10 +181,13 @@ def _acceptance(found: VariableSelection) -> dict[str, np.ndarray]:
 
 
 def main() -> None:
-    experiment = Experiment(__file__, __doc__, paper="Korattikara et al. (2014; 2016)", shows="figures 4, 13; 7, 8")
-    full, names = experiment.full, doctor_visits()[2]
-    size, chains, steps = (16_148, 10, 2000) if full else (3000, 5, 200)
-    shared = {"data": VISITS, "size": size, "chains": chains}
+    experiment = Experiment(
+        __file__, __doc__, shows="Korattikara et al. (2014; 2016), variable selection", data="UCI's MiniBooNE_PID.txt"
+    )
+    full, data = experiment.full, VISITS if experiment.data is None else str(experiment.data)
+    size, chains, steps = (104_052 if data != VISITS else 16_148, 10, 2000) if full else (3000, 5, 200)
+    names = problem(data, size)[0].names
+    shared = {"data": data, "size": size, "chains": chains}
     long, other = (20_000, 5000) if full else (1000, 500)
     shares = [float(share) for share in np.geomspace(0.02, 1.0, 10)]
     experiment.settings(
@@ -195,21 +206,13 @@ def main() -> None:
     )
     walks = {"epsilon": EXPLAINED, "steps": 3 * steps, "states": 200}
     balanced = experiment.cells(balances, [shared | walks | {"chain_epsilon": each} for each in (0.0, EXPLAINED)])
-    acceptance_rows(experiment, truth, full)
-    model_rows(experiment, truth, from_all, found, full)
-    lost_row(experiment, truth, found[EPSILONS.index(EXPLAINED)], balanced)
-    risk_rows(experiment, f"{size:,} RAND data", found, full)
-    risk_rows(experiment, f"{many:,} made-up data", larger, judged=False)
-    experiment.remark(
-        "The paper's MiniBooNE data, of which it trains on 104,052 with 51 features, are not shipped by any package; "
-        f"here are {size:,} of the RAND data with {len(names)}. Its prior 1/nu, under which there is no posterior "
-        "distribution, is replaced by InvGamma(.01, .01)."
-    )
-    experiment.remark(
-        f"Data of the paper's shape are made up besides, {many:,} with {len(MADE_UP)} features. Their risk is against "
-        "the true probabilities, of chains too short to find all features that matter: not the paper's, nor judged. "
-        "The paper's run of 3,500 s a chain and its 400,000 exact draws on its data would take days here."
-    )
+    results_of_models(experiment, truth, from_all, found)
+    remark_on_lost(experiment, truth, found[EPSILONS.index(EXPLAINED)], balanced)
+    results_of_risks(experiment, found)
+    if data == VISITS:
+        experiment.remark(
+            f"MiniBooNE is not shipped by any package: here are {size:,} of the RAND data, {len(names)} features."
+        )
     if not full:
         experiment.remark(
             "The small run takes fewer than a fifth of the training data and few, short chains: nothing is judged."
@@ -225,7 +228,7 @@ def main() -> None:
         balance_at_own_states=balanced[1],
         made_up=larger,
     )
-    panels = {f"{size:,} RAND data": found, f"{many:,} made-up data": larger}
+    panels = {f"{size:,} data": found, f"{many:,} made-up data": larger}
     experiment.finish(picture(panels, truth, names))
 
 
@@ -236,52 +239,29 @@ def _budget(epsilon: float, steps: int, shares: list[float]) -> dict[str, Any]:
     return {"steps": LONGER * steps, "shares": [share / LONGER for share in shares[:-1]] + [1.0 / LONGER, 0.5, 1.0]}
 
 
-def acceptance_rows(experiment: Experiment, truth: dict, full: bool) -> None:
-    """How often moves are accepted."""
-    updates = Found.mean(truth["updates"])
-    remark = "the width of updates was chosen for it, as there"
-    experiment.row("acceptance of updates", paper="0.5", here=updates, judged=full, remark=remark)
-    first, last = (100.0 * float(np.mean(truth[f"jumps_{when}"])) for when in ("first", "last"))
-    experiment.claim(
-        "acceptance of births and deaths",
-        paper="about 20 % at first, about 2 % once a good model is found",
-        here=f"{first:.2g} % in the first {FIRST} steps, {last:.2g} % in the later half",
-        agrees=None,
-        remark="how high they are depends on the data and on the width of births, of which the paper says little",
-    )
-
-
-def model_rows(experiment: Experiment, truth: dict, from_all: dict, found: list[dict], full: bool) -> None:
-    """Which models are found."""
-    exact = np.array(truth["inclusion"])
+def results_of_models(experiment: Experiment, truth: dict, from_all: dict, found: list[dict]) -> None:
+    """How often moves are accepted, and which models are found."""
+    experiment.result("selection, updates", Found.mean(truth["updates"]))
+    for when in ("first", "last"):
+        experiment.result(f"selection, jumps at {when}", 100.0 * float(np.mean(truth[f"jumps_{when}"])))
+    for start, run in {"one": truth, "all": from_all}.items():
+        experiment.result(f"selection, features from {start}", Found.mean(run["sizes"]))
+        experiment.result(f"selection, % wrong from {start}", run["wrong"])
     one, every = Found.mean(truth["sizes"]), Found.mean(from_all["sizes"])
-    experiment.claim(
-        "features in the model, from one and from all",
-        paper="about 12 and about 45, of 51: local minima",
-        here=f"{one} and {every}, of {exact.shape[1]}",
-        agrees=every.low > 2.0 * one.high and from_all["wrong"] < truth["wrong"] if full else None,
-        remark="wanted: from all more than twice as many, and fewer errors. Means of exact chains, a quarter left out; "
-        "those from all are shorter, a quarter of the others at full size. These data have hardly any local minima: "
-        f"wrongly classified are {truth['wrong']:.1f} and {from_all['wrong']:.1f} %, there about 15 and 10",
-    )
-    compared = {e: _differing(np.array(each["inclusion"]), exact) for e, each in zip(EPSILONS, found, strict=True)}
-    numbers, largest = np.array([compared[epsilon] for epsilon in EPSILONS if epsilon]).T
-    similar = False if numbers.max() > 1 else True if largest.max() < CLOSE else None
-    experiment.claim(
-        "probabilities of features beside those of long exact runs",
-        paper="similar",
-        here="; ".join(f"{e:g}: {number} differ, by {most:.2f} at most" for e, (number, most) in compared.items()),
-        agrees=similar if full else None,
-        remark="in the later halves of chains; to differ is by more than 3 standard errors of chains and by .05. "
-        f"Wanted for each epsilon > 0: at most one that does; where some are farther off than {CLOSE:g} all the "
-        "same, chains disagree so much among themselves that it cannot be told",
-    )
+    numbers = {"all_low": every.low, "one_high": one.high, "wrong_all": from_all["wrong"], "wrong_one": truth["wrong"]}
+    said = f"{one.value:.1f} and {every.value:.1f} of {len(truth['inclusion'][0])}"
+    experiment.result("selection, local minima", **numbers, said=said)
+    exact = np.array(truth["inclusion"])
+    compared = [_differing(np.array(each["inclusion"]), exact) for each in found[1:]]
+    said = "differ: " + ", ".join(f"{number} (by {most:.2f})" for number, most in compared)
+    numbers, farthest = np.array(compared).T
+    experiment.result("selection, marginals", differ=numbers, farthest=farthest, said=said)
 
 
-def lost_row(experiment: Experiment, truth: dict, found: dict, balanced: list[list[dict]]) -> None:
+def remark_on_lost(experiment: Experiment, truth: dict, found: dict, balanced: list[list[dict]]) -> None:
     """Why cheap tests lose features that belong in the model with certainty."""
     exact, cheap = (np.mean(each["inclusion"], axis=0) for each in (truth, found))
-    at_exact, at_own = ({name: np.array([each[name] for each in of], dtype=float) for name in of[0]} for of in balanced)
+    at_exact = {name: np.array([each[name] for each in balanced[0]], dtype=float) for name in balanced[0][0]}
     certain = np.flatnonzero(exact > CERTAIN)
     lost = certain[exact[certain] - cheap[certain] > LOST]
     held = np.setdiff1d(certain, lost)
@@ -289,26 +269,12 @@ def lost_row(experiment: Experiment, truth: dict, found: dict, balanced: list[li
     def span(values: np.ndarray) -> str:
         return f"{np.nanmin(values):.2g} to {np.nanmax(values):.2g}" if np.isfinite(values).any() else "none"
 
-    shares = ", ".join(f"{at_own['share'][j]:.2f} ({cheap[j]:.2f})" for j in certain[np.argsort(cheap[certain])])
-    remark = "none is lost here"
     if len(lost):
-        remark = (
-            f"lost: less by more than {LOST:g}. At states of exact chains, a death of one of these is "
-            f"{span(-at_exact['distance'][lost])} standard deviations of a sum of as many independent terms from "
-            f"acceptance, of the others {span(-at_exact['distance'][held])}; the cheap test accepts it with "
-            f"probability {span(at_exact['death'][lost])}, of the others {span(at_exact['death'][held])}, and births "
-            f"of the lost with {span(at_exact['birth'][lost])}. At states of cheap chains, where others are gone "
-            "already, these shares would balance deaths and births, by the theory of the test, beside those found: "
-            + shares
-            + ". In equilibrium any chain's share is that, so that this holds the theory to the test, and is no cause"
+        experiment.remark(
+            f"{len(lost)} of {len(certain)} features above {CERTAIN:g} are lost at epsilon {EXPLAINED:g}: their "
+            f"deaths are {span(-at_exact['distance'][lost])} sd from acceptance, others' "
+            f"{span(-at_exact['distance'][held])}."
         )
-    experiment.claim(
-        f"features of probability above {CERTAIN:g}, lost at epsilon {EXPLAINED:g}",
-        paper="not seen",
-        here=f"{len(lost)} of {len(certain)}",
-        agrees=None,
-        remark=remark,
-    )
 
 
 def _differing(shares: np.ndarray, exact: np.ndarray) -> tuple[int, float]:
@@ -318,36 +284,11 @@ def _differing(shares: np.ndarray, exact: np.ndarray) -> tuple[int, float]:
     return int(np.sum((gap > 3.0 * error) & (gap > 0.05))), float(gap.max())
 
 
-def risk_rows(experiment: Experiment, data: str, found: list[dict], judged: bool) -> None:
-    """What is read of some data, and what that gains."""
-    risks = [restored(each) for each in found]
-    listed = ", ".join(f"{100.0 * float(np.mean(each['read'])):.0f}" for each in found)
-    experiment.claim(f"% read of {data}, epsilon 0, .01, .05, .1", paper="not printed", here=listed, agrees=None)
-    least = min(each.against[-1] for each in risks)
-    ends = [at(each, least) for each in risks]
-    best = int(np.argmin([value for value, _, _ in ends]))
-    experiment.claim(
-        f"lowest risk at the end, by data read, {data}",
-        paper="with epsilon > 0",
-        here=f"epsilon {EPSILONS[best]:g}: {ends[best][0]:.2g}; exact {ends[0][0]:.2g}",
-        agrees=beaten(ends) if judged else None,
-        remark="yes if an interval of a risk lies below that of the exact test, no if that lies below all others; else "
-        "it cannot be told",
-    )
-    seconds = [each["seconds"] for each in found]
-    common = min(seconds)
-    by_time = [at(each, common / took * each.against[-1]) for each, took in zip(risks, seconds, strict=True)]
-    first = int(np.argmin([value for value, _, _ in by_time]))
-    experiment.claim(
-        f"lowest risk by processor time, {data}",
-        paper="with epsilon > 0",
-        here=f"epsilon {EPSILONS[first]:g}: {by_time[first][0]:.2g}; exact {by_time[0][0]:.2g} "
-        f"(after {common:.2g} s a chain)",
-        agrees=beaten(by_time) if judged else None,
-        remark="the same rule, when the quickest has read all of its budget. Chains take "
-        + ", ".join(f"{took:.2g}" for took in seconds)
-        + f" s, the exact ones for {LONGER} times the data: they keep the likelihood of their state, and read data in "
-        "the order of memory. Times are those of a busy machine, good to a factor of two",
+def results_of_risks(experiment: Experiment, found: list[dict]) -> None:
+    """Whether a cheap test has the lowest risk, by data and by time."""
+    risks, seconds = [restored(each) for each in found], [each["seconds"] for each in found]
+    claim_lowest(
+        experiment, EPSILONS, risks, seconds, {"data": "selection, risk by data", "time": "selection, risk by time"}
     )
 
 
@@ -373,7 +314,7 @@ def picture(panels: dict[str, list[dict]], truth: dict, names: tuple[str, ...]) 
         features.bar(np.arange(len(order)) + 0.17 * (place - 2), share[order], 0.17, color=color, label=label)
     features.legend(loc="center right")
     features.set_xticks(range(len(order)), [names[j] for j in order], rotation=60, ha="right", rotation_mode="anchor")
-    features.set(ylabel="probability", title="in the model: features of the RAND data, those above 0.02")
+    features.set(ylabel="probability", title="in the model: features of probability above 0.02")
     return fig
 
 

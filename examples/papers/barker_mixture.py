@@ -16,13 +16,12 @@ The small run has 100,000 data and shorter chains.
 References
 ----------
 D. Seita, X. Pan, H. Chen and J. Canny (2017), "An efficient minibatch acceptance test for Metropolis-Hastings", UAI,
-section 6.1, figures 1 and 2, table 1, and table 4 (appendix C.2.2); its first version (2016), table 2.
+section 6.1, figures 1 and 2, table 1, and table 4 (appendix C.2.2); its first version (2016), section 6.1 and table 2.
 """
 
 from __future__ import annotations
 
 import functools
-import math
 
 import numpy as np
 from _frame import COLOURS, Experiment, Found, figure, main_of
@@ -56,7 +55,6 @@ PUBLISHED = ("austerity theirs", "concentration theirs", "barker theirs", "barke
 FLAT = 1e6  # a prior variance that is as good as none
 SHOWN = ("exact", "austerity", "concentration", "barker")
 TRIALS = 10  # of the paper
-FEW = "their Monte Carlo error, two standard errors of ten runs"
 # the bins of the authors' script: centres from (-1.5, -2.5), a tenth apart, what lies outside put into the outermost
 BIN, LOW, BINS = 0.1, (-1.5, -2.5), (42, 57)
 HIGH = (2.5, 3.0)
@@ -162,7 +160,7 @@ CHANGES = {
 
 
 def main() -> None:
-    experiment = Experiment(__file__, __doc__, paper="Seita et al. (2017)", shows="figures 1, 2, tables 1, 4")
+    experiment = Experiment(__file__, __doc__, shows="Seita et al. (2016; 2017), the mixture of Gaussians")
     full = experiment.full
     size, draws, chains = (1_000_000, 3000, TRIALS) if full else (100_000, 300, 6)
     lengths = {"concentration 2": draws // 3, "concentration theirs": draws // 5}
@@ -174,8 +172,9 @@ def main() -> None:
     cells = [shared | dict(zip(("flat", "sigma", "early"), each, strict=True)) for each in CHANGES.values()]
     one_by_one = dict(zip(CHANGES, experiment.cells(changed, cells), strict=True))
 
-    read_rows(experiment, found, one_by_one, draws_of, size)
-    bin_rows(experiment, found, draws_of)
+    results(experiment, found, size)
+    told = ", ".join(f"{change}: {np.mean(each):.0f}" for change, each in one_by_one.items())
+    experiment.remark(f"Mean data read by Barker's test with changes of the authors' code one at a time: {told}.")
     experiment.numbers(
         **{
             test.replace(" ", "_"): {key: value for key, value in each.items() if key != "points"}
@@ -186,101 +185,51 @@ def main() -> None:
     experiment.finish(picture(found, size))
 
 
-def read_rows(
-    experiment: Experiment,
-    found: dict[str, dict],
-    one_by_one: dict[str, list[float]],
-    draws_of: dict[str, int],
-    size: int,
-) -> None:
-    """How many data decisions read."""
-    full = experiment.full
-
-    def row(test: str, paper: str, spread: float, remark: str = "", judged: bool = full) -> None:
-        within = 2.0 * spread / math.sqrt(TRIALS)
-        name = f"mean data read: {NAMES[test]}"
-        here = Found.mean(found[test]["mean"])
-        experiment.row(name, paper=paper, here=here, within=round(within, 1), because=FEW, judged=judged, remark=remark)
-
-    row("barker", "182.3", 11.4, "algorithm 1; see the variant of their code", judged=True)
-    row("barker theirs", "182.3", 11.4, "no prior, sigma = .9, stops five standard errors from zero", judged=True)
-    one = Found.range(found["barker"]["mean"])
-    experiment.row("mean data read, one run: Barker, sigma = 1", paper="172", here=one, remark="range of single runs")
-    single = Found.range(found["barker 100"]["mean"])
-    name = f"mean data read, one run: {NAMES['barker 100']}"
-    experiment.row(name, paper="210", here=single, remark="of the first version; range of single runs")
-    row("austerity", "13540.5", 1521.4)
-    row("concentration", "65758.9", 3222.6, "the factor that the paper names")
-    row(
-        "concentration 2",
-        "65758.9",
-        3222.6,
-        f"the factor of their code; bound of Bardenet and Maillard (2015); {draws_of['concentration 2']} steps",
-    )
-    row("austerity theirs", "13540.5", 1521.4, "no prior")
-    few_steps = f"{draws_of['concentration theirs']} steps"
-    row(
-        "concentration theirs",
-        "65758.9",
-        3222.6,
-        f"no prior, factor 2, a bound for draws with replacement; {few_steps}",
-    )
-    experiment.claim(
-        "mean data read: Barker, with changes of their code one at a time",
-        paper="not said",
-        here=", ".join(f"{change}: {np.mean(each):.0f}" for change, each in one_by_one.items()),
-        agrees=None,
-    )
-    tail = found["barker"]["quantiles"][-1]
-    experiment.claim(
-        "data read, Barker",
-        paper="short-tailed",
-        here=f"at most {tail:,} of {size:,}",
-        agrees=tail < 0.02 * size and found["austerity"]["quantiles"][-1] > 10 * tail if full else None,
-        remark="agrees if no decision reads 2 % of the data, and one of the austerity test ten times as many",
-    )
+PROTOCOLS = {
+    "barker": ("Barker", "algorithm 1"),
+    "barker theirs": ("Barker", "their code"),
+    "austerity": ("austerity", "as printed"),
+    "austerity theirs": ("austerity", "their code"),
+    "concentration": ("concentration", "gamma 1.5"),
+    "concentration 2": ("concentration", "gamma 2"),
+    "concentration theirs": ("concentration", "their code"),
+}
 
 
-def bin_rows(experiment: Experiment, found: dict[str, dict], draws_of: dict[str, int]) -> None:
-    """How well the points fill the bins of the posterior."""
-    full = experiment.full
-    printed = {"barker": ("-1306.2", 20.7), "austerity": ("-1619.6", 25.3), "concentration": ("-1301.5", 44.4)}
-    printed |= {f"{test} theirs": printed[test] for test in ("austerity", "barker")}
-    for test, (paper, spread) in printed.items():
-        experiment.row(
-            f"equation 23: {NAMES[test]}",
-            paper=paper,
-            within=round(2.0 * spread / math.sqrt(TRIALS), 1),
-            because=FEW,
-            here=Found.mean(found[test]["poisson"]),
-            judged=False,
-            remark="the paper does not state its bins; these are those of the authors' script, where exact Metropolis "
-            f"has {Found.mean(found['exact']['poisson'])}",
-        )
-    chi = {test: Found.mean(each["chi_squared"]) for test, each in found.items()}
-    told = {
-        "austerity theirs": "10501 ± 2077",
-        "concentration theirs": "3711.7 ± 1182.4",
-        "barker theirs": "5707 ± 2272",
-    }
-    for test, paper in told.items():
-        values = np.array(found[test]["chi_squared"], dtype=float)
-        experiment.claim(
-            f"chi-squared of the bins: {NAMES[test]}",
-            paper=paper,
-            here=f"mean {values.mean():,.0f}, median {np.median(values):,.0f}",
-            agrees=None,
-            remark=f"chains without the prior beside the posterior with it: one has {values.min():,.0f}, another "
-            f"{values.max():,.0f}, for a few points far out make most of the sum, and ten runs do not tell tests apart"
-            + (f"; {draws_of[test]} steps" if draws_of[test] != draws_of["barker"] else ""),
-        )
-    experiment.claim(
-        "chi-squared of the bins: austerity against Barker",
-        paper="10501 ± 2077 against 5707 ± 2272",
-        here=f"{chi['austerity']} against {chi['barker']}",
-        agrees=chi["austerity"].low > chi["barker"].high if full else None,
-        remark=f"with the prior; exact Metropolis: {chi['exact']}. Ten runs without it may come in either order: above",
+def results(experiment: Experiment, found: dict[str, dict], size: int) -> None:
+    """How many data decisions read, and how well the points fill the bins of the posterior."""
+    for test, (name, protocol) in PROTOCOLS.items():
+        experiment.result(f"mixture, {name}", Found.mean(found[test]["mean"]), protocol=protocol)
+        if test != "concentration 2":
+            chi = Found.mean(found[test]["chi_squared"])
+            experiment.result(f"mixture, chi-squared: {name}", chi, protocol=protocol)
+    fits = {}
+    for test, name in {"barker": "Barker", "austerity": "austerity", "concentration": "concentration"}.items():
+        each, fits[test] = found[test], Found.mean(found[test]["poisson"])
+        experiment.result(f"mixture, one run: {name}", Found.range(each["mean"]))
+        experiment.result(f"mixture, equation 23: {name}", fits[test])
+        experiment.result(f"first version, equation 23, {name}", Found.range(each["poisson"]))
+        experiment.result(f"first version, chi-squared, {name}", Found.range(each["chi_squared"]))
+        if test != "barker":
+            experiment.result(f"first version, mixture, {name}", Found.range(each["mean"]))
+    others = [fits[test].value for test in ("austerity", "concentration")]
+    barker = fits["barker"]
+    experiment.result("mixture, Barker between", barker, least=min(others), largest=max(others))
+    means = {test: Found.mean(found[test]["mean"]) for test in ("barker", "austerity", "concentration")}
+    least = means["austerity"].low / means["barker"].high
+    experiment.result("mixture, order of magnitude", low=least, said=f"at least {least:.0f} times fewer")
+    largest = {test: found[test]["quantiles"][-1] for test in means}
+    experiment.result(
+        "mixture, short tail",
+        largest=largest["barker"],
+        austerity=largest["austerity"],
+        size=size,
+        said=f"at most {largest['barker']:,} of {size:,}",
     )
+    theirs = np.array(found["barker 100"]["quantiles"])
+    protocol, share = "their code", float(np.mean(theirs < 1000))
+    experiment.result("first version, mixture, Barker", Found.range(found["barker 100"]["mean"]), protocol=protocol)
+    experiment.result("first version, most batches", share=share, protocol=protocol, said=f"{share:.0%}")
 
 
 def picture(found: dict[str, dict], size: int) -> Figure:

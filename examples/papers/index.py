@@ -1,57 +1,87 @@
-"""Which experiments were run, and what did they find? An index page of the papers' experiments from their documents.
+"""Which claims of the papers hold? The page of all experiments, from the ledger and the results; and all full runs.
 
-    python examples/papers/index.py [DIR ...] [--small-too] [--check]
+    python examples/papers/index.py [DIR ...] [--run] [--data SCRIPT=FILE ...] [--jobs N] [--small-too] [--check]
 
-Reads the JSON document that each script writes, and writes README.md beside this file: one row an experiment. Given
-folders, it first takes over the documents and figures in them, into results/ beside this file; a full run takes the
-place of a small one, a small one that of a full one only with --small-too. Without folders it writes the page anew from
-what is there, and --check says whether the page is that already (exit code 1 if not).
+--run runs every experiment at full size into DIR (steinkit-papers if none is given), goes on where it was interrupted,
+takes the results over and writes the page: one command for all, two to three hours of a processor. --data gives a
+script its file, as in --data barker_mnist=train-images-idx3-ubyte.gz; those whose data are not given run without.
+
+Given folders, the index takes over the documents and figures in them, into results/ beside this file; a full run takes
+the place of a small one, a small one that of a full one only with --small-too. Then it writes README.md beside this
+file, and a picture a paper. --check writes nothing, and fails if the page is not up to date, if a result stands without
+a row of the ledger, or if a criterion was changed after its result.
 """
 
 from __future__ import annotations
 
 import argparse
 import shutil
+import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import matplotlib as mpl
+from _frame import COLOURS, FOLDER, STYLE
+from _ledger import FAILS, HOLDS, NOT_RUN, OPEN, Row, ledger, papers, verdict
+from matplotlib.figure import Figure
 
 from steinkit.files.streams import write_bytes
 from steinkit.json_documents import parse_json
 
 HERE = Path(__file__).resolve().parent
 RESULTS, PAGE = HERE / "results", HERE / "README.md"
-BEYOND = "Beyond the papers"  # comes last
+ALONE, ITS_PAGE = "minibatch_samplers", HERE / "samplers_at_equal_cost.md"  # an experiment that no paper has
 HEAD = """# The papers' experiments
 
-One script an experiment: `python examples/papers/NAME.py [--full] [--jobs N] [-o DIR]`. By default it is small and done
-in a minute or two; `--full` is the paper's size. Each prints a table *paper | here | agrees?*, saves its figure and a
-JSON document of its numbers in DIR, and goes on where it was interrupted. `--data FILE` is an .npz file of two digits
-of [MNIST](http://yann.lecun.com/exdb/mnist), as the script's docstring describes it; without it data are made up.
+What five papers claim, beside what this library finds. A printed number *holds* if it differs from ours by no more than
+its last digit and two standard errors of the difference; words hold by a criterion that code decides. Criteria stand in
+[`ledger/`](ledger). Where a paper is silent on a protocol, each is run: the claim *holds under* those by which it does.
+*Open*: the run cannot tell.
 
-*Agrees* is decided by code. A number of the paper's agrees where it meets the interval found here, with the error that
-its last digit leaves or that is stated; what a paper says in words, by the rule in the row's remark. A time agrees
-where it is no longer than the paper's, of other machines. Rows that nothing can decide are not judged.
-
-This page is written by `index.py` from the documents in `results`.
+`python examples/papers/index.py --run` runs all and writes this page; without `--full` a script takes a minute or two.
+[`_data_files.py`](_data_files.py) says where the papers' data are to be had, on what terms, and reads them.
 """
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folders", nargs="*", type=Path, metavar="DIR", help="folders whose documents are taken over")
+    parser.add_argument("--run", action="store_true", help="run all experiments at full size, into the first DIR")
+    parser.add_argument("--data", action="append", default=[], metavar="SCRIPT=FILE", help="data of a script")
+    parser.add_argument("--jobs", type=int, default=1, help="processes of each experiment")
     parser.add_argument("--small-too", action="store_true", help="let small runs take the place of full ones")
-    parser.add_argument("--check", action="store_true", help="write nothing; fail if the page is not up to date")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if anything is not as it should be")
     options = parser.parse_args()
-    for folder in options.folders:
+    folders = options.folders or ([FOLDER] if options.run else [])
+    if options.run:
+        run_all(folders[0], dict(each.split("=", 1) for each in options.data), options.jobs)
+    for folder in folders:
         take_over(folder, options.small_too)
-    written = page([read(path) for path in sorted(RESULTS.glob("*.json"))])
+    documents = [read(path) for path in sorted(RESULTS.glob("*.json"))]
+    wrong, written = faults(documents), page(documents)
+    for fault in wrong:
+        print(fault, file=sys.stderr)
     if options.check:
-        sys.exit(0 if PAGE.exists() and PAGE.read_text(encoding="utf-8") == written else 1)
+        sys.exit(0 if not wrong and PAGE.exists() and PAGE.read_text(encoding="utf-8") == written else 1)
     write_bytes(PAGE, written.encode(), binary=True)
-    print(f"{PAGE}: {written.count('<img')} figures")
+    alone = [line for document in documents if document["name"] == ALONE for line in of_run(document)]
+    write_bytes(ITS_PAGE, "\n".join(["# Samplers at equal cost", "", *alone]).encode(), binary=True)
+    for name, figure in pictures(documents).items():
+        figure.savefig(RESULTS / name, dpi=125)
+    print(f"{PAGE}: {len(written.split()):,} words")
+    sys.exit(1 if wrong else 0)
+
+
+def run_all(folder: Path, data: Mapping[str, str], jobs: int) -> None:
+    """Run all experiments at full size, one after the other; one that fails does not stop the others."""
+    for script in sorted(HERE.glob("[a-z]*.py")):
+        if script.stem != "index":
+            given = ["--data", data[script.stem]] if script.stem in data else []
+            command = [sys.executable, str(script), "--full", "-o", str(folder), "--jobs", str(jobs), *given]
+            print(f"{script.stem}: exit code {subprocess.run(command, check=False).returncode}", flush=True)
 
 
 def take_over(folder: Path, small_too: bool) -> None:
@@ -73,61 +103,156 @@ def read(path: Path) -> dict[str, Any]:
     return found
 
 
-def page(documents: list[dict[str, Any]]) -> str:
-    """The page of all documents, by paper and figure."""
-    ordered = sorted(documents, key=lambda each: (each["paper"] == BEYOND, each["paper"], each["shows"], each["name"]))
-    total = {size: sum(each["seconds"] for each in ordered if each["size"] == size) for size in ("full", "small")}
-    times = " and ".join(f"{duration(seconds)} at {size} size" for size, seconds in total.items() if seconds)
-    table = ["| paper | shows | command | time | result | remark | figure |", "| --- " * 7 + "|"]
-    table += [line(each) for each in ordered]
-    parts = "\n".join(section(each) for each in ordered)
-    return f"{HEAD}\nProcessor time of all {len(ordered)}: {times or 'none'}.\n\n" + "\n".join(table) + f"\n\n{parts}"
+def faults(documents: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Results without a row, results whose criterion is another now, and rows that say too little."""
+    rows, found = ledger(), []
+    for document in documents:
+        for each in document["results"]:
+            row = rows.get(each["claim"])
+            if row is None or row.script != document["name"] or each["protocol"] not in row.protocols:
+                found.append(f"{document['name']}: {each['claim']!r} ({each['protocol']}) has no row in the ledger")
+            elif row.criterion != each["criterion"]:
+                found.append(
+                    f"{each['claim']}: the criterion was changed after the result; run {document['name']} again"
+                )
+    results = by_claim(documents)
+    for row in rows.values():
+        said = verdict(row, results.get(row.id, []))
+        if (said in (FAILS, OPEN) and not row.because) or (said == NOT_RUN and not (row.needs or row.because)):
+            found.append(f"{row.id}: {said}, and the ledger does not say why; give `because` or `needs`")
+    return found
 
 
-def line(document: Mapping[str, Any]) -> str:
-    """One row of the table."""
-    name = document["name"]
-    thumbnail = f'<img src="results/{document["figure"]}" width="200">' if document["figure"] else ""
-    cells = (
-        document["paper"],
-        f"[{document['shows']}](#{name})",
-        f"`{document['command']}`",
-        duration(document["seconds"]),
-        verdicts(document),
-        " ".join([*disagreeing(document), *document["remarks"]]).replace("|", r"\|"),
-        thumbnail,
-    )
-    return f"| {' | '.join(cells)} |"
+def by_claim(documents: Sequence[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Results that may be judged, by their claims."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for document in documents:
+        for each in document["results"]:
+            if each["judged"]:
+                found.setdefault(each["claim"], []).append(each)
+    return found
 
 
-def section(document: Mapping[str, Any]) -> str:
-    """An experiment with its rows, remarks and figure."""
-    lines = [f"## {document['name']}", "", document["title"], ""]
-    lines += ["| | paper | here | agrees? | remark |", "| --- | --- | --- | --- | --- |"]
-    for row in document["rows"]:
-        agrees = {True: "yes", False: "**no**", None: "not judged"}[row["agrees"]]
-        cells = (row["quantity"], row["paper"], row["here"], agrees, row["remark"])
-        lines.append(f"| {' | '.join(each.replace('|', chr(92) + '|') for each in cells)} |")
-    lines += ["", *(f"{remark}\n" for remark in document["remarks"])]
-    said = f"{document['size']} size, version {document['version']}, commit {', '.join(document['commits'])}"
-    lines.append(f"`{document['command']}`: {duration(document['seconds'])} of one processor; {said}.\n")
-    if document["figure"]:
-        lines.append(f"![{document['shows']} of {document['paper']}](results/{document['figure']})\n")
-    return "\n".join(lines)
+def page(documents: Sequence[Mapping[str, Any]]) -> str:
+    """The page of all documents, by paper."""
+    rows, results = ledger(), by_claim(documents)
+    said = {row.id: verdict(row, results.get(row.id, [])) for row in rows.values()}
+    total = sum(document["seconds"] for document in documents)
+    counts = f"Of {len(rows)} claims {counted(said.values())}. All runs: {duration(total)} of a processor."
+    parts = [HEAD, counts, ""]
+    for paper, about in papers().items():
+        own = [row for row in rows.values() if row.paper == paper]
+        parts += [
+            f"## {paper}",
+            "",
+            f"*{about['title']}*, {about['version']}: {counted(said[row.id] for row in own)}.",
+            "",
+        ]
+        parts += ["|claim|where|printed|here|verdict|", "|---" * 5 + "|"]
+        parts += [line(row, results.get(row.id, []), said[row.id]) for row in own if not row.group]
+        for group in dict.fromkeys(row.group for row in own if row.group):
+            parts += lines_of_group(group, [row for row in own if row.group == group], results, said)
+        reasons: dict[str, list[str]] = {}
+        for row in own:
+            text = row.because or row.needs
+            if said[row.id] != HOLDS and text not in ("", "the same"):
+                reasons.setdefault(text, []).append(row.group or row.id)
+        told = [f"{'; '.join(dict.fromkeys(claims))}: {text}." for text, claims in reasons.items()]
+        parts += ["", folded("Why not", told)]
+        if about["errata"]:
+            parts += ["**Errata.**", "", *(f"- {erratum}" for erratum in about["errata"]), ""]
+        parts += [f"![numbers](results/{picture_name(paper)})", ""]
+    parts += ["## Runs", "", "[Samplers at equal cost](samplers_at_equal_cost.md) have a page of their own.", ""]
+    for document in documents:
+        if document["name"] != ALONE:
+            parts += of_run(document)
+    return "\n".join(parts)
 
 
-def verdicts(document: Mapping[str, Any]) -> str:
-    """How many rows agree."""
-    counts = Counter(row["agrees"] for row in document["rows"])
-    said = [f"{counts[True]} of {counts[True] + counts[False]} agree"] if counts[True] + counts[False] else []
-    said += [f"{counts[None]} not judged"] if counts[None] else []
-    return ", ".join(said) + (" (small run)" if document["size"] == "small" else "")
+def of_run(document: Mapping[str, Any]) -> list[str]:
+    """The command of an experiment, its time, its remarks and its figure."""
+    made = f"`{document['command']}` ({duration(document['seconds'])}; {', '.join(document['commits'])})"
+    remarks = [folded("Remarks", document["remarks"])] if document["remarks"] else []
+    figure = [f"![{document['name']}](results/{document['figure']})", ""] if document["figure"] else []
+    return [made, "", *remarks, *figure]
 
 
-def disagreeing(document: Mapping[str, Any]) -> list[str]:
-    """The rows that do not agree, each as a sentence."""
-    rows = [row for row in document["rows"] if row["agrees"] is False]
-    return [f"{row['quantity']}: {row['here']}, not {row['paper']}." for row in rows]
+def line(row: Row, results: Sequence[Mapping[str, Any]], said: str) -> str:
+    """One claim."""
+    told = {each["protocol"]: each["said"] for each in results}
+    protocols = [each for each in row.protocols if told]
+    here = "; ".join(f"{each}: {told.get(each, NOT_RUN)}" if each else told[each] for each in protocols)
+    cells = (row.claim, row.where, row.printed, here or "-", f"**{said}**" if said == FAILS else said)
+    return f"|{'|'.join(each.replace('|', chr(92) + '|') for each in cells)}|"
+
+
+def lines_of_group(
+    group: str, rows: Sequence[Row], results: Mapping[str, list[dict[str, Any]]], said: Mapping[str, str]
+) -> list[str]:
+    """One line for a table, and one for each of its entries that does not hold."""
+    states = Counter(said[row.id] for row in rows)
+    if len(states) == 1:
+        return [f"|{group}: {len(rows)} numbers|{rows[0].where}|||{next(iter(states))}|"]
+    others = [line(row, results.get(row.id, []), said[row.id]) for row in rows if said[row.id] != HOLDS]
+    head = [f"|{group}: {states[HOLDS]} of {len(rows)} numbers|{rows[0].where}|||holds|"] if states[HOLDS] else []
+    return head + others
+
+
+def folded(title: str, texts: Sequence[str]) -> str:
+    """Remarks that a reader opens."""
+    inside = "\n".join(f"<p>{text}</p>" for text in texts)
+    return f"<details><summary>{title}</summary>\n{inside}\n</details>\n" if texts else ""
+
+
+def counted(verdicts: Any) -> str:
+    """How many claims hold, and how many do not."""
+    counts = Counter(f"{HOLDS} under" if said.startswith(f"{HOLDS} under") else said for said in verdicts)
+    words = {HOLDS: "hold", f"{HOLDS} under": "hold under a protocol", FAILS: "do not hold", OPEN: "are open"}
+    words[NOT_RUN] = "were not run"
+    return ", ".join(f"{counts[said]} {text}" for said, text in words.items() if counts[said])
+
+
+def picture_name(paper: str) -> str:
+    """File of a paper's picture."""
+    return "".join(each if each.isalnum() else "_" for each in paper.lower()).strip("_") + ".png"
+
+
+def pictures(documents: Sequence[Mapping[str, Any]]) -> dict[str, Figure]:
+    """A picture a paper: its printed numbers, drawn anew with their errors, and those found here beside them."""
+    rows, results, made = ledger(), by_claim(documents), {}
+    with mpl.rc_context(STYLE):
+        for paper in papers():
+            numbers = [row for row in rows.values() if row.paper == paper and row.number and not row.holds]
+            made[picture_name(paper)] = picture([(row, results[row.id]) for row in numbers if row.id in results])
+    return made
+
+
+def picture(found: Sequence[tuple[Row, list[dict[str, Any]]]]) -> Figure:
+    """On the left the numbers as printed; on the right what is found, as a multiple, and the error of the printed."""
+    fig = Figure(figsize=(6.4, 1.2 + 0.22 * max(len(found), 1)), layout="constrained")
+    printed, here = fig.subplots(1, 2, sharey=True)
+    for place, (row, each) in enumerate(found):
+        number = abs(row.number or 1.0)
+        printed.errorbar(number, place, xerr=row.error, fmt="o", color="0.3", markersize=4, fillstyle="none")
+        here.barh(place, 2.0 * row.error / number, left=1.0 - row.error / number, height=0.8, color="0.85")
+        for k, one in enumerate(each):
+            value, low, high = (abs(one["found"][name]) / number for name in ("value", "low", "high"))
+            at = place + 0.2 * (k - 0.5 * (len(each) - 1))
+            here.errorbar(
+                value, at, xerr=[[abs(value - low)], [abs(high - value)]], fmt="o", color=COLOURS[k], markersize=3
+            )
+    printed.set_yticks(range(len(found)), [row.claim for row, _ in found], fontsize=7)
+    printed.set_title("printed", fontsize=10)
+    here.set_title("found over printed", fontsize=10)
+    here.axvline(1.0, color="0.6", linewidth=0.8)
+    here.set_xlim(0.2, 5.0)
+    for ax in (printed, here):
+        ax.set_xscale("log")
+        ax.tick_params(axis="x", labelsize=8)
+    here.set_xticks([0.2, 0.5, 1.0, 2.0, 5.0], ["0.2", "0.5", "1", "2", "5"])
+    here.set_xticks([], minor=True)
+    printed.invert_yaxis()
+    return fig
 
 
 def duration(seconds: float) -> str:

@@ -40,7 +40,7 @@ from itertools import product
 
 import numpy as np
 from _curves import evenly_spaced
-from _four_posteriors import DATA, HOT, POSTERIORS, posterior, posterior_size, reference, target, truth
+from _four_posteriors import HOT, POSTERIORS, posterior, reference, target, truth
 from _frame import COLOURS, Experiment, figure, main_of
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatterMathtext, NullFormatter
@@ -183,9 +183,8 @@ def main() -> None:
     experiment = Experiment(
         __file__,
         __doc__,
-        paper="Beyond the papers",
-        shows="samplers at equal cost",
-        data="MNIST 7 v 9 as .npz (see the docstring)",
+        shows="Beyond the papers: samplers at equal cost",
+        data="MNIST's training images, train-images-idx3-ubyte or .gz, the other files beside; or an .npz",
     )
     data = None if experiment.data is None else str(experiment.data)
     trials, decades, kept, chains = (6, 2, 500, 4) if experiment.full else (2, 1, 200, 2)
@@ -216,7 +215,6 @@ def main() -> None:
     results = {key: lines(key, chosen, runs, budgets[key[0]]) for key, chosen in best.items()}
 
     standings(experiment, results, budgets, data is None)
-    sayings(experiment, results, budgets)
     remarks(experiment, dict(zip(names, sizes, strict=True)), kept, data is None)
     experiment.numbers(results={f"{name}, {sampler}": found for (name, sampler), found in results.items()})
     experiment.finish(picture(results, budgets, data is None))
@@ -264,66 +262,18 @@ def standings(experiment: Experiment, results: dict, budgets: dict[str, list[int
         ranked = sorted(found, key=lambda each: -each["worth"])
         best = next((each for each in ranked if not each["biased"]), ranked[0])
         made = " (made-up data)" if made_up and name.startswith("logistic") else ""
-        experiment.claim(
-            f"{POSTERIORS[name][0]}{made}, {budgets[name][k]:,} evaluations",
-            paper="not drawn",
-            here=f"{best['name']}, worth {best['worth']:.3g}",
-            agrees=None,
-            remark=f"draws' worth by kernel, by moments: {listed('{name} {kernel:.3g}, {moments:.3g}', ranked)}; "
-            f"not from the posterior by the verdict: {listed('{name}', [e for e in ranked if e['biased']])}; "
-            f"worst mean off, in sd, and worst sd off: {listed('{name} {mean:.2g}, {sd:.0%}', ranked)}; "
-            f"too few draws for a verdict: {listed('{name}', [e for e in ranked if e['biased'] is None])}; "
-            "named is the worthiest that the verdict does not accuse",
+        experiment.remark(
+            f"{POSTERIORS[name][0]}{made}, {budgets[name][k]:,} evaluations: {best['name']} is worth "
+            f"{best['worth']:.3g} draws. By kernel, by moments: "
+            f"{listed('{name} {kernel:.3g}, {moments:.3g}', ranked)}; not from the posterior by the verdict: "
+            f"{listed('{name}', [e for e in ranked if e['biased']])}; too few draws for one: "
+            f"{listed('{name}', [e for e in ranked if e['biased'] is None])}."
         )
 
 
 def listed(shown: str, found: list[dict]) -> str:
     """Samplers in words."""
     return ", ".join(shown.format(**each) for each in found) or "none"
-
-
-def sayings(experiment: Experiment, results: dict, budgets: dict[str, list[int]]) -> None:
-    """Four things that the papers say, beside what is found."""
-    large = [name for name in budgets if name != "nodal"]
-    last = [results[name, "austerity"]["worth"][-1] / results[name, "exact"]["worth"][-1] for name in large]
-    gains = {name: results[name, "austerity"]["worth"][0] / results[name, "exact"]["worth"][0] for name in large}
-    experiment.claim(
-        "austerity beside exact MH, smallest budget",
-        paper="lower risk (2014, 6.1)",
-        here=", ".join(f"{POSTERIORS[name][0]}: {gain:.2g} times" for name, gain in gains.items()),
-        agrees=None,
-        remark="what draws are worth, beside exact MH's, from four chains; at the largest: "
-        + ", ".join(f"{value:.2g}" for value in last),
-    )
-    read = {sampler: results["mixture", sampler]["read"][-1] for sampler in ("barker", "austerity", "concentration")}
-    experiment.claim(
-        "data a decision reads, mixture",
-        paper="Barker least (2017, 6.1)",
-        here=", ".join(f"{NAMES[sampler]} {number:,.0f}" for sampler, number in read.items()),
-        agrees=None,
-        remark=f"of {DATA:,}, each with its own best step and error at the largest budget; with the paper's, one step "
-        "and a small error for all, see the experiment barker_mixture",
-    )
-    share = {name: results[name, "concentration"]["read"][-1] / posterior_size(name) for name in large[1:]}
-    experiment.claim(
-        "share of the data that the concentration test reads",
-        paper="often large (2017)",
-        here=", ".join(f"{POSTERIORS[name][0]}: {value:.0%}" for name, value in share.items()),
-        agrees=None,
-        remark="with small errors; its bound is the oracle's, whose scans count in seconds, not in evaluations",
-    )
-    gained = {
-        each: np.mean([np.log10(results[name, each]["worth"][-1] / results[name, each]["worth"][0]) for name in large])
-        for each in ("sgld", "exact")
-    }
-    experiment.claim(
-        "gain from smallest to largest budget, SGLD and exact MH",
-        paper="SGLD is biased, exact MH not (2015)",
-        here=f"{10 ** gained['sgld']:.2g} and {10 ** gained['exact']:.2g} times",
-        agrees=None,
-        remark="geometric mean over the mixture and 7 v 9; each step is chosen anew at each budget, and the worth has "
-        "a ceiling, about the number of draws kept",
-    )
 
 
 def remarks(experiment: Experiment, sizes: dict[str, float], kept: int, made_up: bool) -> None:

@@ -25,6 +25,8 @@ J. Gorham and L. Mackey (2015), "Measuring sample quality with Stein's method", 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from _bands import Bands, bands
@@ -44,7 +46,6 @@ TOO_SMALL, CHOSEN, TOO_LARGE = 5e-5, 5e-3, 5e-2  # of the paper's figure
 SHOWN_SEED = 7  # the authors' representative sample
 REPEATS = 2000
 OTHER_DATA, OTHER_SEEDS = 20, 20
-CHANCE = 0.05  # of the bootstrap's repeats that must make the paper's choice
 CRITERIA = ("graph", "smallest_ess", "authors_ess", "outside", "spread", "wasserstein")
 HELD = 0.99  # of the posterior inside the region
 DIRECTIONS, EXACT = 12, 20_000
@@ -120,49 +121,33 @@ def posterior() -> dict[str, np.ndarray]:
 
 
 def main() -> None:
-    experiment = Experiment(__file__, __doc__, paper="Gorham and Mackey (2015)", shows="figure 3")
+    experiment = Experiment(__file__, __doc__, shows="Gorham and Mackey (2015), figure 3")
     seeds = list(range(1, 51)) if experiment.full else list(range(1, 9))
     experiment.settings(step_sizes=STEP_SIZES, batch_size=BATCH, draws=DRAWS, seeds=seeds, shown_seed=SHOWN_SEED)
     found = experiment.cells(criteria, [{"step_size": step, "seeds": seeds} for step in STEP_SIZES])
     values = {name: bands(np.transpose([cell[name] for cell in found]), STEP_SIZES) for name in found[0]}
     experiment.numbers(**{name: band.median for name, band in values.items()})
 
-    choice(experiment, values["graph"], "chosen by the Stein discrepancy", CHOSEN, smallest=True)
-    ess = "the estimate that is usual now, rank-normalised, of split chains"
-    mean = "from an autoregressive spectrum, the mean of the coordinates"
-    choice(experiment, values["smallest_ess"], "chosen by ESS, rank-normalised, smallest", TOO_LARGE, remark=ess)
-    choice(experiment, values["authors_ess"], "chosen by ESS as in the authors' code", TOO_LARGE, remark=mean)
+    choice(experiment, "step by Stein", values["graph"], np.argmin)
+    for protocol, name in {"the usual ESS": "smallest_ess", "the authors' ESS": "authors_ess"}.items():
+        choice(experiment, "step by ESS", values[name], np.argmax, protocol)
     others = [{"data": data, "seeds": seeds[:OTHER_SEEDS]} for data in range(OTHER_DATA)]
     for_others = experiment.cells(chosen_for_other_data, others)
-    counts = ", ".join(f"{step:g} ({for_others.count(step)} sets)" for step in sorted(set(for_others)))
-    experiment.claim(
-        f"the same, {OTHER_DATA} sets of simulated data",
-        paper=f"{TOO_LARGE:g}",
-        here=counts,
-        agrees=2 * for_others.count(TOO_LARGE) > OTHER_DATA,
-        remark="agrees if for most of them: the choice depends on the 100 data, and those here are not the authors'",
-    )
+    most = max(STEP_SIZES, key=for_others.count)
+    said = f"{most:g} for {for_others.count(most)} of {OTHER_DATA} sets"
+    experiment.result("step by ESS", most, protocol="data simulated anew", said=said)
     pictures_in_numbers(experiment, values)
     experiment.finish(picture(values))
 
 
-def choice(
-    experiment: Experiment, band: Bands, name: str, paper: float, *, smallest: bool = False, remark: str = ""
-) -> None:
-    """Judge a choice: the paper's must be that of the medians here, or that of some of the bootstrap's repeats."""
-    best = np.argmin if smallest else np.argmax
+def choice(experiment: Experiment, claim: str, band: Bands, best: Callable[..., Any], protocol: str = "") -> None:
+    """The step size that the medians choose, and what bootstrap repeats of the seeds choose."""
     rows = np.random.default_rng(0).integers(len(band.replicates), size=(REPEATS, len(band.replicates)))
-    chosen = best(np.median(band.replicates[rows], axis=1), axis=1)  # rows: the same seeds for all steps
-    shares = {step: float(np.mean(chosen == k)) for k, step in enumerate(STEP_SIZES) if (chosen == k).any()}
-    ranked = sorted(shares, key=lambda step: -shares[step])
-    experiment.claim(
-        name,
-        paper=f"{paper:g}",
-        here=f"{STEP_SIZES[int(best(band.median))]:g}; in repeats "
-        + ", ".join(f"{step:g} ({shares[step]:.0%})" for step in ranked[:3]),
-        agrees=STEP_SIZES[int(best(band.median))] == paper or shares.get(paper, 0.0) >= CHANCE,
-        remark="; ".join(filter(None, [f"agrees if best here, or in {CHANCE:.0%} of the repeats", remark])),
-    )
+    repeats = best(np.median(band.replicates[rows], axis=1), axis=1)  # rows: the same seeds for all steps
+    shares = {step: float(np.mean(repeats == k)) for k, step in enumerate(STEP_SIZES) if (repeats == k).any()}
+    said = ", ".join(f"{step:g} ({shares[step]:.0%})" for step in sorted(shares, key=lambda step: -shares[step])[:2])
+    chosen = STEP_SIZES[int(best(band.median))]
+    experiment.result(claim, chosen, protocol=protocol, said=said)
 
 
 def pictures_in_numbers(experiment: Experiment, values: dict[str, Bands]) -> None:
@@ -172,31 +157,15 @@ def pictures_in_numbers(experiment: Experiment, values: dict[str, Bands]) -> Non
         return Found.range(values[name].replicates[:, STEP_SIZES.index(step)])
 
     outside, spread = of("outside", TOO_LARGE), of("spread", TOO_SMALL)
-    experiment.claim(
-        f"draws of {TOO_LARGE:g}",
-        paper="greatly overdispersed",
-        here=f"share {outside} outside the 99 % region",
-        agrees=outside.low > 5.0 * (1.0 - HELD),
-        remark="median and range of 95 % of the seeds; agrees if all that range is above five times .01",
-    )
-    experiment.claim(
-        f"draws of {TOO_SMALL:g}",
-        paper="greatly underdispersed",
-        here=f"spread {spread} of the posterior's",
-        agrees=spread.high < 0.5,
-        remark="root of the total variance; agrees if all the range is below one half",
-    )
-    distances = {step: of("wasserstein", step) for step in (TOO_SMALL, CHOSEN, TOO_LARGE)}
-    nearest = min(distances, key=lambda step: distances[step].value)
-    inside = of("outside", CHOSEN)
-    experiment.claim(
-        f"draws of {CHOSEN:g}",
-        paper="most closely resemble the posterior",
-        here="Wasserstein " + ", ".join(f"{each.value:.2f} ({step:g})" for step, each in distances.items()),
-        agrees=nearest == CHOSEN,
-        remark=f"medians, mean over {DIRECTIONS} directions; agrees if the least of the three. At {CHOSEN:g} a share "
-        f"{inside} lies outside the 99 % region, and the spread is {of('spread', CHOSEN)} of the posterior's: a "
-        "thousand steps stay in one of the two modes, which neither criterion sees",
+    experiment.result("draws of the largest step", outside, said=f"{outside} outside the 99 % region")
+    experiment.result("draws of the smallest step", spread, said=f"spread {spread}")
+    names = {"smallest": TOO_SMALL, "middle": CHOSEN, "largest": TOO_LARGE}
+    distances = {name: of("wasserstein", step).value for name, step in names.items()}
+    said = "Wasserstein " + ", ".join(f"{distances[name]:.2f} ({step:g})" for name, step in names.items())
+    experiment.result("draws of the middle step", **distances, said=said)
+    experiment.remark(
+        f"At step {CHOSEN:g} a share {of('outside', CHOSEN)} lies outside the 99 % region, and the spread is "
+        f"{of('spread', CHOSEN)} of the posterior's: a thousand steps stay in one of two modes."
     )
 
 

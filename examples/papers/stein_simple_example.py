@@ -65,7 +65,7 @@ def limit() -> float:
 
 
 def main() -> None:
-    experiment = Experiment(__file__, __doc__, paper="Gorham and Mackey (2015)", shows="figure 1")
+    experiment = Experiment(__file__, __doc__, shows="Gorham and Mackey (2015), figure 1")
     seeds, largest = (20, 200_000) if experiment.full else (8, 30_000)
     sizes = [*range(100, 1000, 100), *range(1000, 10_000, 1000), *range(10_000, largest + 1, 10_000)]
     lengths = (300, 3000, 30_000)
@@ -78,25 +78,14 @@ def main() -> None:
 
     gaussian, student = curves.values()
     rates = gaussian.single_rates()
-    experiment.row("rate, Gaussian, one sequence", paper="-0.52", here=Found.range(rates), remark="range of 95 %")
-    experiment.row("rate, Gaussian, mean of sequences", paper="-0.50", here=Found.mean(rates), remark="that of theory")
+    experiment.result("gaussian rate", Found.range(rates))
     ends, floor = Found.range(student.replicates[:, -1]), limit()
     tail = student.rate(tail_from=3000.0)
-    experiment.claim(
-        "Student's t, as n grows",
-        paper="bounded away from 0",
-        here=f"{ends} at n = {largest:,}; at least {floor:.4f} by g = sin",
-        agrees=floor > 0.0 and ends.low > floor and tail.interval[0] > -0.25,
-        remark=f"rate from n = 3000 on {tail.value:.2f} ({tail.interval[0]:.2f} to {tail.interval[1]:.2f})",
+    experiment.result(
+        "student level", low=ends.low, floor=floor, rate_low=tail.interval[0], said=f"{ends} at n = {largest:,}"
     )
     ratio = {sample: shapes[lengths[-1], sample]["tail"] / shapes[lengths[-1], sample]["centre"] for sample in SAMPLES}
-    experiment.claim(
-        f"Student's t, |h| in the tails (n = {lengths[-1]:,})",
-        paper="relatively large",
-        here=f"{ratio['student']:.1f} times that of the centre",
-        agrees=ratio["student"] > max(1.0, ratio["gaussian"]),
-        remark=f"largest |h| beyond {TAIL:g} over largest within {CENTRE:g}; Gaussian sample {ratio['gaussian']:.1f}",
-    )
+    experiment.result("student tails", **ratio, said=f"{ratio['student']:.1f} times the centre")
     experiment.numbers(sizes=sizes, gaussian=gaussian.median, student=student.median, limit=floor)
     experiment.finish(picture(curves, shapes, lengths))
 

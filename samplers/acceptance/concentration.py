@@ -20,11 +20,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.arguments import number, positive
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats
 from steinkit.samplers.acceptance.exact import SequentialTest
 from steinkit.samplers.acceptance.interface import Look, Moves, Verdict, option
-from steinkit.samplers.arguments import number, positive
 
 Bound = float | str | Callable[[Floats, Floats], ArrayLike]
 

@@ -11,9 +11,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from steinkit.arguments import batch_within, share
 from steinkit.sample import Floats
 from steinkit.samplers.acceptance.interface import AcceptanceTest, Look, Verdict
-from steinkit.samplers.arguments import batch_within, share
 
 
 def exceeds_level(look: Look) -> tuple[bool, bool, int]:

@@ -20,11 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from steinkit.arguments import checked
+from steinkit.arguments import batch_within, checked, positive, share
 from steinkit.errors import UsageError
 from steinkit.sample import Floats
 from steinkit.samplers.acceptance.interface import ROUNDING, AcceptanceTest, Look, Verdict, option
-from steinkit.samplers.arguments import batch_within, positive, share
 
 JUMP = 1.1
 

@@ -33,10 +33,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.arguments import number, share
 from steinkit.describe.display import Brief
 from steinkit.errors import UsageError
 from steinkit.sample import Floats
-from steinkit.samplers.arguments import number, share
 
 # Gauss-Legendre nodes: so many for each standard deviation of the walk's steps, in half an interval.
 _NODES_PER_STEP = 8.0

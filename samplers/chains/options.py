@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.arguments import positive, whole
 from steinkit.errors import UsageError
 from steinkit.sample import Floats, Integers
-from steinkit.samplers.arguments import positive, whole
 from steinkit.samplers.chains.random_streams import chain_seeds
 
 Temperature = float | Callable[[Integers], ArrayLike]

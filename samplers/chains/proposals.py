@@ -21,9 +21,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.arguments import batch_within, positive, whole
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats
-from steinkit.samplers.arguments import batch_within, positive, whole
 
 
 def add_noise(theta: Any, scale: Any, xi: Any) -> Any:

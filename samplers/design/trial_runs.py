@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.arguments import whole
 from steinkit.describe.display import Brief
 from steinkit.errors import InputError
 from steinkit.posterior import Posterior
 from steinkit.sample import Floats
 from steinkit.samplers.acceptance.exact import exceeds_level
 from steinkit.samplers.acceptance.interface import AcceptanceTest, Look, Verdict
-from steinkit.samplers.arguments import whole
 from steinkit.samplers.chains.options import RunOptions, Temperature
 from steinkit.samplers.chains.proposals import Proposal
 from steinkit.samplers.chains.run import run_chains

@@ -52,6 +52,7 @@ _COMMANDS = {
     "thin": "Choose the draws that together represent a target best.",
     "sample": "Draw from a target with a sampler.",
     "sweep": "Score a sampler's settings over many seeds, and choose.",
+    "tune": "Choose a sampler's setting at a part of a sweep's cost.",
     "design": "Design the austerity test of approximate-mh.",
     "report": "Write a page of HTML about results.",
     "targets": "List the built-in targets, with the options that -p sets.",
@@ -72,7 +73,6 @@ Are these draws from the target that they claim to represent? To begin:
     described=_COMMANDS,
     beginning=_BEGINNING,
     help=f"""Is this sample any good? Certified Stein discrepancies, bias included.
-
     Exit codes: {"; ".join(f"{code} {said}" for code, said in EXIT_CODES.items())}.
     """,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},

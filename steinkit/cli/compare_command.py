@@ -78,8 +78,8 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
         options,
         {**found.to_dict(), **request.document},
         lambda: f"{one_line(heading)}\n\n{found.table(everything=options['everything'])}",
-        found.plot,
         found.warnings,
+        found.plot,
     )
     if not unread:
         say_next_of_result(files, options, "compare", has_picture=True)

@@ -93,8 +93,8 @@ def curve(files: tuple[str, ...], **options: Any) -> int:
         options,
         {**found.to_dict(), **request.document},
         lambda: f"{one_line(', '.join(files) + ' against ' + request.against())}\n\n{found.summary()}",
-        found.plot,
         (*task.doubts, *found.warnings),
+        found.plot,
     )
     say_next_of_result(files, options, "curve", has_picture=True)
     unproved = measure.has_bracket and not np.isfinite(found.values).any()

@@ -30,8 +30,8 @@ def deliver(
     options: Mapping[str, Any],
     document: dict[str, Any],
     text: Callable[[], str],
-    draw: Callable[[], Figure],
     notes: Iterable[str],
+    draw: Callable[[], Figure] | None = None,
     result: Result | None = None,
 ) -> None:
     """Print the document or the text, write the files that were asked for, and warn.
@@ -41,23 +41,25 @@ def deliver(
     options : mapping
         Those of `output_options`.
     document : dict
-    text, draw : callable
-        Make the text and the picture where they are wanted.
+    text : callable
+        Makes the text where it is wanted.
     notes : iterable of str
         Warnings for standard error, which come last and whatever fails.
+    draw : callable, optional
+        Makes the picture, of a command that has ``--plot``.
     result : Result, optional
         What goes beside the JSON file, for a page.
     """
     json_text = as_json(document)
     printed = json_text if options["json_output"] else text()
-    json_file, picture_file = options["output"], options["plot"]
+    json_file = options["output"]
     deliveries: list[Callable[[], None]] = [lambda: say(printed)]
     if json_file and result is not None and not is_device(json_file):
         deliveries.append(lambda: save_result(result, json_file, json_text))
     elif json_file:
         deliveries.append(lambda: write_bytes(json_file, f"{json_text}\n".encode(), binary=True))
-    if picture_file:
-        deliveries.append(lambda: _save(draw, picture_file))
+    if draw is not None and options["plot"]:
+        deliveries.append(lambda: _save(draw, options["plot"]))
     failures = []
     for make in deliveries:
         try:

@@ -121,8 +121,8 @@ def score(files: tuple[str, ...], **options: Any) -> int:
         options,
         document,
         lambda: scores.summary(heading, everything=options["everything"]),
-        lambda: _figure(scores, drawn, "" if files == ("-",) else Path(title).name),
         notes,
+        lambda: _figure(scores, drawn, "" if files == ("-",) else Path(title).name),
         scores,
     )
     has_picture = find_measure(scores.measurements[drawn].measure).has_picture

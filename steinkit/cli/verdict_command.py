@@ -7,8 +7,9 @@ from typing import Any
 import click
 
 from steinkit import __version__
+from steinkit.cli.delivery import deliver
 from steinkit.cli.help_screens import OUTPUT, SOLVER, command, option
-from steinkit.cli.outputs import apart_from_results, on_terminal, require_places, say, say_next, target_words, warn
+from steinkit.cli.outputs import apart_from_results, on_terminal, require_places, say_next, target_words, warn
 from steinkit.cli.request import read_with_target
 from steinkit.cli.shared_options import (
     all_option,
@@ -29,8 +30,6 @@ from steinkit.describe.layout import filled, one_line
 from steinkit.describe.numbers import count
 from steinkit.describe.verdict import untested_sentence, verdict_blocks, verdicts_table
 from steinkit.errors import InputError, UsageError
-from steinkit.files.streams import write_bytes
-from steinkit.json_documents import as_json
 from steinkit.measures.scoring import LEVEL, Judgement, Judging, sample_document
 from steinkit.runtime.deadlines import time_limit
 from steinkit.runtime.progress import watched
@@ -86,13 +85,13 @@ def verdict(files: tuple[str, ...], **options: Any) -> int:
     judging = Judging(LEVEL if alpha is None else alpha, options["matters"], 1, options["score_batch"])
     judged = [_judge(file, judging, options) for file in files]
     entries = [_entry(*each) for each in judged]
-    text = as_json({"verdicts": entries, "version": __version__})
-    say(text if options["json_output"] else _said(entries, options["everything"]))
-    if options["output"]:
-        write_bytes(options["output"], f"{text}\n".encode(), binary=True)
-    for file, _, judgement in judged:
-        for note in judgement.notes:
-            warn(f"{files_label((file,))}: {note}" if len(files) > 1 else note)
+    notes = [
+        f"{files_label((file,))}: {note}" if len(files) > 1 else note
+        for file, _, judgement in judged
+        for note in judgement.notes
+    ]
+    document = {"verdicts": entries, "version": __version__}
+    deliver(options, document, lambda: _said(entries, options["everything"]), notes)
     _say_next(judged, options)
     return _code(judged, options)
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import textwrap
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
+from steinkit.errors import during
 from steinkit.printable import printable
 
 _WIDTH = 100
@@ -19,8 +20,7 @@ _NARROWEST = 40  # a terminal of less reports a wrong size, or shows nothing tha
 _screen: ContextVar[int | None] = ContextVar("width of the screen", default=None)
 
 
-@contextlib.contextmanager
-def on_screen(columns: int | None) -> Iterator[None]:
+def on_screen(columns: int | None) -> contextlib.AbstractContextManager[None]:
     """Let lines fit a terminal while this lasts.
 
     Parameters
@@ -29,11 +29,7 @@ def on_screen(columns: int | None) -> Iterator[None]:
         Of the terminal. The last one stays free, since some terminals begin a new line there. None leaves the lines as
         they are without a terminal.
     """
-    token = _screen.set(None if columns is None else min(max(columns - 1, _NARROWEST), _WIDTH))
-    try:
-        yield
-    finally:
-        _screen.reset(token)
+    return during(_screen, None if columns is None else min(max(columns - 1, _NARROWEST), _WIDTH))
 
 
 def screen_width() -> int | None:

@@ -54,8 +54,7 @@ def verdict_statements(document: Document) -> list[Statement]:
         document["blame"] and (document["burn_in"] is not None or _accuses_modes(document))
     ):
         found.append(Statement("blame", "What is wrong with them?", _faults(document)))
-    if document.get("modes") and not _accuses_modes(document):
-        said = shares_sentence(document["modes"])
+    if said := modes_sentence(document):
         found.append(Statement("comparison", "Which shares have the modes?", said))
     found.append(Statement("limits", "What was not tested?", untested_sentence(document)))
     found.append(Statement("method", "How was it tested?", _tests(document)))
@@ -129,11 +128,16 @@ def unjudged_sentence(why: str) -> str:
 
 def chosen_statements(document: Document, seed: int) -> list[Statement]:
     """What is said of one seed's draws of the setting that a sweep chose: the best of those tried may be wrong."""
-    asked = "May draws of the best setting be used?"
+    asked, modes = "May draws of the best setting be used?", modes_sentence(document)
     return [
-        Statement("number", asked, f"Seed {seed}: {verdict_sentence(document)}"),
+        Statement("number", asked, " ".join(filter(None, (f"Seed {seed}: {verdict_sentence(document)}", modes)))),
         Statement("limits", asked, untested_sentence(document), continues=True),
     ]
+
+
+def modes_sentence(document: Document) -> str:
+    """Shares of modes that the verdict's sentence does not say, be the draws too few to be judged; else empty."""
+    return shares_sentence(document["modes"]) if document.get("modes") and not _accuses_modes(document) else ""
 
 
 def verdict_headline(document: Document) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from steinkit.describe.display import Brief, Result
 from steinkit.describe.numbers import rounded_outwards, within
-from steinkit.errors import Caution, CrossedBracketError, SolverError, reservations
+from steinkit.errors import Caution, CrossedBracketError, SolverError, UsageError, reservations
 from steinkit.sample import DistinctSample, Floats
 
 WIDEST_BRACKET = 0.1  # relative width: a wider one is no answer
@@ -196,6 +196,13 @@ def outwards(end: float, exponent: int, *, up: bool = False) -> float:
         if float(np.ldexp(scaled, -exponent)) == end:
             return scaled
     return math.nextafter(scaled, math.inf if up else -math.inf)
+
+
+def tolerance_of(given: float | None, usual: float) -> float:
+    """The relative width of a bracket that is asked for, or the usual one."""
+    if given is not None and not 0.0 < given < 1.0:
+        raise UsageError(f"tolerance must lie between 0 and 1; received {given}")
+    return usual if given is None else float(given)
 
 
 def accepted(result: Found, number: str, cause: str, remedy: str) -> Found:

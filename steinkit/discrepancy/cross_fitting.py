@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.chains import split_chains
+from steinkit.discrepancy.autocorrelation import long_run_times, slowest_change
 from steinkit.discrepancy.preparation import Prepared
-from steinkit.discrepancy.slow_mixing import long_run_times, slowest_change
 from steinkit.discrepancy.units import Units
 from steinkit.errors import Caution, InputError
 from steinkit.sample import Floats, Integers

@@ -1,8 +1,8 @@
 """Samples in files: CSV, NPZ, NPY, Stan CSV, NetCDF and Zarr.
 
-The layers, lowest first: one module a format turns bytes into a `Sample` and back; `chain_files` joins several files;
-`streams` moves bytes in and out; `dispatch` picks the format. What columns mean is said in `containers`, for a table
-in memory means the same.
+The layers, lowest first: `streams` moves bytes in and out; one module a format turns bytes into a `Sample` and back;
+`dispatch` picks the format, and joins several files. What columns mean is said in `containers`, for a table in memory
+means the same.
 """
 
 from steinkit.files.dispatch import read_sample, write_sample

@@ -26,7 +26,9 @@ from steinkit.plots.discrepancy import arranged
 from steinkit.plots.excess import Standard
 from steinkit.plots.moment_scores import moments
 from steinkit.plots.slices import slices
+from steinkit.plots.tuning import tuning
 from steinkit.sweeps.result import SweepResult
+from steinkit.sweeps.tuning import TuningResult
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,7 +44,7 @@ def picture(result: Result, title: str = "", reference: Standard = None) -> Figu
     ----------
     result : Result
         What to show: of a graph, sliced or moment Stein discrepancy, a verdict that finds fault, a comparison, a curve,
-        a sweep, biases, shares of modes, or repaired draws.
+        a sweep, tuning, biases, shares of modes, or repaired draws.
     title : str
         First line of the heading, such as the name of the sample; none if empty.
     reference : Reference or Verdict, optional
@@ -75,6 +77,8 @@ def picture(result: Result, title: str = "", reference: Standard = None) -> Figu
     if isinstance(result, SweepResult) and result.criteria:
         parameter = next(iter(most_varied(result.settings)), next(iter(result.settings[0])))
         return drawn(partial(selection, result, parameter), 5.2, 5.6)
+    if isinstance(result, TuningResult):
+        return drawn(partial(tuning, result), 5.2, 4.0)
     if isinstance(result, BiasEstimate):
         return biases(result, title=title)
     if isinstance(result, ModeShares):

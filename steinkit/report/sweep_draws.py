@@ -22,7 +22,7 @@ from steinkit.describe.labels import setting_key, setting_label
 from steinkit.describe.numbers import compact, count
 from steinkit.describe.statements import FindMeasure
 from steinkit.describe.sweep import leading
-from steinkit.describe.verdict import verdict_sentence
+from steinkit.describe.verdict import modes_sentence, verdict_sentence
 from steinkit.errors import InputError, SteinkitError, UsageError
 from steinkit.report.sources import Found
 from steinkit.sample import Floats, Sample
@@ -171,7 +171,7 @@ def best_in_words(found: Found, find: FindMeasure, target_of: FindTarget) -> lis
         return [f"Draws of the best setting, {setting_key(best)}, were not judged: none were kept."]
     document, seed = judged
     said = f"Draws of the best setting, {setting_key(best)}, seed {seed}: {verdict_sentence(document)}"
-    return [said, *([missed] if missed else [])]
+    return [said, *filter(None, (modes_sentence(document), missed))]
 
 
 def sweep_target(found: Found, target: Target | str | None, dim: int) -> Target:

@@ -13,6 +13,7 @@ import numba
 from numba.core import event
 from numba.core.compiler_lock import global_compiler_lock
 
+from steinkit.errors import during
 from steinkit.runtime.interpretation import interpreted
 from steinkit.runtime.kernel_cache import KernelCache
 
@@ -113,9 +114,5 @@ def announced_compilation() -> Iterator[None]:
     if _announcing.get():
         yield
         return
-    token = _announcing.set(True)
-    try:
-        with event.install_listener("numba:compile", _Announcer()):
-            yield
-    finally:
-        _announcing.reset(token)
+    with during(_announcing, True), event.install_listener("numba:compile", _Announcer()):
+        yield

@@ -25,7 +25,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.errors import TimeLimitError, UsageError
+from steinkit.errors import TimeLimitError, UsageError, during
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -55,11 +55,8 @@ def time_limit(seconds: float | None) -> Iterator[float]:
         moment = min(time.monotonic() + float(seconds), _moment.get())
     else:
         moment = _moment.get()
-    token = _moment.set(moment)
-    try:
+    with during(_moment, moment):
         yield moment
-    finally:
-        _moment.reset(token)
 
 
 def within_time(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
+from steinkit.errors import during
 from steinkit.runtime.kernel_cache import KernelCache
 
 _MOST_SECONDS = 4.0  # of interpretation in a process; what a first score need not compile would take five times as long
@@ -46,11 +47,8 @@ def small_work(seconds: float) -> Iterator[None]:
     small = seconds <= _left["seconds"]
     if small:
         _left["seconds"] -= seconds
-    token = _is_small.set(small)
-    try:
+    with during(_is_small, small):
         yield
-    finally:
-        _is_small.reset(token)
 
 
 def compile_from_now_on() -> None:
@@ -109,11 +107,8 @@ def _interpreter(compiled: Dispatcher) -> Callable[..., Any]:
             for array, values in zip(arrays, before, strict=True):
                 if array.flags.writeable:
                     array[...] = values
-        token = _is_small.set(False)
-        try:
+        with during(_is_small, False):
             return compiled(*args)
-        finally:
-            _is_small.reset(token)
 
     return run
 

@@ -10,17 +10,14 @@ from contextvars import ContextVar
 from functools import cache
 from typing import Any, Self
 
+from steinkit.errors import during
+
 _watched: ContextVar[bool] = ContextVar("whether the user watches what runs", default=False)
 
 
-@contextlib.contextmanager
-def watched(shown: bool) -> Iterator[None]:
+def watched(shown: bool) -> contextlib.AbstractContextManager[None]:
     """Show, while this lasts, the progress of work that is not told itself whether to show it."""
-    token = _watched.set(shown)
-    try:
-        yield
-    finally:
-        _watched.reset(token)
+    return during(_watched, shown)
 
 
 class _HiddenBar:

@@ -9,6 +9,7 @@ import os
 import shlex
 import tomllib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +54,8 @@ measures = ["graph", "ess"]        # what to choose by; racing goes by the first
 # racing = true                    # drop settings that certainly do not win, to save time
 # max_seconds = 60                 # for a measure of one chain
 """
-_TABLES = ("target", "target_options", "sampler", "grid", "run")
-_OWN_RUN_KEYS = ("seeds", "measures", "tolerance", "max_seconds", "max_memory", "racing", "label")
+_TABLES = ("target", "target_options", "sampler", "grid", "ranges", "run")
+_OWN_RUN_KEYS = ("seeds", "measures", "tolerance", "max_seconds", "max_memory", "racing", "label", "settings")
 
 
 def read_configuration(path: str | os.PathLike[str], max_memory: float | None = None) -> tuple[Plan, bool]:
@@ -74,19 +75,50 @@ def read_configuration(path: str | os.PathLike[str], max_memory: float | None = 
         If a key is unknown, or a value not allowed.
     """
     file = Path(path)
+    found = _read(file)
+    run: dict[str, Any] = dict(found.get("run", {}))
+    racing, in_file = run.pop("racing", False), run.pop("max_memory", None)
+    if "ranges" in found or "settings" in run:
+        raise UsageError(f"{file}: [ranges], and settings in [run], are for 'steinkit tune'; give a [grid] instead")
+    if not isinstance(racing, bool):
+        raise UsageError(f"{file}: racing must be true or false; received {racing!r}")
+    return _planned(found, run, file, in_file if max_memory is None else max_memory), racing
+
+
+def read_tuning(path: str | os.PathLike[str]) -> Plan:
+    """The settings to choose from that a TOML file describes, by a grid or by ranges; errors as above."""
+    from steinkit.sweeps.tuning import DEFAULT_SEEDS, DEFAULT_SETTINGS, MEASURES, sobol_settings
+
+    file = Path(path)
+    found = _read(file)
+    run = {"seeds": DEFAULT_SEEDS, "measures": MEASURES} | found.get("run", {})
+    ranges, count = found.pop("ranges", None), run.pop("settings", DEFAULT_SETTINGS)
+    run.pop("racing", None)  # which tuning is
+    most = run.pop("max_memory", None)
+    if ranges is None:
+        return _planned(found, run, file, most)
+    if "grid" in found or not isinstance(ranges, dict) or isinstance(count, bool) or not isinstance(count, int):
+        raise UsageError(f"{file}: give a table [ranges] or [grid], and settings, in [run], as a whole number")
+    plan = _planned(found | {"grid": ranges}, run, file, most)
+    return replace(plan, settings=sobol_settings(ranges, count))
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """What a file says, held to the keys that are known."""
     found = _parsed(file)
     _require_known(found, _TABLES, f"{file}")
     _require_kinds(found, file)
-    run: dict[str, Any] = dict(found.get("run", {}))
-    _require_known(run, (*_OWN_RUN_KEYS, *measure_setting_names()), f"[run] of {file}")
-    racing, label, in_file = run.pop("racing", False), run.pop("label", ""), run.pop("max_memory", None)
-    if not isinstance(racing, bool):
-        raise UsageError(f"{file}: racing must be true or false; received {racing!r}")
+    _require_known(found.get("run", {}), (*_OWN_RUN_KEYS, *measure_setting_names()), f"[run] of {file}")
+    return found
+
+
+def _planned(found: Mapping[str, Any], run: dict[str, Any], file: Path, max_memory: Any = None) -> Plan:
+    label = run.pop("label", "")
     if "operator" in run:
         run["operator"] = _operator(run["operator"], file)
     if isinstance(run.get("units"), str) and run["units"] not in UNIT_WORDS:
         run["units"] = read_units(file.parent / run["units"])
-    plan = make_plan(
+    return make_plan(
         found["target"],
         found["sampler"]["name"],
         grid=found["grid"],
@@ -95,15 +127,11 @@ def read_configuration(path: str | os.PathLike[str], max_memory: float | None = 
         measures=run.pop("measures", None),
         target_options=found.get("target_options", {}),
         measure_settings=make_measure_settings(
-            run,
-            run.pop("tolerance", DEFAULT_TOLERANCE),
-            run.pop("max_seconds", None),
-            in_file if max_memory is None else max_memory,
+            run, run.pop("tolerance", DEFAULT_TOLERANCE), run.pop("max_seconds", None), max_memory
         ),
         label=label,
         folder=file.parent,
     )
-    return plan, racing
 
 
 def write_starting_file(path: str | os.PathLike[str]) -> None:
@@ -162,7 +190,7 @@ def _require_kinds(found: Mapping[str, Any], file: Path) -> None:
         raise UsageError(
             f'{file}: target = "NAME" or "path.py:attribute" must stand first; {_received(found, "target")}'
         )
-    for table in ("sampler", "grid"):
+    for table in ("sampler", *(() if "ranges" in found else ("grid",))):
         if not isinstance(found.get(table), dict):
             raise UsageError(f"{file}: a table [{table}] is needed; {_received(found, table)}")
     for table in ("target_options", "run"):

@@ -251,7 +251,7 @@ def run_plan(
     timed = plan.measure_settings["max_seconds"] is not None
     with (
         Store(directory) as store,
-        _saying_how_to_resume(store, len(plan.cells)),
+        saying_how_to_resume(store, len(plan.cells)),
         open_workers(backend, n_jobs, scheduler, plan.target, timed=timed) as workers,
     ):
         plan, doubts = in_fixed_units(plan, store, workers)
@@ -401,7 +401,7 @@ def _identified(
 
 
 @contextlib.contextmanager
-def _saying_how_to_resume(store: Store, cells: int) -> Iterator[None]:
+def saying_how_to_resume(store: Store, cells: int) -> Iterator[None]:
     """Add to an interrupt what is kept, and how to go on."""
     try:
         yield

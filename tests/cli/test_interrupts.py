@@ -81,11 +81,17 @@ def test_an_error_that_python_makes_of_an_interrupt_is_one():
 WHEN = {
     "while modules are imported": "sys.meta_path.insert(0, type('Finder', (), {'find_spec': staticmethod(interrupt)}))",
     "when the work is done": "atexit.register(interrupt)",
+    "while the interpreter ends": """
+class Last:
+    def __del__(self, kill=os.kill, me=os.getpid()):
+        kill(me, 2)
+sys.last = Last()
+""",
 }
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
-@pytest.mark.parametrize(("when", "code"), [("while modules are imported", -2), ("when the work is done", 0)])
+@pytest.mark.parametrize(("when", "code"), [(when, -2 if "import" in when else 0) for when in WHEN])
 def test_before_and_after_the_work_one_brings_no_traceback(when, code):
     """Before, the process ends by the signal, of which shells make 130; after, the result and its code stand."""
     script = f"""

@@ -1,7 +1,11 @@
 """Statements become paragraphs, and questions with answers."""
 
+from __future__ import annotations
+
+import pytest
+
 from steinkit.describe.layout import Table
-from steinkit.describe.statements import Statement, answers, running_text
+from steinkit.describe.statements import Statement, answers, bracket_column, claimed, place, running_text
 
 NUMBER = Statement("number", "How much?", "It is 3.")
 MORE = Statement("comparison", "How much?", "Others have 4.", continues=True)
@@ -24,3 +28,31 @@ def test_answers_are_joined_where_the_question_is_the_same():
 def test_a_table_as_lines():
     table = Table("", ("name", "value"), (("a", "1"), ("long", "12345")))
     assert table.lines(left=("name",)) == ["name  value", "a         1", "long  12345"]
+
+
+@pytest.mark.parametrize(
+    ("claim", "said", "heading"),
+    [
+        ("proved", "proved to lie between 0.100000 and 0.200001", "proved between"),
+        ("found", "found to lie between 0.100000 and 0.200001", "found between"),
+        ("estimated", "an estimate", ""),
+    ],
+)
+def test_claims(claim, said, heading):
+    assert claimed(claim, 0.1, 0.2) == said
+    assert bracket_column(claim) == heading
+
+
+@pytest.mark.parametrize(
+    ("bracket", "found"),
+    [
+        ((3.1, 3.2), "above"),
+        ((2.9, 3.2), "within"),
+        ((3.0, 3.2), "within"),
+        ((0.5, 0.9), "below"),
+        ((0.5, 1.0), "within"),
+        ((1.5, 2.0), "within"),
+    ],
+)
+def test_places_hold_for_certain(bracket, found):
+    assert place(*bracket, 1.0, 3.0) == found

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.correlated_shifts import moved
+from steinkit.discrepancy.blame import moved
 
 
 def blamed_locations(found):

@@ -8,8 +8,12 @@ from scipy.signal import lfilter
 
 import steinkit as sk
 from steinkit.discrepancy import cross_fitting
-from steinkit.discrepancy.autocorrelation import integrated_autocorrelation_times
-from steinkit.discrepancy.slow_mixing import _batch_means, long_run_times, slowest_change
+from steinkit.discrepancy.autocorrelation import (
+    _batch_means,
+    integrated_autocorrelation_times,
+    long_run_times,
+    slowest_change,
+)
 
 
 def switching(seed, n, flip, kind):

@@ -18,7 +18,7 @@ from steinkit.runtime.interpretation import compile_from_now_on, small_work
 BOTH_WAYS = """
 import json, sys
 import numpy as np, steinkit as sk
-from steinkit.discrepancy.graph.engines.chain.riccati_kernels import riccati_solve
+from steinkit.discrepancy.graph.engines.chain_kernels import riccati_solve
 from steinkit.discrepancy.kernel.base_kernels import IMQ
 from steinkit.discrepancy.kernel.stein_row_kernels import row_kernels
 from steinkit.runtime import interpretation

@@ -26,10 +26,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from steinkit.discrepancy.autocorrelation import Chains, long_run_times
 from steinkit.discrepancy.bias.quantities import location_and_scale
 from steinkit.discrepancy.bias.stein_features import Frame, Operand
 from steinkit.discrepancy.cross_fitting import Draws
-from steinkit.discrepancy.slow_mixing import Chains, long_run_times
 from steinkit.discrepancy.units import Units
 from steinkit.errors import InputError
 from steinkit.sample import Floats, Integers

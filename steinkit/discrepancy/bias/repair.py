@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -192,7 +192,7 @@ def _by_shares(sample: Sample, target: Target, bounds: ArrayLike | None, bias: B
         modes = mode_shares(sample, target, rng=rng)
     except InputError as error:
         raise InputError(f"these draws cannot be repaired: {bias.hidden}; and {error}") from None
-    parts = estimates_in_modes(sample, target, bounds, modes)
+    parts = estimates_in_modes(replace(sample, scores=None), target, bounds, modes)
     before, after = (bias_of_mixture(parts, modes, weighted) for weighted in (False, True))
     left = next(filter(None, after.why_not), "")
     still = "" if _is_within_noise(after) else "and some are off: see what is left after the repair"

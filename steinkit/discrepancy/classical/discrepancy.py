@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
-from steinkit.discrepancy.bracket import Bracketed, accepted, instance_kept, outwards, require_ordered
+from steinkit.discrepancy.bracket import Bracketed, accepted, instance_kept, outwards, require_ordered, tolerance_of
 from steinkit.discrepancy.classical.cone_program import ClassicalProgram, ConeAnswer, solve_cone
 from steinkit.discrepancy.classical.lower_bound import lower_bound
 from steinkit.discrepancy.classical.upper_bound import upper_bound
@@ -159,9 +159,7 @@ def classical_stein_discrepancy(
     0.006062289
     """
     factors = SteinFactors.of(stein_factors)
-    wanted = _TOLERANCE if tolerance is None else float(tolerance)
-    if not 0.0 < wanted < 1.0:
-        raise UsageError(f"tolerance must lie between 0 and 1; received {tolerance}")
+    wanted = tolerance_of(tolerance, _TOLERANCE)
     began = time.perf_counter()
     data = prepare(draws, target, scores=scores, weights=weights, bounds=bounds).in_units(units)
     given, order = _program(data, factors)

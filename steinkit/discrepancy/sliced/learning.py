@@ -75,13 +75,13 @@ def learn(half: Half, direction: Floats, bounds: Floats | None, settings: Settin
     InputError, SolverError
         As `solve_slice` does.
     """
-    from steinkit.discrepancy.graph.engines.chain import aggregation
+    from steinkit.discrepancy.graph.engines import chain
 
     require_time("slices were solved")
     u, pull, weights, low = half.along(direction)
     program = SteinProgram(u[:, None], pull[:, None], weights, unjoined(len(u)), bounds=bounds, weights_low=low)
     with instance_kept(**program.arrays):
-        (candidate,) = aggregation.solve(program, settings)
+        (candidate,) = chain.solve(program, settings)
         proof = candidate.proof
     if proof.gap > settings.tolerance:
         settings.interrupted.require("slices were solved")

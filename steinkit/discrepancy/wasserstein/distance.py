@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.discrepancy.bracket import Bracketed, accepted, instance_kept, require_ordered
+from steinkit.discrepancy.bracket import Bracketed, accepted, instance_kept, require_ordered, tolerance_of
 from steinkit.discrepancy.preparation import require_names
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import InputError, UsageError, cautious
@@ -136,13 +136,14 @@ def wasserstein_distance(
     >>> round(result.value, 9)
     0.006062289
     """
-    if tolerance is not None and not 0.0 < tolerance < 1.0:
-        raise UsageError(f"tolerance must lie between 0 and 1; received {tolerance}")
+    by_halving = isinstance(target_or_draws, Target) and not target_or_draws.has_tail_integrals
+    wanted = tolerance_of(tolerance, 1e-3 if by_halving else 1e-6)
     began = time.perf_counter()
     sample = _weighted(draws, weights, "weights")
     points = sample.distinct()
     chosen = Units.of(units, points)
     notes: tuple[str, ...] = ()
+    more: tuple[str, ...] = ()
     if points.weightless:
         notes = (f"{points.weightless} of {len(sample)} draws have weight zero and were left out",)
     if isinstance(target_or_draws, Target):
@@ -150,11 +151,9 @@ def wasserstein_distance(
             raise UsageError("other_weights are for another sample; a target has none: drop them")
         _require_cdf(target_or_draws, sample.dim)
         require_names(sample, target_or_draws)
-        wanted = tolerance or (1e-6 if target_or_draws.has_tail_integrals else 1e-3)
         lower, upper, more = _to_target(sample, points, target_or_draws, wanted)
         lower, upper = _over(lower, upper, chosen)
     else:
-        wanted, more = tolerance or 1e-6, ()
         other = _weighted(target_or_draws, other_weights, "other_weights")
         lower, upper = _to_sample(sample, other, chosen)
         arrays = {"points": sample.points, "weights": sample.weights, "others": other.points}

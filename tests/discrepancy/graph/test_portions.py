@@ -9,10 +9,10 @@ from support.exact_optimum import solved
 from support.exact_programs import exact_program
 
 import steinkit as sk
-from steinkit.discrepancy.graph import portions
+from steinkit.discrepancy.graph import discrepancy as portions
+from steinkit.discrepancy.graph.discrepancy import Answers, solve_in_portions
 from steinkit.discrepancy.graph.engines import Settings, engine_named
 from steinkit.discrepancy.graph.engines.forecast import Case, Forecast, of_call
-from steinkit.discrepancy.graph.portions import Answers, solve_in_portions
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.errors import TimeLimitError
 

@@ -161,7 +161,7 @@ def _handed_over(first: Candidate, second: Candidate) -> Candidate:
 
 
 class _Chain(Engine):
-    name, module = "chain", "chain.aggregation"
+    name, module = "chain", "chain"
     cost = staticmethod(forecast.of_chain)
     serves, most_dimensions = "one dimension", 1
 
@@ -169,7 +169,7 @@ class _Chain(Engine):
 class _FirstOrder(Engine):
     """The best there is in four dimensions and more, up to its tolerance; elsewhere it proves something early."""
 
-    name, module = "first_order", "first_order.halpern_pdhg"
+    name, module = "first_order", "first_order"
     cost = staticmethod(forecast.of_first_order)
 
     def suits(self, case: Case) -> bool:

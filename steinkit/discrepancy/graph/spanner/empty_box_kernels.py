@@ -10,14 +10,14 @@ from heapq import heappop, heappush
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.discrepancy.graph.spanner.bounded_search_kernels import (
+from steinkit.discrepancy.graph.spanner.bucket_kernels import add_link, is_joined
+from steinkit.discrepancy.graph.spanner.search_kernels import (
     Adjacency,
     Goals,
     clear,
     new_frontier,
     search_towards,
 )
-from steinkit.discrepancy.graph.spanner.insertion_kernels import add_link, is_joined
 from steinkit.runtime.compilation import kernel
 from steinkit.runtime.interpretation import with_twin
 from steinkit.sample import Floats, Integers

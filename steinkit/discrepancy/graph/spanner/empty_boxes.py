@@ -19,9 +19,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.discrepancy.graph.spanner.bounded_search_kernels import Adjacency
 from steinkit.discrepancy.graph.spanner.empty_box_kernels import MOST_TIES, insert_empty_boxes, list_empty_boxes
 from steinkit.discrepancy.graph.spanner.geometry import edge_lengths
+from steinkit.discrepancy.graph.spanner.search_kernels import Adjacency
 from steinkit.runtime.interpretation import small_work
 from steinkit.sample import Floats, Integers
 

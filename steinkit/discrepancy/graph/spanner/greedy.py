@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.discrepancy.graph.spanner.bounded_search_kernels import Adjacency, cover
+from steinkit.discrepancy.graph.spanner.bucket_kernels import Boxes, Problem, filter_block, insert_in_order
 from steinkit.discrepancy.graph.spanner.empty_boxes import span_by_empty_boxes
-from steinkit.discrepancy.graph.spanner.filter_kernels import Boxes, Problem, filter_block
 from steinkit.discrepancy.graph.spanner.geometry import Graph, checked_dilation, edge_lengths
-from steinkit.discrepancy.graph.spanner.insertion_kernels import insert_in_order
+from steinkit.discrepancy.graph.spanner.search_kernels import Adjacency, cover
 from steinkit.errors import InputError, TimeLimitError
 from steinkit.runtime.compilation import announced_compilation
 from steinkit.runtime.deadlines import (

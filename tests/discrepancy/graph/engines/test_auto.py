@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.graph.engines import Settings, engine_named, forecast, highs
+from steinkit.discrepancy.graph.engines import Settings, engine_named, first_order, forecast, highs
 from steinkit.discrepancy.graph.engines.block import newton_system as block
-from steinkit.discrepancy.graph.engines.first_order import halpern_pdhg as first_order
 from steinkit.discrepancy.graph.engines.forecast import Forecast
 from steinkit.discrepancy.graph.programs.matrix_form import certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram

@@ -8,8 +8,7 @@ import pytest
 from support.exact_chain import exact_cost, function_of
 from support.exact_programs import dyadic_scores, dyadic_weights, exact_program, fractions, line_program
 
-from steinkit.discrepancy.graph.engines import Settings
-from steinkit.discrepancy.graph.engines.chain import aggregation as chain
+from steinkit.discrepancy.graph.engines import Settings, chain
 from steinkit.discrepancy.graph.programs.chain_form import ChainProgram
 from steinkit.discrepancy.graph.programs.chain_form_kernels import (
     EDGE,

@@ -10,8 +10,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 import steinkit as sk
-from steinkit.discrepancy.graph.engines import Settings
-from steinkit.discrepancy.graph.engines.chain import aggregation as chain
+from steinkit.discrepancy.graph.engines import Settings, chain
 from steinkit.discrepancy.graph.programs.chain_form import ChainProgram
 from steinkit.discrepancy.graph.programs.chain_form_kernels import BOUNDED, EDGE, FREE, ROWS, two_product, two_sum
 from steinkit.discrepancy.graph.programs.matrix_form import certify

@@ -15,11 +15,11 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 from support.dense_spanner import dense_greedy, distance_matrix, searching_greedy
 
-from steinkit.discrepancy.graph.spanner import bounded_search_kernels as search
-from steinkit.discrepancy.graph.spanner import filter_kernels, greedy
-from steinkit.discrepancy.graph.spanner.binary_heap_kernels import heap_pop, heap_push
+from steinkit.discrepancy.graph.spanner import bucket_kernels, greedy
+from steinkit.discrepancy.graph.spanner import search_kernels as search
 from steinkit.discrepancy.graph.spanner.geometry import Graph, dilation, edge_lengths, sorted_graph
 from steinkit.discrepancy.graph.spanner.greedy import boxed, greedy_spanner, laid_out
+from steinkit.discrepancy.graph.spanner.search_kernels import heap_pop, heap_push
 from steinkit.errors import InputError, UsageError
 
 DILATIONS = [1.05, 1.2, 2.0, 3.0]
@@ -272,7 +272,7 @@ class TestKernels:
     def test_distances_run(self) -> None:
         points = normal(40, 5)
         row = np.full(40, -1.0)
-        filter_kernels.distances_run(np.ascontiguousarray(points.T), 7, 8, 30, row)
+        bucket_kernels.distances_run(np.ascontiguousarray(points.T), 7, 8, 30, row)
         assert (row[:8] == -1.0).all()
         assert (row[30:] == -1.0).all()
         np.testing.assert_array_equal(row[8:30], distance_matrix(points)[7, 8:30])
@@ -328,11 +328,11 @@ class TestKernels:
         lengths = rng.exponential(size=1000)
         pairs = np.column_stack([np.arange(1000), 1000 + np.arange(1000)])
         before = lengths.copy()
-        count, limit = filter_kernels.keep_shorter_half(pairs, lengths, 1000, np.inf)
+        count, limit = bucket_kernels.keep_shorter_half(pairs, lengths, 1000, np.inf)
         assert 400 < count < 600
         np.testing.assert_array_equal(pairs[:count, 0], np.flatnonzero(before <= limit))
         np.testing.assert_array_equal(lengths[:count], before[before <= limit])
-        assert filter_kernels.keep_shorter_half(pairs, lengths, count, 1e-9)[1] == 1e-9
+        assert bucket_kernels.keep_shorter_half(pairs, lengths, count, 1e-9)[1] == 1e-9
 
     def test_search_towards(self) -> None:
         points, rng = normal(120, 2), np.random.default_rng(6)
@@ -388,7 +388,7 @@ class TestKernels:
         rank, boxes = boxed(points, 4)
         distance = distance_matrix(points[rank])
         for mine, other in itertools.product(range(len(boxes.low)), repeat=2):
-            least, most = filter_kernels.range_of(boxes, other, boxes.low[mine], boxes.high[mine])
+            least, most = bucket_kernels.range_of(boxes, other, boxes.low[mine], boxes.high[mine])
             own, theirs = (slice(boxes.first[box], boxes.first[box + 1]) for box in (mine, other))
             assert least <= distance[own, theirs].min() <= distance[own, theirs].max() <= most
 
@@ -407,9 +407,9 @@ class TestKernels:
         whole = greedy_spanner(points, t)
         short = whole.lengths <= lower
         edges, lengths = whole.edges[short], whole.lengths[short]
-        problem = filter_kernels.Problem(np.ascontiguousarray(points.T), boxes, t, 1e-12, np.zeros(1, dtype=bool))
+        problem = bucket_kernels.Problem(np.ascontiguousarray(points.T), boxes, t, 1e-12, np.zeros(1, dtype=bool))
         graph = laid_out(200, edges, lengths, np.zeros(200, dtype=np.int64))
-        pairs, found, limit = filter_kernels.filter_block(
+        pairs, found, limit = bucket_kernels.filter_block(
             problem, graph, 0, 200, lower, upper, radius * lower, patience, room
         )
         assert (pairs[:, 0] < pairs[:, 1]).all()

@@ -12,9 +12,9 @@ from scipy.sparse.csgraph import dijkstra
 
 from steinkit import SteinkitWarning, Target, graph_stein_discrepancy
 from steinkit.discrepancy.graph.spanner import greedy
-from steinkit.discrepancy.graph.spanner.bounded_search_kernels import cover
 from steinkit.discrepancy.graph.spanner.geometry import dilation
 from steinkit.discrepancy.graph.spanner.greedy import greedy_spanner, laid_out
+from steinkit.discrepancy.graph.spanner.search_kernels import cover
 from steinkit.errors import TimeLimitError
 from steinkit.runtime.deadlines import time_limit
 

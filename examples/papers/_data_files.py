@@ -1,0 +1,173 @@
+"""The papers' real data from the files in which they are to be had: converters, one a data set.
+
+None of them comes with steinkit. Where they are, and on what terms, in November 2026:
+
+MNIST (Seita et al.; Korattikara et al.)
+    The four files of Y. LeCun, C. Cortes and C. Burges, ``train-images-idx3-ubyte`` and its like, packed by gzip or
+    not; mirrors of yann.lecun.com/exdb/mnist have them. CC BY-SA 3.0. Give the training images; the others lie beside.
+Infinite MNIST (the same papers)
+    G. Loosli, S. Canu and L. Bottou's program infimnist, leon.bottou.org/projects/infimnist, writes files of the same
+    format, ``...-patterns-idx3-ubyte`` and ``...-labels-idx1-ubyte``: put MNIST's two test files beside. The program
+    is free software (LGPL); the digits are MNIST's.
+MiniBooNE (Korattikara et al., variable selection)
+    ``MiniBooNE_PID.txt`` of the UCI Machine Learning Repository, by B. Roe. CC BY 4.0.
+Million Song (Korattikara et al. 2016, least absolute deviations)
+    ``YearPredictionMSD.txt`` of the UCI repository, from the Million Song Dataset of T. Bertin-Mahieux, D. Ellis,
+    B. Whitman and P. Lamere. CC BY 4.0.
+Recordings (Korattikara et al., independent component analysis)
+    The paper does not say which pieces it mixed. Any WAV file of two channels will do: a piece of classical music on
+    the left, street noise on the right. The terms are those of the recordings.
+"""
+
+from __future__ import annotations
+
+import gzip
+import struct
+from pathlib import Path
+
+import numpy as np
+
+from steinkit.errors import InputError
+
+_BLOCK = 50_000  # images that are made floating-point numbers at once
+SONGS_TRAINING = 463_715  # the first of the songs; the others are for tests
+
+
+def two_digits(path: str, zero: int, one: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Pixels in [0, 1] and whether it is the second digit, of training and test images of two digits.
+
+    `path` is the file of MNIST's training images, or an .npz with X_train, y_train, X_test, y_test of these digits,
+    whose labels may be 0 and 1 as well.
+    """
+    found = []
+    for images, labels in mnist(path):
+        if path.endswith(".npz") and {*np.unique(labels)} == {0, 1}:
+            zero, one = 0, 1
+        chosen = (labels == zero) | (labels == one)
+        if {*np.unique(labels[chosen])} != {zero, one}:
+            raise InputError(f"{path} must hold images labelled {zero} and {one}; it has {_listed(labels)}")
+        found += [images[chosen].reshape(chosen.sum(), -1) / 255.0, labels[chosen] == one]
+    return tuple(found)
+
+
+def mnist(path: str) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Images (n, 784 or 28, 28) and labels (n,), of the training set and the test set."""
+    if path.endswith(".npz"):
+        try:
+            with np.load(path) as file:
+                return [(file[f"X_{part}"], file[f"y_{part}"]) for part in ("train", "test")]
+        except (OSError, KeyError, ValueError) as error:
+            raise InputError(f"{path} must be an .npz with X_train, y_train, X_test, y_test: {error}") from None
+    images = Path(path)
+    kind = next((kind for kind in ("images", "patterns") if f"{kind}-idx3" in images.name), None)
+    if kind is None:
+        raise InputError(f"{path} must be MNIST's training images, train-images-idx3-ubyte or .gz, or an .npz")
+    labels = images.with_name(images.name.replace(f"{kind}-idx3", "labels-idx1"))
+    tests = [_either(images.with_name(f"t10k-{name}-ubyte")) for name in ("images-idx3", "labels-idx1")]
+    pairs = [(idx(images), idx(_either(labels))), (idx(tests[0]), idx(tests[1]))]
+    for there, (pixels, told) in zip((images, tests[0]), pairs, strict=True):
+        if len(pixels) != len(told):
+            raise InputError(
+                f"{there} has {len(pixels)} images, its file of labels {len(told)}; take both from one set"
+            )
+    return pairs
+
+
+def idx(path: Path) -> np.ndarray:
+    """What a file in the format of MNIST holds: unsigned bytes of any shape; mapped, not read, if it is not packed."""
+    packed = path.suffix == ".gz"
+    try:
+        with gzip.open(path) if packed else open(path, "rb") as file:
+            head = file.read(4)
+            if head[:3] != b"\0\0\x08" or len(head) < 4:
+                raise InputError(f"{path} must begin with the bytes 0, 0, 8 of an idx file of bytes; it does not")
+            shape = tuple(int(each) for each in np.frombuffer(file.read(4 * head[3]), ">u4"))
+            if not packed:
+                return np.memmap(path, np.uint8, "r", file.tell(), shape)
+            return np.frombuffer(file.read(), np.uint8).reshape(shape)
+    except (OSError, EOFError, ValueError) as error:
+        raise InputError(f"{path} cannot be read as an idx file; fetch it again: {error}") from None
+
+
+def principal_components(training: np.ndarray, test: np.ndarray, components: int) -> tuple[np.ndarray, np.ndarray]:
+    """Standardised pixels, those that vary, turned to their first principal components; of training and test images."""
+    training, test = (each.reshape(len(each), -1) for each in (training, test))
+    blocks = range(0, len(training), _BLOCK)
+    count, total = len(training), sum(training[k : k + _BLOCK].sum(axis=0, dtype=np.float64) for k in blocks)
+    products = sum(_product(training[k : k + _BLOCK]) for k in blocks)
+    mean = total / count
+    covariance = products / count - np.outer(mean, mean)
+    varying = covariance.diagonal() > 1e-9
+    sd = np.sqrt(covariance.diagonal()[varying])
+    _, vectors = np.linalg.eigh(covariance[np.ix_(varying, varying)] / np.outer(sd, sd))
+    axes = vectors[:, ::-1][:, :components] / sd[:, None]
+
+    def turned(images: np.ndarray) -> np.ndarray:
+        parts = range(0, len(images), _BLOCK)
+        return np.concatenate([(images[k : k + _BLOCK][:, varying] - mean[varying]) @ axes for k in parts])
+
+    return turned(training), turned(test)
+
+
+def miniboone(path: str) -> tuple[np.ndarray, np.ndarray]:
+    """Features (n, 50) of events, and whether each is an electron neutrino: the first of the file are."""
+    try:
+        with _opened(path) as file:
+            signal, background = (int(each) for each in file.readline().split())
+            features = np.loadtxt(file, ndmin=2)
+    except (OSError, EOFError, ValueError) as error:
+        raise InputError(
+            f"{path} must be UCI's MiniBooNE_PID.txt, two counts and then rows of numbers: {error}"
+        ) from None
+    if len(features) != signal + background:
+        raise InputError(f"{path} announces {signal} + {background} events and has {len(features)}; fetch it again")
+    return features, np.arange(len(features)) < signal
+
+
+def million_song(path: str, training: int = SONGS_TRAINING) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Standardised features with a column of ones and years of release, of the first songs and of the others."""
+    try:
+        with _opened(path) as file:
+            table = np.loadtxt(file, delimiter=",", ndmin=2)
+    except (OSError, EOFError, ValueError) as error:
+        raise InputError(
+            f"{path} must be UCI's YearPredictionMSD.txt, a year and its features a line: {error}"
+        ) from None
+    if len(table) <= training:
+        raise InputError(f"{path} has {len(table)} songs, and {training} are to be learnt from; fetch it whole")
+    X = table[:, 1:]
+    X = (X - X[:training].mean(axis=0)) / X[:training].std(axis=0)
+    X = np.column_stack([np.ones(len(X)), X])
+    return X[:training], table[:training, 0], X[training:], table[training:, 0]
+
+
+def recordings(path: str) -> np.ndarray:
+    """The two channels of a WAV file, standardised, shape (n, 2)."""
+    from scipy.io import wavfile
+
+    try:
+        _, found = wavfile.read(path)
+    except (OSError, ValueError, struct.error) as error:
+        raise InputError(f"{path} must be a WAV file: {error}") from None
+    if found.ndim != 2 or found.shape[1] != 2 or (found == found[0]).all(axis=0).any():
+        raise InputError(f"{path} must have two channels with sound, music and noise; it has shape {found.shape}")
+    return (found - found.mean(axis=0)) / found.std(axis=0)
+
+
+def _product(images: np.ndarray) -> np.ndarray:
+    values = images.astype(np.float64)
+    return values.T @ values
+
+
+def _opened(path: str):
+    return gzip.open(path, "rt") if path.endswith(".gz") else open(path, encoding="utf-8")
+
+
+def _either(path: Path) -> Path:
+    """A file, or the same packed or unpacked."""
+    plain = path.with_suffix("") if path.suffix == ".gz" else path
+    return next((each for each in (plain, plain.with_name(plain.name + ".gz")) if each.exists()), path)
+
+
+def _listed(labels: np.ndarray) -> str:
+    return ", ".join(str(each) for each in np.unique(labels))

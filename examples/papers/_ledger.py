@@ -1,0 +1,195 @@
+"""The ledger of what the papers claim, and how each claim is judged: files in `ledger/`, one a paper.
+
+A row states a claim, where the paper makes it, the number it prints or its words, and a criterion, which is written
+before the run and by which code decides. Results carry the hash of the criterion they were judged by, so that neither a
+claim without a row nor a criterion that was changed after its result goes unnoticed (`index.py --check`).
+
+The criterion of a printed number is that it differs from what is found here by no more than the last digit leaves open
+and two standard errors of the difference: the root of the sum of the squares of the paper's (`error`) and of ours. The
+criterion of words is an expression, `holds`, in the numbers that a script hands over; where `fails` stands besides, a
+result that satisfies neither leaves the claim open. A claim may have several protocols where the paper is silent on
+one: it then holds, holds under those of them by which it does, or does not hold, because of what the row says.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steinkit.errors import UsageError
+from steinkit.sweeps.identity import digest
+
+FOLDER = Path(__file__).resolve().parent / "ledger"
+HOLDS, FAILS, OPEN, NOT_RUN = "holds", "does not hold", "open", "not run"
+_FUNCTIONS = {"min": np.min, "max": np.max, "all": np.all, "any": np.any, "abs": np.abs, "diff": np.diff}
+
+
+@dataclass(frozen=True)
+class Found:
+    """A number found here, with the interval that Monte Carlo error leaves it; none where it has no such error."""
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def exactly(cls, value: float) -> Found:
+        """A number without Monte Carlo error."""
+        return cls(float(value), float(value), float(value))
+
+    @classmethod
+    def mean(cls, values: Any, errors: float = 2.0) -> Found:
+        """Mean of independent values, and so many standard errors on either side."""
+        array = np.asarray(values, dtype=np.float64)
+        reach = errors * array.std(ddof=1) / np.sqrt(array.size)
+        return cls(float(array.mean()), float(array.mean() - reach), float(array.mean() + reach))
+
+    @classmethod
+    def range(cls, values: Any, inside: float = 0.95) -> Found:
+        """Median of independent values, and the quantiles between which such a share lies: what one run may find."""
+        low, middle, high = np.quantile(values, [0.5 * (1.0 - inside), 0.5, 0.5 * (1.0 + inside)])
+        return cls(float(middle), float(low), float(high))
+
+    def __str__(self) -> str:
+        value, low, high = (f"{each:,.0f}" if abs(each) >= 1000.0 else f"{each:.3g}" for each in self)
+        below, above = self.value - self.low, self.high - self.value
+        if low == high:
+            return value
+        if abs(above - below) <= 0.1 * max(above, below):
+            return f"{value}±{0.5 * (above + below):,.{0 if above >= 10.0 else 2}{'f' if above >= 10.0 else 'g'}}"
+        return f"{value} ({low}{' to ' if self.low < 0.0 else '-'}{high})"
+
+    def __iter__(self) -> Any:
+        return iter((self.value, self.low, self.high))
+
+
+@dataclass(frozen=True)
+class Row:
+    """A claim of a paper.
+
+    Attributes
+    ----------
+    id, paper : str
+    script : str
+        That runs it; "" where nothing does, and `needs` says what that would take.
+    where : str
+        Table, figure, section of the paper.
+    claim : str
+    printed : str
+        The number as the paper prints it, or its words.
+    error : float
+        Two standard errors of the printed number.
+    holds, fails : str
+        The criterion, if it is an expression.
+    rule : str
+        The expression in words.
+    protocols : tuple of str
+        What the paper is silent on, each run.
+    because : str
+        Why it does not hold, or why it is open.
+    needs : str
+    real : bool
+        Whether only real data can judge it.
+    group : str
+        Rows of a group are one line of the page.
+    """
+
+    id: str
+    paper: str
+    where: str
+    claim: str
+    printed: str
+    script: str = ""
+    error: float = 0.0
+    holds: str = ""
+    fails: str = ""
+    rule: str = ""
+    protocols: tuple[str, ...] = ("",)
+    because: str = ""
+    needs: str = ""
+    real: bool = False
+    group: str = ""
+
+    @property
+    def number(self) -> float | None:
+        """What is printed, if it is a number."""
+        try:
+            return float(self.printed)
+        except ValueError:
+            return None
+
+    @property
+    def criterion(self) -> str:
+        """Hash of all that decides."""
+        return digest([self.printed, self.error, self.holds, self.fails])
+
+    def judged(self, found: Mapping[str, Any]) -> bool | None:
+        """Whether the claim holds by what one protocol found; None where that cannot be told."""
+        names = _FUNCTIONS | {"printed": self.number}
+        names |= {name: np.array(each, dtype=float) if isinstance(each, list) else each for name, each in found.items()}
+
+        def true(expression: str) -> bool:
+            return bool(eval(expression, {"__builtins__": {}}, names))  # of this repository's files
+
+        if true(self.holds) if self.holds else self._meets(Found(*(float(found[n]) for n in ("value", "low", "high")))):
+            return True
+        return None if self.fails and not true(self.fails) else False
+
+    def _meets(self, found: Found) -> bool:
+        printed = Decimal(self.printed)
+        rounding = 0.5 * 10.0 ** int(printed.as_tuple().exponent)
+        away = found.value - float(printed)
+        reach = found.value - found.low if away > 0 else found.high - found.value
+        return bool(abs(away) <= rounding * (1.0 + 1e-9) + math.hypot(reach, self.error))
+
+
+def ledger() -> dict[str, Row]:
+    """All rows by their names, in the order of the files."""
+    rows: dict[str, Row] = {}
+    for path in sorted(FOLDER.glob("*.toml")):
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        for entry in document["row"]:
+            for each in _spread(entry):
+                row = Row(paper=document["paper"], **each)
+                if row.id in rows:
+                    raise UsageError(f"{path.name} has a second row {row.id}; give it another name")
+                rows[row.id] = row
+    return rows
+
+
+def papers() -> dict[str, dict[str, Any]]:
+    """What the ledger says of each paper: title, version, errata."""
+    found = (tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.toml")))
+    return {document["paper"]: {key: value for key, value in document.items() if key != "row"} for document in found}
+
+
+def verdict(row: Row, results: Sequence[Mapping[str, Any]]) -> str:
+    """A claim's verdict from the results of its protocols."""
+    said = {each["protocol"]: row.judged(each["found"]) for each in results}
+    states = [said[protocol] for protocol in row.protocols if protocol in said]
+    if not states:
+        return NOT_RUN
+    if all(states) and len(states) == len(row.protocols):
+        return HOLDS
+    if any(states):
+        return f"{HOLDS} under {', '.join(each for each in row.protocols if said.get(each))}".removesuffix(" under ")
+    return OPEN if None in states else FAILS
+
+
+def _spread(entry: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row, or the rows of a table: `table` gives a printed number for each value that `{}` in id and claim takes."""
+    entry = entry | ({"protocols": tuple(entry["protocols"])} if "protocols" in entry else {})
+    table = entry.pop("table", None)
+    if table is None:
+        return [entry]
+    return [
+        entry | {"id": entry["id"].format(name), "claim": entry["claim"].format(name), "printed": printed}
+        for name, printed in table.items()
+    ]

@@ -1,0 +1,88 @@
+"""How much larger is the graph Stein discrepancy than the classical one? At most twice; and the spanner's hardly.
+
+    python examples/papers/stein_equivalence.py [--full] [--jobs N] [-o DIR]
+
+Proposition 5 says that the complete graph's discrepancy is at least the classical one, and at most a constant times it;
+proposition 6 that a t-spanner's lies between the complete graph's and 2 t^2 times that. In one dimension the classical
+discrepancy can be computed, so that the first is put to independent draws, to the midpoints of Unif(0, 1), where the
+ratio is (2 n - 1) / n, and to draws of a shifted normal. The second is put to independent draws, to a mixture's mode
+left out, and to a grid, in two and three dimensions, with t = 2.
+
+All numbers are certified brackets: you will see the least and the largest ratio that they allow.
+
+References
+----------
+J. Gorham and L. Mackey (2015), "Measuring sample quality with Stein's method", propositions 5 and 6.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from _frame import COLOURS, Experiment, figure, main_of
+from matplotlib.figure import Figure
+
+import steinkit as sk
+
+ONE = ("normal", "shifted", "uniform", "midpoints")
+MORE = ("normal", "half", "grid")
+
+
+def over_classical(sample: str, n: int) -> list[float]:
+    """Least and largest ratio of the complete graph's to the classical discrepancy that their brackets allow."""
+    rng = np.random.default_rng(n)
+    if sample in ("normal", "shifted"):
+        points, target = rng.standard_normal(n) + (sample == "shifted"), sk.targets.Normal([0.0])
+    else:
+        points = rng.random(n) if sample == "uniform" else (np.arange(n) + 0.5) / n
+        target = sk.targets.Uniform([0.0], [1.0])
+    return ratios(sk.graph_stein_discrepancy(points, target), sk.classical_stein_discrepancy(points, target))
+
+
+def over_complete(sample: str, dim: int, n: int) -> list[float]:
+    """The same of the 2-spanner and the complete graph."""
+    points = np.random.default_rng(n).standard_normal((n, dim))
+    if sample == "half":
+        points = np.abs(points)
+    elif sample == "grid":
+        side = round(n ** (1.0 / dim))
+        points = np.stack(np.meshgrid(*[np.linspace(-2.0, 2.0, side)] * dim), axis=-1).reshape(-1, dim)
+    target = sk.targets.Normal(np.zeros(dim))
+    found = (sk.graph_stein_discrepancy(points, target, graph=graph) for graph in ("spanner", "complete"))
+    return ratios(*found)
+
+
+def ratios(one: object, other: object) -> list[float]:
+    """The ratio, and the largest that it can be by the brackets."""
+    return [one.value / other.value, one.upper / other.lower]
+
+
+def main() -> None:
+    experiment = Experiment(__file__, __doc__, shows="Gorham and Mackey (2015), propositions 5 and 6")
+    sizes, small = ((10, 30, 100, 300, 1000), (27, 64, 125)) if experiment.full else ((10, 100), (27,))
+    experiment.settings(sizes=sizes, of_more_dimensions=small, dilation=2.0)
+    cells = [{"sample": sample, "n": n} for sample in ONE for n in sizes]
+    first = np.array(experiment.cells(over_classical, cells)).reshape(len(ONE), len(sizes), 2)
+    slopes = [np.polyfit(np.log(sizes), np.log(each[:, 0]), 1)[0] for each in first]
+    numbers = {"least": first[..., 1].min(), "largest": first[..., 1].max(), "slope": max(slopes)}
+    experiment.result("proposition 5", **numbers, said=f"{first[..., 0].min():.3f} to {first[..., 0].max():.3f}")
+    cells = [{"sample": sample, "dim": dim, "n": n} for sample in MORE for dim in (2, 3) for n in small]
+    second = np.array(experiment.cells(over_complete, cells))
+    numbers = {"least": second[:, 1].min(), "largest": second[:, 1].max()}
+    experiment.result("proposition 6", **numbers, said=f"{second[:, 0].min():.3f} to {second[:, 0].max():.3f}")
+    experiment.numbers(over_classical=first, over_complete=second)
+    experiment.finish(picture(sizes, first))
+
+
+def picture(sizes: tuple[int, ...], found: np.ndarray) -> Figure:
+    """Ratio to the classical discrepancy against n."""
+    fig, ((ax,),) = figure(height=3.8)
+    for color, sample, each in zip(COLOURS, ONE, found, strict=False):
+        ax.plot(sizes, each[:, 0], "o-", color=color, label=sample)
+    ax.axhline(1.0, color="0.4", linestyle=":")
+    ax.set(xscale="log", xlabel="n", ylabel="ratio", title="complete graph over classical discrepancy")
+    ax.legend()
+    return fig
+
+
+if __name__ == "__main__":
+    main_of(main)

@@ -1,0 +1,473 @@
+"""Gibbs sampling of a Markov random field, exact or by tests that read a share of the terms.
+
+A sweep updates the variables one after the other. Variable i becomes 1 if a uniform number u < P(x_i = 1 | x_-i), that
+is, with the N terms l of its log odds (see `MarkovField`), if
+
+    mean of l > mu_0 = (1 / N) log(u / (1 - u)).
+
+This is Barker's test, and any acceptance test can take its place, with log(u / (1 - u)) for the level: an exact one
+reads all N terms, the austerity test only as many as it takes to tell the mean from mu_0. (The paper prints
+log u / log(1 - u), which is not the same: u < P1 / (P1 + P0) if and only if u / (1 - u) < P1 / P0.)
+
+The terms of each variable stand in an order that is random and always the same. Each update reads them in strides of
+its own, in blocks of 1 to 32 that come in a random order; a permutation of all terms would cost more than reading them.
+
+The field is dense, of binary variables with a potential for every three of them,
+
+    P(x) = (1 / Z) prod over i < j < k of psi_ijk(x_i, x_j, x_k),        x in {0, 1}^D.
+
+Given all others, variable i has the log odds
+
+    log P(x_i = 1 | x_-i) / P(x_i = 0 | x_-i) = sum over j < k of l_jk,        j, k != i,
+    l_jk = log psi_ijk(1, x_j, x_k) - log psi_ijk(0, x_j, x_k),
+
+a sum of N = (D - 1)(D - 2) / 2 terms: what a Gibbs sampler has to read for one update, or, approximately, a share of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from steinkit.arguments import positive, whole
+from steinkit.describe.display import Brief
+from steinkit.errors import InputError, UsageError
+from steinkit.runtime.progress import progress_bar
+from steinkit.sample import Floats, Integers
+from steinkit.samplers.acceptance.exact import BarkerTest
+from steinkit.samplers.acceptance.interface import AcceptanceTest
+from steinkit.samplers.chains.options import RunOptions
+from steinkit.samplers.chains.random_streams import Kind, Noise, normals, uniforms
+from steinkit.samplers.chains.recorder import Recorder
+from steinkit.samplers.draws import Draws
+
+States = NDArray[np.uint8]
+
+_LARGEST_ENUMERATED = 20
+_SHUFFLE_SEED = 20140621
+
+
+def approximate_gibbs(
+    field: MarkovField,
+    *,
+    test: AcceptanceTest,
+    chains: int = 1,
+    draws: int | None = None,
+    budget: int | None = None,
+    burn_in: int = 0,
+    thin: int = 1,
+    seed: int | Sequence[int] = 0,
+    start: ArrayLike | None = None,
+    progress: bool = False,
+) -> Draws:
+    """Gibbs sampler of a Markov random field, whose updates may read minibatches.
+
+    Parameters
+    ----------
+    field : MarkovField
+        Of D variables, whose log odds have N terms.
+    test : AcceptanceTest
+        `BarkerTest` or `MetropolisTest` for exact Gibbs sampling, which here is the same with both; `AusterityTest`;
+        `MinibatchBarkerTest`; `ConcentrationTest` with a number for bound.
+    chains : int
+        Number of chains.
+    draws, budget : int, optional
+        Draws to keep of each chain, and terms l that it may read, burn-in included. One of the two is needed; with
+        both, what is reached first ends a chain.
+    burn_in, thin : int
+        Sweeps over all D variables left out at the beginning, and of how many sweeps one is kept.
+    seed : int, or sequence of int
+        Of the run, or of each chain: see `RunOptions`.
+    start : array_like, shape (D,) or (chains, D), optional
+        First state of all chains, or of each, of zeros and ones; zeros if not given.
+    progress : bool
+        Show a bar on standard error if the run takes more than a second.
+
+    Returns
+    -------
+    Draws
+        The states after each sweep, of zeros and ones. The cost counts terms l, pairs of potentials; an exact sweep
+        costs D N = D (D - 1) (D - 2) / 2. Biased with a test that is not exact.
+
+    Raises
+    ------
+    UsageError
+        If an option is out of range, the budget does not pay one sweep, or the test needs a scan of all terms or
+        reports diagnostics.
+    InputError
+        If start is not of zeros and ones.
+
+    Notes
+    -----
+    A sweep is one compiled loop; by a test of your own it is the same loop in Python, some tens of microseconds an
+    update.
+
+    References
+    ----------
+    A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings budget",
+    appendix F.
+    D. Seita, X. Pan, H. Chen and J. Canny (2017), "An efficient minibatch acceptance test for Metropolis-Hastings".
+    """
+    options = RunOptions(chains, draws, budget, burn_in, thin, seed, start, progress)
+    _require_usable(field, test)
+    first_batch = field.dim * test.first_batch(field.size)
+    options.require_budget(first_batch)
+    sampler = Sweeps(field, test, options.seeds)
+    recorder = Recorder(options, field.dim, {})
+    _run(sampler, _start_states(field, options), recorder, options, first_batch)
+    names = tuple(f"x{i + 1}" for i in range(field.dim))
+    settings = {"sampler": "approximate_gibbs", "dim": field.dim} | test.described()
+    return recorder.draws(names, settings)
+
+
+def _run(sampler: Sweeps, states: States, recorder: Recorder, options: RunOptions, first_batch: int) -> None:
+    """Sweep through all chains that are not finished, and record."""
+    from steinkit.runtime.compilation import announced_compilation
+
+    chains, step = np.arange(options.chains), 0
+    spent = np.zeros(options.chains, dtype=np.int64)
+    total = options.chains * (options.steps or 0) or None
+    with announced_compilation(), progress_bar("sampling", total, shown=options.progress, unit=" sweeps") as bar:
+        while chains.size and step != options.steps:
+            steps = np.full(len(chains), step)
+            spent += sampler.sweep(states, chains, steps)
+            step += 1
+            recorder.record(chains, steps + 1, points=states, cost=spent)
+            bar.update(len(chains))
+            if options.budget is not None and (paid := spent + first_batch <= options.budget).size > paid.sum():
+                chains, states, spent = chains[paid], states[paid], spent[paid]
+
+
+class Sweeps:
+    """Sweeps by an acceptance test.
+
+    Parameters
+    ----------
+    field : MarkovField
+    test : AcceptanceTest
+    seeds : sequence of int
+        Seeds of the chains.
+    """
+
+    def __init__(self, field: MarkovField, test: AcceptanceTest, seeds: Sequence[int]) -> None:
+        from steinkit.samplers.acceptance.rules import rule_of
+        from steinkit.samplers.applications.gibbs_kernels import sweep, sweep_in_python
+
+        self.field = field
+        # a test that adds noise of its own brings the level that goes with it
+        level = test.level if test.needs_normal else BarkerTest().level
+        self._levels = Noise(seeds, Kind.UNIFORM, field.dim, lambda rng, shape: level(uniforms(rng, shape)))
+        self._normals = Noise(seeds, Kind.TEST, field.dim if test.needs_normal else 0, normals)
+        self._orders = None if test.reads_all(field.size) else Noise(seeds, Kind.TEST_ORDER, field.dim, uniforms)
+        rule = rule_of(test, field.size)
+        self._sweep = sweep_in_python if rule is None else sweep
+        self._judge = (rule or test, test.first_batch(field.size), test.constant_bound or 0.0)
+
+    def sweep(self, states: States, chains: Integers, steps: Integers) -> Integers:
+        """Update all variables of these chains, (n, D), in place; return the terms that each has read, (n,)."""
+        levels, noise = (each.take(chains, steps) for each in (self._levels, self._normals))
+        seeds = np.zeros(levels.shape)  # of the orders in which terms are read: where all are, it does not matter
+        if self._orders is not None:
+            seeds = np.asarray(self._orders.take(chains, steps) * 2.0**53)
+        read = np.empty(len(states), dtype=np.int64)
+        self._sweep(self.field.terms, states, levels, noise, seeds.astype(np.uint64), *self._judge, read)
+        return read
+
+
+def _start_states(field: MarkovField, options: RunOptions) -> States:
+    """First state of each chain, (chains, D)."""
+    given = np.zeros(field.dim) if options.start is None else np.asarray(options.start)
+    if given.shape not in {(field.dim,), (options.chains, field.dim)}:
+        raise InputError(
+            f"start must have shape ({field.dim},), or ({options.chains}, {field.dim}), one row a chain; received "
+            f"shape {given.shape}"
+        )
+    return as_states(np.broadcast_to(given, (options.chains, field.dim)), field.dim).copy()
+
+
+def _require_usable(field: MarkovField, test: AcceptanceTest) -> None:
+    """Raise UsageError for what is no field, no test, or a test that Gibbs sampling cannot serve."""
+    if not isinstance(field, MarkovField):
+        raise UsageError(f"approximate_gibbs samples a MarkovField; received {type(field).__name__}")
+    if isinstance(test, type) or not hasattr(test, "decide"):
+        raise UsageError(f"test must be an object such as AusterityTest(0.05); received {test!r}")
+    if test.needs_bound and test.constant_bound is None:
+        raise UsageError(
+            "here the concentration test needs a number for bound, the largest |l| of all terms: "
+            f"numpy.abs(field.terms.differences).max(); received {getattr(test, 'bound', test)!r}"
+        )
+    if test.diagnostics or test.needs_values:
+        raise UsageError(
+            f"{type(test).__name__} with diagnostics {test.diagnostics} reports on single tests, and a sweep is "
+            f"{field.dim} of them; use a test without"
+        )
+
+
+class FieldTerms(NamedTuple):
+    """Terms of the log odds of each variable, in an order that is random and always the same.
+
+    Attributes
+    ----------
+    differences : ndarray, shape (D, N, 4)
+        l_jk of variable i, at index 2 x_j + x_k.
+    pairs : ndarray of uint16, shape (D, N, 2)
+        j and k.
+    """
+
+    differences: Floats
+    pairs: NDArray[np.uint16]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MarkovField(Brief):
+    """Dense three-way Markov random field.
+
+    Parameters
+    ----------
+    log_potentials : array_like, shape (D (D - 1) (D - 2) / 6, 2, 2, 2)
+        log psi_ijk(x_i, x_j, x_k), an array for each triple i < j < k in the order of ``itertools.combinations``: that
+        is (0, 1, 2), (0, 1, 3), ..., (D - 3, D - 2, D - 1).
+
+    Raises
+    ------
+    InputError
+        If the values are no real numbers, the shape is that of no field, or a value is not finite.
+
+    References
+    ----------
+    A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings budget",
+    appendix F.1.
+    """
+
+    log_potentials: ArrayLike
+
+    def __post_init__(self) -> None:
+        values = _as_reals(self.log_potentials)
+        if values.ndim != 4 or values.shape[1:] != (2, 2, 2) or _triples(_dim_of(len(values))) != len(values):
+            raise InputError(
+                "log_potentials must have shape (triples, 2, 2, 2), with D (D - 1) (D - 2) / 6 triples of D >= 3 "
+                f"variables: 1, 4, 10, 20, ...; received shape {values.shape}"
+            )
+        if not np.isfinite(values).all():
+            bad = int(np.flatnonzero(~np.isfinite(values).all(axis=(1, 2, 3)))[0])
+            raise InputError(
+                f"the log potential of triple {self._triples[bad].tolist()} holds {values[bad].ravel()}; all must be "
+                "finite: give impossible states a very low one"
+            )
+        object.__setattr__(self, "log_potentials", values)
+
+    @classmethod
+    def simulate(cls, dim: int, *, scale: float = 0.02, rng: int | np.random.Generator | None = 0) -> MarkovField:
+        """Field whose log potentials are independent normal numbers.
+
+        Parameters
+        ----------
+        dim : int
+            Number of variables D, at least 3.
+        scale : float
+            Standard deviation of the log potentials; the paper's field has D = 100 and scale 0.02.
+        rng : int, numpy.random.Generator or None
+            Seed of the log potentials; None for another field each time.
+
+        Returns
+        -------
+        MarkovField
+            Of D variables, with a potential for every three of them.
+
+        Raises
+        ------
+        UsageError
+            If dim is not a whole number of at least 3, or scale is not positive.
+        """
+        size = (_triples(whole(dim, "dim", 3)), 2, 2, 2)
+        return cls(positive(scale, "scale") * np.random.default_rng(rng).standard_normal(size))
+
+    @property
+    def dim(self) -> int:
+        """Number of variables D."""
+        return _dim_of(len(self._tables))
+
+    @property
+    def size(self) -> int:
+        """Number of terms N of a variable's log odds."""
+        return (self.dim - 1) * (self.dim - 2) // 2
+
+    def log_weight(self, states: ArrayLike) -> Floats:
+        """Log probability of each state, but for a constant.
+
+        Parameters
+        ----------
+        states : array_like, shape (n, D)
+            Zeros and ones.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            log P(x) + log Z: the sum of the log potentials of all triples.
+
+        Raises
+        ------
+        InputError
+            If states have another shape, or values other than 0 and 1.
+        """
+        i, j, k = self._triples.T
+        tables, triple = self._tables, np.arange(len(self._tables))
+        return np.array([tables[triple, x[i], x[j], x[k]].sum() for x in as_states(states, self.dim)])
+
+    def log_odds(self, variable: int, states: ArrayLike) -> Floats:
+        """Log odds of one variable given all others, from all N terms.
+
+        Parameters
+        ----------
+        variable : int
+            Number i of the variable, from 0.
+        states : array_like, shape (n, D)
+            Zeros and ones; what column i holds does not matter.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            log P(x_i = 1 | x_-i) / P(x_i = 0 | x_-i).
+
+        Raises
+        ------
+        UsageError
+            If there is no such variable.
+        InputError
+            If states have another shape, or values other than 0 and 1.
+        """
+        from steinkit.runtime.compilation import announced_compilation
+        from steinkit.samplers.applications.gibbs_kernels import log_odds
+
+        if whole(variable, "variable", 0) >= self.dim:
+            raise UsageError(f"variable must be less than the number of variables, {self.dim}; received {variable}")
+        checked = as_states(states, self.dim)
+        found = np.empty(len(checked))
+        with announced_compilation():
+            log_odds(self.terms.differences[variable], self.terms.pairs[variable], checked, found)
+        return found
+
+    def conditional(self, variable: int, states: ArrayLike) -> Floats:
+        """Probability of one variable to be 1 given all others.
+
+        Parameters
+        ----------
+        variable : int
+            Number i of the variable, from 0.
+        states : array_like, shape (n, D)
+            Zeros and ones; what column i holds does not matter.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            P(x_i = 1 | x_-i).
+
+        Raises
+        ------
+        UsageError, InputError
+            As `log_odds` does.
+        """
+        from scipy.special import expit
+
+        return np.asarray(expit(self.log_odds(variable, states)), dtype=np.float64)
+
+    def probabilities(self) -> Floats:
+        """Probabilities of all 2^D states.
+
+        Returns
+        -------
+        ndarray, shape (2, ..., 2), D axes
+            Entry [x_1, ..., x_D] is P(x); they sum to one.
+
+        Raises
+        ------
+        UsageError
+            If D is above 20.
+        """
+        D = self.dim
+        if D > _LARGEST_ENUMERATED:
+            raise UsageError(
+                f"2^{D} states are too many to enumerate; the largest field that can be has {_LARGEST_ENUMERATED} "
+                "variables. Estimate probabilities of larger ones from draws"
+            )
+        log_p = np.zeros((2,) * D)
+        for triple, table in zip(self._triples, self._tables, strict=True):
+            shape = np.ones(D, dtype=np.int64)
+            shape[triple] = 2
+            log_p += table.reshape(shape.tolist())
+        p = np.exp(log_p - log_p.max())
+        return np.asarray(p / p.sum(), dtype=np.float64)
+
+    @cached_property
+    def terms(self) -> FieldTerms:
+        """Terms of the log odds of each variable, laid out to be read one after the other."""
+        i, pairs, differences = [], [], []
+        for axis in range(3):
+            others = [a for a in range(3) if a != axis]
+            i.append(self._triples[:, axis])
+            pairs.append(self._triples[:, others])
+            differences.append(np.diff(self._tables, axis=1 + axis).reshape(-1, 4))
+        variable = np.concatenate(i)
+        shuffled = np.random.default_rng(_SHUFFLE_SEED).permutation(len(variable))
+        order = np.lexsort((shuffled, variable))
+        D, N = self.dim, self.size
+        return FieldTerms(
+            np.concatenate(differences)[order].reshape(D, N, 4),
+            np.concatenate(pairs)[order].astype(np.uint16).reshape(D, N, 2),
+        )
+
+    @property
+    def _tables(self) -> Floats:
+        return np.asarray(self.log_potentials, dtype=np.float64)
+
+    @cached_property
+    def _triples(self) -> NDArray[np.int64]:
+        """All i < j < k, shape (triples, 3)."""
+        return np.array(list(combinations(range(_dim_of(np.shape(self.log_potentials)[0])), 3)))
+
+
+def as_states(states: ArrayLike, dim: int) -> States:
+    """``states`` as an array (n, dim) of zeros and ones.
+
+    Raises
+    ------
+    InputError
+        If the shape or a value is another.
+    """
+    values = np.asarray(states)
+    if values.ndim != 2 or values.shape[1] != dim:
+        raise InputError(f"states must have shape (n, {dim}), one variable a column; received shape {values.shape}")
+    wrong = (values != 0) & (values != 1)
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0].tolist()
+        raise InputError(f"variable {column} of state {row} is {values[row, column]}; variables are 0 or 1")
+    return np.ascontiguousarray(values, dtype=np.uint8)
+
+
+def _as_reals(log_potentials: ArrayLike) -> Floats:
+    try:
+        values = np.asarray(log_potentials)
+    except ValueError:
+        raise InputError("log_potentials must be an array; received lists of different lengths") from None
+    if values.dtype.kind not in "fiu":
+        raise InputError(f"log_potentials must be an array of real numbers; received one of type {values.dtype}")
+    return np.ascontiguousarray(values, dtype=np.float64)
+
+
+def _triples(dim: int) -> int:
+    """Number of triples of ``dim`` variables."""
+    return dim * (dim - 1) * (dim - 2) // 6
+
+
+def _dim_of(triples: int) -> int:
+    """Number of variables with so many triples, or the next larger one; at least 3."""
+    dim: int = max(3, round((6.0 * triples) ** (1.0 / 3.0)))
+    while _triples(dim) < triples:
+        dim += 1
+    return dim

@@ -1,1 +1,0 @@
-"""Gibbs sampling of dense Markov random fields."""

@@ -1,0 +1,416 @@
+"""Independent component analysis: the unmixing matrix of whitened data.
+
+Data x = A z mix D independent sources z. After whitening, to mean 0 and unit covariance, the matrix W with z = W x
+is orthogonal up to the sampling error of the covariance. With its rows w_j,
+
+    p(x | W) = |det W| prod_j [4 cosh^2(w_j'x / 2)]^-1,        |det W| = 1,
+
+and the prior is uniform on the orthogonal matrices, in Haar's measure, and zero elsewhere. The logistic density in the
+product suits sources with heavier tails than the normal's. The order and the signs of the rows of W are free, and at
+most one source may be normal: of several, only the space that they span is known.
+
+Chains walk at random on the orthogonal matrices, the square case of the Stiefel manifold:
+
+    W' = Q W,        Q = (I - A/2)^-1 (I + A/2),        A = -A',   a_ij = scale xi_ij above the diagonal
+
+Cayley's transform makes Q orthogonal, and Q' where A is -A. A and -A have the same law, so Q and Q^-1 have:
+the density of W' given W, in Haar's measure, is a function f of W' W^-1 with f(Q) = f(Q^-1). So the walk is symmetric,
+
+    q(W' | W) = f(W' W^-1) = f(W W'^-1) = q(W | W'),
+
+and Metropolis-Hastings with it is in detailed balance with any density in that measure, with no ratio in its test. Q
+is a rotation, by an angle of about scale in each plane: the walk keeps the sign of det W. Where the density does not
+change with the signs of the rows of W, as in independent component analysis, either half of the group tells all.
+
+Products of orthogonal matrices drift from the manifold by rounding, slowly. Each W' takes one step of Newton and
+Schulz's iteration towards the nearest orthogonal matrix, W (3 I - W' W) / 2, which turns a small distance e into about
+e^2: what is left is the rounding of one step, however long the chain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steinkit.arguments import positive
+from steinkit.errors import InputError, UsageError
+from steinkit.posterior import Posterior
+from steinkit.sample import Floats
+from steinkit.samplers.acceptance.exact import MetropolisTest
+from steinkit.samplers.acceptance.interface import AcceptanceTest
+from steinkit.samplers.chains.likelihood_terms import as_target
+from steinkit.samplers.chains.options import RunOptions, Temperature
+from steinkit.samplers.chains.proposals import Gradient, Proposal
+from steinkit.samplers.chains.run import run_chains
+from steinkit.samplers.draws import Draws
+from steinkit.targets.parameters import as_finite
+
+# Largest entry of W W' - I in a matrix that counts as orthogonal.
+_ORTHOGONAL = 1e-8
+# Smallest eigenvalue of the data's covariance, relative to the largest, that whitening can divide by.
+_RANK = 1e-12
+# Factors, of at most 2 each, multiplied before a logarithm is taken: far from overflow.
+_FACTORS = 500
+
+
+class IndependentComponents(Posterior):
+    """Posterior of the orthogonal unmixing matrix W of whitened data; a point is W, row after row.
+
+    Parameters
+    ----------
+    data : array_like, shape (N, D)
+        One row a datum, of mean 0 and unit covariance: `from_mixtures` makes them so.
+
+    Attributes
+    ----------
+    centre : ndarray, shape (D,)
+        Mean of the mixtures; zeros where the data were given as they are.
+    whitening : ndarray, shape (D, D)
+        The data are whitening @ (mixture - centre), datum by datum; the identity where they were given as they are.
+
+    Raises
+    ------
+    UsageError
+        If the data are not an (N, D) array of finite numbers with D at least 2.
+
+    Notes
+    -----
+    The distribution lives on a manifold and has no density on R^(D^2): samplers for that space do not suit it, and
+    Stein discrepancies do not apply. Its draws come from `orthogonal_mh`.
+
+    References
+    ----------
+    A. Hyvarinen and E. Oja (2000), "Independent component analysis: algorithms and applications".
+    A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings budget",
+    section 6.2.
+    """
+
+    def __init__(self, data: ArrayLike) -> None:
+        x = _as_rows(data)
+        self.sources = x.shape[1]
+        self.centre, self.whitening = np.zeros(self.sources), np.eye(self.sources)
+        numbers = range(1, self.sources + 1)
+        super().__init__(
+            data=(x,),
+            log_likelihood=self._log_likelihood,
+            grad_log_likelihood=self._grad_log_likelihood,
+            log_prior=self._log_prior,
+            grad_log_prior=np.zeros_like,
+            log_likelihood_many=self._log_likelihood_many,
+            dim=self.sources**2,
+            names=[f"W{i},{j}" for i in numbers for j in numbers],
+            label="independent-components",
+        )
+
+    def __repr__(self) -> str:
+        return f"IndependentComponents({self.size} data, {self.sources} sources)"
+
+    @classmethod
+    def from_mixtures(cls, mixtures: ArrayLike) -> IndependentComponents:
+        """Whiten mixtures, with the symmetric root of their covariance, and make the posterior of what results.
+
+        Parameters
+        ----------
+        mixtures : array_like, shape (N, D)
+            One row a datum.
+
+        Returns
+        -------
+        IndependentComponents
+            Of the whitened mixtures, with what whitened them as `centre` and `whitening`.
+
+        Raises
+        ------
+        InputError
+            If their covariance is singular.
+        """
+        x = _as_rows(mixtures)
+        centre = x.mean(axis=0)
+        scale = float(np.abs(x - centre).max()) or 1.0  # squares of very large or small numbers are none
+        x = (x - centre) / scale
+        values, vectors = np.linalg.eigh(x.T @ x / len(x))
+        if values[0] <= _RANK * values[-1]:
+            raise InputError(
+                "the covariance of the mixtures is singular: their standard deviations run from "
+                f"{scale * math.sqrt(max(values[0], 0.0)):.3g} in one direction to {scale * math.sqrt(values[-1]):.3g} "
+                "in another; drop columns that the others determine"
+            )
+        whitening = (vectors / np.sqrt(values)) @ vectors.T
+        posterior = cls(x @ whitening.T)
+        posterior.centre, posterior.whitening = centre, whitening / scale
+        return posterior
+
+    def unmixing_matrices(self, points: ArrayLike) -> Floats:
+        """Matrices that unmix the mixtures themselves, W @ whitening.
+
+        Parameters
+        ----------
+        points : array_like, shape (..., D^2)
+            Matrices W, row after row, such as the points of `Draws`.
+
+        Returns
+        -------
+        ndarray, shape (..., D, D)
+            Times a mixture, less its mean, each gives D sources of variance 1.
+
+        Raises
+        ------
+        UsageError
+            If the last axis of points has not D^2 entries.
+        """
+        W = np.asarray(points, dtype=np.float64)
+        if W.ndim < 1 or W.shape[-1] != self.sources**2:
+            raise UsageError(f"points must have shape (..., {self.sources**2}); received {W.shape}")
+        return np.asarray(_as_matrices(W) @ self.whitening, dtype=np.float64)
+
+    @staticmethod
+    def _log_prior(thetas: Floats) -> Floats:
+        W = _as_matrices(thetas)
+        excess = np.abs(W @ W.swapaxes(-1, -2) - np.eye(W.shape[-1])).max(axis=(1, 2))
+        return np.where(excess < _ORTHOGONAL, 0.0, -np.inf)
+
+    @staticmethod
+    def _log_likelihood(theta: Floats, data: Floats) -> Floats:
+        return _log_densities(_as_matrices(theta) @ data.T)
+
+    @staticmethod
+    def _log_likelihood_many(thetas: Floats, data: Floats) -> Floats:
+        return _log_densities(_as_matrices(thetas) @ data.swapaxes(-1, -2))
+
+    @staticmethod
+    def _grad_log_likelihood(theta: Floats, data: Floats) -> Floats:
+        """Gradient in R^(D^2); its part along the manifold is what a Langevin step there would need."""
+        return np.asarray((-np.tanh(0.5 * (data @ _as_matrices(theta).T)).T @ data).ravel(), dtype=np.float64)
+
+    def _score_over_data(self, points: Floats) -> NoReturn:
+        raise UsageError(f"{self.label} has no score in R^{self.dim}: it lives on the orthogonal matrices")
+
+
+def amari_distance(first: ArrayLike, second: ArrayLike) -> Floats:
+    """Amari distance of unmixing matrices: how far one is from the other up to order, signs and scales of the rows.
+
+    With P = first second^-1,
+
+        1 / (2 D (D - 1)) { sum_i [sum_j |p_ij| / max_j |p_ij| - 1] + sum_j [sum_i |p_ij| / max_i |p_ij| - 1] }
+
+    Parameters
+    ----------
+    first : array_like, shape (..., D, D)
+        Unmixing matrices.
+    second : array_like, shape (D, D)
+        The matrix to compare them with: the true one, say.
+
+    Returns
+    -------
+    ndarray, shape (...)
+        In [0, 1]: 0 where P is a permutation with scales, 1 where all its entries are equally large. Not a metric.
+        Other authors leave out the first factor, or divide by 2 D only.
+
+    Raises
+    ------
+    UsageError
+        If shapes disagree, or D is below 2.
+    InputError
+        If ``second`` is singular, or a matrix has a row or, times second^-1, a column of zeros.
+
+    References
+    ----------
+    S. Amari, A. Cichocki and H. H. Yang (1996), "A new learning algorithm for blind signal separation".
+    """
+    A, B = as_finite(first, "first"), as_finite(second, "second")
+    if B.ndim != 2 or B.shape[0] != B.shape[1] or len(B) < 2 or A.shape[-2:] != B.shape:
+        raise UsageError(
+            f"amari_distance needs square matrices, (..., D, D) and (D, D) with D at least 2; received {A.shape} and "
+            f"{B.shape}"
+        )
+    if np.linalg.matrix_rank(B) < len(B):
+        raise InputError("second is singular: it unmixes nothing")
+    P = np.abs(A @ np.linalg.inv(B))
+    rows, columns = P.max(axis=-1), P.max(axis=-2)
+    if not (rows > 0.0).all() or not (columns > 0.0).all():
+        raise InputError("first holds a singular matrix: it unmixes nothing")
+    D = len(B)
+    excess = (P.sum(axis=-1) / rows - 1.0).sum(axis=-1) + (P.sum(axis=-2) / columns - 1.0).sum(axis=-1)
+    return np.asarray(excess / (2.0 * D * (D - 1)), dtype=np.float64)
+
+
+def _log_densities(sources: Floats) -> Floats:
+    """Log densities of the data: minus the sum over sources of 2 log(2 cosh(z / 2)), (..., D, b) -> (..., b).
+
+    2 log(2 cosh(z / 2)) = |z| + 2 log(1 + exp(-|z|)); one logarithm serves the product of many such factors.
+    """
+    sizes = np.abs(sources)
+    factors = np.exp(-sizes)
+    factors += 1.0
+    logs = np.zeros(factors[..., 0, :].shape)
+    for first in range(0, factors.shape[-2], _FACTORS):
+        product = factors[..., first, :]
+        for j in range(first + 1, min(first + _FACTORS, factors.shape[-2])):
+            product *= factors[..., j, :]
+        logs += np.log(product)
+    return np.asarray(-(sizes.sum(axis=-2) + 2.0 * logs), dtype=np.float64)
+
+
+def _as_matrices(points: Floats) -> Floats:
+    """(..., D^2) -> (..., D, D)."""
+    D = math.isqrt(points.shape[-1])
+    return points.reshape(*points.shape[:-1], D, D)
+
+
+def _as_rows(data: ArrayLike) -> Floats:
+    x = as_finite(data, "data")
+    if x.ndim != 2 or x.shape[1] < 2 or not len(x):
+        raise UsageError(f"data must have shape (N, D), one row a datum, with D at least 2; received {x.shape}")
+    return x
+
+
+def orthogonal_mh(
+    posterior: Posterior,
+    *,
+    proposal_scale: float,
+    test: AcceptanceTest | None = None,
+    temperature: Temperature = 1.0,
+    chains: int = 1,
+    draws: int | None = None,
+    budget: int | None = None,
+    burn_in: int = 0,
+    thin: int = 1,
+    seed: int | Sequence[int] = 0,
+    start: ArrayLike | None = None,
+    progress: bool = False,
+) -> Draws:
+    """Metropolis-Hastings on orthogonal matrices, with any acceptance test.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        Of an orthogonal matrix W, row after row, its prior in Haar's measure: `IndependentComponents`, say.
+    proposal_scale : float
+        Standard deviation, in radians, of the rotation in each plane.
+    test : AcceptanceTest, optional
+        `MetropolisTest()` if not given: exact, on all the data. `AusterityTest` reads as much as it needs.
+    temperature : float or callable, (n,) -> (n,)
+        T that divides the log likelihood; or a schedule, T of the steps with the given numbers, from 0.
+    chains : int
+        Number of chains.
+    draws, budget : int, optional
+        Draws to keep of each chain, and likelihood evaluations that it may spend, burn-in included. One of the two is
+        needed; with both, what is reached first ends a chain.
+    burn_in, thin : int
+        Steps left out at the beginning, and of how many steps one is kept.
+    seed : int, or sequence of int
+        Of the run, or of each chain: see `RunOptions`.
+    start : array_like, shape (D^2,) or (chains, D^2), optional
+        First matrices, orthogonal; the identity if not given. The sign of the determinant stays what it is.
+    progress : bool
+        Show a bar on standard error if the run takes more than a second.
+
+    Returns
+    -------
+    Draws
+        Points of D^2 coordinates, orthogonal to rounding.
+
+    Raises
+    ------
+    UsageError
+        If an option is out of range, the dimension is not a square, or budget does not pay one step.
+    InputError
+        If start is not orthogonal, or a function of the posterior returns a wrong shape or NaN.
+
+    References
+    ----------
+    A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings budget",
+    section 6.2.
+    """
+    walk = StiefelWalk(proposal_scale)
+    dim = as_target(posterior).dim
+    if start is None and dim is not None:
+        start = np.eye(_side(dim)).ravel()
+    options = RunOptions(chains, draws, budget, burn_in, thin, seed, start, progress)
+    judge = MetropolisTest() if test is None else test
+    return run_chains("orthogonal_mh", posterior, walk, judge, options, temperature)
+
+
+@dataclass(frozen=True)
+class StiefelWalk(Proposal):
+    """Symmetric moves on the orthogonal matrices: a state is W, row after row.
+
+    Parameters
+    ----------
+    proposal_scale : float
+        Standard deviation, in radians, of the rotation in each plane.
+
+    Raises
+    ------
+    UsageError
+        If the scale is not positive.
+    """
+
+    proposal_scale: float
+
+    def __post_init__(self) -> None:
+        positive(self.proposal_scale, "proposal_scale")
+
+    def noise_width(self, dim: int) -> int:
+        """One number for each of the D (D - 1) / 2 planes.
+
+        Parameters
+        ----------
+        dim : int
+            Number of coordinates, D^2.
+
+        Returns
+        -------
+        int
+            D (D - 1) / 2.
+
+        Raises
+        ------
+        UsageError
+            If dim is not the square of a number D of at least 2.
+        """
+        D = _side(dim)
+        return D * (D - 1) // 2
+
+    def propose(self, states: Floats, noise: Floats, gradient: Gradient | None) -> tuple[Floats, Floats]:
+        """Q W, on the manifold; the ratio is zero.
+
+        Parameters
+        ----------
+        states : ndarray, shape (n, D^2)
+            Orthogonal matrices W, row after row.
+        noise : ndarray, shape (n, D (D - 1) / 2)
+            Standard normal numbers: times the scale, the entries of A above its diagonal.
+        gradient : None
+            Not needed.
+
+        Returns
+        -------
+        proposals : ndarray, shape (n, D^2)
+            Matrices Q W, orthogonal to rounding.
+        log_ratio : ndarray, shape (n,)
+            Zeros: the walk is symmetric in Haar's measure.
+        """
+        D = _side(states.shape[1])
+        W = states.reshape(-1, D, D)
+        above, across = np.triu_indices(D, 1)
+        half = np.zeros(W.shape)
+        half[:, above, across] = 0.5 * self.proposal_scale * noise
+        half -= half.swapaxes(1, 2)
+        identity = np.eye(D)
+        moved = np.linalg.solve(identity - half, (identity + half) @ W)
+        nearest = moved @ (1.5 * identity - 0.5 * moved.swapaxes(1, 2) @ moved)
+        return nearest.reshape(states.shape), np.zeros(len(states))
+
+
+def _side(dim: int) -> int:
+    """D of matrices of D^2 entries."""
+    D = math.isqrt(dim)
+    if dim != D * D or D < 2:
+        raise UsageError(f"a walk on orthogonal matrices needs D^2 coordinates, D at least 2; received {dim}")
+    return D

@@ -1,1 +1,0 @@
-"""Independent component analysis on the orthogonal matrices."""

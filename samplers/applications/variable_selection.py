@@ -1,0 +1,462 @@
+"""Reversible-jump variable selection in logistic regression.
+
+Metropolis-Hastings with the update, birth and death moves of `JumpMoves` on the posterior of
+`SparseLogisticRegression`. With k features in the model and s = |theta|_1, a test accepts if the mean of the
+log-likelihood ratios exceeds, under the authors' prior (their equations 36 to 38),
+
+    update    1/N log [u s^-k / s'^-k]
+    birth     1/N log [u s^-k p(gamma -> gamma') N(theta'_j) (D - k) / (s'^-(k+1) p(gamma' -> gamma) lambda k)]
+    death     1/N log [u s^-k p(gamma -> gamma') lambda (k-1) / (s'^-(k-1) p(gamma' -> gamma) N(theta_j) (D-k+1))]
+
+and with Gamma(a + k) (b + s)^-(a+k) for Gamma(k) s^-k under the proper one. Any acceptance test may be the judge.
+
+**Moves.** A coefficient changes, is born or dies. A state is a vector theta in R^D whose coefficients that are not 0
+are those of the model; k of them, 1 <= k <= D.
+
+    update    theta_j += update_scale xi,          j one of the k coefficients in the model, at random
+    birth     theta_j  = birth_scale xi,           j one of the D - k outside, at random; not at k = D
+    death     theta_j  = 0,                        j one of the k inside, at random; not at k = 1
+
+With b_k and d_k the probabilities of a birth and of a death in a model of k coefficients, and the Jacobian 1,
+
+    birth    log q(theta | theta') / q(theta' | theta) = log [d_{k+1} / (k + 1)] - log [b_k N(theta'_j) / (D - k)]
+    death    the same with the opposite sign, from the model of k - 1
+
+N being the density of a birth, normal with mean 0 and standard deviation birth_scale. The authors write p(gamma ->
+gamma') for b_k / (D - k) and d_{k+1} / (k + 1): the choice of the coefficient is part of it.
+
+**Posterior.** A feature is in the model if its coefficient is not 0, k features in all, k >= 1.
+With y_i in {-1, +1},
+
+    P(y_i | x_i, theta) = sigma(y_i x_i'theta)
+    theta_j ~ Laplace(0, nu) for the features in the model,      nu ~ InvGamma(a, b)
+    P(model) proportional to lambda^k / (binom(D, k) k!)
+
+Integrating nu out leaves, up to a constant and with the 2^-k of Laplace's density taken into lambda,
+
+    prior(theta) = lambda^k (D - k)! Gamma(a + k) (b + s)^-(a + k)
+
+The authors have a = b = 0, the prior 1 / nu, which makes this lambda^k B(k, D - k + 1) s^-k. No posterior has that
+prior: s^-k is not integrable about theta = 0 in any of the models, so that a chain that runs for long enough is drawn
+into 0, and never leaves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from steinkit.arguments import checked, number, positive
+from steinkit.errors import UsageError
+from steinkit.posterior import Posterior
+from steinkit.sample import Floats, Integers
+from steinkit.samplers.acceptance.exact import MetropolisTest
+from steinkit.samplers.acceptance.interface import AcceptanceTest
+from steinkit.samplers.chains.options import RunOptions, Temperature
+from steinkit.samplers.chains.proposals import Gradient, Proposal
+from steinkit.samplers.chains.run import run_chains
+from steinkit.samplers.draws import Draws
+from steinkit.targets.logistic import LogisticRegression
+
+
+def select_variables(
+    posterior: SparseLogisticRegression,
+    *,
+    update_scale: float,
+    birth_scale: float,
+    update_probability: float = 1.0 / 3.0,
+    test: AcceptanceTest | None = None,
+    temperature: Temperature = 1.0,
+    chains: int = 1,
+    draws: int | None = None,
+    budget: int | None = None,
+    burn_in: int = 0,
+    thin: int = 1,
+    seed: int | Sequence[int] = 0,
+    start: ArrayLike | None = None,
+    progress: bool = False,
+) -> VariableSelection:
+    """Reversible-jump chains over the sets of features of a logistic regression.
+
+    Parameters
+    ----------
+    posterior : SparseLogisticRegression
+        Of the coefficients of D features.
+    update_scale : float
+        Standard deviation of the change of a coefficient.
+    birth_scale : float
+        Standard deviation of a coefficient that enters the model.
+    update_probability : float
+        Share of moves that change a coefficient, in (0, 1); births and deaths share the rest.
+    test : AcceptanceTest, optional
+        `MetropolisTest()` if not given: exact, on all the data. `AusterityTest` reads as much as it needs.
+    temperature : float or callable, (n,) -> (n,)
+        T that divides the log likelihood; or a schedule, T of the steps with the given numbers, from 0.
+    chains : int
+        Number of chains.
+    draws, budget : int, optional
+        Draws to keep of each chain, and likelihood evaluations that it may spend, burn-in included. One of the two is
+        needed; with both, what is reached first ends a chain.
+    burn_in, thin : int
+        Steps left out at the beginning, and of how many steps one is kept.
+    seed : int, or sequence of int
+        Of the run, or of each chain: see `RunOptions`.
+    start : array_like, shape (D,) or (chains, D), optional
+        First coefficients, not all of them 0. If not given, the one feature in whose direction the likelihood rises
+        fastest from 0, with a coefficient of that sign and the size of birth_scale.
+    progress : bool
+        Show a bar on standard error if the run takes more than a second.
+
+    Returns
+    -------
+    VariableSelection
+        The draws, and what they say of the features.
+
+    Raises
+    ------
+    UsageError
+        If an option is out of range, or budget does not pay one step.
+    InputError
+        If start lies in no model; the message names the chain.
+
+    Notes
+    -----
+    Chains change models one feature at a time and are easily caught in a good one: compare chains from different
+    starts before trusting any number.
+
+    References
+    ----------
+    P. J. Green (1995), "Reversible jump Markov chain Monte Carlo computation and Bayesian model determination".
+    A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings budget",
+    sections 6.3 and E.
+    """
+    if not isinstance(posterior, SparseLogisticRegression):
+        raise UsageError(
+            f"variable selection needs a samplers.SparseLogisticRegression; received {type(posterior).__name__}"
+        )
+    moves = JumpMoves(update_scale, birth_scale, update_probability)
+    if start is None:
+        start = _steepest_feature(posterior, birth_scale)
+    options = RunOptions(chains, draws, budget, burn_in, thin, seed, start, progress)
+    judge = MetropolisTest() if test is None else test
+    return VariableSelection(run_chains("select_variables", posterior, moves, judge, options, temperature))
+
+
+@dataclass(frozen=True, eq=False)
+class VariableSelection:
+    """What chains over models say of the features.
+
+    Parameters
+    ----------
+    draws : Draws
+        Coefficients, 0 for the features that are not in the model of a draw.
+
+    Notes
+    -----
+    No number here sees a model that no chain has visited.
+    """
+
+    draws: Draws
+
+    @property
+    def included(self) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+        """Whether a feature is in the model of a draw, shape (chains, draws, D); False beyond a chain's end."""
+        return np.asarray((self.draws.points != 0.0) & self.draws.present[:, :, None])
+
+    @property
+    def chain_inclusion(self) -> Floats:
+        """Share of the draws of each chain whose models have each feature, shape (chains, D); NaN without draws."""
+        counts = self.draws.present.sum(axis=1)[:, None]
+        sums = self.included.sum(axis=1).astype(np.float64)
+        return np.asarray(np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0))
+
+    @property
+    def inclusion(self) -> Floats:
+        """Probability that each feature is in the model, the mean over the chains, shape (D,)."""
+        return np.asarray(np.nanmean(self.chain_inclusion, axis=0))
+
+    @property
+    def inclusion_error(self) -> Floats:
+        """Standard error of `inclusion`, from the spread of the chains, shape (D,); NaN for a single chain.
+
+        It knows of no bias: neither of a test's, nor of a start from which no chain has got away.
+        """
+        shares = self.chain_inclusion[self.draws.present.any(axis=1)]
+        if len(shares) < 2:
+            return np.full(shares.shape[1], np.nan)
+        return np.asarray(shares.std(axis=0, ddof=1) / np.sqrt(len(shares)))
+
+    @property
+    def sizes(self) -> Floats:
+        """Share of the draws whose models have 0, 1, ..., D features, shape (D + 1,)."""
+        k = self.included.sum(axis=2)[self.draws.present]
+        return np.bincount(k, minlength=self.draws.points.shape[2] + 1) / len(k)
+
+    @property
+    def models(self) -> dict[tuple[int, ...], float]:
+        """Share of the draws in each model visited, by the numbers of its features, the most frequent first."""
+        found, counts = np.unique(self.included[self.draws.present], axis=0, return_counts=True)
+        order = np.argsort(-counts, kind="stable")
+        return {tuple(np.flatnonzero(found[i]).tolist()): float(counts[i] / counts.sum()) for i in order}
+
+    @property
+    def model_changes(self) -> Floats:
+        """Share of the draws of each chain whose model is not that of the draw before, shape (chains,)."""
+        present = self.draws.present[:, 1:]
+        changed = (self.included[:, 1:] != self.included[:, :-1]).any(axis=2) & present
+        return np.asarray(changed.sum(axis=1) / np.maximum(present.sum(axis=1), 1))
+
+
+def _steepest_feature(posterior: SparseLogisticRegression, size: float) -> Floats:
+    """One coefficient of the given size, where the likelihood rises fastest from 0; the others 0, shape (D,)."""
+    slopes = posterior.grad_log_likelihood(np.zeros(posterior.data[0].shape[1]), *posterior.data)
+    j = int(np.abs(slopes).argmax())
+    start = np.zeros(len(slopes))
+    start[j] = size if slopes[j] >= 0.0 else -size
+    return start
+
+
+@dataclass(frozen=True)
+class JumpMoves(Proposal):
+    """Update, birth and death moves of reversible-jump variable selection.
+
+    Parameters
+    ----------
+    update_scale : float
+        Standard deviation of the change of a coefficient.
+    birth_scale : float
+        Standard deviation of a coefficient that enters the model.
+    update_probability : float
+        Share of update moves, in (0, 1). Births and deaths share the rest, half and half; all of it are births at
+        k = 1, deaths at k = D. With one feature all moves are updates.
+
+    Raises
+    ------
+    UsageError
+        If a parameter lies outside its range.
+
+    References
+    ----------
+    P. J. Green (1995), "Reversible jump Markov chain Monte Carlo computation and Bayesian model determination".
+    A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings budget",
+    section E, equations 36 to 38.
+    """
+
+    update_scale: float
+    birth_scale: float
+    update_probability: float = 1.0 / 3.0
+
+    def __post_init__(self) -> None:
+        positive(self.update_scale, "update_scale")
+        positive(self.birth_scale, "birth_scale")
+        number(self.update_probability, "update_probability", lambda p: 0.0 < p < 1.0, "above 0 and below 1")
+
+    def noise_width(self, dim: int) -> int:
+        """One number for the kind of move, one for the coefficient, one for its value.
+
+        Parameters
+        ----------
+        dim : int
+            Number of features D.
+
+        Returns
+        -------
+        int
+            3.
+        """
+        return 3
+
+    def propose(self, states: Floats, noise: Floats, gradient: Gradient | None) -> tuple[Floats, Floats]:
+        """One move of each state, and its ratio.
+
+        Parameters
+        ----------
+        states : ndarray, shape (n, D)
+            Coefficients, those of the model not 0.
+        noise : ndarray, shape (n, 3)
+            Standard normal numbers: for the kind of move, the coefficient and its value.
+        gradient : None
+            Not needed.
+
+        Returns
+        -------
+        proposals : ndarray, shape (n, D)
+            The states with one coefficient changed, born or dead.
+        log_ratio : ndarray, shape (n,)
+            log q(theta | theta') - log q(theta' | theta); -inf where a coefficient comes to be exactly 0 otherwise than
+            by death.
+        """
+        from scipy.special import ndtr
+
+        D = states.shape[1]
+        active = states != 0.0
+        k = active.sum(axis=1)
+        kind, place = ndtr(noise[:, 0]), ndtr(noise[:, 1])
+        births, deaths = self.move_probabilities(k, D)
+        born = kind < births
+        dies = ~born & (kind < births + deaths)
+        rows, j = np.arange(len(states)), _pick(active ^ born[:, None], place)
+        old = states[rows, j]
+        new = np.where(born, self.birth_scale, old + self.update_scale * noise[:, 2])
+        new[born] *= noise[born, 2]
+        new[dies] = 0.0
+        ratio = np.zeros(len(states))
+        ratio[born] = self.log_birth_ratio(k[born], D, new[born])
+        ratio[dies] = -self.log_birth_ratio(k[dies] - 1, D, old[dies])
+        ratio[(new == 0.0) & ~dies] = -np.inf  # a coefficient of exactly 0 would leave the model by no death
+        proposals = states.copy()
+        proposals[rows, j] = new
+        return proposals, ratio
+
+    def move_probabilities(self, k: Integers, dim: int) -> tuple[Floats, Floats]:
+        """Probabilities b_k and d_k of a birth and of a death.
+
+        Parameters
+        ----------
+        k : ndarray of int, shape (n,)
+            Numbers of coefficients in models, each from 1 to D.
+        dim : int
+            Number of features D.
+
+        Returns
+        -------
+        births : ndarray, shape (n,)
+            b_k, 0 at k = D.
+        deaths : ndarray, shape (n,)
+            d_k, 0 at k = 1.
+        """
+        jump = 1.0 - self.update_probability
+        can_be_born, can_die = k < dim, k > 1
+        half = np.where(can_be_born & can_die, 0.5 * jump, jump)
+        return np.where(can_be_born, half, 0.0), np.where(can_die, half, 0.0)
+
+    def log_birth_ratio(self, k: Integers, dim: int, value: Floats) -> Floats:
+        """Log ratio of a death in a model of k + 1 to the birth in one of k that it undoes, each with its choice of j.
+
+        Parameters
+        ----------
+        k : ndarray of int, shape (n,)
+            Numbers of coefficients before the births, each from 1 to D - 1.
+        dim : int
+            Number of features D.
+        value : ndarray, shape (n,)
+            The coefficients that are born.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            log [d_{k+1} / (k + 1)] - log [b_k N(value) / (D - k)].
+        """
+        births, deaths = self.move_probabilities(k, dim)[0], self.move_probabilities(k + 1, dim)[1]
+        log_normal = -0.5 * (value / self.birth_scale) ** 2 - math.log(self.birth_scale * math.sqrt(2.0 * math.pi))
+        return np.asarray(np.log(deaths / (k + 1)) - np.log(births / (dim - k)) - log_normal, dtype=np.float64)
+
+
+def _pick(choices: NDArray[np.bool_], uniforms: Floats) -> Integers:
+    """One of the true entries of each row, at random: (n, D), (n,) -> (n,)."""
+    counts = choices.sum(axis=1)
+    wanted = np.minimum((uniforms * counts).astype(np.int64), counts - 1)  # a uniform number may round to 1
+    return np.asarray((choices.cumsum(axis=1) == wanted[:, None] + 1).argmax(axis=1), dtype=np.int64)
+
+
+@checked
+class SparseLogisticRegression(Posterior):
+    """Posterior of the coefficients of a logistic regression of which most may be 0.
+
+    Parameters
+    ----------
+    features : array_like, shape (N, D)
+        One row a datum, features on comparable scales: their coefficients have one prior. An intercept, a column of
+        ones, is a feature like the others.
+    responses : array_like, shape (N,)
+        Two values, 0 and 1 or -1 and +1; both must occur.
+    size_rate : float
+        lambda, 2^-k included: the smaller, the fewer features.
+    scale_prior : (float, float) or None
+        a and b of the inverse gamma prior of Laplace's scale nu; None is the improper prior 1 / nu, under which there
+        is no posterior distribution, only chains that have not yet found 0.
+    names : sequence of str, optional
+        Names of the coefficients.
+
+    Raises
+    ------
+    UsageError
+        If shapes disagree or a value is not of its kind.
+
+    Notes
+    -----
+    The distribution has atoms at 0 and no density on R^D: samplers that move all coordinates do not suit it, and Stein
+    discrepancies do not apply. Its draws come from `select_variables`.
+
+    References
+    ----------
+    A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings budget",
+    section 6.3. X. Chen, Z. J. Wang and M. J. McKeown (2011), "A Bayesian lasso via reversible-jump MCMC".
+    """
+
+    def __init__(
+        self,
+        features: ArrayLike,
+        responses: ArrayLike,
+        *,
+        size_rate: float = 1.0,
+        scale_prior: tuple[float, float] | None = (1.0, 1.0),
+        names: Sequence[str] | None = None,
+    ) -> None:
+        from scipy.special import gammaln
+
+        self._regression = LogisticRegression(features, responses)
+        self.size_rate, self.scale_prior = positive(size_rate, "size_rate"), _as_scale_prior(scale_prior)
+        D = self._regression.data[0].shape[1]
+        self._a, self._b = self.scale_prior or (0.0, 0.0)
+        k = np.arange(1, D + 1)
+        log_sizes = k * math.log(self.size_rate) + gammaln(D - k + 1) + gammaln(self._a + k)
+        self._log_sizes = np.concatenate(([-np.inf], log_sizes))  # there is no model without features
+        super().__init__(
+            data=self._regression.data,
+            log_likelihood=self._regression.log_likelihood,
+            grad_log_likelihood=self._regression.grad_log_likelihood,
+            log_prior=self._log_prior,
+            grad_log_prior=self._grad_log_prior,
+            log_likelihood_many=self._regression.log_likelihood_many,
+            grad_log_likelihood_many=self._regression.grad_log_likelihood_many,
+            dim=D,
+            names=names,
+            label="sparse-logistic-posterior",
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"SparseLogisticRegression({self.size} data, D={self.dim}, size_rate={self.size_rate:g}, "
+            f"scale_prior={self.scale_prior})"
+        )
+
+    def _log_prior(self, thetas: Floats) -> Floats:
+        k, s = np.count_nonzero(thetas, axis=1), np.abs(thetas).sum(axis=1)
+        scale = np.where(k > 0, self._b + s, 1.0)
+        return np.asarray(self._log_sizes[k] - (self._a + k) * np.log(scale), dtype=np.float64)
+
+    def _grad_log_prior(self, thetas: Floats) -> Floats:
+        """Gradient within the model."""
+        k, s = np.count_nonzero(thetas, axis=1), np.abs(thetas).sum(axis=1)
+        scale = np.where(k > 0, self._b + s, 1.0)
+        return np.asarray(-((self._a + k) / scale)[:, None] * np.sign(thetas), dtype=np.float64)
+
+    def _score_over_data(self, points: Floats) -> NoReturn:
+        raise UsageError(
+            f"{self.label} has no score: a coefficient is 0 with positive probability; to score coefficients, take the "
+            "draws of one model and steinkit.targets.LogisticRegression of its features"
+        )
+
+
+def _as_scale_prior(scale_prior: tuple[float, float] | None) -> tuple[float, float] | None:
+    if scale_prior is None:
+        return None
+    if not isinstance(scale_prior, Sequence) or isinstance(scale_prior, str) or len(scale_prior) != 2:
+        raise UsageError(f"scale_prior must be two positive numbers (a, b), or None; received {scale_prior!r}")
+    return positive(scale_prior[0], "a of scale_prior"), positive(scale_prior[1], "b of scale_prior")

@@ -1,1 +1,0 @@
-"""Variable selection in logistic regression by reversible jumps."""

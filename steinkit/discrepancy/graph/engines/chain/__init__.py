@@ -1,1 +1,0 @@
-"""Engine `chain`: an interior point method on sorted points of one dimension."""

@@ -1,1 +1,0 @@
-"""Engine `first_order`: restarted Halpern PDHG on up to eight coordinates at once."""

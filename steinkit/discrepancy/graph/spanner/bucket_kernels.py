@@ -1,0 +1,378 @@
+"""Kernels of the greedy spanner by buckets of lengths: a filter of their pairs, and the insertion of what it leaves.
+
+The filter finds the pairs of a bucket that no quick search proves joined. Points stand in the order of their `Boxes`.
+Those that lie close together in the graph, compared with the lengths in question, form a *cluster* and share a search
+from its centre. A pair is looked at from the cluster of its first point. The pairs that the filter leaves open are
+inserted one at a time.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steinkit.discrepancy.graph.spanner.search_kernels import (
+    EXHAUSTED,
+    JOINED,
+    N_TOUCHED,
+    TIED,
+    Adjacency,
+    Frontier,
+    Goals,
+    clear,
+    new_frontier,
+    search_both_ways,
+    search_goals,
+    search_towards,
+    search_within,
+)
+from steinkit.runtime.compilation import inner_kernel, kernel
+from steinkit.sample import Floats, Integers
+
+Flags = NDArray[np.bool_]
+
+SMALLEST_CLUSTER = 4  # below this, one wide search costs more than the narrow ones it saves
+HASTE = 0.5  # of shared and directed searches: the part of the stretch allowed that they reckon with
+FEWER = 10  # times that searches from a cluster must be to be worth more than those towards it
+MEDIAN_OF = 255  # lengths, evenly spaced, whose median stands for that of all
+BUDGET = 256  # nodes that a two-sided search may settle before one search is run for all pairs of a point
+FEWEST_SHARED = 4  # ... provided that so many pairs of the point are still to come
+
+
+class Boxes(NamedTuple):
+    """Boxes around runs of points: ``first[i]``, ..., ``first[i + 1] - 1`` lie between ``low[i]`` and ``high[i]``."""
+
+    first: Integers
+    low: Floats
+    high: Floats
+
+
+class Problem(NamedTuple):
+    """What does not change between buckets: coordinates (d, n), boxes, dilation, rounding margin, and the signal.
+
+    Once ``stop[0]`` is true the kernels return with their work unfinished, for the caller to throw away.
+    """
+
+    columns: Floats
+    boxes: Boxes
+    dilation: float
+    margin: float
+    stop: Flags
+
+
+class Scratch(NamedTuple):
+    """Labels and arrays by point that a block works with, and the corners of the box around a cluster."""
+
+    shared: Frontier
+    own: Frontier
+    goals: Goals
+    distance: Floats
+    targets: Integers
+    low: Floats
+    high: Floats
+
+
+@kernel
+def range_of(boxes: Boxes, box: int, low: Floats, high: Floats) -> tuple[float, float]:
+    """Bounds on the distances between the points of a box and those of another, from ``low`` to ``high``.
+
+    They are summed over the coordinates in order, as distances are. Rounding is monotone, so that they hold for
+    distances as rounded.
+    """
+    least = most = 0.0
+    for k in range(len(low)):
+        least += max(0.0, low[k] - boxes.high[box, k], boxes.low[box, k] - high[k])
+        most += max(high[k] - boxes.low[box, k], boxes.high[box, k] - low[k])
+    return least, most
+
+
+@kernel
+def distances_run(columns: Floats, u: int, first: int, end: int, row: Floats) -> None:
+    """L1 distances from point u to the points of a run, in ``row[first:end]``; coordinates are summed in order."""
+    row[first:end] = 0.0
+    for k in range(len(columns)):
+        for v in range(first, end):
+            row[v] += abs(columns[k, v] - columns[k, u])
+
+
+@inner_kernel
+def gather_cluster(
+    graph: Adjacency, centre: int, radius: float, waiting: Flags, frontier: Frontier, members: Integers
+) -> int:
+    """List the waiting points within ``radius`` of ``centre`` in the graph, itself first; alone if they are too few."""
+    search_within(graph, centre, radius, centre, frontier)
+    members[0] = centre
+    count = 1
+    for node in frontier.touched[: frontier.counts[N_TOUCHED]]:
+        if waiting[node] and node != centre:
+            members[count] = node
+            count += 1
+    clear(frontier)
+    return count if count >= SMALLEST_CLUSTER else 1
+
+
+@inner_kernel
+def find_far(problem: Problem, members: Integers, lower: float, upper: float, scratch: Scratch, far: Integers) -> int:
+    """List the points v at a distance in (lower, upper] from a member u < v that no way through the centre joins.
+
+    Boxes are compared first, and the longest way to a point of theirs.
+    """
+    columns, boxes, (low, high) = problem.columns, problem.boxes, (scratch.low, scratch.high)
+    row, way, listed = scratch.distance, scratch.shared.distance, scratch.goals.is_open
+    factor = problem.dilation * (1.0 - problem.margin)
+    low[:], high[:] = np.inf, -np.inf
+    after, longest, count = members[0], 0.0, 0
+    for u in members:
+        after, longest = min(after, u), max(longest, way[u])
+        for k in range(len(columns)):
+            low[k], high[k] = min(low[k], columns[k, u]), max(high[k], columns[k, u])
+    for box in range(len(boxes.low)):
+        first, end, begin = max(boxes.first[box], after + 1), boxes.first[box + 1], count
+        if first >= end:
+            continue
+        least, most = range_of(boxes, box, low, high)
+        if least > upper or most <= lower:
+            continue
+        furthest = 0.0
+        for v in range(first, end):
+            furthest = max(furthest, way[v])
+        if longest + furthest <= factor * max(lower, least):
+            continue
+        for u in members:
+            distances_run(columns, u, first, end, row)
+            for v in range(max(first, u + 1), end):
+                if lower < row[v] <= upper and way[u] + way[v] > factor * row[v] and not listed[v]:
+                    listed[v] = True
+                    far[count] = v
+                    count += 1
+        for v in far[begin:count]:
+            listed[v] = False
+    return count
+
+
+@inner_kernel
+def open_targets(
+    problem: Problem, source: int, others: Integers, forward: bool, lower: float, upper: float, scratch: Scratch
+) -> np.int64:
+    """List the points, of those behind a source or else before it, at a distance in (lower, upper] to be searched for.
+
+    The way through the centre is too long for them. Returns how many ``scratch.targets`` there are.
+    """
+    columns, distance, way = problem.columns, scratch.distance, scratch.shared.distance
+    factor = problem.dilation * (1.0 - problem.margin)
+    count = np.int64(0)  # a literal would be a type of its own, for which all that is called with it is compiled again
+    for other in others:
+        if (source < other) != forward:
+            continue
+        total = 0.0
+        for k in range(len(columns)):
+            total += abs(columns[k, other] - columns[k, source])
+        if lower < total <= upper and way[source] + way[other] > factor * total:
+            distance[other] = total
+            scratch.goals.limit[other] = factor * total
+            scratch.targets[count] = other
+            count += 1
+    return count
+
+
+@inner_kernel
+def drop_found(
+    problem: Problem, graph: Adjacency, source: int, forward: bool, n_targets: int, patience: int, scratch: Scratch
+) -> int:
+    """Strike from the list the targets that a search from a source finds within their limits; return how many are left.
+
+    A search of a cluster's points from outside makes straight for its box: hastily first, then by shortest paths.
+    """
+    goals, targets, own = scratch.goals, scratch.targets, scratch.own
+    reach, n_open, count = 0.0, n_targets, 0
+    for v in targets[:n_targets]:
+        goals.is_open[v] = True
+        reach = max(reach, goals.limit[v])
+    if forward:
+        search_goals(graph, source, goals, reach, n_open, patience, own)
+        clear(own)
+    else:
+        for weight in (1.0 + HASTE * (problem.dilation - 1.0), 1.0):
+            if n_open > 0:
+                n_open = search_towards(
+                    graph, problem.columns, source, scratch.low, scratch.high, goals, reach, n_open, weight, own
+                )
+                clear(own)
+    for v in targets[:n_targets]:
+        if goals.is_open[v]:
+            goals.is_open[v] = False
+            targets[count] = v
+            count += 1
+    return count
+
+
+@kernel
+def keep_shorter_half(pairs: Integers, lengths: Floats, count: int, upper: float) -> tuple[int, float]:
+    """Lower the bucket's limit to about the median length of its pairs; return how many are left, and the limit."""
+    limit = min(upper, np.median(lengths[np.arange(MEDIAN_OF) * count // MEDIAN_OF]))
+    kept = 0
+    for k in range(count):
+        if lengths[k] <= limit:
+            pairs[kept, 0], pairs[kept, 1], lengths[kept] = pairs[k, 0], pairs[k, 1], lengths[k]
+            kept += 1
+    return kept, limit
+
+
+@inner_kernel
+def enlarged(pairs: Integers, lengths: Floats, count: int, room: int) -> tuple[Integers, Floats]:
+    """Copy the first ``count`` pairs and their lengths to arrays with room for more."""
+    more_pairs, more_lengths = np.empty((room, 2), np.int64), np.empty(room)
+    for k in range(count):
+        more_pairs[k, 0], more_pairs[k, 1], more_lengths[k] = pairs[k, 0], pairs[k, 1], lengths[k]
+    return more_pairs, more_lengths
+
+
+@kernel
+def filter_block(
+    problem: Problem,
+    graph: Adjacency,
+    begin: int,
+    end: int,
+    lower: float,
+    upper: float,
+    radius: float,
+    patience: int,
+    room: int,
+) -> tuple[Integers, Floats, float]:
+    """Pairs (u, v), u < v, begin <= u < end, at a distance in (lower, upper], that no quick search proves joined.
+
+    Clusters have ``radius``, less than half of ``lower``, in the graph. What the way through a centre leaves open is
+    searched for from every member, or, where that makes fewer searches, from the far ends towards the members. If there
+    are more than ``room`` pairs, the upper limit is lowered; the pairs, their lengths and the limit in force are
+    returned.
+    """
+    n = problem.columns.shape[1]
+    reach = 1.0 + HASTE * (problem.dilation - 1.0)  # of shared searches, in units of the longest length
+    pairs, lengths, count = np.empty((room + n, 2), np.int64), np.empty(room + n), np.int64(0)
+    shared, own, goals = new_frontier(graph), new_frontier(graph), Goals(np.empty(n), np.zeros(n, np.bool_))
+    low, high = np.empty(len(problem.columns)), np.empty(len(problem.columns))
+    scratch = Scratch(shared, own, goals, np.empty(n), np.empty(n, np.int64), low, high)
+    members, far = np.empty(n, np.int64), np.empty(n, np.int64)
+    waiting = np.zeros(n, np.bool_)
+    waiting[begin:end] = True
+    for centre in range(begin, end):
+        if not waiting[centre]:
+            continue
+        if problem.stop[0]:
+            return pairs[:0], lengths[:0], upper
+        n_members = gather_cluster(graph, centre, radius, waiting, own, members)
+        waiting[members[:n_members]] = False
+        if n_members > 1:
+            search_within(graph, centre, reach * upper, centre, shared)
+        n_far = find_far(problem, members[:n_members], lower, upper, scratch, far)
+        forward = n_members == 1 or n_far > FEWER * n_members
+        sources, others = (members[:n_members], far[:n_far]) if forward else (far[:n_far], members[:n_members])
+        for source in sources:
+            if problem.stop[0]:
+                return pairs[:0], lengths[:0], upper
+            left = open_targets(problem, source, others, forward, lower, upper, scratch)
+            if left > 0:
+                left = drop_found(problem, graph, source, forward, left, patience, scratch)
+            for other in scratch.targets[:left]:
+                pairs[count, 0], pairs[count, 1] = min(source, other), max(source, other)
+                lengths[count] = scratch.distance[other]
+                count += 1
+            if count > room:
+                count, upper = keep_shorter_half(pairs, lengths, count, upper)
+                if count > room:  # too many pairs of one length
+                    room *= 2
+                    pairs, lengths = enlarged(pairs, lengths, count, room + n)
+        clear(shared)
+    return pairs[:count], lengths[:count], upper
+
+
+@inner_kernel
+def add_link(graph: Adjacency, node: int, other: int, length: float) -> None:
+    """Append a link to the row of a node; links are added in order of length."""
+    k = graph.start[node] + graph.degree[node]
+    graph.to[k] = other
+    graph.length[k] = length
+    graph.degree[node] += 1
+
+
+@inner_kernel
+def settle_all(
+    problem: Problem,
+    graph: Adjacency,
+    node: int,
+    pairs: Integers,
+    lengths: Floats,
+    awaited: Integers,
+    settled: Flags,
+    goals: Goals,
+    frontier: Frontier,
+) -> None:
+    """Settle, by one search from ``node``, those of the pairs ``awaited`` at it that the graph joins already."""
+    limit, is_open = goals
+    factor = problem.dilation * (1.0 - problem.margin)
+    reach, n_open, patience = 0.0, np.int64(0), np.int64(0)
+    for c in awaited:
+        if not settled[c]:
+            other = pairs[c, 0] + pairs[c, 1] - node
+            limit[other] = factor * lengths[c]
+            reach = max(reach, limit[other])
+            is_open[other] = True
+            n_open += 1
+    search_goals(graph, node, goals, reach, n_open, patience, frontier)
+    clear(frontier)
+    for c in awaited:
+        if not settled[c]:
+            other = pairs[c, 0] + pairs[c, 1] - node
+            settled[c] = not is_open[other]
+            is_open[other] = False
+
+
+@inner_kernel
+def is_joined(graph: Adjacency, u: int, v: int, reach: float, frontier: Frontier) -> bool:
+    """Whether the distance from u to v, paths summed link by link from u, is at most ``reach``."""
+    search_within(graph, u, reach, v, frontier)
+    joined: bool = frontier.distance[v] <= reach
+    clear(frontier)
+    return joined
+
+
+@kernel
+def insert_in_order(
+    problem: Problem, graph: Adjacency, pairs: Integers, lengths: Floats, first: Integers, incident: Integers
+) -> Flags:
+    """Go through pairs in order, and link those whose distance in the graph exceeds the dilation times their length.
+
+    ``incident[first[x]:first[x + 1]]`` are the numbers of the pairs at x, ascending. Returns which pairs were linked.
+    """
+    n, n_pairs = len(graph.start), len(lengths)
+    forward, backward = new_frontier(graph), new_frontier(graph)
+    goals = Goals(np.empty(n), np.zeros(n, np.bool_))
+    settled, linked = np.zeros(n_pairs, np.bool_), np.zeros(n_pairs, np.bool_)
+    passed = first[:-1].copy()  # where in its row of ``incident`` each node has arrived
+    for c in range(n_pairs):
+        if problem.stop[0]:
+            break
+        u, v = pairs[c]
+        if not settled[c]:
+            reach = problem.dilation * lengths[c]
+            node = u if first[u + 1] - passed[u] >= first[v + 1] - passed[v] else v
+            shareable = first[node + 1] - passed[node] >= FEWEST_SHARED
+            budget = BUDGET if shareable else len(graph.to) + 2
+            answer = search_both_ways(graph, u, v, reach, problem.margin, budget, forward, backward)
+            clear(forward)
+            clear(backward)
+            if answer == EXHAUSTED:
+                awaited = incident[passed[node] : first[node + 1]]
+                settle_all(problem, graph, node, pairs, lengths, awaited, settled, goals, forward)
+                answer = JOINED if settled[c] else TIED
+            if answer == TIED and is_joined(graph, u, v, reach, forward):
+                answer = JOINED
+            if answer != JOINED:
+                add_link(graph, u, v, lengths[c])
+                add_link(graph, v, u, lengths[c])
+                linked[c] = True
+        passed[u] += 1
+        passed[v] += 1
+    return linked

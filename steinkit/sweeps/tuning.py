@@ -1,0 +1,479 @@
+"""Tuning at a budget: successive halving [1]_, scored by Stein's method [2]_.
+
+All k settings run for a short while from S seeds each, the best third of them three times as long, and so on, until
+one has chains of full length. With n_r settings of length l_r in rung r that costs sum n_r l_r of the k in the full
+grid, where beginnings count each time: 4 of 27. Lengths are then stretched, or cut, to what may be spent.
+
+A chain goes on from its beginning: it is the chain of the same seed run longer, for samplers draw the same numbers from
+a seed however many they draw. So it is one long run to the last bit, whatever was interrupted and wherever it went on,
+and a rung is cells of a sweep, with records of their own. To draw the beginnings again is the price, a third at most.
+
+A rung goes by the first measure that knows its order: by which as many settings as go on have values in more than half
+of their seeds, and the best one has values that may be stated. (`steinkit.sweeps.choice.why_unranked`; biases between
+modes are none.)
+
+References
+----------
+.. [1] K. Jamieson and A. Talwalkar, "Non-stochastic best arm identification and hyperparameter optimization", AISTATS
+   2016.
+.. [2] J. Coullon, L. South and C. Nemeth, "Efficient and generalizable tuning strategies for stochastic gradient MCMC",
+   Statistics and Computing 33, 2023.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from steinkit import __version__
+from steinkit.arguments import checked
+from steinkit.describe.display import Result
+from steinkit.describe.labels import setting_key
+from steinkit.describe.statements import cautioned, running_text
+from steinkit.describe.tuning import tuning_statements
+from steinkit.errors import Caution, InputError, UsageError, cautious
+from steinkit.measures import find_measure
+from steinkit.measures.scoring import Judging
+from steinkit.sample import Sample
+from steinkit.sweeps.backends import open_workers
+from steinkit.sweeps.choice import bracket_of, why_unranked
+from steinkit.sweeps.execution import Execution, seconds_of
+from steinkit.sweeps.plan import Plan
+from steinkit.sweeps.run import make_measure_settings, make_plan, saying_how_to_resume
+from steinkit.sweeps.store import CONFIGURATION, Record, Store
+from steinkit.sweeps.swept_sampler import Chain, SweptSampler
+from steinkit.sweeps.tasks import run_chains_of_setting
+from steinkit.sweeps.units import in_fixed_units
+from steinkit.target import Target
+
+if TYPE_CHECKING:
+    from steinkit.discrepancy.verdict import Verdict
+
+DEFAULT_COST, DEFAULT_SEEDS, DEFAULT_SETTINGS = 0.15, 3, 27
+MEASURES = ("bias", "sliced", "moments")
+_ETA = 3
+_LEFT_OUT = 0.2  # of each chain
+_SCORED, _LEAST = 1000, 200  # draws that are scored of the rest, at most: of full chains, and of short ones
+_FEW = 100  # scored draws of a first rung
+_TOLERANCE = 1e-2
+
+
+@dataclass(frozen=True)
+class Rung:
+    """A rung of the ladder.
+
+    Attributes
+    ----------
+    length : int
+        Of its chains, in draws or gradient evaluations.
+    measure : str
+        By which it goes.
+    losses : dict of str to float
+        Medians over the seeds, by setting; infinite where half the cells have no value.
+    kept : tuple of dict
+        Settings that go on, best first.
+    """
+
+    length: int
+    measure: str
+    losses: dict[str, float]
+    kept: tuple[dict[str, Any], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """List the rung as JSON documents hold it.
+
+        Returns
+        -------
+        dict
+            Of strings, finite numbers, lists and dicts.
+        """
+        finite = {name: loss if math.isfinite(loss) else None for name, loss in self.losses.items()}
+        return {"length": self.length, "measure": self.measure, "losses": finite, "kept": list(self.kept)}
+
+
+@dataclass(frozen=True, eq=False)
+class TuningResult(Result):
+    """The setting chosen, and what it rests on.
+
+    Attributes
+    ----------
+    setting : dict
+    bias, margin : float or None
+        Of the setting's chains on the last rung, medians over the seeds, in standard deviations; None if not known.
+    rungs : tuple of Rung
+    seeds : tuple of int
+    resource : str
+        In what lengths are counted: "budget", gradient or likelihood evaluations of single data, or "draws".
+    spent, full : int
+        In that, by the choice, and what the full grid of all settings and seeds would have cost.
+    seconds, full_seconds : float
+        Work of all processes together, sampling and scores; and that of the full grid, judged by the last rung.
+    verdict : Verdict or None
+        On a fresh chain of full length, from a seed that took no part in the choice.
+    unjudged : str or None
+        Why there is none.
+    warnings : tuple of str
+        What a reader should know before the choice.
+    """
+
+    setting: dict[str, Any]
+    bias: float | None
+    margin: float | None
+    rungs: tuple[Rung, ...]
+    seeds: tuple[int, ...]
+    resource: str
+    spent: int
+    full: int
+    seconds: float
+    full_seconds: float
+    verdict: Verdict | None
+    unjudged: str | None
+    warnings: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"<TuningResult: {setting_key(self.setting)}, at {self.spent / self.full:.0%} of the full grid's cost>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """List what ``steinkit tune --json`` prints.
+
+        Returns
+        -------
+        dict
+            Of strings, finite numbers, lists and dicts.
+        """
+        same = ("setting", "bias", "margin", "resource", "spent", "full", "seconds", "full_seconds", "unjudged")
+        return {
+            **{name: getattr(self, name) for name in same},
+            "seeds": list(self.seeds),
+            "rungs": [rung.to_dict() for rung in self.rungs],
+            "verdict": None if self.verdict is None else self.verdict.to_dict(),
+            "warnings": list(self.warnings),
+            "version": __version__,
+        }
+
+    def summary(self) -> str:
+        """Say which setting, its bias, what that cost, and whether a fresh chain may be used.
+
+        Returns
+        -------
+        str
+            Paragraphs, with a blank line between them.
+        """
+        return running_text([*tuning_statements(self.to_dict(), find_measure), *cautioned(self.warnings)])
+
+
+@cautious
+@partial(checked, but=("target", "sampler", "seeds", "measures", "label"))
+def tune(
+    target: Target | str,
+    sampler: str | Callable[..., Any],
+    *,
+    grid: Mapping[str, Sequence[Any]] | None = None,
+    ranges: Mapping[str, Sequence[float]] | None = None,
+    settings: int = DEFAULT_SETTINGS,
+    options: Mapping[str, Any] | None = None,
+    cost: float = DEFAULT_COST,
+    seeds: int | Sequence[int] = DEFAULT_SEEDS,
+    measures: Sequence[str] = MEASURES,
+    target_options: Mapping[str, Any] | None = None,
+    max_seconds: float | None = None,
+    directory: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    backend: str = "loky",
+    scheduler: str | None = None,
+    progress: bool = False,
+    label: str = "",
+) -> TuningResult:
+    """Choose a sampler's setting at a part of a grid's cost: all settings for a short while, the better ones longer.
+
+    Parameters
+    ----------
+    target : Target or str
+        As `sweep` takes it.
+    sampler : str or callable
+        As `sweep` takes it. One of your own must draw the same from a seed, however many draws are asked for.
+    grid : mapping of str to sequence, optional
+        Options of the sampler, with the values to try.
+    ranges : mapping of str to two numbers, optional
+        In place of a grid, options with their lower and upper ends, positive: `settings` of Sobol's points are tried,
+        log-uniform in between, and whole where both ends are.
+    settings : int
+        How many.
+    options : mapping, optional
+        Options that are the same throughout. ``budget``, gradient evaluations of a chain, or ``draws`` is its full
+        length.
+    cost : float
+        Share of the cost of the full grid that may be spent on the choice. The verdict's chain comes on top.
+    seeds : int or sequence of int
+        As `sweep` takes them: each setting runs a chain of each.
+    measures : sequence of str
+        What to go by: a rung goes by the first that knows its order.
+    target_options : mapping, optional
+        Options of a target given by its name.
+    max_seconds : float, optional
+        Wall time after which no further rung is begun; the choice is then the best of the last one.
+    directory : path, optional
+        Folder in which every finished cell is kept at once, and from which a later call goes on.
+    n_jobs, backend, scheduler, progress, label
+        As `sweep` takes them.
+
+    Returns
+    -------
+    TuningResult
+        The same, times aside, for any number of jobs, any backend, and whether it was interrupted or not.
+
+    Raises
+    ------
+    UsageError
+        As `sweep` does; or if cost, a range or a length is out of range, or there is a burn_in: the first fifth of each
+        chain is left out.
+    InputError
+        If no setting of a rung can be scored.
+
+    Notes
+    -----
+    Costs are of sampling. Scores come on top, as they do in a full grid, and up to eight chains of the shortest length
+    that give slices and moments a scale where the target cannot be drawn from.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> found = sk.tune(
+    ...     sk.targets.LogisticRegression.nodal(), "sgld", ranges={"step_size": (1e-4, 1.0)}, settings=9,
+    ...     options={"batch_size": 10, "budget": 50_000}, seeds=1, cost=0.5,
+    ... )
+    >>> 0.001 < found.setting["step_size"] < 0.3
+    True
+    """
+    given = grid if ranges is None else dict(ranges)
+    if given is None or (grid is not None and ranges is not None):
+        raise UsageError("give either grid=, values of options, or ranges=, their ends")
+    plan = make_plan(
+        target,
+        sampler,
+        grid=given,
+        options=options or {},
+        seeds=seeds,
+        measures=measures,
+        target_options=target_options or {},
+        measure_settings=make_measure_settings({}, _TOLERANCE, None),
+        label=label,
+    )
+    if ranges is not None:
+        plan = replace(plan, settings=sobol_settings(ranges, settings))
+    return run_tuning(
+        plan,
+        cost,
+        max_seconds=max_seconds,
+        directory=None if directory is None else Path(directory),
+        n_jobs=n_jobs,
+        backend=backend,
+        scheduler=scheduler,
+        progress=progress,
+    )
+
+
+def run_tuning(
+    plan: Plan,
+    cost: float,
+    *,
+    max_seconds: float | None = None,
+    directory: Path | None = None,
+    n_jobs: int | None = None,
+    backend: str = "loky",
+    scheduler: str | None = None,
+    progress: bool = False,
+) -> TuningResult:
+    """Go up the ladder, and judge a fresh chain of the setting that is left; parameters and errors of `tune`."""
+    began = time.monotonic()
+    resource, full = _length_of(plan)
+    ladder = lengths(len(plan.settings), full, cost)
+    if directory is not None:
+        plan.require_identifiable()
+    plan = replace(plan, sampler=_Latter(**vars(plan.sampler), full=full), label=f"{plan.label} tuned".strip())
+    alive = list(range(len(plan.settings)))
+    rungs: list[Rung] = []
+    done: dict[str, tuple[int, Record]] = {}
+    notes: list[str] = []
+    with (
+        Store(directory) as store,
+        saying_how_to_resume(store, sum(count for count, _ in ladder) * len(plan.seeds)),
+        open_workers(backend, n_jobs, scheduler, plan.target) as workers,
+    ):
+        short = replace(plan, options=plan.options | {resource: ladder[0][1]})  # whose chains, if any, fix the scale
+        scaled, doubts = in_fixed_units(short, store, workers)
+        store.write_document(CONFIGURATION, plan.document | {"racing": False})
+        for (_, length), (left, _) in zip(ladder, [*ladder[1:], (1, 0)], strict=True):
+            if rungs and max_seconds is not None and time.monotonic() - began > max_seconds:
+                notes.append(Caution(f"time ran out after chains of {rungs[-1].length} of {full} {resource}"))
+                break
+            longer = replace(scaled, options=plan.options | {resource: length})
+            execution = Execution(longer, store, workers, progress)
+            found = execution.records([(setting, seed) for setting in alive for seed in plan.seeds])
+            notes += execution.notes
+            done |= {record["cell"]: (length, record) for record in found.values()}
+            by_setting = {i: [found[i, seed] for seed in plan.seeds] for i in alive}
+            measure, losses = _order(by_setting, plan.measures, left)
+            alive = sorted(alive, key=lambda i: losses[i])[:left]
+            named = {setting_key(plan.settings[i]): loss for i, loss in losses.items()}
+            rungs.append(Rung(length, measure, named, tuple(plan.settings[i] for i in alive)))
+    best = alive[0]
+    bias, margin = _bias_of([found[best, seed] for seed in plan.seeds])
+    verdict, unjudged, said = _fresh(plan, best, resource, full)
+    if ladder[-1][1] < full:
+        notes.append(f"cost {cost:g} pays chains of {ladder[-1][1]} of {full} {resource} at most")
+    if min((record["draws"] for length, record in done.values() if length == ladder[0][1]), default=_FEW) < _FEW:
+        notes.append(f"the first rung's chains have fewer than {_FEW} draws to be scored: its order is rough")
+    last = [seconds_of(found[best, seed]) * full / rungs[-1].length for seed in plan.seeds]
+    result = TuningResult(
+        setting=dict(plan.settings[best]),
+        bias=bias,
+        margin=margin,
+        rungs=tuple(rungs),
+        seeds=plan.seeds,
+        resource=resource,
+        spent=sum(length for length, _ in done.values()),
+        full=full * len(plan.cells),
+        seconds=math.fsum(seconds_of(record) for _, record in done.values()),
+        full_seconds=statistics.median(last) * len(plan.cells),
+        verdict=verdict,
+        unjudged=unjudged,
+        warnings=(*store.notes, *doubts, *notes, *said),
+    )
+    if directory is not None:
+        result.save(directory / "tuning.json")
+    return result
+
+
+@dataclass(frozen=True)
+class _Latter(SweptSampler):
+    """A sampler of whose chains some draws are scored, evenly spread, and none of the first fifth."""
+
+    full: int
+
+    def run(self, target: Target, options: Mapping[str, Any], seeds: Sequence[int]) -> list[Chain]:
+        length = options["budget"] if "budget" in options else options["draws"]
+        most = max(_LEAST, _SCORED * length // self.full)
+        return [(_latter(sample, most), acceptance) for sample, acceptance in super().run(target, options, seeds)]
+
+
+def _latter(sample: Sample, most: int) -> Sample:
+    left = len(sample) - int(_LEFT_OUT * len(sample))
+    return sample[np.sort(len(sample) - 1 - np.arange(min(left, most)) * max(1, left // most))]
+
+
+def lengths(settings: int, full: int, cost: float) -> list[tuple[int, int]]:
+    """How many settings each rung has, and the length of its chains: the longest that the cost pays.
+
+    Raises
+    ------
+    UsageError
+        If it does not pay one step of each, or is no share.
+    """
+    if not 0.0 < cost <= 1.0:
+        raise UsageError(f"cost must be a share of the full grid's cost, above 0 and at most 1; received {cost:g}")
+    last = next(r for r in range(64) if _ETA**r >= settings)
+    counts = [math.ceil(settings / _ETA**r) for r in range(last + 1)]
+    for stretch in np.geomspace(_ETA**last, 1e-6, 2000):
+        ladder = [
+            (count, int(full * min(1.0, stretch * _ETA ** (r - last)) * (1 + 1e-12))) for r, count in enumerate(counts)
+        ]
+        if ladder[0][1] and sum(_new(ladder, r) for r in range(last + 1)) <= cost * settings * full:
+            return ladder
+    raise UsageError(f"cost {cost:g} of {settings} settings does not pay one step of each; give more, or longer chains")
+
+
+def _new(ladder: list[tuple[int, int]], r: int) -> int:
+    """What a rung costs: nothing where its chains are those of the rung before."""
+    count, length = ladder[r]
+    return 0 if r and ladder[r - 1][1] == length else count * length
+
+
+def sobol_settings(ranges: Mapping[str, Sequence[float]], count: int) -> tuple[dict[str, Any], ...]:
+    """Settings spread evenly over ranges of options, log-uniform, fewer where whole numbers are met twice.
+
+    Raises
+    ------
+    UsageError
+        If a range is not two positive numbers, the lower first, or count is below 2.
+    """
+    from scipy.stats.qmc import Sobol
+
+    if count < 2:
+        raise UsageError(f"settings must be a whole number of at least 2; received {count}")
+    columns = []
+    points = Sobol(len(ranges), scramble=False).random_base2(math.ceil(math.log2(count + 1)))[1 : count + 1]
+    for (name, ends), places in zip(ranges.items(), points.T, strict=True):
+        numbers = all(isinstance(end, int | float) and not isinstance(end, bool) for end in ends)
+        if not numbers or len(ends) != 2 or not 0.0 < ends[0] < ends[1] < math.inf:
+            raise UsageError(f"the range of {name} must be two positive numbers, the lower first; received {ends!r}")
+        values = ends[0] * (ends[1] / ends[0]) ** places
+        whole = all(isinstance(end, int) for end in ends)
+        columns.append([round(value) if whole else float(f"{value:.4g}") for value in values.tolist()])
+    found = [dict(zip(ranges, row, strict=True)) for row in zip(*columns, strict=True)]
+    return tuple({setting_key(setting): setting for setting in found}.values())
+
+
+def _length_of(plan: Plan) -> tuple[str, int]:
+    """In what a chain's length is counted, and the full one."""
+    if "burn_in" in plan.options or "burn_in" in plan.settings[0]:
+        raise UsageError("burn_in is not for tuning, which leaves out the first fifth of each chain; leave it out")
+    resource = "budget" if "budget" in plan.options else "draws"
+    full = plan.options.get(resource)
+    if resource in plan.settings[0] or isinstance(full, bool) or not isinstance(full, int):
+        raise UsageError("the full length of a chain must be a fixed option: budget, gradient evaluations, or draws")
+    return resource, full
+
+
+def _order(
+    records: Mapping[int, Sequence[Record]], measures: Sequence[str], wanted: int
+) -> tuple[str, dict[int, float]]:
+    """The measure by which settings are ordered, and their losses by it."""
+    for name in measures:
+        losses = {i: statistics.median(_loss(record, name) for record in cells) for i, cells in records.items()}
+        best = records[min(losses, key=losses.__getitem__)]
+        is_known = math.isfinite(statistics.median(_loss(record, name, is_best=True) for record in best))
+        if is_known and sum(map(math.isfinite, losses.values())) >= wanted:
+            break
+    if not any(map(math.isfinite, losses.values())):
+        reasons = (record["reason"] for cells in records.values() for record in cells if record["reason"])
+        raise InputError(f"no setting can be scored in half of its cells: {next(reasons, 'no value is known')}")
+    return name, losses
+
+
+def _loss(record: Record, name: str, is_best: bool = False) -> float:
+    """Of a cell; infinite where it has none, or none by which settings may be ordered (or, if wanted, stated)."""
+    bracket = bracket_of(record, name)
+    if bracket is None or not all(map(math.isfinite, bracket)) or why_unranked(record, name, is_best=is_best):
+        return math.inf
+    return 0.5 * sum(bracket) * (1.0 if find_measure(name).smaller_is_better else -1.0)
+
+
+def _entry(record: Record, name: str) -> dict[str, Any]:
+    return next((entry for entry in record["results"] if entry["measure"] == name), {})
+
+
+def _bias_of(records: Sequence[Record]) -> tuple[float | None, float | None]:
+    """Median over the seeds of the bias, and of its margin, where more than half of them know it."""
+    known = [_entry(record, "bias") for record in records if math.isfinite(_loss(record, "bias", is_best=True))]
+    if 2 * len(known) <= len(records):
+        return None, None
+    return statistics.median(each["value"] for each in known), statistics.median(each["margin"] for each in known)
+
+
+def _fresh(plan: Plan, best: int, resource: str, full: int) -> tuple[Verdict | None, str | None, tuple[str, ...]]:
+    """The verdict on a chain from another seed, or why there is none, and what to know of it."""
+    options = plan.options | plan.settings[best] | {resource: full}
+    (run,) = run_chains_of_setting(plan.target, plan.sampler, options, [max(plan.seeds) + 1])
+    if run.sample is None:
+        return None, run.reason, ()
+    return Judging().judge(run.sample, plan.target, {}, rng=0)

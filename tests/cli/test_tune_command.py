@@ -1,0 +1,72 @@
+"""``steinkit tune``: a TOML file in, a folder and a choice out."""
+
+import pytest
+
+CONFIGURATION = """
+target = "logistic-posterior"
+[sampler]
+name = "sgld"
+batch_size = 10
+budget = 20000
+[ranges]
+step_size = [1e-4, 1.0]
+[run]
+settings = 9
+seeds = 1
+"""
+
+
+@pytest.fixture
+def write_toml(folder):
+    def write(changed="", new=""):
+        assert changed in CONFIGURATION
+        (folder / "tune.toml").write_text(CONFIGURATION.replace(changed, new) if changed else CONFIGURATION)
+        return "tune.toml"
+
+    return write
+
+
+def test_the_document_is_the_contract(steinkit, write_toml):
+    answer = steinkit("tune", write_toml(), "-o", "out", "--cost", "0.5", "--json")
+    assert answer.code == 0, answer.err
+    assert set(answer.document) == {
+        "setting", "bias", "margin", "resource", "spent", "full", "seconds", "full_seconds", "unjudged", "seeds",
+        "rungs", "verdict", "warnings", "version",
+    }  # fmt: skip
+    assert 1e-3 < answer.document["setting"]["step_size"] < 0.5
+    again = steinkit("tune", "tune.toml", "-o", "out", "--cost", "0.5")
+    assert "Step size" in again.out
+    assert "of the 180,000 of the full grid" in " ".join(again.out.split())
+
+
+@pytest.mark.parametrize(
+    ("changed", "new", "message"),
+    [
+        ("[ranges]", "[grid]\nthin = [1, 2]\n[ranges]", "give a table [ranges] or [grid]"),
+        ("settings = 9", "settings = 1", "settings must be a whole number of at least 2"),
+        ("[1e-4, 1.0]", "[1e-4]", "the range of step_size must be two positive numbers"),
+        ("[1e-4, 1.0]", '["a", "b"]', "the range of step_size must be two positive numbers"),
+        ("budget = 20000", "", "needs draws or budget"),
+        ("[ranges]\nstep_size = [1e-4, 1.0]", "", "a table [grid] is needed"),
+        ("step_size", "stepsize", "has no option 'stepsize'"),
+    ],
+)
+def test_what_is_refused(steinkit, write_toml, changed, new, message):
+    answer = steinkit("tune", write_toml(changed, new), "-o", "out")
+    assert answer.code == 2
+    assert message in answer.err
+
+
+def test_a_sweeps_folder_is_refused(steinkit, write_toml, folder):
+    sweep = CONFIGURATION.replace("[ranges]\nstep_size = [1e-4, 1.0]", "[grid]\nstep_size = [0.01]")
+    (folder / "sweep.toml").write_text(sweep.replace("settings = 9\n", ""))
+    assert steinkit("sweep", "sweep.toml", "-o", "out").code == 0
+    answer = steinkit("tune", write_toml(), "-o", "out")
+    assert answer.code == 2
+    assert "is the folder of another sweep" in answer.err
+
+
+def test_a_sweep_refuses_ranges(steinkit, write_toml):
+    answer = steinkit("sweep", write_toml(), "-o", "out")
+    assert answer.code == 2
+    assert "are for 'steinkit tune'" in answer.err

@@ -1,0 +1,175 @@
+"""Tuning at a budget: the ladder, chains that go on, the choice, and the same answer wherever it is worked out."""
+
+import json
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+from steinkit.sweeps.tuning import lengths, sobol_settings
+
+POSTERIOR = sk.targets.LogisticRegression.nodal()
+GRID = {"step_size": [1e-5, 1e-3, 0.03, 0.3, 3.0], "batch_size": [10, 30]}
+GIVEN = {"grid": GRID, "options": {"budget": 60_000}, "seeds": 2, "cost": 0.4}
+
+
+def tuned(**changes):
+    return sk.tune(POSTERIOR, "sgld", **GIVEN | changes)
+
+
+def without_times(result):
+    document = result.to_dict()
+    del document["seconds"], document["full_seconds"]
+    return document
+
+
+@pytest.fixture(scope="module", name="found")
+def made_found(tmp_path_factory):
+    return tuned(directory=tmp_path_factory.mktemp("tuned"))
+
+
+@pytest.mark.parametrize("settings", [1, 2, 3, 9, 10, 27, 100])
+@pytest.mark.parametrize("cost", [0.1, 0.15, 0.5, 1.0])
+def test_the_ladder_is_the_longest_that_the_cost_pays(settings, cost):
+    full = 100_000
+    ladder = lengths(settings, full, cost)
+    counts, each = zip(*ladder, strict=True)
+    assert counts[0] == settings
+    assert counts[-1] == 1
+    assert list(each) == sorted(each)
+    assert each[-1] <= full
+    # chains as long as those of the rung before cost nothing again
+    spent = sum(n * m for k, (n, m) in enumerate(ladder) if k == 0 or each[k - 1] != m)
+    assert spent <= cost * settings * full
+    assert spent > 0.85 * cost * settings * full or each[0] == full
+
+
+def test_twenty_seven_settings_at_fifteen_percent_reach_full_length():
+    assert lengths(27, 27_000, 0.15)[-1] == (1, 27_000)
+    assert lengths(27, 27_000, 1.0)[0] == (27, 27_000)
+
+
+def test_the_step_that_is_neither_stuck_nor_wild_is_chosen(found):
+    assert found.setting["step_size"] == 0.03
+    assert found.spent <= 0.4 * found.full == 0.4 * 10 * 2 * 60_000
+    assert [len(rung.losses) for rung in found.rungs] == [10, 4, 2, 1]
+    assert found.bias < 0.3
+    assert found.margin > 0.0
+    assert found.verdict is not None
+    assert found.unjudged is None
+    assert "% of the 1,200,000 of the full grid" in " ".join(found.summary().split())
+
+
+def test_a_rungs_chain_is_the_beginning_of_the_next(found):
+    """What makes it right to draw them again: a long run has the short one in front, bit by bit."""
+    short, long = (rung.length for rung in found.rungs[:2])
+    one, other = (
+        sk.samplers.sgld(POSTERIOR, step_size=0.03, batch_size=10, budget=budget, seed=[0]).points[0]
+        for budget in (short, long)
+    )
+    np.testing.assert_array_equal(one, other[: len(one)])
+
+
+def test_jobs_and_dask_change_nothing(found):
+    assert without_times(tuned(n_jobs=2)) == without_times(found)
+    pytest.importorskip("distributed")
+    assert without_times(tuned(backend="dask", n_jobs=1)) == without_times(found)
+
+
+def test_it_goes_on_where_it_was_killed(found, tmp_path):
+    """A process killed while it works, then the same call again: what was finished is not run twice."""
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import steinkit as sk\n"
+        f"sk.tune(sk.targets.LogisticRegression.nodal(), 'sgld', directory=sys.argv[2], **{GIVEN!r})"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code, str(sk.__path__[0]) + "/..", str(tmp_path / "out")])
+    records = tmp_path / "out" / "records.jsonl"
+    while process.poll() is None and (not records.exists() or records.read_bytes().count(b"\n") < 5):
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
+    before = [json.loads(line)["cell"] for line in records.read_bytes().split(b"\n")[:5]]
+    again = tuned(directory=tmp_path / "out")
+    assert without_times(again)["rungs"] == without_times(found)["rungs"]
+    assert again.verdict.p == found.verdict.p
+    after = [json.loads(line)["cell"] for line in records.read_bytes().splitlines()]
+    assert all(after.count(cell) == 1 for cell in before)
+    assert without_times(sk.read_result(tmp_path / "out" / "tuning.json")) == without_times(again)
+
+
+def test_time_that_runs_out_leaves_the_best_so_far():
+    with pytest.warns(sk.SteinkitWarning, match="time ran out after chains of"):
+        found = tuned(max_seconds=1e-9)
+    assert len(found.rungs) == 1
+    assert found.setting in found.rungs[0].kept
+
+
+def test_draws_may_be_the_length_and_a_sampler_the_users_own():
+    def own(target, *, seed, scale, draws):
+        return scale * np.random.default_rng(seed).standard_normal((draws, 2))
+
+    found = sk.tune(
+        sk.targets.Normal([0.0, 0.0]), own, grid={"scale": [0.3, 1.0, 2.0]}, options={"draws": 2000}, cost=0.6
+    )
+    assert (found.setting, found.resource) == ({"scale": 1.0}, "draws")
+    assert not found.verdict.is_biased
+    assert found.plot().axes[0].get_title() == "Chosen: scale 1"
+
+
+def test_biases_that_are_not_trusted_order_nothing():
+    """Two modes, whose shares the score does not know: the rungs go by the next measure."""
+    found = sk.tune(
+        "mixture-posterior",
+        "sgld",
+        grid={"step_size": [5e-2, 5e-3, 1e-3]},
+        options={"batch_size": 5, "draws": 1000, "start": "normal"},
+        seeds=2,
+        cost=1.0,
+    )
+    assert {rung.measure for rung in found.rungs} == {"sliced"}
+    assert (found.bias, found.margin) == (None, None)
+    assert "How far its draws are off is not known." in " ".join(found.summary().split())
+
+
+def test_where_nothing_can_be_scored_nothing_is_chosen():
+    with pytest.raises(sk.InputError, match=r"no setting can be scored in half of its cells: .*not finite"):
+        tuned(grid={"step_size": [1e6, 1e7], "batch_size": [10]}, seeds=1)
+
+
+def test_sobols_settings_are_log_uniform_and_whole_where_the_ends_are():
+    found = sobol_settings({"step_size": (1e-4, 1.0), "batch_size": (10, 1000)}, 63)
+    assert len(found) == 63
+    assert all(isinstance(each["batch_size"], int) and 10 <= each["batch_size"] <= 1000 for each in found)
+    counts, _ = np.histogram(np.log10([each["step_size"] for each in found]), bins=[-4, -3, -2, -1, 0])
+    assert counts.max() - counts.min() <= 1
+    assert sobol_settings({"batch_size": (1, 3)}, 20) == tuple({"batch_size": k} for k in (2, 1, 3))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"cost": 0.0}, "cost must be a share"),
+        ({"cost": 1e-9}, "does not pay one step"),
+        ({"grid": None}, "give either grid="),
+        ({"ranges": {"step_size": (1e-3, 1.0)}}, "give either grid="),
+        (
+            {"grid": None, "ranges": {"step_size": (1.0, 1e-3), "batch_size": (5, 30)}},
+            "the range of step_size must be two positive numbers",
+        ),
+        (
+            {"grid": None, "ranges": {"step_size": (0.0, 1.0), "batch_size": (5, 30)}},
+            "the range of step_size must be two positive numbers",
+        ),
+        ({"grid": None, "ranges": {"step_size": 5, "batch_size": (5, 30)}}, "must be a list"),
+        ({"options": {}}, "needs draws or budget"),
+        ({"options": {"budget": 1000, "burn_in": 10}}, "burn_in is not for tuning"),
+        ({"grid": {"budget": [1000, 2000]}, "options": {"step_size": 1e-3, "batch_size": 10}}, "full length"),
+        ({"measures": ("bias", "nonsense")}, "nonsense"),
+    ],
+)
+def test_what_is_refused(changes, message):
+    with pytest.raises(sk.UsageError, match=message):
+        tuned(**changes)

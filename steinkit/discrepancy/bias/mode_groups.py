@@ -184,7 +184,7 @@ def regions(
         taken = len(np.setdiff1d(cluster.rows, rows))
         if taken > _MOST_TAKEN * len(cluster.rows):
             raise InputError(
-                f"a mode is curved too far: {taken} of {len(cluster.rows)} draws nearest to one mode belong to another; "
-                "change the parametrisation, or give labels="
+                f"a mode is curved too far: {taken} of {len(cluster.rows)} draws nearest to one mode belong to "
+                "another; change the parametrisation, or give labels="
             )
     return clusters, proposals

@@ -18,8 +18,8 @@ def z_scores(mixture, seeds, shares=None, n=600):
         try:
             result = sk.mode_shares(points, mixture.target, rng=seed)
         except sk.InputError as refused:
-            assert "curved too far" in str(refused)
-            assert "draws nearest to one mode belong to another" in str(refused)
+            if "nearest to one mode belong to another" not in str(refused):
+                raise
             continue
         assert len(result.shares) == len(mixture.modes)
         first = result.labels[labels == 0]

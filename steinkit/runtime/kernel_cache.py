@@ -81,7 +81,7 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         return self._locks.setdefault(os.getpid(), FileLock(path))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Load a kernel's machine code, without the tenth of a second of what only the compiler needs."""
+        """Load a kernel's machine code, but nothing that only the compiler needs."""
         rtsys.initialize(target_context)
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)

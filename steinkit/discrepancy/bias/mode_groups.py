@@ -30,6 +30,7 @@ _BESIDE = 12  # draws on either side of a gap
 _WIDER = 1.0  # as long as both these spans together
 _STEPS = np.linspace(0.0, 1.0, 18)[1:-1]  # of the way between two draws
 _MOST_ASTRAY = 0.02  # of the draws of a group that was given, which lie in another's region
+_MOST_TAKEN = 0.05  # of the draws of a mode's region, which valleys put in another group: the arm of a curved mode
 _ROUNDS = 2  # of fitting and assigning
 
 LogDensity = Callable[[Floats], Floats]
@@ -154,8 +155,10 @@ def regions(
     Raises
     ------
     InputError
-        If groups that were given overlap, or a mode has too few draws.
+        If groups that were given overlap, a region that was found cuts through a curved mode, or a mode has too few
+        draws.
     """
+    found = groups
     for turn in range(_ROUNDS + 1):
         for rows in groups:
             if len(rows) < FEWEST_DRAWS:
@@ -177,4 +180,11 @@ def regions(
                     f"{other} are denser; give the two the same label"
                 )
         groups = [np.flatnonzero(where == k) for k in range(len(groups))]
+    for cluster, rows in zip(clusters, () if called else found, strict=False):
+        taken = len(np.setdiff1d(cluster.rows, rows))
+        if taken > _MOST_TAKEN * len(cluster.rows):
+            raise InputError(
+                f"a mode is curved too far: {taken} of {len(cluster.rows)} draws nearest to one mode belong to "
+                "another; change the parametrisation, or give labels="
+            )
     return clusters, proposals

@@ -102,7 +102,7 @@ def _restored_bounds(value: Any) -> Any:
 def _stein_factors(value: Any) -> tuple[float, float, float]:
     try:
         first, second, third = map(float, value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise UsageError(f"stein_factors must be three numbers; received {value!r}") from None
     return first, second, third
 

@@ -186,3 +186,9 @@ def test_the_measure_that_nobody_names_is_by_dimension(dim, measure):
     assert sk.curve(draws, target, n=[10, 20]).measure == measure
     swept = sk.sweep(target, "rwmh", grid={"proposal_scale": [1.0]}, options={"draws": 12}, seeds=1)
     assert swept.measures == ("bias", measure, "ess")
+
+
+def test_stein_factors_that_no_double_holds_are_refused():
+    samples = {"a": [[0.0]], "b": [[1.0]]}
+    with pytest.raises(sk.UsageError, match="stein_factors must be three numbers"):
+        sk.compare(samples, sk.targets.Normal(0.0), measures=["graph"], stein_factors=(10**400, 1, 1))

@@ -19,6 +19,7 @@ from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.errors import Caution, InputError, UsageError, caution
 from steinkit.posterior import Posterior
+from steinkit.runtime.deadlines import require_time
 from steinkit.runtime.threads import one_thread_in_libraries
 from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Seed
@@ -164,11 +165,15 @@ def _remainders(posterior: Posterior, points: Floats, centre: Floats, rows: Inte
     n, b = rows.shape
     data = tuple(array[rows.ravel()][:, None] for array in posterior.data)  # batches of one
 
+    def gradient(k: int, theta: Floats) -> Floats:
+        require_time("the scores were taken")
+        return np.asarray(posterior.grad_log_likelihood(theta, *(x[k] for x in data)), dtype=np.float64)
+
     def gradients(thetas: Floats) -> Floats:
+        require_time("the scores were taken")
         if posterior.grad_log_likelihood_many is not None:
             return np.asarray(posterior.grad_log_likelihood_many(thetas, *data), dtype=np.float64)
-        each = (posterior.grad_log_likelihood(theta, *(x[k] for x in data)) for k, theta in enumerate(thetas))
-        return np.array(list(each), dtype=np.float64)
+        return np.array([gradient(k, theta) for k, theta in enumerate(thetas)])
 
     thetas, middle = np.repeat(points, b, axis=0), np.broadcast_to(centre, (n * b, len(centre)))
     left = gradients(thetas) - gradients(np.array(middle))

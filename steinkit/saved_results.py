@@ -168,7 +168,10 @@ def _unpacked(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
     room = module.split(".")
     if room[0] != "steinkit" or room[1] not in _ROOMS:
         raise InputError(f"{module} holds no results")
-    made = object.__new__(getattr(importlib.import_module(module), name))
+    try:
+        made = object.__new__(getattr(importlib.import_module(module), name))
+    except (ImportError, AttributeError):
+        raise ValueError(f"no {name} in {module}: kept by another version; make the result again") from None
     missing = {each.name for each in dataclasses.fields(made)} - kept.keys()
     if missing:
         raise ValueError(f"{name} without {min(missing)}: kept by another version; make the result again")

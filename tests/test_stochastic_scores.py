@@ -1,5 +1,7 @@
 """Scores from a few data: unbiased, exact where the expansion is, and refused where they are mostly noise."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -70,6 +72,33 @@ def test_a_verdict_makes_them_itself(posterior, draws):
     assert scored.score_noise is None
     assert any("is noise of its batches of 50 data" in said for said in found.warnings)
     assert "shares of modes that lie apart" in found.to_dict()["not_tested"]
+
+
+def test_a_verdict_by_few_data_keeps_the_limit_and_the_posteriors_functions():
+    def gradient(theta, y):
+        time.sleep(0.002)
+        return np.array([(y - theta[0]).sum()])
+
+    data = np.random.default_rng(0).normal(1.0, 1.0, 1000)
+    given = {
+        "log_likelihood": lambda theta, y: -0.5 * (y - theta[0]) ** 2,
+        "log_prior": lambda theta: -0.5 * theta[:, 0] ** 2,
+        "grad_log_prior": lambda theta: -theta,
+        "dim": 1,
+    }
+    draws = np.random.default_rng(1).normal(1.0, 0.03, (150, 1))
+    slow = sk.Posterior((data,), grad_log_likelihood=gradient, **given)
+    began = time.monotonic()
+    with pytest.raises(sk.TimeLimitError):
+        sk.verdict(draws, slow, score_batch=10, max_seconds=0.2)
+    assert time.monotonic() - began < 6.0  # of twelve seconds of sleep
+    quick = sk.Posterior(
+        (data,),
+        grad_log_likelihood=lambda theta, y: np.array([(y - theta[0]).sum()]),
+        functions={"square": lambda theta: theta[:, 0] ** 2},
+        **given,
+    )
+    assert sk.verdict(draws, quick, score_batch=20).bias.names == ("x1", "square")
 
 
 def test_a_verdict_names_coordinates_as_the_posterior_does(draws):

@@ -88,11 +88,12 @@ def tune(
     """Tune a sampler."""
     from steinkit.sweeps.configuration import read_tuning
     from steinkit.sweeps.refusals import require_folder, require_runnable
+    from steinkit.sweeps.store import TUNING
     from steinkit.sweeps.tuning import run_tuning
 
     with contextlib.redirect_stdout(sys.stderr):  # what a user's own code prints is not a result
         plan = read_tuning(config)
-        require_folder(plan, Path(directory))
+        require_folder(plan, Path(directory), result=TUNING)
         require_runnable(plan)
         result = run_tuning(
             plan,

@@ -38,5 +38,5 @@ def tuning_statements(document: Document, find: FindMeasure) -> list[Statement]:
         Statement("choice", "Which setting is best?", chosen),
         Statement("number", "May draws of a fresh chain be used?", judged and f"A fresh chain: {judged}"),
         Statement("comparison", "What did the choice cost?", cost),
-        Statement("method", "How was it chosen?", f"Settings with chains of so many {unit}: {ladder}."),
+        Statement("comparison", "How was it chosen?", f"Settings with chains of so many {unit}: {ladder}."),
     ]

@@ -58,6 +58,7 @@ from steinkit.posterior import Posterior
 from steinkit.runtime.deadlines import require_time, within_time
 from steinkit.sample import DistinctSample, Floats, Sample
 from steinkit.target import Seed, Target
+from steinkit.user_functions import Functions
 
 _FEW_OF_SLOWEST = 30.0  # draws in times of the slowest change, below which the tests look quick and are not
 _SHARES = {"moments": 0.3, "bounded": 0.27, "sliced": 0.23, "ksd": 0.2}  # of the level, by measured power
@@ -329,6 +330,7 @@ def verdict(
     """
     require_sensible(level, matters, looks)
     batches: BatchScores | None = None
+    functions = {} if target is None else target.functions
     if score_batch is not None:
         if not isinstance(target, Posterior) or scores is not None:
             raise UsageError("score_batch is for a Posterior, whose score is a sum over data; leave it out")
@@ -384,7 +386,7 @@ def verdict(
         bounded=bounded,
         sliced=sliced,
         names=prepared.points.names,
-        bias=_bias(prepared, target, weights, standardised, scored, modes),
+        bias=_bias(prepared, target, functions, weights, standardised, scored, modes),
         draws=len(prepared.given),
         score_noise=None if batches is None else batches.noise,
         hiding=hiding,
@@ -459,13 +461,14 @@ def _shares(ksd: float | None) -> dict[str, float]:
 def _bias(
     prepared: Prepared,
     target: Target | None,
+    functions: Functions,
     weights: ArrayLike | None,
     standardised: Draws,
     scored: Sample,
     modes: ModeShares | None,
 ) -> BiasEstimate | None:
     """Of all draws; where they fall into modes, within each, put together by the modes' shares."""
-    functions, left_out = varying(target.functions if target is not None else {}, prepared.points.points)
+    functions, left_out = varying(functions, prepared.points.points)
     try:
         if modes is not None and target is not None:
             return bias_of_mixture(estimates_in_modes(scored, target, prepared.bounds, modes), modes, weighted=False)

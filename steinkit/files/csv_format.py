@@ -20,6 +20,7 @@ import re
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -312,7 +313,7 @@ def read_plain(stream: BinaryIO, columns: int, header_line: int, separator: str 
             return None  # which ends lines of old: they are not those that were counted
     text = io.TextIOWrapper(stream, encoding="ascii", newline="")
     try:
-        rows = _plain_rows(text, separator)
+        rows = _plain_rows(iter(partial(text.readline, _BLOCK), ""), separator)
         values = np.loadtxt(itertools.chain([next(rows)], rows), delimiter=separator, comments=None, ndmin=2)
     except (ValueError, StopIteration):
         return None
@@ -333,7 +334,7 @@ def _plain_rows(lines: Iterable[str], separator: str) -> Iterator[str]:
         if separator != ",":
             marks |= {mark for mark in ",." if mark in line}
             line = line.replace(",", ".")
-        if ended or line.endswith("\r") or len(marks) == 2:
+        if ended or line.endswith("\r") or len(marks) == 2 or len(line) == _BLOCK:
             raise ValueError
         yield line
 

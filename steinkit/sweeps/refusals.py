@@ -16,13 +16,15 @@ from steinkit.describe.labels import setting_key
 from steinkit.errors import SteinkitWarning, UsageError
 from steinkit.files.streams import read_enclosed
 from steinkit.sweeps.plan import Plan
-from steinkit.sweeps.store import CONFIGURATION, INDENT, RECORDS, first_few, unsealed
+from steinkit.sweeps.store import CONFIGURATION, INDENT, RECORDS, RESULT, TUNING, first_few, unsealed
 
 _DIFFERENCES_NAMED = 3
 _NONE = "none"
 
 
-def require_folder(plan: Plan, directory: Path, *, resume: bool = False, force: bool = False) -> None:
+def require_folder(
+    plan: Plan, directory: Path, *, resume: bool = False, force: bool = False, result: str = RESULT
+) -> None:
     """Refuse, before anything is written, a folder in which the sweep would cost the user another one's results.
 
     The grid, the seeds and racing may be other ones: cells are added then, and none is run twice. So may the data and
@@ -37,6 +39,8 @@ def require_folder(plan: Plan, directory: Path, *, resume: bool = False, force: 
     force : bool
         Whether to take it whatever it holds. Records of another sweep stay in it, and are not used; what that sweep
         was and found is no longer written there.
+    result : str
+        The file that the run leaves: sweeping and tuning keep folders of their own.
 
     Raises
     ------
@@ -51,6 +55,8 @@ def require_folder(plan: Plan, directory: Path, *, resume: bool = False, force: 
         )
     if force:
         return
+    if other := ({RESULT, TUNING} - {result}) & set(held):
+        raise UsageError(f"{directory} holds {other.pop()}, of another command; name another folder")
     foreign = sorted(name for name in held if not name.startswith("."))
     if foreign and not holds_sweep and not set(foreign) <= _BEGUN:
         raise UsageError(

@@ -18,7 +18,7 @@ from steinkit.errors import Caution, InputError, about, reservations
 from steinkit.files.streams import read_enclosed
 from steinkit.measures import find_measure
 from steinkit.sweeps.choice import Choice, UnrankedError, bracket_of, choose
-from steinkit.sweeps.store import CONFIGURATION, INDENT, RECORDS, RESULT, Record, parse_records, unsealed
+from steinkit.sweeps.store import CONFIGURATION, INDENT, RECORDS, RESULT, TUNING, Record, parse_records, unsealed
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,6 +227,8 @@ def _read_file(folder: Path, name: str) -> bytes:
     try:
         return read_enclosed(folder, name)
     except FileNotFoundError:
+        if Path(folder, TUNING).is_file():
+            raise InputError(f"{folder} holds a tuning, not a sweep; read_result reads its {TUNING}") from None
         raise InputError(
             f"{folder} holds no finished sweep: there is no {name} in it; run 'steinkit sweep CONFIG.toml -o {folder}' "
             "to its end"

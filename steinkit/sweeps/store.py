@@ -36,6 +36,7 @@ from steinkit.sweeps.identity import digest, sample_digest
 RECORDS = "records.jsonl"
 CONFIGURATION = "sweep.json"
 RESULT = "result.json"
+TUNING = "tuning.json"
 INDENT = 2  # of documents
 _SAMPLES = "samples"
 _DAMAGED = "damaged"

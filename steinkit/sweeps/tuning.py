@@ -25,6 +25,7 @@ from __future__ import annotations
 import math
 import os
 import statistics
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -45,11 +46,11 @@ from steinkit.measures import find_measure
 from steinkit.measures.scoring import Judging
 from steinkit.sample import Sample
 from steinkit.sweeps.backends import open_workers
-from steinkit.sweeps.choice import bracket_of, why_unranked
+from steinkit.sweeps.choice import UnrankedError, bracket_of, why_unranked
 from steinkit.sweeps.execution import Execution, seconds_of
 from steinkit.sweeps.plan import Plan
 from steinkit.sweeps.run import make_measure_settings, make_plan, saying_how_to_resume
-from steinkit.sweeps.store import CONFIGURATION, Record, Store
+from steinkit.sweeps.store import CONFIGURATION, TUNING, Record, Store
 from steinkit.sweeps.swept_sampler import Chain, SweptSampler
 from steinkit.sweeps.tasks import run_chains_of_setting
 from steinkit.sweeps.units import in_fixed_units
@@ -350,7 +351,7 @@ def run_tuning(
         warnings=(*store.notes, *doubts, *notes, *said),
     )
     if directory is not None:
-        result.save(directory / "tuning.json")
+        result.save(directory / TUNING)
     return result
 
 
@@ -414,11 +415,12 @@ def sobol_settings(ranges: Mapping[str, Sequence[float]], count: int) -> tuple[d
     points = Sobol(len(ranges), scramble=False).random_base2(math.ceil(math.log2(count + 1)))[1 : count + 1]
     for (name, ends), places in zip(ranges.items(), points.T, strict=True):
         numbers = all(isinstance(end, int | float) and not isinstance(end, bool) for end in ends)
-        if not numbers or len(ends) != 2 or not 0.0 < ends[0] < ends[1] < math.inf:
+        if not numbers or len(ends) != 2 or not 0.0 < ends[0] < ends[1] < sys.float_info.max:
             raise UsageError(f"the range of {name} must be two positive numbers, the lower first; received {ends!r}")
         values = ends[0] * (ends[1] / ends[0]) ** places
-        whole = all(isinstance(end, int) for end in ends)
-        columns.append([round(value) if whole else float(f"{value:.4g}") for value in values.tolist()])
+        whole = any(isinstance(end, int) for end in ends) and all(end == int(end) for end in ends)
+        rounded = [round(value) if whole else float(f"{value:.4g}") for value in values.tolist()]
+        columns.append([min(max(each, ends[0]), ends[1]) for each in rounded])
     found = [dict(zip(ranges, row, strict=True)) for row in zip(*columns, strict=True)]
     return tuple({setting_key(setting): setting for setting in found}.values())
 
@@ -443,11 +445,12 @@ def _order(
         best = records[min(losses, key=losses.__getitem__)]
         is_known = math.isfinite(statistics.median(_loss(record, name, is_best=True) for record in best))
         if is_known and sum(map(math.isfinite, losses.values())) >= wanted:
-            break
+            return name, losses
     if not any(map(math.isfinite, losses.values())):
         reasons = (record["reason"] for cells in records.values() for record in cells if record["reason"])
         raise InputError(f"no setting can be scored in half of its cells: {next(reasons, 'no value is known')}")
-    return name, losses
+    reason = next(filter(None, (why_unranked(record, name, is_best=True) for record in best)), "too few are scored")
+    raise UnrankedError(f"settings cannot be ordered by {', '.join(measures)}: by measure {name}, {reason}")
 
 
 def _loss(record: Record, name: str, is_best: bool = False) -> float:

@@ -63,7 +63,13 @@ def test_a_sweeps_folder_is_refused(steinkit, write_toml, folder):
     assert steinkit("sweep", "sweep.toml", "-o", "out").code == 0
     answer = steinkit("tune", write_toml(), "-o", "out")
     assert answer.code == 2
-    assert "is the folder of another sweep" in answer.err
+    assert "holds result.json, of another command" in answer.err
+    (folder / "other").mkdir()
+    (folder / "other" / "tuning.json").write_text("{}")
+    answer = steinkit("sweep", "sweep.toml", "-o", "other")
+    assert answer.code == 2
+    assert "holds tuning.json, of another command" in answer.err
+    assert "holds a tuning, not a sweep" in steinkit("report", "other", "-o", "page.html").err
 
 
 def test_a_sweep_refuses_ranges(steinkit, write_toml):

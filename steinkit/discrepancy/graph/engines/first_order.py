@@ -316,7 +316,7 @@ class _Batch:
     def gaps(self) -> Floats:
         """Relative width of each bracket; 1 for one without end, 0 where rounding, not allowed for here, crosses it."""
         open_end = np.isinf(self.upper)
-        upper = np.where(open_end | ~self.live, 1.0, self.upper)
+        upper = np.where(open_end | ~self.live | (self.upper == 0.0), 1.0, self.upper)
         width = np.maximum((upper - self.lower) / upper, 0.0)
         return np.where(self.live, np.where(open_end, 1.0, width), 0.0)
 

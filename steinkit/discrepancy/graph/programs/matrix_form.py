@@ -34,7 +34,7 @@ SMALLEST = 2.0**-1074
 """Twice what a product that underflows may be off by."""
 
 _LEAST_MAGNITUDE = 2.0**-1020
-_NOTICEABLE = 2.0**-900
+NOTICEABLE = 2.0**-900
 _FAR_LESS = 0.1
 _PASSES = 64
 OUTWARD = 1.0 + 2.0**-49
@@ -187,13 +187,13 @@ class CoordinateProgram:
     @property
     def _box_error(self) -> Floats:
         """What boxes are off by, with what underflow may have taken from them, or added to them."""
-        return np.where((self.box > 0.0) & (self.box < _NOTICEABLE), SMALLEST, 0.0) + self.box_error
+        return np.where((self.box > 0.0) & (self.box < NOTICEABLE), SMALLEST, 0.0) + self.box_error
 
     def _activity(self, y: Floats) -> Floats:
         """Upper bound of |A y|, rounding included."""
         entries = np.diff(self.matrix.indptr)
         allowance = (entries + 4) * UNIT_ROUNDOFF * (self.magnitudes @ np.abs(y))
-        if self.radius.min(initial=1.0) < _NOTICEABLE:  # what underflows in a product is nothing to larger radii
+        if self.radius.min(initial=1.0) < NOTICEABLE:  # what underflows in a product is nothing to larger radii
             allowance += 4.0 * SMALLEST * (self._pattern @ (y != 0.0))
         return np.asarray(np.abs(self.matrix @ y) + allowance)
 
@@ -217,7 +217,7 @@ def implied_boxes(matrix: sparse.csr_array, radius: Floats, box: Floats) -> Floa
         others = total[row] * (1.0 + (entries[row] + 4) * UNIT_ROUNDOFF) - used + entries[row] * SMALLEST
         left = box.copy()
         np.minimum.at(left, matrix.indices, (radius[row] + others) / size * OUTWARD)
-        left = np.maximum(left, _NOTICEABLE)
+        left = np.maximum(left, NOTICEABLE)
         if not (left < _FAR_LESS * box).any():
             break
         box = np.where(left < _FAR_LESS * box, left, box)

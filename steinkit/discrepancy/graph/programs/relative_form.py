@@ -45,6 +45,7 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 
 from steinkit import double_double
 from steinkit.discrepancy.graph.programs.matrix_form import (
+    NOTICEABLE,
     SMALLEST,
     UNIT_ROUNDOFF,
     CoordinateProgram,
@@ -157,6 +158,8 @@ class RelativeForm:
         if program.finite_bounds(j):
             implied = implied_boxes(matrix, radius + radius_error, (box + box_error + SMALLEST).ravel())
             box = np.where(box > 0.0, implied.reshape(box.shape), 0.0)
+        # before the units hide that what a solver is held to may underflow there
+        box_error += np.where((box > 0.0) & (box < NOTICEABLE), 2.0 * SMALLEST, 0.0)
         units, row_units = power_of_two(box.ravel()), power_of_two(radius)
         objective, error = self._objective(j)
         values = matrix.data * (units[matrix.indices] / np.repeat(row_units, np.diff(matrix.indptr)))

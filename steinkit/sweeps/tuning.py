@@ -224,8 +224,16 @@ def tune(
         Wall time after which no further rung is begun; the choice is then the best of the last one.
     directory : path, optional
         Folder in which every finished cell is kept at once, and from which a later call goes on.
-    n_jobs, backend, scheduler, progress, label
-        As `sweep` takes them.
+    n_jobs : int, optional
+        Worker processes, -1 for all processors.
+    backend : str
+        "loky", "dask" or "ray".
+    scheduler : str, optional
+        Address of the cluster.
+    progress : bool
+        Whether to show a bar on standard error.
+    label : str
+        Part of what tells the cells of a sampler of your own apart, as `sweep` takes it.
 
     Returns
     -------
@@ -238,7 +246,7 @@ def tune(
         As `sweep` does; or if cost, a range or a length is out of range, or there is a burn_in: the first fifth of each
         chain is left out.
     InputError
-        If no setting of a rung can be scored.
+        If no setting of a rung can be scored, or none of the measures may order them.
 
     Notes
     -----

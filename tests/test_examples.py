@@ -89,8 +89,8 @@ def test_bounded_target_needs_its_bounds(tmp_path):
 
 def chosen(text, measure):
     """The setting chosen by a measure, and the medians of all, as a sweep's summary says them."""
-    found = re.search(rf"^By {measure} \(.*?\): (\S.*), median .*\n((?:  .*\n)+)", text, flags=re.MULTILINE)
-    rows = re.findall(r"^  (\S.*?) {2,}([\d.]+) {2,}[\d.]+ to [\d.]+$", found[2], flags=re.MULTILINE)
+    found = re.search(rf"^By {measure} \(.*?\): (\S.*), median .*\nsetting .*\n((?:\S.*\n)+)", text, flags=re.MULTILINE)
+    rows = re.findall(r"^(\S.*?) {2,}\S.*? {2,}([\d.]+) {2,}[\d.]+ to [\d.]+ ", found[2], flags=re.MULTILINE)
     return found[1], {name: float(median) for name, median in rows}
 
 

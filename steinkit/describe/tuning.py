@@ -20,7 +20,8 @@ def tuning_statements(document: Document, find: FindMeasure) -> list[Statement]:
     if document["bias"] is not None:
         of = f", the median of {seeds} seeds" if seeds > 1 else ""
         known = f"Its bias is {document['bias']:.2g} ± {max(document['margin'], 0.001):.1g} sd{of}."
-    chosen = f"{sentence(setting_label(document['setting']))}, of {count(len(rungs[0]['losses']), 'setting')}. {known}"
+    tried = count(len(rungs[0]["losses"]), "setting")
+    chosen = f"{sentence(setting_label(document['setting']))} is the best of {tried}. {known}"
     judged = unjudged_sentence(document["unjudged"]) if document["unjudged"] else ""
     if document["verdict"]:
         said = (verdict_sentence, modes_sentence, untested_sentence)
@@ -28,15 +29,16 @@ def tuning_statements(document: Document, find: FindMeasure) -> list[Statement]:
     unit = _RESOURCES[document["resource"]]
     cost = (
         f"The choice took {document['spent']:,} {unit}, {document['spent'] / document['full']:.1%} of the "
-        f"{document['full']:,} of the full grid, and {document['seconds']:.0f} s of work, scores included, in place of "
-        f"about {document['full_seconds']:.0f} s."
+        f"{document['full']:,} of the full grid. Its work took {document['seconds']:.0f} s, scores and any compilation "
+        f"included; that of the full grid would take about {document['full_seconds']:.0f} s."
     )
     ladder = "; ".join(
-        f"{len(rung['losses'])} of {rung['length']:,}, by {find(rung['measure']).title}" for rung in rungs
+        f"{count(len(rung['losses']), 'setting')} with chains of {rung['length']:,}, by {find(rung['measure']).title}"
+        for rung in rungs
     )
     return [
         Statement("choice", "Which setting is best?", chosen),
         Statement("number", "May draws of a fresh chain be used?", judged and f"A fresh chain: {judged}"),
         Statement("comparison", "What did the choice cost?", cost),
-        Statement("comparison", "How was it chosen?", f"Settings with chains of so many {unit}: {ladder}."),
+        Statement("comparison", "How was it chosen?", f"In turn, chains counted in {unit}: {ladder}."),
     ]

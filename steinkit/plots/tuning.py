@@ -29,5 +29,5 @@ def tuning(result: TuningResult, ax: Axes) -> None:
     ax.set_yticks(range(1, len(places) + 1, max(1, len(places) // 9)))
     ax.invert_yaxis()
     ax.set_xlabel(f"length of the chains, in {'evaluations' if result.resource == 'budget' else 'draws'}")
-    ax.set_ylabel("place among the settings")
+    ax.set_ylabel("rank of the setting")
     ax.set_title(f"Chosen: {printable(setting_label(result.setting))}", color=_CHOSEN)

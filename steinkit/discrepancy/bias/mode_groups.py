@@ -180,7 +180,7 @@ def regions(
                     f"{other} are denser; give the two the same label"
                 )
         groups = [np.flatnonzero(where == k) for k in range(len(groups))]
-    for cluster, rows in zip(clusters, () if called else found, strict=False):
+    for cluster, rows in () if called else zip(clusters, found, strict=True):
         taken = len(np.setdiff1d(cluster.rows, rows))
         if taken > _MOST_TAKEN * len(cluster.rows):
             raise InputError(

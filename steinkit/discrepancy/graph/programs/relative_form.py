@@ -158,7 +158,7 @@ class RelativeForm:
         if program.finite_bounds(j):
             implied = implied_boxes(matrix, radius + radius_error, (box + box_error + SMALLEST).ravel())
             box = np.where(box > 0.0, implied.reshape(box.shape), 0.0)
-        # before the units hide that what a solver is held to may underflow there
+        # what may underflow in a box is allowed for here, since the units below hide how small it is
         box_error += np.where((box > 0.0) & (box < NOTICEABLE), 2.0 * SMALLEST, 0.0)
         units, row_units = power_of_two(box.ravel()), power_of_two(radius)
         objective, error = self._objective(j)

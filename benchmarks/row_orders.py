@@ -34,7 +34,7 @@ from scipy.stats import f as f_distribution
 import steinkit as sk
 from steinkit import samplers
 from steinkit.samplers.chains import readers
-from steinkit.samplers.chains.data_order import DataWalk
+from steinkit.samplers.chains.readers import DataWalk
 
 SIZES = (12_000, 33_600, 100_000)  # on either side of `data_order.LARGEST_SHUFFLED`
 LIMIT = 1e-4

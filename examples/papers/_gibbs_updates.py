@@ -31,7 +31,7 @@ from steinkit.samplers.acceptance.operating_characteristics import (
     operating_characteristics,
 )
 from steinkit.samplers.applications.gibbs import MarkovField, as_states
-from steinkit.samplers.draws import Draws
+from steinkit.samplers.chains.draws import Draws
 
 _BINS = 10
 _NODES = 160

@@ -15,11 +15,16 @@ import numpy as np
 
 from steinkit.runtime.compilation import array_kernel
 from steinkit.sample import Floats
-from steinkit.samplers.acceptance.austerity import AusterityTest, sequential_t_test
-from steinkit.samplers.acceptance.concentration import ConcentrationTest, concentration
-from steinkit.samplers.acceptance.exact import BarkerTest, MetropolisTest, exceeds_level
-from steinkit.samplers.acceptance.interface import AcceptanceTest, Look, Verdict
+from steinkit.samplers.acceptance.interface import (
+    AcceptanceTest,
+    BarkerTest,
+    Look,
+    MetropolisTest,
+    Verdict,
+    exceeds_level,
+)
 from steinkit.samplers.acceptance.minibatch_barker import MinibatchBarkerTest, minibatch_barker
+from steinkit.samplers.acceptance.sequential import AusterityTest, ConcentrationTest, concentration, sequential_t_test
 
 _exceeds_level, _sequential_t_test, _minibatch_barker, _concentration = (
     array_kernel(test) for test in (exceeds_level, sequential_t_test, minibatch_barker, concentration)

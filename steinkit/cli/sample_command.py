@@ -25,7 +25,7 @@ from steinkit.json_documents import as_json
 from steinkit.posterior import Posterior
 from steinkit.printable import printable
 from steinkit.sample import Floats, Sample, default_names
-from steinkit.samplers.draws import Draws
+from steinkit.samplers.chains.draws import Draws
 from steinkit.samplers.registry import Sampler, find_sampler
 from steinkit.target import Target
 

@@ -1,4 +1,21 @@
-"""What every discrepancy starts from: distinct points with weights, their scores, and the support's bounds."""
+"""What every discrepancy starts from: distinct points with weights, their scores, and the support's bounds.
+
+Draws among which tests see little: modes far apart, one draw that makes the unit, fewer draws than coordinates.
+
+Where modes are far apart the standard deviation of the draws is the distance between them, and nothing in one is seen.
+With draws in groups a distance D apart, each of standard deviation 1, the unit is about D / 2 or more. A group half as
+wide as it should be is then a difference of 1 / D units. What to look for is a large sd(x_j) sd(s_j), for the score s:
+it is 1 for a normal distribution, about D / 2 for two normal modes, but also the root of a variance inflation factor
+where coordinates are correlated, and 90 for a funnel. So it is asked besides that
+
+- the draws leave a gap in x_j, of a good part of the unit and far wider than what the draws at its ends leave among
+  each other, with a share of the draws on either side, and that
+- the scores of these draws lead away from it on both sides, steeply: the density falls into the gap.
+
+In tails that only few draws have reached, all gaps are wide, and the scores at both ends lead the same way, to the
+mode. That both modes are 1.2 times too wide is found by the moments of 1000 draws in 20 of 20 samples if they are one,
+in 12 where the product is 5, in 3 where it is 9.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +28,94 @@ from numpy.typing import ArrayLike
 from steinkit import double_double
 from steinkit.arguments import require_unmasked
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.discrepancy.blind_spots import far_apart
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import Caution, InputError, UsageError
 from steinkit.sample import DistinctSample, Floats, Integers, Sample, first_occurrences, rectangle_of
 from steinkit.target import Target, as_bounds, require_inside
+
+_FAR = 5.0  # scale times standard deviation of the score
+_GAP = 0.25  # of the scale
+_SHARE = 0.01  # of the draws, on either side
+_AT_AN_END = 3  # draws whose mean score tells which way it leads
+_ALONE = 3.0  # gaps over what these span at both ends
+_OUTLYING = 0.5  # of a coordinate's variance, above which one point alone makes its unit
+_FALL = 10.0  # gap times score: twice the fall of the log density where it is that of a normal mode
+
+
+def far_apart(points: DistinctSample, scores: Floats, units: Units) -> tuple[str, ...]:
+    """A caution where the unit of a coordinate is the distance between groups of draws; nothing if no unit is.
+
+    Parameters
+    ----------
+    points : DistinctSample
+        In raw units.
+    scores : ndarray, shape (n, d)
+        In raw units.
+    units : Units
+        Those in which they are to be taken; units that were given, or raw ones, are their user's business.
+    """
+    if units.kind in ("given", "raw") or len(points) < 2 * _AT_AN_END:
+        return ()
+    found = []
+    for j, name in enumerate(points.names):
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is not far apart
+            pull = scores[:, j] * units.scale[j]
+            spread = float(np.sqrt(points.weights @ (pull - points.weights @ pull) ** 2))
+        x = (points.points[:, j] - units.centre[j]) / units.scale[j]
+        if _FAR < spread < np.inf and _valley(x, pull, points.weights):
+            found.append(f"{name} ({spread:.3g} times)")
+    if not found:
+        return ()
+    return (
+        Caution(
+            f"the draws lie in groups far apart in {', '.join(found)}: their standard deviation is that many times the "
+            "length over which the density changes, so faults within a group hardly show; judge each group by itself, "
+            "or give units, the standard deviations within a group"
+        ),
+    )
+
+
+def outlying(points: DistinctSample, units: Units) -> tuple[str, ...]:
+    """Coordinates in whose unit all draws but one are the same."""
+    shares = points.weights[:, None] * units.points(points.points) ** 2
+    worst = shares.argmax(axis=0)
+    return tuple(
+        Caution(
+            f"draw {points.first[row] + 1} makes up {share:.0%} of the variance of {name}: in that unit the tests see "
+            "little of the other draws, and one draw proves nothing; judge the others without it"
+        )
+        for name, row, share in zip(points.names, worst, shares.max(axis=0), strict=True)
+        if share > _OUTLYING
+    )
+
+
+def too_few_to_span(points: DistinctSample) -> tuple[str, ...]:
+    """Whether there are no more different draws than coordinates."""
+    different, dim = points.points.shape
+    if different > dim:
+        return ()
+    return (
+        Caution(
+            f"{different} distinct draws do not span {dim} dimensions: faults along the directions that they miss may "
+            "not show; take more draws than coordinates"
+        ),
+    )
+
+
+def _valley(x: Floats, scores: Floats, weights: Floats) -> bool:
+    """Whether the widest gap with draws enough on either side is one into which the density falls from both."""
+    order = np.argsort(x, kind="stable")
+    below = np.cumsum(weights[order])[:-1]
+    gaps = np.where((below >= _SHARE) & (below <= 1.0 - _SHARE), np.diff(x[order]), 0.0)
+    gaps[: _AT_AN_END - 1] = gaps[len(gaps) - _AT_AN_END + 1 :] = 0.0
+    at = int(gaps.argmax())
+    if gaps[at] <= _GAP:
+        return False
+    left, right = order[at + 1 - _AT_AN_END : at + 1], order[at + 1 : at + 1 + _AT_AN_END]
+    if gaps[at] < _ALONE * (np.ptp(x[left]) + np.ptp(x[right])):
+        return False
+    return bool(gaps[at] * min(-scores[left].mean(), scores[right].mean()) > _FALL)
+
 
 _LEAST_SHARE = 2.0**-960  # of a draw's weight in that of all: products with it are normal numbers still
 

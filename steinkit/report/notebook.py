@@ -18,7 +18,7 @@ from steinkit.discrepancy.verdict import Verdict
 from steinkit.errors import UsageError
 from steinkit.report.elements import Drawing, drawing, template
 from steinkit.sample import Sample
-from steinkit.samplers.draws import Draws
+from steinkit.samplers.chains.draws import Draws
 from steinkit.sweeps.result import SweepResult
 
 _MOST_ROWS = 12  # coordinates in the table of a sample

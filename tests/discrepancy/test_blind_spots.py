@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.blind_spots import far_apart
+from steinkit.discrepancy.preparation import far_apart
 from steinkit.discrepancy.units import Units
 
 

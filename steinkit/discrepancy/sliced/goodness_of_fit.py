@@ -23,10 +23,9 @@ from numpy.typing import ArrayLike
 
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
-from steinkit.discrepancy.blind_spots import far_apart
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.graph.engines.base import Settings
-from steinkit.discrepancy.preparation import prepare
+from steinkit.discrepancy.preparation import far_apart, prepare
 from steinkit.discrepancy.sliced.learning import TOLERANCE, Half, learn
 from steinkit.discrepancy.units import Units
 from steinkit.errors import cautious, reservations

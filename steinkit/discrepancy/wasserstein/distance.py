@@ -4,9 +4,22 @@ In one dimension W_1(Q, P) is the integral of |F_Q - F_P| over the line. It is a
 the functions with Lipschitz constant 1, in one dimension and in more: between two samples, the optimum of a transport
 problem.
 
+The Wasserstein distance between two samples, with a bracket that every rounding is in.
+
+Shares of the mass are w_i / sum w of the weights given. In one dimension the distance is the integral of |F - G|. In
+several it is the optimum of the transport problem
+
+    minimise  sum_ij T_ij c_ij   subject to   T >= 0,   sum_j T_ij = p_i,   sum_i T_ij = q_j,     c_ij = |x_i - y_j|.
+
+Any plan T bounds it from above, and any prices f, g with f_i + g_j <= c_ij from below, by p'f + q'g [1]_: whatever
+solver they come from. Prices are made to fit by g_j = min_i (c_ij - f_i), a plan by scaling its rows and columns down
+to the shares and sending what is left anyhow [2]_.
+
 References
 ----------
-.. [1] C. Villani, "Topics in Optimal Transportation", AMS 2003, theorems 1.14 and 2.18.
+.. [1] C. Villani, "Topics in Optimal Transportation", AMS 2003, theorems 1.3, 1.14 and 2.18.
+.. [2] J. Altschuler, J. Weed and P. Rigollet, "Near-linear time approximation algorithms for optimal transport via
+   Sinkhorn iteration", NeurIPS 2017, algorithm 2.
 """
 
 from __future__ import annotations
@@ -17,21 +30,262 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.discrepancy.bracket import Bracketed, accepted, instance_kept, require_ordered, tolerance_of
 from steinkit.discrepancy.preparation import require_names
 from steinkit.discrepancy.units import Units, UnitsLike
-from steinkit.errors import InputError, UsageError, cautious
-from steinkit.runtime.deadlines import seconds_left, within_time
-from steinkit.sample import DistinctSample, Sample
+from steinkit.errors import InputError, TimeLimitError, UsageError, cautious
+from steinkit.runtime.deadlines import deadline, require_time, seconds_left, within_time
+from steinkit.runtime.threads import awaited
+from steinkit.sample import DistinctSample, Floats, Sample
 from steinkit.target import Target
 
 if TYPE_CHECKING:
     from steinkit.describe.statements import Claim
     from steinkit.discrepancy.wasserstein.from_cdf import Steps
+
+
+LongFloats = NDArray[np.longdouble]
+
+LONG_EPS = float(np.finfo(np.longdouble).eps)
+_EPS = 2.0**-52
+_TINY = 2.0**-1070  # more than what products and quotients lose that fall below the normal range
+_MOST_ASSIGNED = 5000
+_MOST_PAIRS = 250_000
+_SQUARES = 2.0**-450, 2.0**450  # distances whose squares, summed, have the digits of a normal number
+_ROWS_AT_ONCE = 256
+_GRACE = 0.5  # seconds for which HiGHS may be late
+_SWEEPS = 8  # between two looks at the bracket
+_CLOSE = 2.0**-40  # relative width at which prices are good enough: rounding may change them for ever
+
+
+def distance_on_the_line(sample: Sample, other: Sample) -> tuple[float, float]:
+    """Bracket of the integral of |F - G|.
+
+    Where all weights are equal, F - G is a whole number over the product of both numbers of draws, without an error.
+    Otherwise its error counts over the whole length, which matters where some points lie far from the others.
+    """
+    places = np.concatenate([sample.points[:, 0], other.points[:, 0]])
+    exponent = _exponent(places)
+    places = np.ldexp(places, exponent)
+    order = np.argsort(places, kind="stable")
+    widths = np.diff(places[order])
+    n, m = len(sample), len(other)
+    rounding = LONG_EPS * 4.0 * (n + m)  # of masses, their cumulative sums, and the sum over gaps
+    if _equally_weighted(sample) and _equally_weighted(other):
+        steps = np.concatenate([np.full(n, m), np.full(m, -n)])
+        between = np.cumsum(steps[order])[:-1] / np.longdouble(n * m)
+        uncertain = 0.0
+    else:
+        p, q = masses(sample), masses(other)
+        between = np.cumsum(np.concatenate([p / p.sum(), -q / q.sum()])[order])[:-1]
+        uncertain = rounding * float(widths.sum())
+    distance = float(np.abs(between) @ widths)
+    lost = (n + m) * _TINY if distance > 0.0 or exponent < 0 else 0.0
+    slack = (rounding + 2.0 * _EPS) * distance + 1.01 * uncertain + lost
+    return _scaled_back(distance - slack, distance + slack, -exponent)
+
+
+def distance_in_space(sample: Sample, other: Sample, shift: float = 0.0) -> tuple[float, float]:
+    """Bracket of the transport problem's optimum, in several dimensions.
+
+    Parameters
+    ----------
+    sample, other : Sample
+    shift : float
+        How far rounding may have moved a point from where it is to be.
+
+    Raises
+    ------
+    UsageError
+        If the samples are too large to be solved.
+    InputError
+        If distances overflow.
+    """
+    equal = len(sample) == len(other) and _equally_weighted(sample) and _equally_weighted(other)
+    assigned = equal and len(sample) <= _MOST_ASSIGNED
+    here, there = sample.distinct(), other.distinct()
+    if not assigned and len(here) * len(there) > _MOST_PAIRS:
+        raise UsageError(
+            f"the Wasserstein distance in {sample.dim} dimensions was asked for between {len(here)} and {len(there)} "
+            f"points; at most {_MOST_PAIRS:,} pairs are solved, or {_MOST_ASSIGNED} equally weighted draws on each "
+            "side: thin the samples"
+        )
+    x, y = (sample.points, other.points) if assigned else (here.points, there.points)
+    exponent = _exponent(np.concatenate([x.ravel(), y.ravel()]))
+    costs = _distances(np.ldexp(x, exponent), np.ldexp(y, exponent))
+    largest = float(costs.max())
+    if largest == 0.0:
+        lower = upper = 0.0
+    else:
+        unit = math.frexp(largest)[1]
+        costs = np.ldexp(costs, -unit)  # at most 1
+        if assigned:
+            lower, upper = _assignment(costs)
+        else:
+            p, q = masses(sample, here), masses(other, there)
+            lower, upper = _transport(costs, p / p.sum(), q / q.sum(), 4.0 * LONG_EPS * (len(sample) + len(other)))
+        lower, upper = (math.ldexp(each, unit) for each in (lower, upper))
+    error = (2 * sample.dim + 8) * _EPS  # relative, of each distance
+    lost = (2 * sample.dim) * _TINY if largest > 0.0 or exponent < 0 else 0.0
+    lower, upper = lower - error * abs(lower) - lost, upper + 2.0 * error * upper + lost
+    lower, upper = _scaled_back(lower, upper, -exponent)
+    return (lower, upper) if shift == 0.0 else (lower - shift, math.nextafter(upper + shift, math.inf))
+
+
+def masses(sample: Sample, points: DistinctSample | None = None) -> LongFloats:
+    """What each draw, or each distinct point, carries, in any unit; shape (n,).
+
+    Numbers of draws are whole, and exact. Weights are exact of draws, in extended precision where the machine has it,
+    and to within a relative LONG_EPS times their number of points.
+    """
+    if sample.weights is None:
+        return (np.ones(len(sample)) if points is None else points.counts).astype(np.longdouble)
+    unit = math.frexp(float(sample.weights.max()))[1]
+    weights = np.ldexp(sample.weights.astype(np.longdouble), -unit)
+    if points is None:
+        return weights
+    sums = np.zeros(len(points), dtype=np.longdouble)
+    carried = points.inverse >= 0
+    np.add.at(sums, points.inverse[carried], weights[carried])
+    return sums
+
+
+def _exponent(values: Floats) -> int:
+    """Power of two that takes values to where no sum of theirs overflows, nor anything below 1 is lost."""
+    top = float(np.abs(values).max())
+    if 0.0 < top < 1.0:
+        return -math.frexp(top)[1]
+    return -40 if top > 2.0**980 else 0
+
+
+def _scaled_back(lower: float, upper: float, exponent: int) -> tuple[float, float]:
+    """A bracket times a power of two, outwards."""
+    with np.errstate(over="ignore"):  # of a distance that is no double
+        low, high = (float(each) for each in np.ldexp(np.array([max(lower, 0.0), upper]), exponent))
+    if not math.isfinite(high):
+        raise InputError("the points lie so far apart that their distance overflows: rescale them")
+    return math.nextafter(low, 0.0), high if upper == 0.0 else math.nextafter(high, math.inf)
+
+
+def _equally_weighted(sample: Sample) -> bool:
+    return sample.weights is None or bool(np.ptp(sample.weights) == 0.0)
+
+
+def _distances(x: Floats, y: Floats) -> Floats:
+    """Euclidean distances, (n, m), each to within a relative (2 d + 8) 2^-52 and 2 d 2^-1074."""
+    from scipy.spatial.distance import cdist
+
+    costs = np.empty((len(x), len(y)))
+    for low in range(0, len(x), _ROWS_AT_ONCE):
+        require_time("distances were taken")
+        rows = slice(low, low + _ROWS_AT_ONCE)
+        costs[rows] = cdist(x[rows], y)
+    smallest, largest = _SQUARES
+    doubtful = ~((costs > smallest) & (costs < largest))  # squares were lost, or overflowed
+    for i in np.flatnonzero(doubtful.any(axis=1)):
+        j = np.flatnonzero(doubtful[i])
+        costs[i, j] = np.hypot.reduce(np.abs(x[i] - y[j]), axis=1)
+    return costs
+
+
+def _assignment(costs: Floats) -> tuple[float, float]:
+    """Bracket of the mean cost of the best assignment, for costs (n, n) that are at most 1.
+
+    In an optimal assignment sigma no cycle of exchanges gains anything, so that the prices g of columns are lengths of
+    shortest paths in the graph of exchanges, c_(i j) - c_(i sigma(i)); Bellman and Ford's sweeps find them.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    n = len(costs)
+    matched = awaited(lambda: linear_sum_assignment(costs), seconds_left())
+    if matched is None:
+        raise TimeLimitError("draws were assigned to each other")
+    costs = costs[:, matched[1]]  # the best is the diagonal now
+    own = costs.diagonal().copy()
+    upper = math.nextafter(math.nextafter(math.fsum(own), math.inf) / n, math.inf)
+    shares, g = np.full(n, 1.0 / n), own - own.max()
+    lower = _priced(costs, shares, shares, g)
+    for sweep in range(n):
+        before = g.copy()
+        for low in range(0, n, _ROWS_AT_ONCE):
+            rows = slice(low, low + _ROWS_AT_ONCE)
+            np.minimum(g, (costs[rows] + (g[rows] - own[rows])[:, None]).min(axis=0), out=g)
+        settled = (before - g).max() <= _EPS
+        if settled or sweep % _SWEEPS == 0:
+            lower = max(lower, _priced(costs, shares, shares, g))
+        if settled or upper - lower <= _CLOSE * max(upper, _CLOSE) or seconds_left() == 0.0:
+            break
+    return lower, upper
+
+
+def _transport(costs: Floats, p: LongFloats, q: LongFloats, error: float) -> tuple[float, float]:
+    """Bracket of the transport problem's optimum, for costs (n, m) that are at most 1, by HiGHS.
+
+    `error` is relative, of the shares p and q and of the sums of their like.
+    """
+    from scipy import sparse
+    from scipy.optimize import linprog
+
+    n, m = costs.shape
+    rows = sparse.vstack(
+        [sparse.kron(sparse.eye_array(n), np.ones((1, m))), sparse.kron(np.ones((1, n)), sparse.eye_array(m))]
+    )
+    sums = np.concatenate([p, q]).astype(np.float64)
+    require_time("the transport was planned")
+    limit = {"time_limit": seconds_left()} if deadline() < math.inf else {}
+    solved = awaited(
+        lambda: linprog(costs.ravel(), A_eq=sparse.csr_array(rows), b_eq=sums, options=limit),  # type: ignore[call-overload]
+        seconds_left() + _GRACE,
+    )
+    if solved is None:
+        raise TimeLimitError("the transport was planned")
+    plan, g = np.outer(p, q).astype(np.float64), np.zeros(m)
+    if solved.x is not None:
+        plan, f = np.maximum(solved.x.reshape(n, m), 0.0), solved.eqlin.marginals[:n]
+        g = (costs - f[:, None]).min(axis=0)
+    lower = _priced(costs, p.astype(np.float64), q.astype(np.float64), g, error)
+    return lower, _planned(costs, p, q, plan, error)
+
+
+def _priced(costs: Floats, p: Floats, q: Floats, g: Floats, error: float = 0.0) -> float:
+    """Lower bound by prices g of the columns and the best of the rows to go with them, rounded down.
+
+    Prices of the rows lose 2^-52 (1 + max |g|) by rounding, products with shares `error` and 2^-51 relatively.
+    """
+    g = g - 0.5 * (g.max() + g.min())
+    f = np.concatenate(
+        [(costs[low : low + _ROWS_AT_ONCE] - g).min(axis=1) for low in range(0, len(costs), _ROWS_AT_ONCE)]
+    )
+    f -= 2.0 * _EPS * (1.0 + float(np.abs(g).max()))
+    terms = np.concatenate([p * f, q * g])
+    return math.fsum(terms) - (error + 4.0 * _EPS) * math.fsum(np.abs(terms))
+
+
+def _planned(costs: Floats, p: LongFloats, q: LongFloats, plan: Floats, error: float) -> float:
+    """Upper bound by a plan near to one that is admitted, rounded up.
+
+    Scaled down a little more than to the shares found, its rows and columns are no more than the true ones. What of the
+    masses left over is wrong by rounding, twice `error` on either side, costs at most 1.
+    """
+    error += 8.0 * _EPS
+    moved = plan.astype(np.longdouble)
+    moved *= _shrunk(p, moved.sum(axis=1))[:, None]
+    moved *= _shrunk(q, moved.sum(axis=0)) * (1.0 - error)
+    left_here, left_there = np.maximum(p - moved.sum(axis=1), 0.0), np.maximum(q - moved.sum(axis=0), 0.0)
+    if left_here.sum() > 0.0:
+        moved = moved + np.outer(left_here, left_there) / left_here.sum()
+    return math.fsum((moved * costs).astype(np.float64).ravel()) * (1.0 + error) + 8.0 * error
+
+
+def _shrunk(wanted: LongFloats, found: LongFloats) -> LongFloats:
+    """Factors, at most 1, that take the sums found down to those wanted."""
+    factors: LongFloats = np.minimum(np.longdouble(1.0), wanted / np.where(found > 0.0, found, np.longdouble(1.0)))
+    return factors
+
 
 _UNIT_ROUNDING = 2.0**-51  # of a point that was centred and divided, relative to its distance from the centre
 _RESOLUTION = 1e-11  # of the largest coordinate: distances that are zero but for rounding
@@ -217,7 +471,6 @@ def _to_target(
 
 def _steps(sample: Sample, points: DistinctSample) -> Steps:
     """The sample's distribution function."""
-    from steinkit.discrepancy.wasserstein.between_samples import LONG_EPS, masses
     from steinkit.discrepancy.wasserstein.from_cdf import Steps
 
     order = np.argsort(points.points[:, 0])
@@ -240,8 +493,6 @@ def _over(lower: float, upper: float, units: Units) -> tuple[float, float]:
 
 def _to_sample(sample: Sample, other: Sample, units: Units) -> tuple[float, float]:
     """Bracket of the distance between two samples, in units."""
-    from steinkit.discrepancy.wasserstein.between_samples import distance_in_space, distance_on_the_line
-
     if sample.dim != other.dim:
         raise InputError(
             f"the draws have {sample.dim} coordinates and the other draws {other.dim}; both need the same number"

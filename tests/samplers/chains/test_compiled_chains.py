@@ -10,8 +10,7 @@ import steinkit as sk
 from steinkit import samplers
 from steinkit.errors import TimeLimitError
 from steinkit.runtime.deadlines import time_limit
-from steinkit.samplers.chains import run
-from steinkit.samplers.chains.compiled import chain_blocks
+from steinkit.samplers.chains import compiled_chains, run
 
 NODAL, MIXTURE = sk.targets.LogisticRegression.nodal(), sk.targets.MixturePosterior()
 MANY = sk.targets.MixturePosterior.simulate(40_000, rng=1)  # whose orders are computed where they are read
@@ -116,7 +115,7 @@ def both(request, monkeypatch):
             patch.setattr("steinkit.samplers.stochastic_langevin._take_steps", forbidden)
             found = function(target, **{**options, **more})
         with monkeypatch.context() as patch:
-            patch.setattr(chain_blocks.CompiledChains, "run", forbidden)
+            patch.setattr(compiled_chains.CompiledChains, "run", forbidden)
             return found, function(plain, **{**options, **more})
 
     return runs
@@ -144,8 +143,8 @@ def test_starts_of_any_layout(layout):
 
 def test_blocks_of_any_length_give_the_same_bits(both, monkeypatch):
     wanted, _ = both(draws=40, burn_in=5, thin=2, chains=2)
-    monkeypatch.setattr(chain_blocks, "_BLOCK_STEPS", 7)
-    monkeypatch.setattr(chain_blocks, "_CALL_FLOATS", 1)
+    monkeypatch.setattr(compiled_chains, "_BLOCK_STEPS", 7)
+    monkeypatch.setattr(compiled_chains, "_CALL_FLOATS", 1)
     found, _ = both(draws=40, burn_in=5, thin=2, chains=2)
     assert found.points.tobytes() == wanted.points.tobytes()
     np.testing.assert_array_equal(found.cost, wanted.cost)
@@ -189,7 +188,7 @@ def test_the_time_and_the_user_are_heard(function, options, monkeypatch):
     def interrupted(self):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(chain_blocks.CompiledChains, "listen", interrupted)
+    monkeypatch.setattr(compiled_chains.CompiledChains, "listen", interrupted)
     with pytest.raises(KeyboardInterrupt):
         function(NODAL, draws=3_000_000, **options)
 
@@ -197,8 +196,8 @@ def test_the_time_and_the_user_are_heard(function, options, monkeypatch):
 def test_a_call_comes_back_after_so_many_data(monkeypatch):
     """A long look is read in several calls: nobody waits for it longer than for one of them."""
     calls = []
-    monkeypatch.setattr(chain_blocks, "_CALL_FLOATS", 2 * MANY.compiled_terms.slice_rows)
-    monkeypatch.setattr(chain_blocks.CompiledChains, "listen", lambda self: calls.append(1))
+    monkeypatch.setattr(compiled_chains, "_CALL_FLOATS", 2 * MANY.compiled_terms.slice_rows)
+    monkeypatch.setattr(compiled_chains.CompiledChains, "listen", lambda self: calls.append(1))
     samplers.rwmh(MANY, draws=2, **SHORT_WALK)
     slices = -(-MANY.size // MANY.compiled_terms.slice_rows)
     assert slices <= len(calls) <= 2 * slices + 4
@@ -206,9 +205,9 @@ def test_a_call_comes_back_after_so_many_data(monkeypatch):
 
 def test_calls_that_take_long_become_short(monkeypatch):
     seconds, listened = itertools.count(), []
-    listen = chain_blocks.CompiledChains.listen
-    monkeypatch.setattr(chain_blocks, "perf_counter", lambda: next(seconds))
-    monkeypatch.setattr(chain_blocks.CompiledChains, "listen", lambda self: (listened.append(1), listen(self)))
+    listen = compiled_chains.CompiledChains.listen
+    monkeypatch.setattr(compiled_chains, "perf_counter", lambda: next(seconds))
+    monkeypatch.setattr(compiled_chains.CompiledChains, "listen", lambda self: (listened.append(1), listen(self)))
     samplers.rwmh(MANY, draws=20, **SHORT_WALK)
     assert len(listened) > 15 * (MANY.size // MANY.compiled_terms.slice_rows)
 

@@ -26,8 +26,10 @@ from .discrepancy.bias.mode_shares import mode_shares as mode_shares
 from .discrepancy.bias.repair import Repaired as Repaired
 from .discrepancy.bias.repair import repair as repair
 from .discrepancy.blame import Blame as Blame
-from .discrepancy.classical.discrepancy import ClassicalSteinDiscrepancy as ClassicalSteinDiscrepancy
-from .discrepancy.classical.discrepancy import classical_stein_discrepancy as classical_stein_discrepancy
+from .discrepancy.bounded_features import BoundedFeature as BoundedFeature
+from .discrepancy.bounded_features import BoundedMoments as BoundedMoments
+from .discrepancy.classical import ClassicalSteinDiscrepancy as ClassicalSteinDiscrepancy
+from .discrepancy.classical import classical_stein_discrepancy as classical_stein_discrepancy
 from .discrepancy.graph.discrepancy import graph_stein_discrepancy as graph_stein_discrepancy
 from .discrepancy.graph.result import GraphSteinDiscrepancy as GraphSteinDiscrepancy
 from .discrepancy.graph.spanner.geometry import Graph as Graph
@@ -43,10 +45,8 @@ from .discrepancy.kernel.goodness_of_fit import kernel_stein_test as kernel_stei
 from .discrepancy.kernel.ksd import KernelSteinDiscrepancy as KernelSteinDiscrepancy
 from .discrepancy.kernel.ksd import kernel_stein_discrepancy as kernel_stein_discrepancy
 from .discrepancy.kernel.thinning import thin as thin
-from .discrepancy.moments.bounded import BoundedFeature as BoundedFeature
-from .discrepancy.moments.bounded import BoundedMoments as BoundedMoments
-from .discrepancy.moments.discrepancy import MomentSteinDiscrepancy as MomentSteinDiscrepancy
-from .discrepancy.moments.discrepancy import moment_stein_discrepancy as moment_stein_discrepancy
+from .discrepancy.moments import MomentSteinDiscrepancy as MomentSteinDiscrepancy
+from .discrepancy.moments import moment_stein_discrepancy as moment_stein_discrepancy
 from .discrepancy.operators import RiemannianLangevin as RiemannianLangevin
 from .discrepancy.reference import Reference as Reference
 from .discrepancy.reference import reference_discrepancy as reference_discrepancy
@@ -58,8 +58,8 @@ from .discrepancy.units import Units as Units
 from .discrepancy.units import common_units as common_units
 from .discrepancy.verdict import Verdict as Verdict
 from .discrepancy.verdict import verdict as verdict
-from .discrepancy.wasserstein.distance import WassersteinDistance as WassersteinDistance
-from .discrepancy.wasserstein.distance import wasserstein_distance as wasserstein_distance
+from .discrepancy.wasserstein import WassersteinDistance as WassersteinDistance
+from .discrepancy.wasserstein import wasserstein_distance as wasserstein_distance
 from .errors import CrossedBracketError as CrossedBracketError
 from .errors import ForecastWarning as ForecastWarning
 from .errors import InputError as InputError

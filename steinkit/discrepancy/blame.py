@@ -36,9 +36,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from steinkit.describe.numbers import compact
+from steinkit.discrepancy.bounded_features import BoundedFeature, BoundedMoments
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
-from steinkit.discrepancy.moments.bounded import BoundedFeature, BoundedMoments
-from steinkit.discrepancy.moments.discrepancy import Feature, MomentSteinDiscrepancy, slower_half_time, usual_times
+from steinkit.discrepancy.moments import Feature, MomentSteinDiscrepancy, slower_half_time, usual_times
 from steinkit.discrepancy.sliced.goodness_of_fit import SlicedSteinTest
 from steinkit.discrepancy.sliced.misplaced_mass import misplaced_mass
 from steinkit.discrepancy.units import Units

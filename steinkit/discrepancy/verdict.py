@@ -7,7 +7,7 @@ principal axes; the kernel Stein test at all of it, with little power for each. 
 over those taken, with shares of the level that known faults have chosen; two more tests may lower it. Where draws fall
 into modes that lie apart, the four see next to nothing of the modes' shares; one that uses the target's log density
 does (`steinkit.discrepancy.bias.mode_shares`). The other takes all pairs together
-(`steinkit.discrepancy.moments.bounded`), of which each alone may be within its noise. What else is wrong is
+(`steinkit.discrepancy.bounded_features`), of which each alone may be within its noise. What else is wrong is
 read from the first three, which name the right coordinate where shares of a discrepancy blame the stiff one.
 
 A run that is looked at as it grows, and stopped at an accusation, is accused too often: the p-value is multiplied by
@@ -41,10 +41,10 @@ from steinkit.discrepancy.bias.estimate import BiasEstimate, bias_of
 from steinkit.discrepancy.bias.mode_shares import ModeShares, bias_of_mixture, estimates_in_modes, shares_of
 from steinkit.discrepancy.bias.quantities import varying
 from steinkit.discrepancy.blame import Blame, blamed, moment_faults, p_value_beyond, shape_faults
+from steinkit.discrepancy.bounded_features import BoundedMoments, bounded_moments, joint_dependence
 from steinkit.discrepancy.cross_fitting import FEW_EFFECTIVE, Draws, burn_in_p_value, early_rows
 from steinkit.discrepancy.kernel.goodness_of_fit import kernel_evidence, largest_share, thinning_notes
-from steinkit.discrepancy.moments.bounded import BoundedMoments, bounded_moments, joint_dependence
-from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy, moment_stein_discrepancy
+from steinkit.discrepancy.moments import MomentSteinDiscrepancy, moment_stein_discrepancy
 from steinkit.discrepancy.preparation import Prepared, outlying, prepare, require_names, too_few_to_span
 from steinkit.discrepancy.sliced.goodness_of_fit import SlicedSteinTest, sliced_stein_test
 from steinkit.discrepancy.units import Units, without_units

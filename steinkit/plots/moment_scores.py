@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steinkit.describe.moments import direction, named
-from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy
+from steinkit.discrepancy.moments import MomentSteinDiscrepancy
 from steinkit.plots.axes import axes_or_new, document_of, drawn, head, told_apart
 from steinkit.sample import Floats
 

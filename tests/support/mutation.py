@@ -44,7 +44,7 @@ FURTHER = {
         "tests/discrepancy/kernel/test_base_kernels.py",
         "tests/discrepancy/kernel/test_ksd.py",
     ],
-    "steinkit/discrepancy/classical/bounds.py": [
+    "steinkit/discrepancy/classical_bounds.py": [
         "tests/discrepancy/classical/test_discrepancy.py",
         "tests/discrepancy/classical/test_lower_bound.py",
         "tests/discrepancy/classical/test_upper_bound.py",

@@ -29,8 +29,8 @@ from steinkit.discrepancy.bias.stein_regression import (
     regression_estimates,
     width_of,
 )
+from steinkit.discrepancy.bounded_features import joint_dependence
 from steinkit.discrepancy.cross_fitting import Draws
-from steinkit.discrepancy.moments.bounded import joint_dependence
 from steinkit.discrepancy.preparation import Prepared
 from steinkit.discrepancy.units import Units, without_units
 from steinkit.errors import InputError, UsageError

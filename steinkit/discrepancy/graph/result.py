@@ -55,7 +55,7 @@ from steinkit.describe.numbers import count
 from steinkit.describe.statements import cautioned, running_text
 from steinkit.discrepancy.bracket import Bracketed, Reference, bracket_entries
 from steinkit.discrepancy.graph.spanner.geometry import Graph
-from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy, moment_stein_discrepancy
+from steinkit.discrepancy.moments import MomentSteinDiscrepancy, moment_stein_discrepancy
 from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
 from steinkit.discrepancy.units import Units
 from steinkit.errors import InputError

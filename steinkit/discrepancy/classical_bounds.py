@@ -1,7 +1,7 @@
 """A function of the classical program integrated from gap to gap, and the lower bound it proves.
 
 The scaled bends u and turns v of any answer, with a slope and a value to start from, *define* gamma and Gamma by the
-equations of `cone_program`,
+equations of `classical_program`,
 
     Gamma' = Gamma + c3 h v,      gamma' = gamma + h (Gamma + Gamma') / 2 + (c3 h^2 / 2) u,
 
@@ -14,8 +14,8 @@ precision, where the machine has it, with a bound on their error.
 
 The upper bound that any multipliers of the classical program prove, by weak duality.
 
-For any lambda, mu of the equations of `cone_program` for gamma and Gamma, and any rho >= 0 of its rows for t_+, t_-,
-the optimum is at most
+For any lambda, mu of the equations of `classical_program` for gamma and Gamma, and any rho >= 0 of its rows for t_+,
+t_-, the optimum is at most
 
     sum over points of  max {alpha gamma + beta Gamma}  +  sum over gaps of  max {A u + B v + C_+ t_+ + C_- t_-}
                                                         +  sum over gaps of  (rho_+ + rho_-) (c2 - c3 h / 2),
@@ -43,7 +43,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from steinkit.discrepancy.classical.cone_program import ClassicalProgram, ConeAnswer, pointwise_optimum
+from steinkit.discrepancy.classical_program import ClassicalProgram, ConeAnswer, pointwise_optimum
 from steinkit.sample import Floats, Integers
 
 LongFloats = NDArray[np.longdouble]

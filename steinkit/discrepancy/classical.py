@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.bracket import Bracketed, accepted, instance_kept, outwards, require_ordered, tolerance_of
-from steinkit.discrepancy.classical.bounds import lower_bound, upper_bound
-from steinkit.discrepancy.classical.cone_program import ClassicalProgram, ConeAnswer, solve_cone
+from steinkit.discrepancy.classical_bounds import lower_bound, upper_bound
+from steinkit.discrepancy.classical_program import ClassicalProgram, ConeAnswer, solve_cone
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.discrepancy.units import Units, UnitsLike

@@ -1,7 +1,7 @@
 """Bounded functions of degree three and more: a coordinate's own shape, and dependence that no correlation shows.
 
 With c = z - m', m' the median of *the other half* of the draws, and the bump g = exp(-c^2), fields that the Langevin
-operator T f = <f, s> + div f (`steinkit.discrepancy.moments.discrepancy`) takes to functions of mean zero are
+operator T f = <f, s> + div f (`steinkit.discrepancy.moments`) takes to functions of mean zero are
 
     shape     g_j (t_j - 2 c_j)                    f = g_j e_j                  where the middle of x_j lies
               g_j (c_j t_j + 1 - 2 c_j^2)          f = c_j g_j e_j              how peaked it is
@@ -41,7 +41,7 @@ from typing import Literal
 import numpy as np
 
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
-from steinkit.discrepancy.moments.discrepancy import standardised
+from steinkit.discrepancy.moments import standardised
 from steinkit.discrepancy.units import Units
 from steinkit.runtime.deadlines import require_time
 from steinkit.runtime.threads import one_thread_in_libraries

@@ -45,7 +45,7 @@ from steinkit.target import Target
 
 if TYPE_CHECKING:
     from steinkit.describe.statements import Claim
-    from steinkit.discrepancy.wasserstein.from_cdf import Steps
+    from steinkit.discrepancy.wasserstein_from_cdf import Steps
 
 
 LongFloats = NDArray[np.longdouble]
@@ -453,7 +453,7 @@ def _require_cdf(target: Target, dim: int) -> None:
 def _to_target(
     sample: Sample, points: DistinctSample, target: Target, tolerance: float
 ) -> tuple[float, float, tuple[str, ...]]:
-    from steinkit.discrepancy.wasserstein.from_cdf import distance_by_halving, distance_by_integrals
+    from steinkit.discrepancy.wasserstein_from_cdf import distance_by_halving, distance_by_integrals
 
     steps = _steps(sample, points)
     notes: tuple[str, ...] = ()
@@ -471,7 +471,7 @@ def _to_target(
 
 def _steps(sample: Sample, points: DistinctSample) -> Steps:
     """The sample's distribution function."""
-    from steinkit.discrepancy.wasserstein.from_cdf import Steps
+    from steinkit.discrepancy.wasserstein_from_cdf import Steps
 
     order = np.argsort(points.points[:, 0])
     x = points.points[order, 0]

@@ -36,7 +36,7 @@ from steinkit import samplers
 from steinkit.samplers.chains import readers
 from steinkit.samplers.chains.readers import DataWalk
 
-SIZES = (12_000, 33_600, 100_000)  # on either side of `data_order.LARGEST_SHUFFLED`
+SIZES = (12_000, 33_600, 100_000)  # on either side of `readers.LARGEST_SHUFFLED`
 LIMIT = 1e-4
 CONTROL = "control: one shuffle"
 

@@ -3,11 +3,11 @@ from .acceptance.interface import MetropolisTest as MetropolisTest
 from .acceptance.minibatch_barker import Correction as Correction
 from .acceptance.minibatch_barker import MinibatchBarkerTest as MinibatchBarkerTest
 from .acceptance.minibatch_barker import correction_distribution as correction_distribution
-from .acceptance.operating_characteristics import OperatingCharacteristics as OperatingCharacteristics
-from .acceptance.operating_characteristics import operating_characteristics as operating_characteristics
 from .acceptance.sequential import AusterityTest as AusterityTest
 from .acceptance.sequential import ConcentrationTest as ConcentrationTest
+from .acceptance.sequential import OperatingCharacteristics as OperatingCharacteristics
 from .acceptance.sequential import OracleAusterityTest as OracleAusterityTest
+from .acceptance.sequential import operating_characteristics as operating_characteristics
 from .applications.gibbs import MarkovField as MarkovField
 from .applications.gibbs import approximate_gibbs as approximate_gibbs
 from .applications.ica import IndependentComponents as IndependentComponents

@@ -57,12 +57,12 @@ from steinkit.errors import InputError, UsageError
 from steinkit.posterior import Posterior
 from steinkit.sample import Floats
 from steinkit.samplers.acceptance.interface import AcceptanceTest, Look, Verdict, exceeds_level
-from steinkit.samplers.acceptance.operating_characteristics import (
+from steinkit.samplers.acceptance.sequential import (
+    AusterityTest,
     interim_looks,
     nodes_on_two_scales,
     operating_characteristics,
 )
-from steinkit.samplers.acceptance.sequential import AusterityTest
 from steinkit.samplers.chains.draws import RunOptions, Temperature
 from steinkit.samplers.chains.gradients import Proposal
 from steinkit.samplers.chains.run import run_chains

@@ -26,7 +26,7 @@ from steinkit.arguments import positive, whole
 from steinkit.describe.display import Brief
 from steinkit.errors import UsageError
 from steinkit.sample import Floats, Integers
-from steinkit.samplers.acceptance.operating_characteristics import (
+from steinkit.samplers.acceptance.sequential import (
     nodes_on_two_scales,
     operating_characteristics,
 )

@@ -1,8 +1,7 @@
 """Which tests compiled code knows, and their decisions for one chain or many.
 
 A known test is a `Rule`: its kind and its options as plain numbers. `decide` hands a look to the one function that is
-the test, `exact.exceeds_level`, `austerity.sequential_t_test`, `minibatch_barker.minibatch_barker` or
-`concentration.concentration`. Any other test, one of your own among them, decides in Python, chain by chain.
+the test, `exceeds_level`, `sequential_t_test`, `minibatch_barker` or `concentration`. Any other test, one of your own among them, decides in Python, chain by chain.
 """
 
 from __future__ import annotations

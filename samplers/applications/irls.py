@@ -1,7 +1,7 @@
 """Iteratively reweighted least squares (IRLS) on batches that grow until their direction can be trusted.
 
 IRLS moves from theta_t to theta_{t+1} = theta_t + d_N, the solution of a least squares problem whose rows depend on
-theta_t (see `losses`). Far from the solution a rough step will do. So the step d_n of n of the N data, drawn without
+theta_t (see below). Far from the solution a rough step will do. So the step d_n of n of the N data, drawn without
 replacement, is taken if the probability that it points more than 90 degrees away from d_N is small:
 
     repeat    A_n, g_n <- normal equations at theta_t of the n data;   d_n = A_n^-1 g_n
@@ -9,7 +9,7 @@ replacement, is taken if the probability that it points more than 90 degrees awa
               n <- min(N, max(n + first batch, growth n))
 
 At n = N the step is that of IRLS on all the data. The share s is 1, or for a logistic regression less where the loss of
-the n data would rise (see `losses`). Nor is a step taken that leads to where a hyperplane separates the classes of the
+the n data would rise (see below). Nor is a step taken that leads to where a hyperplane separates the classes of the
 n data, as the first few data often can be: they know its direction at best, and the coefficients would run away. Such a
 batch grows.
 

@@ -64,7 +64,7 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
     """Thin a sample, write what was chosen, and say on standard error what it scores."""
     from steinkit.discrepancy.kernel.base_kernels import scaled_kernel
     from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy
-    from steinkit.discrepancy.kernel.thinning import thin as thin_sample
+    from steinkit.discrepancy.kernel.ksd import thin as thin_sample
 
     output, form = draws_place(settings, files, "--output-format")
     with (

@@ -1,7 +1,7 @@
 """What is wrong with a sample: which coordinates or pairs are off, and which way.
 
 Every test that can tell coordinates apart bears blame: moments, bounded moments and slices
-(`steinkit.discrepancy.shape_faults`). What is named would have a p-value of .05 or less as a verdict by itself, so that
+(`shape_faults`). What is named would have a p-value of .05 or less as a verdict by itself, so that
 no chance find is named; beside such a moment others need less. A shift changes the shape as well: a moment of the same
 coordinate that is about as clear as a shape replaces it.
 
@@ -39,9 +39,9 @@ from steinkit.describe.numbers import compact
 from steinkit.discrepancy.bounded_features import BoundedFeature, BoundedMoments
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.moments import Feature, MomentSteinDiscrepancy, slower_half_time, usual_times
+from steinkit.discrepancy.preparation import Units
 from steinkit.discrepancy.sliced.goodness_of_fit import SlicedSteinTest
 from steinkit.discrepancy.sliced.misplaced_mass import misplaced_mass
-from steinkit.discrepancy.units import Units
 from steinkit.sample import Floats
 
 Kind = Literal["location", "spread", "dependence", "tails", "shape", "location given", "spread given"]
@@ -154,7 +154,7 @@ def blamed(of_moments: Sequence[Blame], of_shapes: Sequence[Blame]) -> tuple[Bla
     Parameters
     ----------
     of_moments, of_shapes : sequence of Blame
-        From `moment_faults` and `steinkit.discrepancy.shape_faults.shape_faults`.
+        From `moment_faults` and `shape_faults`.
     """
     alone = [moment for moment in of_moments if not _is_of_several(moment)]
     left = [shape for shape in of_shapes if not any(_explains(moment, shape) for moment in alone)]

@@ -42,7 +42,7 @@ import numpy as np
 
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.moments import standardised
-from steinkit.discrepancy.units import Units
+from steinkit.discrepancy.preparation import Units
 from steinkit.runtime.deadlines import require_time
 from steinkit.runtime.threads import one_thread_in_libraries
 from steinkit.sample import Floats, Integers

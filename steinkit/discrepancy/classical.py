@@ -17,8 +17,7 @@ from steinkit.discrepancy.bracket import Bracketed, accepted, instance_kept, out
 from steinkit.discrepancy.classical_bounds import lower_bound, upper_bound
 from steinkit.discrepancy.classical_program import ClassicalProgram, ConeAnswer, solve_cone
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
-from steinkit.discrepancy.preparation import Prepared, prepare
-from steinkit.discrepancy.units import Units, UnitsLike
+from steinkit.discrepancy.preparation import Prepared, Units, UnitsLike, prepare
 from steinkit.errors import InputError, TimeLimitError, UsageError, cautious
 from steinkit.runtime.deadlines import require_time, seconds_left, within_time
 from steinkit.sample import DistinctSample, Floats

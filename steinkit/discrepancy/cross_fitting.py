@@ -58,8 +58,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.chains import split_chains
-from steinkit.discrepancy.preparation import Prepared
-from steinkit.discrepancy.units import Units
+from steinkit.discrepancy.preparation import Prepared, Units
 from steinkit.errors import Caution, InputError
 from steinkit.runtime.deadlines import require_time
 from steinkit.sample import Floats, Integers

@@ -46,8 +46,7 @@ from steinkit.containers.reading import DrawsLike
 from steinkit.describe.display import Result
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.operators import boundary_factor
-from steinkit.discrepancy.preparation import far_apart, prepare
-from steinkit.discrepancy.units import Units, UnitsLike
+from steinkit.discrepancy.preparation import Units, UnitsLike, far_apart, prepare
 from steinkit.errors import InputError, cautious, reservations
 from steinkit.runtime.deadlines import require_time, within_time
 from steinkit.runtime.progress import progress_bar

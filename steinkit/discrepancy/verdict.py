@@ -45,9 +45,16 @@ from steinkit.discrepancy.bounded_features import BoundedMoments, bounded_moment
 from steinkit.discrepancy.cross_fitting import FEW_EFFECTIVE, Draws, burn_in_p_value, early_rows
 from steinkit.discrepancy.kernel.goodness_of_fit import kernel_evidence, largest_share, thinning_notes
 from steinkit.discrepancy.moments import MomentSteinDiscrepancy, moment_stein_discrepancy
-from steinkit.discrepancy.preparation import Prepared, outlying, prepare, require_names, too_few_to_span
+from steinkit.discrepancy.preparation import (
+    Prepared,
+    Units,
+    outlying,
+    prepare,
+    require_names,
+    too_few_to_span,
+    without_units,
+)
 from steinkit.discrepancy.sliced.goodness_of_fit import SlicedSteinTest, sliced_stein_test
-from steinkit.discrepancy.units import Units, without_units
 from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
 from steinkit.posterior import Posterior
 from steinkit.runtime.deadlines import require_time, within_time

@@ -12,16 +12,16 @@ without overflow,
 and differences of the first, which lose no digits where its values are large and near each other. NaN stays NaN.
 Loops over arrays give the same bits whatever an array's length: vectors and remainders run the same operations.
 
-Compiled terms of a normal mean: see `steinkit.compiled_terms`, and `gaussian_mean` for the formulas.
+Compiled terms of a normal mean: see `steinkit.compiled_terms`, and `GaussianMean` for the formulas.
 
 The table: d, and the addresses of prior means and variances (2, d), of data (N, d), and of variances and constants
 log(2 pi v)/2 (2, d). Every table of a posterior with a normal prior begins with d and the first address.
 
-Compiled terms of logistic regression: see `steinkit.compiled_terms`, and `logistic` for the formulas.
+Compiled terms of logistic regression: see `steinkit.compiled_terms`, and `LogisticRegression` for the formulas.
 
 The table: d, and the addresses of prior means and variances (2, d), of features (N, d), and of signs (N,).
 
-Compiled terms of the mixture posterior: see `steinkit.compiled_terms`, and `mixture_posterior` for the formulas.
+Compiled terms of the mixture posterior: see `steinkit.compiled_terms`, and `MixturePosterior` for the formulas.
 
 The table: 2, and the addresses of prior means and variances (2, 2), of the data (N,), and of two numbers: v and the
 constant of a log likelihood term.

@@ -7,8 +7,7 @@ import pytest
 from scipy.stats import t as t_distribution
 
 from steinkit.discrepancy.cross_fitting import Draws, burn_in_p_value, early_rows, integrated_autocorrelation_times
-from steinkit.discrepancy.preparation import prepare
-from steinkit.discrepancy.units import Units
+from steinkit.discrepancy.preparation import Units, prepare
 
 
 def p_value(points, scores):

@@ -40,7 +40,7 @@ from steinkit.describe.numbers import count
 from steinkit.discrepancy.bias.quantities import VALLEY_DEPTH, deepest_valley, directions_of, location_and_scale
 from steinkit.discrepancy.bias.stein_regression import Frame, Operand
 from steinkit.discrepancy.cross_fitting import Chains, Draws, long_run_times
-from steinkit.discrepancy.units import Units
+from steinkit.discrepancy.preparation import Units
 from steinkit.errors import InputError
 from steinkit.runtime.deadlines import require_time
 from steinkit.sample import Floats, Integers

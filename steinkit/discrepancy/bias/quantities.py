@@ -31,8 +31,7 @@ from steinkit.discrepancy.bias.stein_regression import (
 )
 from steinkit.discrepancy.bounded_features import joint_dependence
 from steinkit.discrepancy.cross_fitting import Draws
-from steinkit.discrepancy.preparation import Prepared
-from steinkit.discrepancy.units import Units, without_units
+from steinkit.discrepancy.preparation import Prepared, Units, without_units
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats, Integers
 from steinkit.user_functions import Functions, as_functions, call_checked

@@ -74,7 +74,7 @@ from scipy.special import logsumexp
 
 from steinkit.discrepancy.cross_fitting import Draws
 from steinkit.discrepancy.moments import standardised
-from steinkit.discrepancy.units import Units
+from steinkit.discrepancy.preparation import Units
 from steinkit.runtime.deadlines import require_time
 from steinkit.sample import Floats, Integers
 

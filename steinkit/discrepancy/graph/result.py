@@ -57,7 +57,7 @@ from steinkit.discrepancy.bracket import Bracketed, Reference, bracket_entries
 from steinkit.discrepancy.graph.spanner.geometry import Graph
 from steinkit.discrepancy.moments import MomentSteinDiscrepancy, moment_stein_discrepancy
 from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
-from steinkit.discrepancy.units import Units
+from steinkit.discrepancy.preparation import Units
 from steinkit.errors import InputError
 from steinkit.sample import DistinctSample, Floats, Integers
 

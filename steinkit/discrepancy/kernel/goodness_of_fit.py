@@ -67,8 +67,7 @@ from steinkit.discrepancy.kernel.base_kernels import IMQ, BaseKernel, kernel_of
 from steinkit.discrepancy.kernel.ksd import KernelSteinDiscrepancy, kernel_stein_discrepancy
 from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, run_pieces, stein_kernel_at, stein_kernel_for
 from steinkit.discrepancy.operators import RiemannianLangevin
-from steinkit.discrepancy.preparation import Prepared, prepare
-from steinkit.discrepancy.units import Units, UnitsLike
+from steinkit.discrepancy.preparation import Prepared, Units, UnitsLike, prepare
 from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
 from steinkit.runtime.compilation import announced_compilation
 from steinkit.runtime.deadlines import require_time, within_time

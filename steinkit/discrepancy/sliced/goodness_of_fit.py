@@ -25,9 +25,8 @@ from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.graph.engines.base import Settings
-from steinkit.discrepancy.preparation import far_apart, prepare
+from steinkit.discrepancy.preparation import Units, far_apart, prepare
 from steinkit.discrepancy.sliced.learning import TOLERANCE, Half, learn
-from steinkit.discrepancy.units import Units
 from steinkit.errors import cautious, reservations
 from steinkit.runtime.deadlines import deadline, stop_signal, within_time
 from steinkit.runtime.interpretation import small_work

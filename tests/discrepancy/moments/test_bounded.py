@@ -8,8 +8,7 @@ from steinkit.discrepancy import bounded_features as bounded
 from steinkit.discrepancy.bounded_features import bounded_moments
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.moments import standardised
-from steinkit.discrepancy.preparation import prepare
-from steinkit.discrepancy.units import Units
+from steinkit.discrepancy.preparation import Units, prepare
 
 
 def laid_out(x, scores, weights=None, bounds=None):

@@ -8,8 +8,7 @@ import steinkit as sk
 from steinkit.discrepancy import moments as module
 from steinkit.discrepancy.cross_fitting import Draws
 from steinkit.discrepancy.moments import moment_stein_discrepancy, standardised
-from steinkit.discrepancy.preparation import prepare
-from steinkit.discrepancy.units import Units
+from steinkit.discrepancy.preparation import Units, prepare
 
 CORRELATED = sk.targets.Normal([1.0, -2.0, 0.5], covariance=[[4.0, 1.8, 0.0], [1.8, 1.0, 0.1], [0.0, 0.1, 0.25]])
 

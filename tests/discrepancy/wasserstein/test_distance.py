@@ -345,7 +345,7 @@ def test_what_cannot_be_measured_is_refused():
 
 
 def test_a_bracket_wider_than_asked_for_is_warned_of(monkeypatch):
-    monkeypatch.setattr("steinkit.discrepancy.wasserstein.from_cdf._MOST_PIECES", 20_000)
+    monkeypatch.setattr("steinkit.discrepancy.wasserstein_from_cdf._MOST_PIECES", 20_000)
     target = without_integrals(Normal())
     with pytest.warns(sk.SteinkitWarning, match="relative width"):
         result = wasserstein_distance(np.random.default_rng(1).standard_normal(100), target, tolerance=1e-6)

@@ -52,7 +52,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.arguments import checked, number, whole
-from steinkit.describe.display import Brief
+from steinkit.describe.results import Brief
 from steinkit.errors import InputError, UsageError
 from steinkit.posterior import Posterior
 from steinkit.sample import Floats

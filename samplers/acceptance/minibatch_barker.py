@@ -52,7 +52,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.arguments import batch_within, checked, positive, share
-from steinkit.describe.display import Brief
+from steinkit.describe.results import Brief
 from steinkit.errors import SolverError, UsageError
 from steinkit.sample import Floats
 from steinkit.samplers.acceptance.interface import ROUNDING, AcceptanceTest, Look, Verdict, option
@@ -157,7 +157,7 @@ def correction_distribution(sigma: float) -> Correction:
 
     Examples
     --------
-    >>> from steinkit.samplers.acceptance.correction import correction_distribution
+    >>> from steinkit.samplers.acceptance.minibatch_barker import correction_distribution
     >>> correction_distribution(1.0).error < 1e-7
     True
     """

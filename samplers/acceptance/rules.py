@@ -1,7 +1,8 @@
 """Which tests compiled code knows, and their decisions for one chain or many.
 
 A known test is a `Rule`: its kind and its options as plain numbers. `decide` hands a look to the one function that is
-the test, `exceeds_level`, `sequential_t_test`, `minibatch_barker` or `concentration`. Any other test, one of your own among them, decides in Python, chain by chain.
+the test, `exceeds_level`, `sequential_t_test`, `minibatch_barker` or `concentration`. Any other test, one of your own
+among them, decides in Python, chain by chain.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.arguments import number, positive, share
-from steinkit.describe.display import Brief
+from steinkit.describe.results import Brief
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats
 from steinkit.samplers.acceptance.interface import ROUNDING, Look, Moves, SequentialTest, Verdict, option

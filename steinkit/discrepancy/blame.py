@@ -35,7 +35,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from steinkit.describe.numbers import compact
+from steinkit.describe.writing import compact
 from steinkit.discrepancy.bounded_features import BoundedFeature, BoundedMoments
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.moments import Feature, MomentSteinDiscrepancy, slower_half_time, usual_times

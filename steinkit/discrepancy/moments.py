@@ -43,7 +43,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
-from steinkit.describe.display import Result
+from steinkit.describe.results import Result
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.operators import boundary_factor
 from steinkit.discrepancy.preparation import Units, UnitsLike, far_apart, prepare

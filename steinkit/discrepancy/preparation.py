@@ -38,8 +38,8 @@ from numpy.typing import ArrayLike
 from steinkit import double_double
 from steinkit.arguments import checked, require_unmasked
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.describe.display import Brief
-from steinkit.describe.numbers import listed
+from steinkit.describe.results import Brief
+from steinkit.describe.writing import listed
 from steinkit.errors import Caution, InputError, UsageError, did_you_mean
 from steinkit.sample import DistinctSample, Floats, Integers, Sample, default_names, first_occurrences, rectangle_of
 from steinkit.target import Seed, Target, as_bounds, require_inside

@@ -43,7 +43,7 @@ from steinkit.sample import DistinctSample, Floats, Sample
 from steinkit.target import Target
 
 if TYPE_CHECKING:
-    from steinkit.describe.statements import Claim
+    from steinkit.describe.results import Claim
     from steinkit.discrepancy.wasserstein_from_cdf import Steps
 
 

@@ -19,8 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
 from steinkit.describe.bias import AT_LEAST, bias_statements, bias_table
-from steinkit.describe.display import Result
-from steinkit.describe.statements import cautioned, running_text
+from steinkit.describe.results import Result, cautioned, running_text
 from steinkit.discrepancy.bias.quantities import Quantities, varying
 from steinkit.discrepancy.bias.stein_regression import Estimates, Frame
 from steinkit.discrepancy.preparation import Prepared, prepare

@@ -36,7 +36,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.describe.numbers import count
+from steinkit.describe.writing import count
 from steinkit.discrepancy.bias.quantities import VALLEY_DEPTH, deepest_valley, directions_of, location_and_scale
 from steinkit.discrepancy.bias.stein_regression import Frame, Operand
 from steinkit.discrepancy.cross_fitting import Chains, Draws, long_run_times

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.describe.numbers import listed
+from steinkit.describe.writing import listed
 from steinkit.discrepancy.bias.stein_regression import (
     Estimates,
     Frame,

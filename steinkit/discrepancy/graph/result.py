@@ -50,9 +50,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from steinkit.containers.reading import as_sample
-from steinkit.describe.graph import graph_statements
-from steinkit.describe.numbers import count
-from steinkit.describe.statements import cautioned, running_text
+from steinkit.describe.measures import graph_statements
+from steinkit.describe.results import cautioned, running_text
+from steinkit.describe.writing import count
 from steinkit.discrepancy.bracket import Bracketed, Reference, bracket_entries
 from steinkit.discrepancy.graph.spanner.geometry import Graph
 from steinkit.discrepancy.moments import MomentSteinDiscrepancy, moment_stein_discrepancy

@@ -17,7 +17,7 @@ the number of looks.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from steinkit.control_variates import BatchScores, batch_scores
 from steinkit.describe.results import Result, cautioned, running_text
 from steinkit.describe.verdict import SHARES_BESIDE, is_accused, verdict_sentence, verdict_statements, verdict_table
 from steinkit.describe.writing import probability
-from steinkit.discrepancy.bias.estimate import BiasEstimate, bias_of
+from steinkit.discrepancy.bias.estimate import BiasEstimate, bias_of, finite_or_none
 from steinkit.discrepancy.bias.mode_shares import ModeShares, bias_of_mixture, estimates_in_modes, shares_of
 from steinkit.discrepancy.bias.quantities import varying
 from steinkit.discrepancy.blame import Blame, blamed, moment_faults, p_value_beyond, shape_faults
@@ -61,11 +61,7 @@ _MOST_LOOKS = 1_000_000
 _TURNED = 0.5  # mean of (x_j - m_j) s_j over draws and coordinates: -1 in right samples, 1 where the sign is turned
 _NAMED = 0.05  # p-value of a verdict by one find alone, above which that is not named
 _OF_MODES = "shares of modes that lie apart"
-_UNTESTED = (
-    "dependence that no pair of coordinates shows",
-    _OF_MODES,
-    "modes or regions that no draw has visited",
-)
+_UNTESTED = "dependence that no pair of coordinates shows", _OF_MODES, "modes or regions that no draw has visited"
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,32 +200,18 @@ class Verdict(Result):
 
     @property
     def _entries(self) -> dict[str, Any]:
+        def taken(*names: str) -> dict[str, Any]:
+            return {name: getattr(self, name) for name in names}
+
         return {
-            "p": self.p,
-            "p_moments": self.p_moments,
-            "p_bounded": self.p_bounded,
-            "p_sliced": self.p_sliced,
-            "p_ksd": self.p_ksd,
-            "p_dependence": self.p_dependence,
+            **taken("p", "p_moments", "p_bounded", "p_sliced", "p_ksd", "p_dependence"),
             "p_modes": self.modes and self.modes.p,
-            "level": self.level,
-            "looks": self.looks,
-            "ksd_equivalent_draws": self.ksd_equivalent_draws if math.isfinite(self.ksd_equivalent_draws) else None,
-            "ess": self.ess if math.isfinite(self.ess) else None,
-            "draws": self.draws,
-            "effective_draws": self.effective_draws,
-            "enough_draws": self.enough_draws,
-            "burn_in": self.burn_in,
-            "matters": self.matters,
-            "p_matters": self.p_matters,
+            **taken("level", "looks"),
+            "ksd_equivalent_draws": finite_or_none(self.ksd_equivalent_draws),
+            "ess": finite_or_none(self.ess),
+            **taken("draws", "effective_draws", "enough_draws", "burn_in", "matters", "p_matters"),
             "blame": [
-                {
-                    "kind": each.kind,
-                    "coordinates": list(each.coordinates),
-                    "z": each.z,
-                    "size": each.size if math.isfinite(each.size) else None,
-                    "direction": each.direction,
-                }
+                asdict(each) | {"coordinates": list(each.coordinates), "size": finite_or_none(each.size)}
                 for each in self.blame
             ],
             "ksd_share": self.ksd_share and dict(zip(("coordinate", "multiple"), self.ksd_share, strict=True)),

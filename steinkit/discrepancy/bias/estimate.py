@@ -37,25 +37,6 @@ _ACCEPTED = (0.5, 0.9)
 _SHORTER, _LONGER = 0.7, 1.1
 
 
-@dataclass(frozen=True, eq=False)
-class Moved:
-    """Draws after some moves.
-
-    Attributes
-    ----------
-    points, scores : ndarray, shape (n, d)
-    accepted : float
-        Share of the last moves that were.
-    gradients : int
-        Taken so far, a draw.
-    """
-
-    points: Floats
-    scores: Floats
-    accepted: float
-    gradients: int
-
-
 class ExactRun:
     """Draws that move by Hamiltonian Monte Carlo.
 
@@ -70,6 +51,15 @@ class ExactRun:
     bounds : ndarray, shape (d, 2), or None
         Of the support: what would leave it stays where it is.
     rng : numpy.random.Generator
+
+    Attributes
+    ----------
+    points, scores : ndarray, shape (n, d)
+        Where the draws are now.
+    accepted : float
+        Share of the last moves that were.
+    gradients : int
+        Taken so far, a draw.
     """
 
     def __init__(
@@ -91,14 +81,14 @@ class ExactRun:
                 f"the log density of draw {row + 1} is {self._density[row]}: no run can start there; drop the draw"
             )
         self._step = _STEP / points.shape[1] ** 0.25
-        self._accepted, self._gradients = 1.0, 0
+        self.accepted, self.gradients = 1.0, 0
 
-    def move(self, times: int) -> Moved:
+    def move(self, times: int) -> ExactRun:
         """Move every draw so many times more."""
         for _ in range(times):
             require_time("the draws were moved")
             self._move_once()
-        return Moved(self.points, self.scores, self._accepted, self._gradients)
+        return self
 
     def _move_once(self) -> None:
         n = len(self.points)
@@ -120,10 +110,10 @@ class ExactRun:
         self.points = np.where(kept[:, None], points, self.points)
         self.scores = np.where(kept[:, None], scores, self.scores)
         self._density = np.where(kept, density, self._density)
-        self._accepted, self._gradients = float(kept.mean()), self._gradients + _LEAPFROGS
-        if self._accepted < _ACCEPTED[0]:
+        self.accepted, self.gradients = float(kept.mean()), self.gradients + _LEAPFROGS
+        if self.accepted < _ACCEPTED[0]:
             self._step *= _SHORTER
-        elif self._accepted > _ACCEPTED[1]:
+        elif self.accepted > _ACCEPTED[1]:
             self._step *= _LONGER
 
     def _is_inside(self, points: Floats) -> np.ndarray:
@@ -138,7 +128,7 @@ Method = Literal["regression", "weights", "run", "modes"]
 _METHODS = ("auto", "regression", "weights", "run")
 _WIDEST = 0.3  # margin of a quantity, in standard deviations, above which no bias is stated
 _MARGINS = 2.0  # claimed errors in a margin
-_CHECKPOINTS = (1, 2, 4, 8, 16)  # moves after which draws of a run are looked at: 4 to 64 gradients a draw
+_MOVES = (1, 1, 2, 4, 8)  # of a run from look to look: 4 to 64 gradients a draw
 _TOO_FEW = "too few draws for functions of all coordinates together; take six times as many as coordinates"
 _STUCK = 0.1  # share of moves accepted, below which the run goes nowhere
 
@@ -302,7 +292,7 @@ class BiasEstimate(Result):
         rows = [
             {
                 "name": self.names[k],
-                **{each: _finite(getattr(self, each)[k]) for each in columns},
+                **{each: finite_or_none(getattr(self, each)[k]) for each in columns},
                 "trusted": bool(self.trusted[k]),
                 "why_not": self.why_not[k],
             }
@@ -310,7 +300,7 @@ class BiasEstimate(Result):
         ]
         return {
             "measure": "bias",
-            **{each: _finite(getattr(self, each)) for each in ("value", "margin", "lower", "upper")},
+            **{each: finite_or_none(getattr(self, each)) for each in ("value", "margin", "lower", "upper")},
             "method": self.method,
             "quantities": rows,
             "worth": self.worth,
@@ -473,16 +463,14 @@ def _why_not(found: Estimates, hidden: str, dependence: str) -> tuple[str, ...]:
 
 def _by_run(
     quantities: Quantities, target: Target, rng: np.random.Generator, hidden: str
-) -> tuple[Estimates, tuple[str, ...], Moved]:
+) -> tuple[Estimates, tuple[str, ...], ExactRun]:
     """Move the draws until the regression where they have gone is trusted, or the run has been long enough."""
     draws = quantities.draws
     covariance = Frame.of(quantities.operand(), np.arange(len(draws.points))).covariance
     scale = quantities.scale[: quantities.dim]
-    run = ExactRun(draws.points, draws.scores, covariance * np.outer(scale, scale), target, quantities.bounds, rng)
-    before = 0
-    for moves in _CHECKPOINTS:
-        moved = run.move(moves - before)
-        before = moves
+    moved = ExactRun(draws.points, draws.scores, covariance * np.outer(scale, scale), target, quantities.bounds, rng)
+    for times in _MOVES:
+        moved.move(times)
         there = quantities.moved(moved.points, moved.scores)
         operand = there.operand()
         found = there.by_regression(operand)
@@ -509,7 +497,7 @@ def _result(
     why_not: tuple[str, ...],
     tilted: Floats | None,
     method: Method,
-    moved: Moved | None,
+    moved: ExactRun | None,
     hidden: str,
 ) -> BiasEstimate:
     given, draws = prepared.given, quantities.draws
@@ -543,7 +531,7 @@ def _result(
     )
 
 
-def _sample_of(prepared: Prepared, rows: Integers, moved: Moved) -> Sample:
+def _sample_of(prepared: Prepared, rows: Integers, moved: ExactRun) -> Sample:
     """The draws where a run has brought them, in their own order."""
     order = np.argsort(rows, kind="stable")
     given = prepared.given[rows[order]]
@@ -551,5 +539,5 @@ def _sample_of(prepared: Prepared, rows: Integers, moved: Moved) -> Sample:
     return replace(given, points=points, scores=scores, cost=None, names=prepared.points.names)
 
 
-def _finite(value: float) -> float | None:
+def finite_or_none(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None

@@ -23,8 +23,7 @@ from steinkit.errors import InputError, UsageError
 from steinkit.runtime.deadlines import one_thread_in_libraries
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats
-from steinkit.target import Target
-from steinkit.user_functions import Functions
+from steinkit.target import Functions, Target
 
 Array = NDArray[Any]
 LikelihoodTerm = Callable[..., Floats]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from steinkit.describe.numbers import compact, listed
-from steinkit.printable import printable
+from steinkit.errors import printable
 
 _SOURCES = {
     "own": "the draws' own standard deviations",

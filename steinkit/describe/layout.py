@@ -12,8 +12,7 @@ from collections.abc import Collection, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
-from steinkit.errors import during
-from steinkit.printable import printable
+from steinkit.errors import during, printable
 
 _WIDTH = 100
 _NARROWEST = 40  # a terminal of less reports a wrong size, or shows nothing that could be read

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
 from typing import Any
 
-from steinkit.printable import printable
+from steinkit.errors import printable
 
 UNDEFINED = "undefined"
 _NAMED = 3  # of a list, in a sentence

@@ -14,8 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steinkit.describe.numbers import shortened
-from steinkit.errors import UsageError
-from steinkit.printable import printable
+from steinkit.errors import UsageError, printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

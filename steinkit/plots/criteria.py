@@ -16,10 +16,9 @@ import numpy as np
 from steinkit.describe.labels import setting_label
 from steinkit.describe.statements import preference
 from steinkit.describe.sweep import LEVEL, bracket_of, interval_of, median_of
-from steinkit.errors import UsageError, did_you_mean
+from steinkit.errors import UsageError, did_you_mean, printable
 from steinkit.measures import Measure, find_measure
 from steinkit.plots.axes import axes_or_new, document_of, legend_below, strip_below
-from steinkit.printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,9 +12,9 @@ from steinkit.curves import Curve
 from steinkit.describe.comparison import measured, ranks, reference_of, unranked
 from steinkit.describe.numbers import compact
 from steinkit.describe.statements import preference
+from steinkit.errors import printable
 from steinkit.measures import find_measure
 from steinkit.plots.axes import axes_or_new, document_of, logarithmic, open_frame, told_apart
-from steinkit.printable import printable
 from steinkit.sample import Floats
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from steinkit.describe.labels import setting_key, setting_label
-from steinkit.printable import printable
+from steinkit.errors import printable
 from steinkit.sweeps.tuning import TuningResult
 
 if TYPE_CHECKING:

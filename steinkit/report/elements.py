@@ -17,9 +17,9 @@ import numpy as np
 from steinkit.describe.layout import Table
 from steinkit.describe.numbers import compact, count, sentence, shortened
 from steinkit.describe.statements import Document
+from steinkit.errors import printable
 from steinkit.plots.axes import drawn
 from steinkit.plots.coordinate_bars import Coordinates, coordinate_bars, heaviest
-from steinkit.printable import printable
 
 if TYPE_CHECKING:
     from jinja2 import Template

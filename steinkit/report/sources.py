@@ -16,11 +16,9 @@ from steinkit.describe.display import Result
 from steinkit.describe.labels import files_label, target_label, units_label
 from steinkit.describe.numbers import count
 from steinkit.describe.statements import Document
-from steinkit.errors import InputError, UsageError
-from steinkit.files.streams import read_bytes, read_enclosed
-from steinkit.json_documents import parse_json
+from steinkit.errors import InputError, UsageError, printable, printable_document
+from steinkit.files.streams import parse_json, read_bytes, read_enclosed
 from steinkit.measures.scoring import Scores
-from steinkit.printable import printable, printable_document
 from steinkit.saved_results import has_arrays, restored
 from steinkit.sweeps.result import SweepResult, read_folder
 from steinkit.sweeps.store import CONFIGURATION, RECORDS

@@ -22,8 +22,7 @@ from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.errors import InputError, UsageError, cautious, did_you_mean, reservations
 from steinkit.runtime.deadlines import one_thread_in_libraries, within_time
 from steinkit.sample import Floats, Integers, Sample
-from steinkit.target import Seed, Target
-from steinkit.user_functions import Functions, as_functions
+from steinkit.target import Functions, Seed, Target, as_functions
 
 Method = Literal["regression", "weights", "run", "modes"]
 

@@ -42,7 +42,7 @@ from typing import Any
 import numpy as np
 
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.describe.display import Result
+from steinkit.describe.results import Result
 from steinkit.errors import Caution, cautious, reservations
 from steinkit.sample import Floats, Integers, Sample
 

@@ -19,7 +19,7 @@ from steinkit.cli.shared_options import (
     setting_option,
     target_options,
 )
-from steinkit.describe.statements import Document
+from steinkit.describe.results import Document
 from steinkit.errors import printable
 from steinkit.files.streams import as_json
 from steinkit.measures.scoring import sample_document

@@ -276,7 +276,6 @@ def interruptible(work: Callable[[], Result], interrupted: Event, doing: str) ->
     TimeLimitError
         If it goes on past the deadline. And whatever the work raises.
     """
-
     left = seconds_left()
     if left == math.inf and current_thread() is not main_thread():
         return work()

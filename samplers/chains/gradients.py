@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike
 
 from steinkit.arguments import batch_within, positive, whole
 from steinkit.errors import InputError, UsageError
-from steinkit.runtime.threads import one_thread_in_libraries
+from steinkit.runtime.deadlines import one_thread_in_libraries
 from steinkit.sample import Floats, Integers
 from steinkit.samplers.chains.draws import Kind
 from steinkit.samplers.chains.likelihood_terms import Model, PosteriorModel

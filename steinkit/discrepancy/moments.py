@@ -48,9 +48,8 @@ from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.operators import boundary_factor
 from steinkit.discrepancy.preparation import Units, UnitsLike, far_apart, prepare
 from steinkit.errors import InputError, cautious, reservations
-from steinkit.runtime.deadlines import require_time, within_time
+from steinkit.runtime.deadlines import one_thread_in_libraries, require_time, within_time
 from steinkit.runtime.progress import progress_bar
-from steinkit.runtime.threads import one_thread_in_libraries
 from steinkit.sample import Floats, Integers
 from steinkit.target import Target
 

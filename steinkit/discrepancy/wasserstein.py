@@ -37,8 +37,7 @@ from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.discrepancy.bracket import Bracketed, accepted, instance_kept, require_ordered, tolerance_of
 from steinkit.discrepancy.preparation import Units, UnitsLike, require_names
 from steinkit.errors import InputError, TimeLimitError, UsageError, cautious
-from steinkit.runtime.deadlines import deadline, require_time, seconds_left, within_time
-from steinkit.runtime.threads import awaited
+from steinkit.runtime.deadlines import awaited, deadline, require_time, seconds_left, within_time
 from steinkit.sample import DistinctSample, Floats, Sample
 from steinkit.target import Target
 

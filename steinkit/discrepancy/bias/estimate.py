@@ -24,11 +24,9 @@ from steinkit.discrepancy.bias.quantities import Quantities, varying
 from steinkit.discrepancy.bias.stein_regression import Estimates, Frame
 from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.errors import InputError, UsageError, cautious, did_you_mean, reservations
-from steinkit.runtime.deadlines import require_time, within_time
-from steinkit.runtime.threads import one_thread_in_libraries
+from steinkit.runtime.deadlines import one_thread_in_libraries, require_time, within_time
 from steinkit.sample import Floats, Integers, Sample
-from steinkit.target import Seed, Target
-from steinkit.user_functions import Functions, as_functions
+from steinkit.target import Functions, Seed, Target, as_functions
 
 _LEAPFROGS = 4
 _STEP = 1.2  # over d^(1/4), in standard deviations
@@ -540,4 +538,5 @@ def _sample_of(prepared: Prepared, rows: Integers, moved: ExactRun) -> Sample:
 
 
 def finite_or_none(value: float) -> float | None:
+    """A number as JSON documents hold it."""
     return float(value) if math.isfinite(value) else None

@@ -34,7 +34,7 @@ from steinkit.discrepancy.cross_fitting import Draws
 from steinkit.discrepancy.preparation import Prepared, Units, without_units
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats, Integers
-from steinkit.user_functions import Functions, as_functions, call_checked
+from steinkit.target import Functions, as_functions, call_checked
 
 VALLEY_DEPTH = math.log(2.0)  # of a valley, below the lower of both modes
 _CLEAR_VALLEY = 4.0  # standard errors

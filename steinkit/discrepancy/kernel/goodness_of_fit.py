@@ -69,10 +69,8 @@ from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, run_pieces, st
 from steinkit.discrepancy.operators import RiemannianLangevin
 from steinkit.discrepancy.preparation import Prepared, Units, UnitsLike, prepare
 from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
-from steinkit.runtime.compilation import announced_compilation
-from steinkit.runtime.deadlines import require_time, within_time
-from steinkit.runtime.interpretation import small_work
-from steinkit.runtime.threads import one_thread_in_libraries, thread_count
+from steinkit.runtime.compilation import announced_compilation, small_work
+from steinkit.runtime.deadlines import one_thread_in_libraries, require_time, thread_count, within_time
 from steinkit.sample import DistinctSample, Floats, Integers, Sample
 from steinkit.target import Seed, Target
 

@@ -53,8 +53,7 @@ from steinkit.discrepancy.operators import RiemannianLangevin
 from steinkit.discrepancy.preparation import Units, UnitsLike, prepare
 from steinkit.errors import Caution, InputError, UsageError, caution, cautious, reservations
 from steinkit.runtime.compilation import announced_compilation
-from steinkit.runtime.deadlines import require_time, within_time
-from steinkit.runtime.threads import thread_count
+from steinkit.runtime.deadlines import require_time, thread_count, within_time
 from steinkit.sample import DistinctSample, Floats, Integers, Sample
 from steinkit.target import Target, require_inside
 

@@ -42,13 +42,12 @@ from steinkit.cli.terminal import (
     warn,
 )
 from steinkit.describe.writing import count
-from steinkit.errors import InputError, OutputError, UsageError
+from steinkit.errors import InputError, OutputError, UsageError, printable
 from steinkit.files import write_sample
-from steinkit.json_documents import as_json
+from steinkit.files.streams import as_json
 from steinkit.measures.scoring import sample_document
 from steinkit.measures.units import units_of_one
 from steinkit.posterior import Posterior
-from steinkit.printable import printable
 from steinkit.runtime.deadlines import time_limit
 from steinkit.sample import Floats, Sample, default_names
 from steinkit.samplers.draws import Draws

@@ -15,8 +15,7 @@ from click.shell_completion import get_completion_class
 from steinkit.cli.help_screens import INPUT, OUTPUT, command, option
 from steinkit.cli.terminal import apart_from_results, say, say_aside, say_next
 from steinkit.describe.writing import one_line
-from steinkit.errors import OutputError, SteinkitWarning, UsageError
-from steinkit.printable import printable
+from steinkit.errors import OutputError, SteinkitWarning, UsageError, printable
 
 _REPORT = """Write a page of HTML about one or more results.
 
@@ -129,7 +128,7 @@ def _steps() -> dict[str, Callable[[], object]]:
     from steinkit.discrepancy.graph.discrepancy import graph_stein_discrepancy as score
     from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy
     from steinkit.discrepancy.verdict import verdict
-    from steinkit.runtime.interpretation import compile_from_now_on
+    from steinkit.runtime.compilation import compile_from_now_on
     from steinkit.targets.gaussian import Normal
     from steinkit.targets.mixture_posterior import MixturePosterior
 

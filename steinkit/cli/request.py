@@ -22,8 +22,7 @@ from steinkit.describe.results import Result
 from steinkit.describe.writing import files_label, listed
 from steinkit.errors import InputError, OutputError, UsageError
 from steinkit.files import read_sample
-from steinkit.files.streams import write_bytes
-from steinkit.json_documents import as_json
+from steinkit.files.streams import as_json, write_bytes
 from steinkit.measures import Measure, default_measure, find_measure
 from steinkit.measures.options import BOUNDS, MAX_SECONDS, OPERATOR, UNIT_WORDS, UNITS, Option
 from steinkit.measures.registry import all_options, takers_of

@@ -20,7 +20,7 @@ from steinkit.cli.request import NamedTarget
 from steinkit.cli.terminal import apart_from_results, on_terminal, say, say_next, target_words
 from steinkit.describe.writing import filled, one_line
 from steinkit.errors import UsageError, did_you_mean
-from steinkit.json_documents import as_json
+from steinkit.files.streams import as_json
 from steinkit.posterior import Posterior
 from steinkit.samplers import (
     RandomWalk,

@@ -12,7 +12,7 @@ from steinkit.cli.help_screens import MEASURE, OUTPUT, SOLVER, command, option
 from steinkit.cli.options import in_order, json_option, setting_option
 from steinkit.cli.terminal import apart_from_results, on_terminal, say, say_next, target_words, tell, warn
 from steinkit.errors import UsageError
-from steinkit.json_documents import as_json
+from steinkit.files.streams import as_json
 from steinkit.sweeps.backends import BACKENDS
 
 if TYPE_CHECKING:

@@ -129,8 +129,8 @@ def _steps() -> dict[str, Callable[[], object]]:
     from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy
     from steinkit.discrepancy.verdict import verdict
     from steinkit.runtime.compilation import compile_from_now_on
-    from steinkit.targets.gaussian import Normal
-    from steinkit.targets.mixture_posterior import MixturePosterior
+    from steinkit.targets.families import Normal
+    from steinkit.targets.mean_posteriors import MixturePosterior
 
     compile_from_now_on()
     rng = np.random.default_rng(0)

@@ -24,7 +24,7 @@ from steinkit.discrepancy.bias.estimate import BiasEstimate
 from steinkit.discrepancy.bias.mode_shares import ModeShares
 from steinkit.discrepancy.bias.repair import Repaired
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
-from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy
+from steinkit.discrepancy.moments import MomentSteinDiscrepancy
 from steinkit.discrepancy.verdict import Verdict
 from steinkit.errors import InputError, SteinkitError, UsageError
 from steinkit.files.streams import write_bytes
@@ -33,7 +33,7 @@ from steinkit.report.parts import comparison_part, curve_parts, score_part
 from steinkit.report.sources import Found, Source, read_source
 from steinkit.report.sweep_part import sweep_part
 from steinkit.sample import Sample
-from steinkit.samplers.draws import Draws
+from steinkit.samplers.chains.draws import Draws
 from steinkit.sweeps.result import SweepResult
 from steinkit.target import Target
 

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.describe.display import Result
+from steinkit.describe.results import Result
 from steinkit.effective_sample_size import (
     FEWEST,
     bulk_effective_size,

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.arguments import checked
-from steinkit.describe.display import Result
+from steinkit.describe.results import Result
 from steinkit.errors import Caution, InputError, SteinkitError
 from steinkit.files.streams import read_bytes, write_bytes
 from steinkit.json_documents import as_json

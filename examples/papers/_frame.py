@@ -37,7 +37,7 @@ from matplotlib.figure import Figure
 from threadpoolctl import threadpool_limits
 
 import steinkit as sk
-from steinkit.describe.layout import Table
+from steinkit.describe.writing import Table
 from steinkit.errors import InputError, SteinkitError, UsageError, leave_to_results, warn_user
 from steinkit.files.streams import write_bytes
 from steinkit.json_documents import parse_json

@@ -20,7 +20,7 @@ from steinkit import __version__
 from steinkit.cli.help_screens import CommandGroup
 from steinkit.cli.interrupts import INTERRUPTED, comes_of_interrupt, heeded_interrupts
 from steinkit.cli.outputs import say_aside, tell, terminal_columns, warn
-from steinkit.describe.layout import on_screen
+from steinkit.describe.writing import on_screen
 from steinkit.errors import (
     AbandonedWork,
     CrossedBracketError,

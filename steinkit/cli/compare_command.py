@@ -22,8 +22,7 @@ from steinkit.cli.shared_options import (
 )
 from steinkit.comparison import ComparedSample, Comparison
 from steinkit.comparison import compare as compare_samples
-from steinkit.describe.layout import one_line
-from steinkit.describe.numbers import count
+from steinkit.describe.writing import count, one_line
 from steinkit.errors import SteinkitError
 from steinkit.sample import Sample
 

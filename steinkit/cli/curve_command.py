@@ -20,7 +20,7 @@ from steinkit.cli.shared_options import (
     target_options,
 )
 from steinkit.curves import curve as curve_of
-from steinkit.describe.layout import one_line
+from steinkit.describe.writing import one_line
 from steinkit.errors import SolverError, UsageError
 
 _HELP = """Measure the first draws of FILE, for several numbers of draws, and fit the rate at which the measure falls.

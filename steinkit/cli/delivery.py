@@ -14,7 +14,7 @@ import click
 from steinkit.cli.help_screens import OUTPUT, option
 from steinkit.cli.outputs import command_line, is_device, require_places, say, say_next, warn
 from steinkit.cli.shared_options import Command, in_order
-from steinkit.describe.display import Result
+from steinkit.describe.results import Result
 from steinkit.errors import OutputError, UsageError
 from steinkit.files import write_sample
 from steinkit.files.streams import write_bytes

@@ -12,7 +12,7 @@ from steinkit.cli.outputs import apart_from_results, on_terminal, say, say_next,
 from steinkit.cli.request import NamedTarget
 from steinkit.cli.sample_options import as_flag, sampler_options
 from steinkit.cli.shared_options import json_option, pairs_option, target_option
-from steinkit.describe.layout import filled, one_line
+from steinkit.describe.writing import filled, one_line
 from steinkit.errors import UsageError
 from steinkit.json_documents import as_json
 from steinkit.posterior import Posterior

@@ -12,7 +12,7 @@ from typing import TextIO
 
 import click
 
-from steinkit.describe.layout import filled, on_screen
+from steinkit.describe.writing import filled, on_screen
 from steinkit.errors import OutputError, UsageError
 from steinkit.printable import printable
 

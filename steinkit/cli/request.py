@@ -16,8 +16,7 @@ import numpy as np
 from steinkit.adapters.model import Model
 from steinkit.cli.outputs import command_line, on_terminal, require_places
 from steinkit.cli.shared_options import flag_of
-from steinkit.describe.labels import files_label
-from steinkit.describe.numbers import listed
+from steinkit.describe.writing import files_label, listed
 from steinkit.errors import InputError, UsageError
 from steinkit.files import read_sample
 from steinkit.measures import Measure, default_measure, find_measure

@@ -18,7 +18,7 @@ from steinkit.cli.outputs import apart_from_results, on_terminal, say, say_next,
 from steinkit.cli.request import NamedTarget, key_values
 from steinkit.cli.sample_options import options_given, sampler_options
 from steinkit.cli.shared_options import json_option, pairs_option, target_option
-from steinkit.describe.numbers import count
+from steinkit.describe.writing import count
 from steinkit.errors import InputError, UsageError
 from steinkit.files import write_sample
 from steinkit.json_documents import as_json

@@ -6,7 +6,7 @@ from steinkit import __version__
 from steinkit.cli.help_screens import OUTPUT, command, option
 from steinkit.cli.outputs import say, say_next
 from steinkit.cli.sample_options import as_flag, options_text
-from steinkit.describe.layout import filled, one_line
+from steinkit.describe.writing import filled, one_line
 from steinkit.json_documents import as_json
 from steinkit.samplers.registry import Sampler, acceptance_test_names, find_sampler, sampler_names
 

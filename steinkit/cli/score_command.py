@@ -27,7 +27,7 @@ from steinkit.cli.shared_options import (
     target_options,
     verdict_options,
 )
-from steinkit.describe.labels import files_label
+from steinkit.describe.writing import files_label
 from steinkit.errors import InputError, UsageError
 from steinkit.measures import find_measure
 from steinkit.measures.registry import recorded_settings

@@ -10,8 +10,8 @@ import click
 
 from steinkit.cli.completion_command import complete_target, complete_target_option, complete_units
 from steinkit.cli.help_screens import INPUT, MEASURE, OUTPUT, SOLVER, option
-from steinkit.describe.numbers import alternatives, listed
 from steinkit.describe.verdict import WORST
+from steinkit.describe.writing import alternatives, listed
 from steinkit.files.dispatch import format_names
 from steinkit.measures import find_measure, measure_names
 from steinkit.measures.options import BOUNDS, UNITS, Option

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from steinkit.cli.help_screens import command
 from steinkit.cli.outputs import say, say_next
-from steinkit.describe.layout import one_line
+from steinkit.describe.writing import one_line
 from steinkit.targets import target_table
 
 _TRIED = ["sample", "iid", "--target", "normal", "-p", "mean=0,0", "--draws", "500", "-o", "draws.csv"]

@@ -19,7 +19,7 @@ from steinkit.cli.shared_options import (
     setting_option,
     target_options,
 )
-from steinkit.describe.statements import Document
+from steinkit.describe.results import Document
 from steinkit.json_documents import as_json
 from steinkit.measures.scoring import sample_document
 from steinkit.measures.units import units_of_one

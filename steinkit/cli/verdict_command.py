@@ -25,10 +25,8 @@ from steinkit.cli.shared_options import (
     setting_option,
     target_options,
 )
-from steinkit.describe.labels import files_label
-from steinkit.describe.layout import filled, one_line
-from steinkit.describe.numbers import count
 from steinkit.describe.verdict import untested_sentence, verdict_blocks, verdicts_table
+from steinkit.describe.writing import count, files_label, filled, one_line
 from steinkit.errors import InputError, UsageError
 from steinkit.measures.scoring import LEVEL, Judgement, Judging, sample_document
 from steinkit.runtime.deadlines import time_limit

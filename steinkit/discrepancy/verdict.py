@@ -27,16 +27,9 @@ from steinkit.arguments import checked
 from steinkit.chains import chain_diagnostics
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.control_variates import BatchScores, batch_scores
-from steinkit.describe.display import Result
-from steinkit.describe.numbers import probability
-from steinkit.describe.statements import cautioned, running_text
-from steinkit.describe.verdict import (
-    SHARES_BESIDE,
-    is_accused,
-    verdict_sentence,
-    verdict_statements,
-    verdict_table,
-)
+from steinkit.describe.results import Result, cautioned, running_text
+from steinkit.describe.verdict import SHARES_BESIDE, is_accused, verdict_sentence, verdict_statements, verdict_table
+from steinkit.describe.writing import probability
 from steinkit.discrepancy.bias.estimate import BiasEstimate, bias_of
 from steinkit.discrepancy.bias.mode_biases import bias_of_mixture, estimates_in_modes
 from steinkit.discrepancy.bias.mode_shares import ModeShares, shares_of

@@ -14,11 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steinkit.describe.layout import Table
-from steinkit.describe.numbers import compact, count, sentence, shortened
-from steinkit.describe.statements import Document
-from steinkit.plots.axes import drawn
-from steinkit.plots.coordinate_bars import Coordinates, coordinate_bars, heaviest
+from steinkit.describe.results import Document
+from steinkit.describe.writing import Table, compact, count, sentence, shortened
+from steinkit.plots.axes import Coordinates, coordinate_bars, drawn, heaviest
 from steinkit.printable import printable
 
 if TYPE_CHECKING:

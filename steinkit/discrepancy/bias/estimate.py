@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
 from steinkit.describe.bias import AT_LEAST, bias_statements, bias_table
-from steinkit.describe.display import Result
-from steinkit.describe.statements import cautioned, running_text
+from steinkit.describe.results import Result, cautioned, running_text
 from steinkit.discrepancy.bias.estimates import Estimates
 from steinkit.discrepancy.bias.exact_run import ExactRun, Moved
 from steinkit.discrepancy.bias.quantities import Quantities, varying

@@ -22,9 +22,8 @@ from numpy.typing import ArrayLike
 from steinkit.arguments import checked, require_unmasked
 from steinkit.containers.reading import DrawsLike
 from steinkit.describe.bias import centre_clause, shares_statements
-from steinkit.describe.display import Result
-from steinkit.describe.numbers import count, probability
-from steinkit.describe.statements import cautioned, running_text
+from steinkit.describe.results import Result, cautioned, running_text
+from steinkit.describe.writing import count, probability
 from steinkit.discrepancy.bias.bridge_sampling import Cluster, Proposal, bridge
 from steinkit.discrepancy.bias.mode_groups import (
     MOST_MODES,

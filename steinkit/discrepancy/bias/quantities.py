@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.describe.numbers import listed
+from steinkit.describe.writing import listed
 from steinkit.discrepancy.bias.entropy_weights import entropy_weights
 from steinkit.discrepancy.bias.estimates import Estimates, regression_estimates
 from steinkit.discrepancy.bias.separate_groups import deepest_valley

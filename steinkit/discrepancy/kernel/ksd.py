@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 
 from steinkit.arguments import checked, require_unmasked
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.describe.display import Result
+from steinkit.describe.results import Result
 from steinkit.discrepancy.bracket import outwards, require_ordered
 from steinkit.discrepancy.kernel.base_kernels import BaseKernel, kernel_of
 from steinkit.discrepancy.kernel.rounding import pair_sum_rounding

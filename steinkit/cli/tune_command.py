@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from steinkit.cli.help_screens import MEASURE, OUTPUT, SOLVER, command, option
-from steinkit.cli.outputs import on_terminal, say, warn
+from steinkit.cli.outputs import on_terminal, say, say_next, warn
 from steinkit.cli.shared_options import json_option
 from steinkit.json_documents import as_json
 from steinkit.sweeps.backends import BACKENDS
@@ -108,4 +108,6 @@ def tune(
     say(as_json(result.to_dict()) if json_output else result.summary())
     for note in result.warnings:
         warn(note)
+    page = str(Path(directory) / "report.html")
+    say_next(["report", directory, "-o", page], "a page of it", json_output=json_output)
     return 0

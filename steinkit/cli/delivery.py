@@ -17,8 +17,7 @@ from steinkit.cli.shared_options import Command, in_order
 from steinkit.describe.results import Result
 from steinkit.errors import OutputError, UsageError
 from steinkit.files import write_sample
-from steinkit.files.streams import write_bytes
-from steinkit.json_documents import as_json
+from steinkit.files.streams import as_json, write_bytes
 from steinkit.sample import Sample
 from steinkit.saved_results import save_result
 

@@ -14,7 +14,7 @@ from steinkit.cli.sample_options import as_flag, sampler_options
 from steinkit.cli.shared_options import json_option, pairs_option, target_option
 from steinkit.describe.writing import filled, one_line
 from steinkit.errors import UsageError
-from steinkit.json_documents import as_json
+from steinkit.files.streams import as_json
 from steinkit.posterior import Posterior
 from steinkit.samplers import (
     RandomWalk,

@@ -13,8 +13,7 @@ from typing import TextIO
 import click
 
 from steinkit.describe.writing import filled, on_screen
-from steinkit.errors import OutputError, UsageError
-from steinkit.printable import printable
+from steinkit.errors import OutputError, UsageError, printable
 
 _PICTURES = (".png", ".pdf", ".svg")
 _COLUMNS = 80  # of a terminal that does not say

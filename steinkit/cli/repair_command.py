@@ -21,8 +21,8 @@ from steinkit.cli.shared_options import (
     setting_option,
     target_options,
 )
-from steinkit.json_documents import as_json
-from steinkit.printable import printable
+from steinkit.errors import printable
+from steinkit.files.streams import as_json
 from steinkit.runtime.deadlines import time_limit
 from steinkit.sample import Sample
 

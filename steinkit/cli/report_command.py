@@ -8,8 +8,7 @@ import click
 
 from steinkit.cli.help_screens import INPUT, OUTPUT, command, option
 from steinkit.cli.outputs import apart_from_results, say_aside
-from steinkit.errors import OutputError, UsageError
-from steinkit.printable import printable
+from steinkit.errors import OutputError, UsageError, printable
 
 _HELP = """Write a page of HTML about one or more results.
 

@@ -19,11 +19,10 @@ from steinkit.cli.request import NamedTarget, key_values
 from steinkit.cli.sample_options import options_given, sampler_options
 from steinkit.cli.shared_options import json_option, pairs_option, target_option
 from steinkit.describe.writing import count
-from steinkit.errors import InputError, UsageError
+from steinkit.errors import InputError, UsageError, printable
 from steinkit.files import write_sample
-from steinkit.json_documents import as_json
+from steinkit.files.streams import as_json
 from steinkit.posterior import Posterior
-from steinkit.printable import printable
 from steinkit.sample import Floats, Sample, default_names
 from steinkit.samplers.draws import Draws
 from steinkit.samplers.registry import Sampler, find_sampler

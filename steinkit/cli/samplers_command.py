@@ -7,7 +7,7 @@ from steinkit.cli.help_screens import OUTPUT, command, option
 from steinkit.cli.outputs import say, say_next
 from steinkit.cli.sample_options import as_flag, options_text
 from steinkit.describe.writing import filled, one_line
-from steinkit.json_documents import as_json
+from steinkit.files.streams import as_json
 from steinkit.samplers.registry import Sampler, acceptance_test_names, find_sampler, sampler_names
 
 _TRIED = ["sample", "rwmh", "--target", "normal", "--proposal-scale", "2", "--draws", "500", "-o", "draws.csv"]

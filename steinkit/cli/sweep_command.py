@@ -11,7 +11,7 @@ from steinkit.cli.help_screens import OUTPUT, SOLVER, command, option
 from steinkit.cli.outputs import apart_from_results, on_terminal, say, say_next, target_words, tell, warn
 from steinkit.cli.shared_options import json_option, setting_option
 from steinkit.errors import UsageError
-from steinkit.json_documents import as_json
+from steinkit.files.streams import as_json
 from steinkit.sweeps.backends import BACKENDS
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import click
 from steinkit.cli.help_screens import MEASURE, OUTPUT, SOLVER, command, option
 from steinkit.cli.outputs import on_terminal, say, say_next, warn
 from steinkit.cli.shared_options import json_option
-from steinkit.json_documents import as_json
+from steinkit.files.streams import as_json
 from steinkit.sweeps.backends import BACKENDS
 
 _HELP = """Choose a setting at a part of the full grid's cost: all run for a short while, the better ones longer.

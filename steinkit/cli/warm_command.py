@@ -14,7 +14,7 @@ from numba.core.dispatcher import Dispatcher
 from steinkit.cli.help_screens import command
 from steinkit.cli.outputs import apart_from_results, say, say_aside, say_next
 from steinkit.errors import SteinkitWarning
-from steinkit.runtime.interpretation import compile_from_now_on
+from steinkit.runtime.compilation import compile_from_now_on
 from steinkit.target import Target
 
 _DRAWS = 200

@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
 from typing import Any
 
-from steinkit.errors import during
-from steinkit.printable import printable
+from steinkit.errors import during, printable
 
 UNDEFINED = "undefined"
 _NAMED = 3  # of a list, in a sentence

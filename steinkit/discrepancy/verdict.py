@@ -50,8 +50,7 @@ from steinkit.errors import Caution, InputError, UsageError, cautious, reservati
 from steinkit.posterior import Posterior
 from steinkit.runtime.deadlines import require_time, within_time
 from steinkit.sample import DistinctSample, Floats, Sample
-from steinkit.target import Seed, Target
-from steinkit.user_functions import Functions
+from steinkit.target import Functions, Seed, Target
 
 _FEW_OF_SLOWEST = 30.0  # draws in times of the slowest change, below which the tests look quick and are not
 _SHARES = {"moments": 0.3, "bounded": 0.27, "sliced": 0.23, "ksd": 0.2}  # of the level, by measured power

@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from steinkit.describe.writing import shortened
-from steinkit.errors import UsageError
-from steinkit.printable import printable
+from steinkit.errors import UsageError, printable
 from steinkit.sample import Floats
 
 if TYPE_CHECKING:

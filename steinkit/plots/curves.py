@@ -19,10 +19,9 @@ from steinkit.describe.comparisons import measured, ranks, reference_of, unranke
 from steinkit.describe.results import preference
 from steinkit.describe.sweep import LEVEL, bracket_of, interval_of, median_of, ranked
 from steinkit.describe.writing import compact, setting_key, setting_label
-from steinkit.errors import UsageError, did_you_mean
+from steinkit.errors import UsageError, did_you_mean, printable
 from steinkit.measures import Measure, find_measure
 from steinkit.plots.axes import axes_or_new, document_of, legend_below, logarithmic, open_frame, strip_below, told_apart
-from steinkit.printable import printable
 from steinkit.sample import Floats
 from steinkit.sweeps.tuning import TuningResult
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from steinkit.describe.results import Document
 from steinkit.describe.writing import Table, compact, count, sentence, shortened
+from steinkit.errors import printable
 from steinkit.plots.axes import Coordinates, coordinate_bars, drawn, heaviest
-from steinkit.printable import printable
 
 if TYPE_CHECKING:
     from jinja2 import Template

@@ -24,12 +24,10 @@ from steinkit.curves import Curve
 from steinkit.describe.results import Document, Result
 from steinkit.describe.writing import count, files_label, target_label, units_label
 from steinkit.discrepancy.kernel.base_kernels import kernel_names
-from steinkit.errors import InputError, UsageError
-from steinkit.files.streams import read_bytes, read_enclosed
-from steinkit.json_documents import parse_json
+from steinkit.errors import InputError, UsageError, printable, printable_document
+from steinkit.files.streams import parse_json, read_bytes, read_enclosed
 from steinkit.measures.registry import recorded_settings
 from steinkit.measures.scoring import Scores
-from steinkit.printable import printable, printable_document
 from steinkit.report.elements import Listing
 from steinkit.samplers.registry import sampler_names
 from steinkit.saved_results import has_arrays, restored

@@ -37,8 +37,7 @@ from steinkit.discrepancy.bias.mode_groups import (
 from steinkit.discrepancy.cross_fitting import EFFECTIVE_PER_FREEDOM, Draws
 from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
-from steinkit.runtime.deadlines import require_time, within_time
-from steinkit.runtime.threads import one_thread_in_libraries
+from steinkit.runtime.deadlines import one_thread_in_libraries, require_time, within_time
 from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Seed, Target
 

@@ -38,8 +38,7 @@ from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
 from steinkit.runtime.compilation import announced_compilation
-from steinkit.runtime.deadlines import within_time
-from steinkit.runtime.threads import thread_count
+from steinkit.runtime.deadlines import thread_count, within_time
 from steinkit.sample import DistinctSample, Floats, Sample
 from steinkit.target import Target, require_inside
 

@@ -20,9 +20,8 @@ from steinkit.discrepancy.operators import boundary_factor
 from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import InputError, cautious, reservations
-from steinkit.runtime.deadlines import require_time, within_time
+from steinkit.runtime.deadlines import one_thread_in_libraries, require_time, within_time
 from steinkit.runtime.progress import progress_bar
-from steinkit.runtime.threads import one_thread_in_libraries
 from steinkit.sample import Floats, Integers
 from steinkit.target import Target
 

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from steinkit import __version__
 from steinkit.arguments import checked
+from steinkit.containers.objects import is_xarray
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.containers.xarray_objects import is_xarray
 from steinkit.describe.comparisons import comparison_text
 from steinkit.describe.results import Result
 from steinkit.errors import Caution, InputError, SolverError, SteinkitError, UsageError, about, cautious, reservations
 from steinkit.measures import Measurement, default_measure, find_measure, take_measure
+from steinkit.measures.options import units_of_several
 from steinkit.measures.registry import require_taken
 from steinkit.measures.scoring import Judging, measured_reference
-from steinkit.measures.units import units_of_several
 from steinkit.runtime.deadlines import Shares, time_limit
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Sample

@@ -41,10 +41,9 @@ from steinkit.describe.writing import Table
 from steinkit.errors import InputError, SteinkitError, UsageError, leave_to_results, warn_user
 from steinkit.files.streams import parse_json, write_bytes
 from steinkit.runtime.progress import progress_bar
-from steinkit.sweeps.backends import open_workers
 from steinkit.sweeps.identity import digest, recordable
 from steinkit.sweeps.store import Store
-from steinkit.sweeps.workers import Lost, answers
+from steinkit.sweeps.workers import Lost, answers, open_workers
 
 FOLDER = Path("steinkit-papers")
 # Okabe and Ito: told apart by colour-blind readers, too, and dark enough for lines

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.adapters.model import check, some_of
-from steinkit.containers.samplers import ensemble_names
+from steinkit.containers.objects import ensemble_names
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target, Vectorised, as_bounds

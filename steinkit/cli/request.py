@@ -301,7 +301,7 @@ def bounds_for(texts: Sequence[str], sample: Sample) -> Floats | None:
 
 def units_for(text: str | None) -> Any:
     """Read ``--units``: a word, or a JSON file with a scale or with units that ``--json`` printed."""
-    from steinkit.measures.units import read_units
+    from steinkit.measures.options import read_units
 
     return text if text is None or text in UNIT_WORDS else read_units(text)
 

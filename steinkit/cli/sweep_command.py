@@ -12,7 +12,7 @@ from steinkit.cli.outputs import apart_from_results, on_terminal, say, say_next,
 from steinkit.cli.shared_options import json_option, setting_option
 from steinkit.errors import UsageError
 from steinkit.files.streams import as_json
-from steinkit.sweeps.backends import BACKENDS
+from steinkit.sweeps.workers import BACKENDS
 
 if TYPE_CHECKING:
     from steinkit.sweeps.plan import Plan
@@ -147,8 +147,7 @@ def sweep(
     json_output: bool,
 ) -> int:
     """Run a sweep; the exit code says whether anything could be scored."""
-    from steinkit.sweeps.configuration import read_configuration
-    from steinkit.sweeps.refusals import require_folder, require_runnable
+    from steinkit.sweeps.configuration import read_configuration, require_folder, require_runnable
     from steinkit.sweeps.run import run_plan
 
     with apart_from_results():

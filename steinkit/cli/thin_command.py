@@ -22,8 +22,8 @@ from steinkit.cli.shared_options import (
 from steinkit.describe.results import Document
 from steinkit.errors import printable
 from steinkit.files.streams import as_json
+from steinkit.measures.options import units_of_one
 from steinkit.measures.scoring import sample_document
-from steinkit.measures.units import units_of_one
 from steinkit.runtime.deadlines import time_limit
 
 _HELP = """Choose the draws of FILE ('-' for standard input) that together represent a target best. Several FILEs are

@@ -12,7 +12,7 @@ from steinkit.cli.help_screens import MEASURE, OUTPUT, SOLVER, command, option
 from steinkit.cli.outputs import on_terminal, say, warn
 from steinkit.cli.shared_options import json_option
 from steinkit.files.streams import as_json
-from steinkit.sweeps.backends import BACKENDS
+from steinkit.sweeps.workers import BACKENDS
 
 _HELP = """Choose a setting at a part of the full grid's cost: all run for a short while, the better ones longer.
 
@@ -86,8 +86,7 @@ def tune(
     json_output: bool,
 ) -> int:
     """Tune a sampler."""
-    from steinkit.sweeps.configuration import read_tuning
-    from steinkit.sweeps.refusals import require_folder, require_runnable
+    from steinkit.sweeps.configuration import read_tuning, require_folder, require_runnable
     from steinkit.sweeps.store import TUNING
     from steinkit.sweeps.tuning import run_tuning
 

@@ -21,10 +21,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, TypeGuard
 
-from steinkit.containers.xarray_objects import from_dataset
+from steinkit.containers.objects import from_dataset
 from steinkit.errors import InputError, SteinkitError, did_you_mean, listed
+from steinkit.files.grouped import read_frame, write_frame
 from steinkit.files.numpy_format import write_npz
-from steinkit.files.reader_process import read_frame, write_frame
 from steinkit.files.streams import (
     MAX_BYTES,
     MAX_COLUMNS,

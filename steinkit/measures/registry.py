@@ -31,8 +31,8 @@ from steinkit.measures.options import (
     Measure,
     Measurement,
     Option,
+    units_of_one,
 )
-from steinkit.measures.units import units_of_one
 from steinkit.sample import Sample
 from steinkit.target import Target
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.files import reader_process
+from steinkit.files import grouped as reader_process
 
 pytest.importorskip("h5netcdf")
 

@@ -15,7 +15,7 @@ from support.records import whoever_sampled
 
 import steinkit as sk
 from steinkit.errors import SteinkitError, UsageError
-from steinkit.sweeps import clusters
+from steinkit.sweeps import processes as clusters
 from steinkit.sweeps.run import sweep
 from steinkit.sweeps.store import RECORDS
 

@@ -1,13 +1,13 @@
 from . import plots as plots
 from . import samplers as samplers
 from . import targets as targets
-from .adapters.jax import from_blackjax as from_blackjax
-from .adapters.stan import from_bridgestan as from_bridgestan
-from .adapters.stan import from_cmdstan as from_cmdstan
 from .adapters.emcee import from_emcee as from_emcee
+from .adapters.jax import from_blackjax as from_blackjax
 from .adapters.jax import from_numpyro as from_numpyro
 from .adapters.pymc import from_nutpie as from_nutpie
 from .adapters.pymc import from_pymc as from_pymc
+from .adapters.stan import from_bridgestan as from_bridgestan
+from .adapters.stan import from_cmdstan as from_cmdstan
 from .adapters.stan import from_pystan as from_pystan
 from .adapters.torch import from_torch as from_torch
 from .chains import ChainDiagnostics as ChainDiagnostics
@@ -15,7 +15,6 @@ from .chains import chain_diagnostics as chain_diagnostics
 from .comparison import Comparison as Comparison
 from .comparison import compare as compare
 from .containers.reading import as_sample as as_sample
-from .control_variates import stochastic_scores as stochastic_scores
 from .curves import Curve as Curve
 from .curves import curve as curve
 from .describe.results import Result as Result
@@ -74,6 +73,7 @@ from .errors import UsageError as UsageError
 from .files import read_sample as read_sample
 from .files import write_sample as write_sample
 from .posterior import Posterior as Posterior
+from .posterior import stochastic_scores as stochastic_scores
 from .report.page import write_report as write_report
 from .sample import DistinctSample as DistinctSample
 from .sample import Sample as Sample

@@ -21,7 +21,7 @@ from steinkit.describe.measures import describe_bracketed
 from steinkit.describe.results import Claim, Describe
 from steinkit.errors import Caution, InputError, UsageError, did_you_mean
 from steinkit.files.streams import parse_json, read_bytes
-from steinkit.runtime.memory import as_bytes
+from steinkit.runtime.deadlines import as_bytes
 from steinkit.sample import Sample
 from steinkit.target import Target, as_bounds
 

@@ -23,7 +23,7 @@ from steinkit.arguments import checked
 from steinkit.errors import UsageError, cautious, did_you_mean
 from steinkit.measures import default_measure, find_measure
 from steinkit.measures.registry import all_options, require_taken
-from steinkit.runtime.memory import as_bytes
+from steinkit.runtime.deadlines import as_bytes
 from steinkit.sweeps.execution import Execution, other_records, race_rounds
 from steinkit.sweeps.identity import recordable, target_fingerprint
 from steinkit.sweeps.plan import MOST_CELLS, Plan, grid_settings, in_fixed_units, seed_list

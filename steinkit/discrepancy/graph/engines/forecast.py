@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from steinkit.discrepancy.graph.engines.base import Settings
 from steinkit.errors import warn_of_forecast
-from steinkit.runtime.memory import in_words
+from steinkit.runtime.deadlines import in_words
 
 if TYPE_CHECKING:
     from steinkit.discrepancy.graph.programs.stein_program import SteinProgram

@@ -5,8 +5,8 @@ Each has a thread here that gives it work and waits for the answer. A process th
 want of memory, is started again. Work that takes longer than it may is ended with its process. Processes end with the
 one that started them, however that ends.
 
-Both send Python objects by pickling them, and unpickling runs whatever code the sender likes: the workers run what the
-sweep sends, and the sweep what they send back. Use clusters whose every member is trusted.
+Clusters send Python objects by pickling them, and unpickling runs whatever code the sender likes. A cluster must be
+trusted, with its network: whoever can speak to its scheduler can run code on its workers and in the sweep's process.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ import cloudpickle
 import joblib
 from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
 
-from steinkit.errors import SteinkitError, UsageError, imported
-from steinkit.sweeps.workers import Arguments, Lost, Work, Workers, called, pickled
+from steinkit.errors import SteinkitError, UsageError, did_you_mean, imported
+from steinkit.sweeps.workers import BACKENDS, CLUSTERS, Arguments, InProcess, Lost, Work, Workers, called, pickled
 
 _LIBRARIES = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMBA", "NUMEXPR")
 _ONE_THREAD = {"VECLIB_MAXIMUM_THREADS": "1"} | {f"{name}_NUM_THREADS": "1" for name in _LIBRARIES}
@@ -40,6 +40,47 @@ _LOOK = 1.0  # seconds between looks at whether processes are there, and at a cl
 _FALSE_STARTS = 5  # in a row, before nothing can be started
 _GRACE, _FIRST_GRACE = 10.0, 120.0  # seconds beyond the time; with its first work of a kind a process compiles
 _END_WITH_PARENT = 1  # PR_SET_PDEATHSIG of linux/prctl.h
+
+
+def open_workers(
+    backend: str, n_jobs: int | None, scheduler: str | None, shared: object, *, timed: bool = False
+) -> contextlib.AbstractContextManager[Workers]:
+    """Workers of a back end, for as long as the block lasts.
+
+    Parameters
+    ----------
+    backend : str
+        One of `BACKENDS`. loky: processes of this machine. dask, ray: a cluster, which must be trusted.
+    n_jobs : int, optional
+        Number of worker processes; by default none with loky, which then works in this process, and all of the
+        cluster's with the others.
+    scheduler : str, optional
+        Address of the cluster; without one the cluster in use, or else one on this machine, of ``n_jobs`` processes.
+    shared : object
+        First argument of all work, sent once.
+    timed : bool
+        Whether work must be ended when its time is over: not done in this process, then.
+
+    Raises
+    ------
+    UsageError
+        If there is no such backend, n_jobs is 0, or a backend that is no cluster is given a scheduler.
+    MissingDependencyError
+        If the backend's package is not installed.
+    """
+    if backend not in BACKENDS:
+        raise UsageError(
+            f"no backend {backend!r}{did_you_mean(backend, BACKENDS)}; the backends are {', '.join(BACKENDS)}"
+        )
+    if n_jobs == 0:
+        raise UsageError("n_jobs (--jobs) must be a positive number, or -1 for all processors; received 0")
+    if scheduler is not None and backend not in CLUSTERS:
+        raise UsageError(f"a scheduler ({scheduler}) is for backends {' and '.join(CLUSTERS)}; name one of them")
+    if backend in CLUSTERS:
+        return (dask_workers if backend == "dask" else ray_workers)(n_jobs, scheduler, shared)
+    if n_jobs is None and not timed:
+        return contextlib.nullcontext(InProcess(shared))
+    return Processes(joblib.effective_n_jobs(n_jobs or 1), shared)
 
 
 class Processes:

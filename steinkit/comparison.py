@@ -284,7 +284,9 @@ def compare(
         references, missed = _references(found, target, measures, reference, run, rng, shared, shares, progress)
         judged, doubts = _judged(found, judging, target, shared, shares, rng)
     ranking = {measure: _rank(found, measure) for measure in measures}
-    notes = [about(each.name, note) for each in found for note in _notes(each)]
+    notes = [
+        about(each.name, note) for each in found for taken in each.measurements.values() for note in taken.warnings
+    ]
     notes = list(dict.fromkeys([*unsettled, *notes, *doubts]))
     return Comparison(judged, measures, ranking, references, units, (*notes, *missed, *_sizes(found)))
 
@@ -480,12 +482,6 @@ def rank_groups(
         groups[-1].append(name)
         reached = max(reached, upper)
     return tuple(tuple(sorted(group, key=lambda name: sum(turned[name]))) for group in groups)
-
-
-def _notes(each: ComparedSample) -> list[str]:
-    """What the measures had to say of a sample, once each."""
-    said = [note for measurement in each.measurements.values() for note in measurement.warnings]
-    return list(dict.fromkeys(said))
 
 
 def _sizes(found: Sequence[ComparedSample]) -> list[str]:

@@ -194,7 +194,9 @@ def sample_from_table(
         copied for.
     """
     if ROW in columns.reserved:
-        _require_counted(values[:, columns.reserved[ROW]], columns.reserved[ROW], source)
+        position = columns.reserved[ROW]
+        if not np.array_equal(values[:, position], np.arange(1, len(values) + 1)):
+            raise unnamed_column(source, position)
     _refuse_faults(values, columns, source, where)
     found: dict[str, Any] = {name: values[:, k] for name, k in columns.reserved.items()}
     plain = columns.coordinates == tuple(range(values.shape[1]))
@@ -264,12 +266,6 @@ def unnamed_column(source: str, position: int) -> InputError:
         f"{source}: column {position + 1} has no name; name it, or, if it is a row index, write the file without it "
         "(pandas: index=False; R: row.names=FALSE). Only one that counts 1, 2, 3, ... in front is known as row names"
     )
-
-
-def _require_counted(values: Floats, position: int, source: str) -> None:
-    """Hold a column taken for row names to counting 1, 2, 3, ...."""
-    if not np.array_equal(values, np.arange(1, len(values) + 1)):
-        raise unnamed_column(source, position)
 
 
 def require_numbers(values: NDArray[Any], what: str, source: str, remedy: str) -> None:

@@ -6,7 +6,7 @@ stacked of the two. Everything else of a dataset is left alone. xarray itself is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import ceil
 from typing import Any
 
@@ -68,6 +68,7 @@ def from_dataset(dataset: Any, source: str) -> NamedDraws:
         array: NDArray[Any] = dataset[name].transpose(*lead, ...).values
         return array.reshape(*shape, *array.shape[len(lead) :])
 
+    given = {str(name): name for name in names}
     reserved = _reserved(dataset)
     beside = {name: read(name).reshape(-1) for name in names if name in reserved}
     kept = dataset.attrs.get(LABELS, "chain draw").split()
@@ -75,7 +76,7 @@ def from_dataset(dataset: Any, source: str) -> NamedDraws:
         source=source,
         labels={str(name): _labels(dataset, name, lead) for name in names if name not in beside},
         lead=shape,
-        read=_by_text(names, read),
+        read=lambda name: read(given[name]),
         chain=chain if "chain" in kept else None,
         draw=draw if "draw" in kept else None,
         weights=beside.get("weight"),
@@ -185,11 +186,6 @@ def _is_unlabelled(dataset: Any, name: Any, lead: Sequence[str]) -> bool:
 def _along(dataset: Any, dim: Any) -> tuple[str, ...]:
     labels = tuple(each.decode() if isinstance(each, bytes) else str(each) for each in dataset[dim].values)
     return labels if len(set(labels)) == len(labels) else positions([len(labels)])[0]
-
-
-def _by_text(names: Sequence[Any], read: Callable[[Any], NDArray[Any]]) -> Callable[[str], NDArray[Any]]:
-    given = {str(name): name for name in names}
-    return lambda name: read(given[name])
 
 
 def is_ensemble(draws: Any) -> bool:

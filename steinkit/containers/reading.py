@@ -124,7 +124,8 @@ def from_mapping(
     told = {name: arrays[name] for name in shapes or {} if name in arrays}
     if dims is None and shapes and told:
         dims = _dims_by_shapes(told, shapes, source)
-        arrays = {name: each for name, each in arrays.items() if name in told or _leads_alike(each, told, len(dims))}
+        lead = next(iter(told.values())).shape[: len(dims)]
+        arrays = {name: each for name, each in arrays.items() if name in told or each.shape[: len(dims)] == lead}
     if dims is None:
         _require_draws_lead(arrays, source)
         dims = ("draw",)
@@ -170,10 +171,6 @@ def _dims_by_shapes(
     if first == 2:
         _require_told(arrays[name].shape, f'"{name}" of shape {arrays[name].shape}')
     return DIMS[first - 1]
-
-
-def _leads_alike(array: NDArray[Any], others: Mapping[str, NDArray[Any]], lead: int) -> bool:
-    return array.shape[:lead] == next(iter(others.values())).shape[:lead]
 
 
 def _common_lead(arrays: Mapping[str, NDArray[Any]], lead: int, source: str) -> tuple[int, ...]:

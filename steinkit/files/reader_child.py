@@ -269,7 +269,7 @@ def _harmless(folder: Path, source: str) -> tuple[list[tuple[Path, dict[str, Any
             metadata = parse_json(read_enclosed(Path(place), name), f"{source}, {where}")
             if not isinstance(metadata, dict):
                 raise InputError(f"{source}, {where} is not a JSON object; write it again")
-            if any(_unpickles(codec) for codec in _codecs(metadata)):
+            if any("pickle" in str(codec.get(key)) for codec in _codecs(metadata) for key in ("id", "name")):
                 raise InputError(
                     f'{source}: "{where.parent}" holds pickled Python objects, which are never unpickled; store arrays '
                     "of numbers"
@@ -286,10 +286,6 @@ def _codecs(found: Any) -> Iterator[Any]:
             if isinstance(each, dict):
                 yield each
                 yield from _codecs(each)
-
-
-def _unpickles(codec: dict[str, Any]) -> bool:
-    return any("pickle" in str(codec.get(key)) for key in ("id", "name"))
 
 
 def _size(array: dict[str, Any]) -> int:

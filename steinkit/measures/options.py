@@ -147,10 +147,6 @@ def _three_numbers(text: str) -> tuple[float, float, float]:
     return value, gradient, smoothness
 
 
-def _memory(text: str | None) -> float | None:
-    return None if text is None else as_bytes(text)
-
-
 BOUNDS = Option(
     read=str,
     may_be_object=True,
@@ -176,7 +172,7 @@ MAX_SECONDS = Option(
     "verdict and the reference share the time",
 )
 MAX_MEMORY = Option(
-    read=_memory,
+    read=lambda text: None if text is None else as_bytes(text),
     of_solver=True,
     metavar="SIZE",
     changes_value=False,

@@ -49,7 +49,11 @@ class Execution:
     def __init__(self, plan: Plan, store: Store, workers: Workers, progress: bool) -> None:
         self._plan, self._store, self._workers, self._progress = plan, store, workers, progress
         self._before, self._used = set(store.records), set[str]()
-        self._to_retry = {name for name, record in store.records.items() if _may_be_retried(record)}
+        self._to_retry = {
+            name
+            for name, record in store.records.items()
+            if record["status"] == "failed" and record["attempts"] < _ATTEMPTS
+        }
         self._retried: list[Record] = []
         self._forecast_told = False
 
@@ -188,15 +192,7 @@ def _regardless(record: Record) -> str:
     kept += [record["target"]["name"], record["target"]["options"], record["measures"]]
     given = record["measure_settings"].items()  # without what is not set, as those that older records do not know
     kept += [{name: value for name, value in given if value is not None and name != "units"}]
-    return repr([_sorted(entry) for entry in kept])
-
-
-def _sorted(value: Any) -> Any:
-    return sorted(value.items()) if isinstance(value, dict) else value
-
-
-def _may_be_retried(record: Record) -> bool:
-    return bool(record["status"] == "failed" and record["attempts"] < _ATTEMPTS)
+    return repr([sorted(entry.items()) if isinstance(entry, dict) else entry for entry in kept])
 
 
 def _seed_by_seed(whole: Arguments) -> list[Arguments]:

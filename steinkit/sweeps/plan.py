@@ -262,7 +262,8 @@ def in_fixed_units(plan: Plan, store: Store, workers: Workers) -> tuple[Plan, tu
         if found is None:
             units, notes = {"kind": "raw", "scale": {}}, (Caution(_WHY_RAW),)
         else:
-            units = _rounded(found.document)
+            scale = {name: float(f"{value:.{_DIGITS}g}") for name, value in found.document["scale"].items()}
+            units = {"kind": found.document["kind"], "scale": scale}
     return replace(plan, measure_settings=plan.measure_settings | {"units": units}), notes
 
 
@@ -297,7 +298,7 @@ def _pilot(plan: Plan, workers: Workers) -> Sample | None:
     found = [answer for answer in answers(workers, run_setting, arguments) if not isinstance(answer, Lost)]
     best, least = None, math.inf
     for _, (run,) in sorted(found, key=lambda answer: answer[0]):
-        if run.sample is None or _stands_still(run.sample):
+        if run.sample is None or (run.sample.points == run.sample.points[0]).all(axis=0).any():
             continue
         off = _disagreement(run.sample, plan.target)
         if best is None or off < least:
@@ -315,12 +316,3 @@ def _disagreement(sample: Sample, target: Target) -> float:
     with np.errstate(over="ignore", invalid="ignore"):
         means = weights @ ((sample.points - weights @ sample.points) * scores)
     return float(np.abs(1.0 + means).mean()) if np.isfinite(means).all() else math.inf
-
-
-def _stands_still(sample: Sample) -> bool:
-    return bool((sample.points == sample.points[0]).all(axis=0).any())
-
-
-def _rounded(document: Mapping[str, Any]) -> dict[str, Any]:
-    scale = {name: float(f"{value:.{_DIGITS}g}") for name, value in document["scale"].items()}
-    return {"kind": document["kind"], "scale": scale}

@@ -33,7 +33,7 @@ from steinkit.measures.registry import restored_settings
 from steinkit.measures.scoring import Judgement, Judging
 from steinkit.runtime.compilation import compile_from_now_on
 from steinkit.runtime.deadlines import one_thread_in_libraries
-from steinkit.sample import Floats, Sample
+from steinkit.sample import Sample
 from steinkit.samplers.draws import Draws
 from steinkit.samplers.registry import Option, Sampler, find_sampler, sampler_names
 from steinkit.sweeps.identity import code_identity
@@ -193,13 +193,9 @@ def _started(target: Target, options: Mapping[str, Any], seeds: Sequence[int]) -
     if arguments.get("start") == _NORMAL_START:
         if target.dim is None:
             raise UsageError(f"the dimension of {target.label!r} is not known: pass dim= to the target")
-        arguments["start"] = np.stack([_normal_state(seed, target.dim) for seed in seeds])
+        noise = (np.random.SeedSequence(seed, spawn_key=(_START_KEY,)) for seed in seeds)
+        arguments["start"] = np.stack([np.random.default_rng(each).standard_normal(target.dim) for each in noise])
     return arguments
-
-
-def _normal_state(seed: int, dim: int) -> Floats:
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_START_KEY,)))
-    return rng.standard_normal(dim)
 
 
 def _chains_of(draws: Draws) -> list[Chain]:

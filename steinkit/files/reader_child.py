@@ -1,4 +1,4 @@
-"""The process that reads files for another one, which `reader_process` starts: requests come in on standard input.
+"""The process that reads files for another one, which `grouped` starts: requests come in on standard input.
 
 It reads draws in the groups of HDF5 files and Zarr folders, through xarray. What such a file says of other files is not
 followed: a link, an external storage or a virtual dataset could make any file of this machine a sample. Nor is anything

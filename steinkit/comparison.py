@@ -15,9 +15,8 @@ from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.describe.comparisons import comparison_text
 from steinkit.describe.results import Result
 from steinkit.errors import Caution, InputError, SolverError, SteinkitError, UsageError, about, cautious, reservations
-from steinkit.measures import Measurement, default_measure, find_measure, take_measure
-from steinkit.measures.options import units_of_several
-from steinkit.measures.registry import require_taken
+from steinkit.measures import default_measure, find_measure, require_taken, take_measure
+from steinkit.measures.options import Measurement, units_of_several
 from steinkit.measures.scoring import Judging, measured_reference
 from steinkit.runtime.deadlines import Shares, time_limit
 from steinkit.runtime.progress import progress_bar

@@ -43,9 +43,8 @@ from steinkit.describe.comparisons import curve_text
 from steinkit.describe.results import Result
 from steinkit.describe.writing import count
 from steinkit.errors import InputError, SolverError, UsageError, cautious, reservations
-from steinkit.measures import default_measure, find_measure, take_measure
+from steinkit.measures import default_measure, find_measure, require_taken, take_measure
 from steinkit.measures.options import units_of_several
-from steinkit.measures.registry import require_taken
 from steinkit.runtime.deadlines import Shares, time_limit
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Integers, Sample

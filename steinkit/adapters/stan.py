@@ -40,8 +40,7 @@ from steinkit.containers.named_draws import Labels, gather
 from steinkit.containers.objects import stan_fit_lengths
 from steinkit.containers.reading import as_sample
 from steinkit.errors import InputError, UsageError, imported, listed
-from steinkit.files import read_sample
-from steinkit.files.dispatch import matching_files
+from steinkit.files import matching_files, read_sample
 from steinkit.files.stan import is_log_prob, latent_columns, parameter_of, read_stan_columns, readable, stan_header
 from steinkit.files.streams import read_bytes
 from steinkit.sample import Floats, Sample

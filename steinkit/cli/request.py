@@ -19,9 +19,8 @@ from steinkit.cli.shared_options import flag_of
 from steinkit.describe.writing import files_label, listed
 from steinkit.errors import InputError, UsageError
 from steinkit.files import read_sample
-from steinkit.measures import Measure, default_measure, find_measure
-from steinkit.measures.options import BOUNDS, MAX_SECONDS, OPERATOR, UNIT_WORDS, UNITS, Option
-from steinkit.measures.registry import all_options, takers_of
+from steinkit.measures import all_options, default_measure, find_measure, takers_of
+from steinkit.measures.options import BOUNDS, MAX_SECONDS, OPERATOR, UNIT_WORDS, UNITS, Measure, Option
 from steinkit.measures.scoring import LEVEL, Judging
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target

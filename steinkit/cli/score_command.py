@@ -29,8 +29,7 @@ from steinkit.cli.shared_options import (
 )
 from steinkit.describe.writing import files_label
 from steinkit.errors import InputError, UsageError
-from steinkit.measures import find_measure
-from steinkit.measures.registry import recorded_settings
+from steinkit.measures import find_measure, recorded_settings
 from steinkit.measures.scoring import score_sample
 
 if TYPE_CHECKING:

@@ -24,9 +24,8 @@ from steinkit import __version__
 from steinkit.containers.reading import as_sample
 from steinkit.discrepancy.units import is_open
 from steinkit.errors import Caution, UsageError
-from steinkit.measures import find_measure
+from steinkit.measures import find_measure, recorded_settings
 from steinkit.measures.options import units_of_several
-from steinkit.measures.registry import recorded_settings
 from steinkit.sample import Sample, default_names
 from steinkit.sweeps.identity import digest, operator_fingerprint, recordable, sample_digest
 from steinkit.sweeps.store import Record, Store

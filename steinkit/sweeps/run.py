@@ -21,8 +21,7 @@ import numpy as np
 
 from steinkit.arguments import checked
 from steinkit.errors import UsageError, cautious, did_you_mean
-from steinkit.measures import default_measure, find_measure
-from steinkit.measures.registry import all_options, require_taken
+from steinkit.measures import all_options, default_measure, find_measure, require_taken
 from steinkit.runtime.deadlines import as_bytes
 from steinkit.sweeps.execution import Execution, other_records, race_rounds
 from steinkit.sweeps.identity import recordable, target_fingerprint

@@ -28,8 +28,8 @@ from steinkit.errors import (
     leave_to_results,
     listening_to_forecasts,
 )
-from steinkit.measures import Measurement, take_measure
-from steinkit.measures.registry import restored_settings
+from steinkit.measures import restored_settings, take_measure
+from steinkit.measures.options import Measurement
 from steinkit.measures.scoring import Judgement, Judging
 from steinkit.runtime.compilation import compile_from_now_on
 from steinkit.runtime.deadlines import one_thread_in_libraries

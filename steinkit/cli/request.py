@@ -30,7 +30,7 @@ from steinkit.sample import Floats, Sample
 from steinkit.saved_results import save_result
 from steinkit.target import Target
 from steinkit.targets import make_target
-from steinkit.targets.user_code import load_target_or_model
+from steinkit.targets.registry import load_target_or_model
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -277,7 +277,7 @@ def _decides(option: Option) -> bool:
 
 def _operator(reference: str) -> Any:
     from steinkit.discrepancy.operators import RiemannianLangevin
-    from steinkit.targets.user_code import load_attribute
+    from steinkit.targets.registry import load_attribute
 
     return load_attribute(reference, "operator", RiemannianLangevin)
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from steinkit import __version__
 from steinkit.containers.reading import as_sample
-from steinkit.discrepancy.units import is_open
+from steinkit.discrepancy.preparation import is_open
 from steinkit.errors import Caution, UsageError
 from steinkit.measures import find_measure, recorded_settings
 from steinkit.measures.options import units_of_several

@@ -34,7 +34,7 @@ from steinkit.measures.scoring import Judgement, Judging
 from steinkit.runtime.compilation import compile_from_now_on
 from steinkit.runtime.deadlines import one_thread_in_libraries
 from steinkit.sample import Sample
-from steinkit.samplers.draws import Draws
+from steinkit.samplers.chains.draws import Draws
 from steinkit.samplers.registry import Option, Sampler, find_sampler, sampler_names
 from steinkit.sweeps.identity import code_identity
 from steinkit.target import Target
@@ -175,7 +175,7 @@ def swept_sampler(sampler: str | Callable[..., Any], folder: Path = Path()) -> S
 
 
 def _from_file(reference: str, folder: Path) -> SweptSampler:
-    from steinkit.targets.user_code import load_attribute
+    from steinkit.targets.registry import load_attribute
 
     function = load_attribute(reference, "sampler", folder=folder)
     if not callable(function):

@@ -47,7 +47,7 @@ from steinkit.discrepancy.preparation import (
     require_variation,
     too_few_to_span,
 )
-from steinkit.discrepancy.sliced.goodness_of_fit import SlicedSteinTest, sliced_stein_test
+from steinkit.discrepancy.sliced_goodness_of_fit import SlicedSteinTest, sliced_stein_test
 from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
 from steinkit.posterior import Posterior
 from steinkit.runtime.deadlines import require_time, within_time

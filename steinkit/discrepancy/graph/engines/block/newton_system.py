@@ -21,20 +21,20 @@ In three dimensions this fills less than the minimum degree order from some thou
 Sparse Cholesky factorisation of matrices made of small blocks on a graph.
 
 H has a block of p x p for every node of a graph on its diagonal and one for every edge, as B'WB has when every row of B
-touches a few nodes. The factorisation H = L L' is multifrontal [1]_: nodes are eliminated in an order that keeps L
+touches a few nodes. The factorisation H = L L' is multifrontal [2]_: nodes are eliminated in an order that keeps L
 sparse, in dense fronts, each of which passes its Schur complement on to its parent in the elimination tree. Small
 fronts cost little beyond their arithmetic, large ones are products of dense matrices.
 
-The order is a minimum degree order [2]_, or that of `nested_dissection` if it is better. Order, tree and fronts depend on the
-graph only: they are found once (`analyse`), for any number of matrices.
+The order is a minimum degree order [3]_, or that of `nested_dissection` if it is better. Order, tree and fronts depend
+on the graph only: they are found once (`analyse`), for any number of matrices.
 
 References
 ----------
 .. [1] A. George, "Nested dissection of a regular finite element mesh", SIAM J. Numer. Anal. 10 (1973).
-.. [1] I. S. Duff and J. K. Reid, "The multifrontal solution of indefinite sparse symmetric linear equations", ACM
+.. [2] I. S. Duff and J. K. Reid, "The multifrontal solution of indefinite sparse symmetric linear equations", ACM
    Trans. Math. Softw. 9 (1983); J. W. H. Liu, "The multifrontal method for sparse matrix solution", SIAM Rev. 34
    (1992).
-.. [2] J. W. H. Liu, "Modification of the minimum-degree algorithm by multiple elimination", ACM Trans. Math. Softw. 11
+.. [3] J. W. H. Liu, "Modification of the minimum-degree algorithm by multiple elimination", ACM Trans. Math. Softw. 11
    (1985); the implementation is SuperLU's.
 """
 

@@ -343,7 +343,7 @@ def without_units(names: Sequence[str]) -> str:
     return f"{listed(names)} are the same in all draws, so they have no units of their own"
 
 
-def require_variation(values: Floats, names: Sequence[str]) -> None:
+def require_variation(values: Floats, names: tuple[str, ...]) -> None:
     """Refuse columns, (n, m), of which one never changes; InputError names it."""
     still = np.flatnonzero((values == values[0]).all(axis=0))
     if len(still):

@@ -25,8 +25,8 @@ from steinkit.sample import Sample
 from steinkit.target import Seed, Target
 
 if TYPE_CHECKING:
+    from steinkit.discrepancy.preparation import Units
     from steinkit.discrepancy.reference import LongRun, Reference
-    from steinkit.discrepancy.units import Units
     from steinkit.discrepancy.verdict import Verdict
 
 

@@ -52,7 +52,7 @@ from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Seed, Target
 
 if TYPE_CHECKING:
-    from steinkit.discrepancy.units import Units
+    from steinkit.discrepancy.preparation import Units
 
 Flags = NDArray[np.bool_]
 FEWEST_POINTS = 3

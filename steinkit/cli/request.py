@@ -31,7 +31,7 @@ from steinkit.sample import Floats, Sample
 from steinkit.saved_results import save_result
 from steinkit.target import Target
 from steinkit.targets import make_target
-from steinkit.targets.user_code import load_attribute, load_target_or_model
+from steinkit.targets.registry import load_attribute, load_target_or_model
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

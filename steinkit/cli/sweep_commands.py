@@ -264,4 +264,5 @@ def tune(config: str, directory: str, json_output: bool, **options: Any) -> int:
     say(as_json(result.to_dict()) if json_output else result.summary())
     for note in result.warnings:
         warn(note)
+    say_next(["report", directory, "-o", str(folder / "report.html")], "a page of it", json_output=json_output)
     return 0

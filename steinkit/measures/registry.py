@@ -95,7 +95,7 @@ SLICED = Measure(
 
 
 def _moments(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
-    from steinkit.discrepancy.moments.discrepancy import moment_stein_discrepancy
+    from steinkit.discrepancy.moments import moment_stein_discrepancy
 
     return Measurement.of("moments", moment_stein_discrepancy(sample, target, by_chain=True, **settings))
 
@@ -130,7 +130,7 @@ BIAS = Measure(
 
 
 def _classical(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
-    from steinkit.discrepancy.classical.discrepancy import classical_stein_discrepancy
+    from steinkit.discrepancy.classical import classical_stein_discrepancy
 
     return Measurement.of("classical", classical_stein_discrepancy(sample, target, **settings))
 
@@ -146,7 +146,7 @@ CLASSICAL = Measure(
 
 
 def _wasserstein(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
-    from steinkit.discrepancy.wasserstein.distance import wasserstein_distance
+    from steinkit.discrepancy.wasserstein import wasserstein_distance
 
     assert target is not None  # take_measure saw to it
     return Measurement.of("wasserstein", wasserstein_distance(sample, target, **settings))

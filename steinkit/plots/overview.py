@@ -20,7 +20,7 @@ from steinkit.discrepancy.bias.estimate import BiasEstimate
 from steinkit.discrepancy.bias.mode_shares import ModeShares
 from steinkit.discrepancy.bias.repair import Repaired
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
-from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy
+from steinkit.discrepancy.moments import MomentSteinDiscrepancy
 from steinkit.discrepancy.sliced.discrepancy import SlicedSteinDiscrepancy
 from steinkit.discrepancy.verdict import Verdict
 from steinkit.errors import UsageError

@@ -193,7 +193,7 @@ def draws_pictures(found: Found, target: Target | str | None) -> list[Picture]:
 def _contoured(found: Found, target: Target | str | None) -> Target | None:
     """The target whose contours lie behind the draws; code of the user's own only where it was passed."""
     from steinkit.targets import make_target
-    from steinkit.targets.user_code import load_target_or_model
+    from steinkit.targets.registry import load_target_or_model
 
     known, names = found.document.get("target"), found.document["sample"]["names"]
     if isinstance(target, str):

@@ -156,7 +156,7 @@ def write_starting_file(path: str | os.PathLike[str]) -> None:
 
 def _operator(reference: Any, file: Path) -> Any:
     from steinkit.discrepancy.operators import RiemannianLangevin
-    from steinkit.targets.user_code import load_attribute
+    from steinkit.targets.registry import load_attribute
 
     if not isinstance(reference, str):
         raise UsageError(f'{file}: operator must be "path.py:attribute"; received {reference!r}')

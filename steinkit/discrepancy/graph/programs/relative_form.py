@@ -161,7 +161,8 @@ class RelativeForm:
         box[nothing] = 0.0
         units, row_units = power_of_two(box.ravel()), power_of_two(radius)
         objective, error = self._objective(j)
-        values = matrix.data * (units[matrix.indices] / np.repeat(row_units, np.diff(matrix.indptr)))
+        powers = np.frexp(units)[1][matrix.indices] - np.repeat(np.frexp(row_units)[1], np.diff(matrix.indptr))
+        values = np.ldexp(matrix.data, powers)
         return RelativeProgram(
             sparse.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape),
             radius / row_units,

@@ -218,7 +218,8 @@ def exact_stein_function(program: RelativeProgram, y):
             g[i] += w[a] + (V[a] * (points[i] - origin[a])).sum()
             gradient[i] = gradient[i] + V[a]
             a = program.forest.parent[a]
-    return g, gradient
+    of_g, of_gradient = (Fraction(1, 2) ** power for power in program.exponents)
+    return g * of_g, gradient * of_gradient
 
 
 def largest_violation(program, j, g, gradient):

@@ -20,11 +20,10 @@ from numpy.typing import ArrayLike, NDArray
 from steinkit.arguments import checked, require_unmasked
 from steinkit.compiled_terms import CompiledTerms
 from steinkit.errors import InputError, UsageError
+from steinkit.runtime.deadlines import one_thread_in_libraries
 from steinkit.runtime.progress import progress_bar
-from steinkit.runtime.threads import one_thread_in_libraries
 from steinkit.sample import Floats
-from steinkit.target import Target
-from steinkit.user_functions import Functions
+from steinkit.target import Functions, Target
 
 Array = NDArray[Any]
 LikelihoodTerm = Callable[..., Floats]
@@ -41,7 +40,8 @@ class Posterior(Target):
     Parameters
     ----------
     data : sequence of array_like
-        Arrays with the same leading length N; datum i is row i of each.
+        Arrays with the same leading length N; datum i is row i of each. Those of Zarr, h5py and Dask, and memory-mapped
+        ones, are left where they are and read row by row.
     log_likelihood : callable, (theta, *batch) -> (b,)
         Log likelihood of each datum of a batch at one parameter, shape (d,). A batch is b rows of each array.
     grad_log_likelihood : callable, (theta, *batch) -> (d,)
@@ -74,7 +74,7 @@ class Posterior(Target):
     Attributes
     ----------
     data : tuple of ndarray
-        With the same leading length N.
+        With the same leading length N, or what reads their rows.
     size : int
         Number of data N.
 
@@ -496,13 +496,41 @@ def _as_data(data: Sequence[ArrayLike]) -> tuple[Array, ...]:
             f"data must be a tuple of arrays with one row a datum, such as (array,); received {type(data).__name__}"
         )
     require_unmasked(tuple(data), "data")
-    arrays = tuple(np.asarray(array) for array in data)
+    arrays: tuple[Any, ...] = tuple(_StoredArray(x) if _is_stored(x) else np.asarray(x) for x in data)
     shapes = ", ".join(str(array.shape) for array in arrays)
     if not arrays or any(array.ndim == 0 for array in arrays) or len({len(array) for array in arrays}) != 1:
         raise UsageError(f"data must be arrays of the same leading length; received shapes {shapes or 'none'}")
     if not len(arrays[0]):
         raise UsageError(f"data are empty (shapes {shapes}); at least one datum is needed")
     return arrays
+
+
+def _is_stored(array: Any) -> bool:
+    """Whether it is kept in chunks, in a file as a rule, as arrays of Zarr, HDF5 and Dask are."""
+    return getattr(array, "chunks", None) is not None and all(hasattr(array, each) for each in ("ndim", "dtype"))
+
+
+class _StoredArray:
+    """Rows of an array kept in chunks, which are read when they are asked for."""
+
+    def __init__(self, stored: Any) -> None:
+        self._stored = stored
+        self.shape, self.ndim, self.dtype, self.chunks = stored.shape, stored.ndim, stored.dtype, stored.chunks
+
+    def __len__(self) -> int:
+        return int(self.shape[0])
+
+    def __getitem__(self, rows: Any) -> Array:
+        if not isinstance(rows, np.ndarray):
+            return np.asarray(self._stored[rows])
+        distinct, places = np.unique(rows, return_inverse=True)  # each chunk once, and the order that HDF5 wants
+        return np.asarray(self._stored[distinct])[places.reshape(rows.shape)]
+
+    def take(self, rows: Array, axis: int = 0) -> Array:
+        return self[rows]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.asarray(self._stored[:], dtype=dtype)
 
 
 # Functions of the module, and not of a method, so that tempered posteriors can be pickled.

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.arguments import number, positive, whole
-from steinkit.describe.display import Brief
+from steinkit.describe.results import Brief
 from steinkit.errors import InputError
 from steinkit.sample import Floats, Integers
-from steinkit.samplers.applications.losses import loss_named, regression_data, start_vector
+from steinkit.samplers.applications.irls import loss_named, regression_data, start_vector
 
 
 @dataclass(frozen=True, eq=False, repr=False)

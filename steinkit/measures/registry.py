@@ -7,11 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 from steinkit.describe.bias import describe_bias
-from steinkit.describe.bracketed import describe_classical, describe_ess, describe_kernel, describe_wasserstein
-from steinkit.describe.graph import describe_graph
-from steinkit.describe.moments import describe_moments
-from steinkit.describe.numbers import listed
-from steinkit.describe.sliced import describe_sliced
+from steinkit.describe.measures import (
+    describe_classical,
+    describe_ess,
+    describe_graph,
+    describe_kernel,
+    describe_moments,
+    describe_sliced,
+    describe_wasserstein,
+)
+from steinkit.describe.writing import listed
 from steinkit.errors import UsageError, did_you_mean
 from steinkit.measures.options import (
     BOUNDS,
@@ -90,7 +95,7 @@ SLICED = Measure(
 
 
 def _moments(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
-    from steinkit.discrepancy.moments.discrepancy import moment_stein_discrepancy
+    from steinkit.discrepancy.moments import moment_stein_discrepancy
 
     return Measurement.of("moments", moment_stein_discrepancy(sample, target, by_chain=True, **settings))
 
@@ -125,7 +130,7 @@ BIAS = Measure(
 
 
 def _classical(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
-    from steinkit.discrepancy.classical.discrepancy import classical_stein_discrepancy
+    from steinkit.discrepancy.classical import classical_stein_discrepancy
 
     return Measurement.of("classical", classical_stein_discrepancy(sample, target, **settings))
 
@@ -141,7 +146,7 @@ CLASSICAL = Measure(
 
 
 def _wasserstein(sample: Sample, target: Target | None, settings: Mapping[str, Any]) -> Measurement:
-    from steinkit.discrepancy.wasserstein.distance import wasserstein_distance
+    from steinkit.discrepancy.wasserstein import wasserstein_distance
 
     assert target is not None  # take_measure saw to it
     return Measurement.of("wasserstein", wasserstein_distance(sample, target, **settings))

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steinkit.errors import Caution, InputError
-from steinkit.files.streams import read_bytes
-from steinkit.json_documents import parse_json
+from steinkit.files.streams import parse_json, read_bytes
 from steinkit.measures.options import UNIT_WORDS
 from steinkit.sample import Sample
 from steinkit.target import Target
 
 if TYPE_CHECKING:
-    from steinkit.discrepancy.units import Units, UnitsLike
+    from steinkit.discrepancy.preparation import Units, UnitsLike
 
 
 def units_of_one(
@@ -56,9 +55,9 @@ def units_of_several(
     Raises
     ------
     UsageError, InputError
-        As `steinkit.discrepancy.units.common_units` does.
+        As `steinkit.discrepancy.preparation.common_units` does.
     """
-    from steinkit.discrepancy.units import Units, is_open
+    from steinkit.discrepancy.preparation import Units, is_open
 
     dim = None if target is None else target.dim
     pilots = [sample for sample in samples if dim in (None, sample.dim)]  # of the others their measures will complain
@@ -100,7 +99,7 @@ def read_units(path: str | os.PathLike[str]) -> Mapping[str, Any]:
 
 
 def _common(units: UnitsLike | None, pilot: Sample, target: Target | None, *, names_of: Target | None = None) -> Units:
-    from steinkit.discrepancy.units import common_units
+    from steinkit.discrepancy.preparation import common_units
 
     return common_units(units, _named(pilot, target or names_of).distinct(), target)
 
@@ -123,7 +122,7 @@ def _still(sample: Sample) -> Any:
 
 
 def _why_raw(sample: Sample) -> str:
-    from steinkit.discrepancy.units import without_units
+    from steinkit.discrepancy.preparation import without_units
 
     still = [sample.names[j] for j in np.flatnonzero(_still(sample))]
     return Caution(f"{without_units(still)}: raw units were taken")

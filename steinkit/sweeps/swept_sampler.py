@@ -13,7 +13,7 @@ import numpy as np
 from steinkit.containers.reading import as_sample
 from steinkit.errors import InputError, UsageError, did_you_mean
 from steinkit.sample import Floats, Sample
-from steinkit.samplers.draws import Draws
+from steinkit.samplers.chains.draws import Draws
 from steinkit.samplers.registry import Option, Sampler, find_sampler, sampler_names
 from steinkit.sweeps.code_identity import code_identity
 from steinkit.target import Target
@@ -154,7 +154,7 @@ def swept_sampler(sampler: str | Callable[..., Any], folder: Path = Path()) -> S
 
 
 def _from_file(reference: str, folder: Path) -> SweptSampler:
-    from steinkit.targets.user_code import load_attribute
+    from steinkit.targets.registry import load_attribute
 
     function = load_attribute(reference, "sampler", folder=folder)
     if not callable(function):

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from steinkit.containers.reading import as_sample
-from steinkit.discrepancy.units import is_open
+from steinkit.discrepancy.preparation import is_open
 from steinkit.errors import Caution
 from steinkit.measures import find_measure
 from steinkit.measures.units import units_of_several

@@ -1,0 +1,212 @@
+"""``steinkit compare`` and ``steinkit curve``: several sample files in order, and a discrepancy as draws are added."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import click
+import numpy as np
+
+from steinkit.cli.help_screens import MEASURE, command, option
+from steinkit.cli.options import (
+    all_option,
+    file_options,
+    files_argument,
+    measure_options,
+    output_options,
+    reference_options,
+    seed_option,
+    target_options,
+    verdict_options,
+)
+from steinkit.cli.request import Request, deliver, say_next_of_result
+from steinkit.cli.terminal import apart_from_results, on_terminal
+from steinkit.comparison import ComparedSample, Comparison
+from steinkit.comparison import compare as compare_samples
+from steinkit.curves import curve as curve_of
+from steinkit.describe.writing import count, one_line
+from steinkit.errors import SolverError, SteinkitError, UsageError
+from steinkit.sample import Sample
+
+_COMPARE = """Compare the draws in several FILEs against a target ('-' is standard input).
+
+\b
+steinkit compare a.csv b.csv c.csv --target normal -p mean=0,0
+steinkit compare a.csv b.csv --target model.py:target --plot ranks.png
+\f
+\b
+steinkit compare a.csv b.csv --target model.py:target --measure graph --measure ess --no-verdict
+
+Every sample is judged, and then ranked: the best may still be wrong. Samples whose certified brackets overlap are
+tied. A FILE that cannot be read or measured is reported, does not end the comparison, and its error is the exit code. A
+built-in target takes its dimension from the first FILE that can be read.
+"""
+
+
+@command(help=_COMPARE)
+@files_argument
+@target_options
+@file_options
+@measure_options()
+@verdict_options
+@reference_options
+@output_options
+@all_option
+def compare(files: tuple[str, ...], **options: Any) -> int:
+    """Compare samples; exits with 0 if all could be measured."""
+    request = Request.of(files, options, "a comparison takes each file once")
+    judging = request.judging
+    with apart_from_results():
+        samples, unread = _read(request)
+        task = request.task(samples, _lead(samples, options))
+        found = compare_samples(
+            task.samples,
+            task.target,
+            measures=[measure.name for measure in task.measures],
+            verdict=judging is not None,
+            matters=options["matters"],
+            looks=options["looks"] or 1,
+            reference=task.repeats,
+            reference_draws=task.run,
+            rng=options["seed"],
+            progress=on_terminal(),
+            settings=task.settings,
+        )
+        found = _with_unread(found, files, unread, task.doubts)
+    judged = any(each.verdict is not None for each in found.samples)
+    heading = f"{count(len(files), 'sample')} against {request.against(judged=judged)}"
+    deliver(
+        options,
+        {**found.to_dict(), **request.document},
+        lambda: f"{one_line(heading)}\n\n{found.table(everything=options['everything'])}",
+        found.warnings,
+        found.plot,
+    )
+    if not unread:
+        say_next_of_result(files, options, "compare", has_picture=True)
+    return _code(found)
+
+
+def _read(request: Request) -> tuple[dict[str, Sample], dict[str, SteinkitError]]:
+    """The samples that can be read, and why the others cannot."""
+    samples: dict[str, Sample] = {}
+    unread: dict[str, SteinkitError] = {}
+    for file in request.files:
+        try:
+            samples[file] = request.read(file)
+        except SteinkitError as error:
+            unread[file] = error
+    if not samples:
+        raise next(iter(unread.values()))
+    return samples, unread
+
+
+def _lead(samples: Mapping[str, Sample], options: Mapping[str, Any]) -> str:
+    """The file that the target is fitted to: the first, or the first with scores where these take its place."""
+    if options["target"] is None:
+        for file, sample in samples.items():
+            if sample.scores is not None:
+                return file
+    return next(iter(samples))
+
+
+def _with_unread(
+    found: Comparison, files: tuple[str, ...], unread: dict[str, SteinkitError], doubts: tuple[str, ...]
+) -> Comparison:
+    """The comparison with the files that could not be read in their places."""
+    entries = {each.name: each for each in found.samples}
+    entries |= {file: ComparedSample(file, None, {}, dict.fromkeys(found.measures, unread[file])) for file in unread}
+    failed = [f"{file} could not be read: {error}" for file, error in unread.items()]
+    return replace(found, samples=tuple(entries[file] for file in files), warnings=(*doubts, *failed, *found.warnings))
+
+
+def _code(found: Comparison) -> int:
+    """0 if all samples were measured, else what the first that was not failed with."""
+    missed = (each for each in found.samples if not each.measurements)
+    return next((error.exit_code for each in missed for error in each.errors.values()), 0)
+
+
+_CURVE = """Measure the first draws of FILE, for several numbers of draws, and fit the rate at which the measure falls.
+
+\b
+steinkit curve draws.csv --target normal -p mean=0,0
+steinkit curve draws.csv --target normal --n 100,200,400 --plot curve.png
+\f
+\b
+steinkit curve run1.csv run2.csv run3.csv --target normal --n 100,200,400,800 --plot curve.png
+steinkit curve draws.csv --target model.py:target --budget 1e4,1e5,1e6
+
+Several FILEs are replicates of one sampler: the curve is their median. The first n draws of K chains are the first n/K
+of each; a budget is shared alike.
+"""
+
+
+def _grid(context: click.Context, parameter: click.Parameter, text: str | None) -> list[float] | None:
+    """Read ``--n`` and ``--budget``: numbers between commas."""
+    if text is None:
+        return None
+    try:
+        return [float(word) for word in text.split(",") if word.strip()]
+    except ValueError:
+        raise click.BadParameter(f"numbers between commas are wanted, such as 10,20,50; received {text!r}") from None
+
+
+@command(help=_CURVE)
+@files_argument
+@target_options
+@file_options
+@option(MEASURE, "--n", callback=_grid, metavar="N,N...", help="Numbers of draws. By default 12 from 10 to all.")
+@option(
+    MEASURE,
+    "--budget",
+    callback=_grid,
+    metavar="B,B...",
+    help="Budgets instead, in the unit of the column cost. That of the files; the chains of one sample share a budget.",
+)
+@option(
+    MEASURE,
+    "--tail-from",
+    type=float,
+    metavar="N",
+    help="Fit the rate over N draws and more. Or over budgets of N and more; by default over the upper half of the "
+    "logarithm.",
+)
+@measure_options()
+@seed_option("Of the bootstrap over several FILEs.")
+@output_options
+def curve(files: tuple[str, ...], **options: Any) -> int:
+    """Measure the first draws of a sample; exits with 4 if no number of them could be certified."""
+    request = Request.of(files, options, "replicates are different samples, each a FILE of its own")
+    _require_one_measure(request)
+    with apart_from_results():
+        task = request.task({file: request.read(file) for file in files}, files[0])
+        (measure,) = task.measures
+        found = curve_of(
+            [*task.samples.values()],
+            task.target,
+            n=options["n"],
+            budget=options["budget"],
+            measure=measure.name,
+            tail_from=options["tail_from"],
+            rng=options["seed"],
+            progress=on_terminal(),
+            settings=task.settings,
+        )
+    deliver(
+        options,
+        {**found.to_dict(), **request.document},
+        lambda: f"{one_line(', '.join(files) + ' against ' + request.against())}\n\n{found.summary()}",
+        (*task.doubts, *found.warnings),
+        found.plot,
+    )
+    say_next_of_result(files, options, "curve", has_picture=True)
+    unproved = measure.has_bracket and not np.isfinite(found.values).any()
+    return SolverError.exit_code if unproved else 0
+
+
+def _require_one_measure(request: Request) -> None:
+    if len(request.measures) > 1:
+        names = " --measure ".join(measure.name for measure in request.measures)
+        raise UsageError(f"a curve is of one measure; received --measure {names}")

@@ -1,0 +1,268 @@
+"""``steinkit sweep`` and ``steinkit tune``: a sampler's settings scored, and the best chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from steinkit.cli.help_screens import MEASURE, OUTPUT, SOLVER, command, option
+from steinkit.cli.options import in_order, json_option, setting_option
+from steinkit.cli.terminal import apart_from_results, on_terminal, say, say_next, target_words, tell, warn
+from steinkit.errors import UsageError
+from steinkit.files.streams import as_json
+from steinkit.sweeps.backends import BACKENDS
+
+if TYPE_CHECKING:
+    from steinkit.sweeps.plan import Plan
+    from steinkit.sweeps.result import SweepResult
+
+_NOTHING_SCORED = 4
+_MANY_CELLS = 10_000  # of which it takes a second to name each
+
+_SWEEP = """Run a sampler with every setting that CONFIG.toml lists, from several seeds, score the chains, and choose.
+
+\b
+steinkit sweep --init sgld.toml       # write a CONFIG.toml to begin with
+steinkit sweep sgld.toml -o sgld --jobs 2
+steinkit sweep sgld.toml -o sgld --racing --json > choice.json
+
+\b
+CONFIG.toml:
+    target = "mixture-posterior"      # or "model.py:target", which is run
+    [target_options]
+    temperature = 1.0
+    [sampler]
+    name = "sgld"                     # of 'steinkit samplers'; or "my.py:ula"
+    batch_size = 5
+    draws = 1000
+    start = "normal"                  # drawn from each seed; or [0.0, 0.0]
+    [grid]
+    step_size = [5e-2, 5e-3, 5e-4]
+    [run]
+    seeds = 50                        # 0 to 49; or a list of seeds
+    measures = ["graph", "ess"]
+    tolerance = 1e-2
+\f
+\b
+steinkit sweep sgld.toml -o sgld --backend dask --scheduler tcp://head:8786
+
+Paths in CONFIG.toml are relative to it. A Python file that it names is run: for a target, or for a sampler, which is
+a function (target, *, seed, **options) that returns draws, an array of shape (draws, coordinates). A start "normal" is
+a standard normal state from each seed. [run] takes max_seconds, max_memory, racing and label, too, and the settings of
+the measures: units, dilation, engine, and so on.
+
+Every finished cell is kept in DIR at once. The same command on the same DIR goes on where a run broke off, and runs
+nothing twice, but for cells that failed, once more, and what was damaged meanwhile. The grid and the seeds may grow;
+with another target, sampler, option or measure it is another sweep, and DIR is refused (--force). A value that the
+sampler does not allow is told before anything is run. Exit code 4 if no cell could be scored.
+"""
+
+
+def _begin(ctx: click.Context, parameter: click.Parameter, file: str | None) -> None:
+    """Write a starting file, and end."""
+    if file is None or ctx.resilient_parsing:
+        return
+    from steinkit.sweeps.configuration import write_starting_file
+
+    write_starting_file(file)
+    say(f"{file} is written.")
+    say_next(["sweep", file, "-o", str(Path(file).with_suffix(""))], "run it as it stands, or edit it first")
+    ctx.exit()
+
+
+_jobs = option(
+    SOLVER,
+    "--jobs",
+    type=int,
+    metavar="N",
+    help="Worker processes, -1 for all processors. By default none with loky, the whole cluster with dask or ray.",
+)
+_backend = in_order(
+    option(
+        SOLVER,
+        "--backend",
+        metavar="NAME",
+        type=click.Choice(BACKENDS),
+        default="loky",
+        show_default=True,
+        help="loky, processes here; dask or ray, a cluster. Without --scheduler it is started on this "
+        "machine. A cluster unpickles what it is sent: use one that you trust.",
+    ),
+    option(SOLVER, "--scheduler", metavar="ADDRESS", help="Address of the Dask scheduler or Ray cluster."),
+)
+_folder = option(
+    OUTPUT,
+    "-o",
+    "--output",
+    "directory",
+    required=True,
+    metavar="DIR",
+    type=click.Path(file_okay=False),
+    help="Folder for records and draws. It is made if it does not exist; one of another sweep is refused.",
+)
+
+
+def _workers(options: Mapping[str, Any]) -> dict[str, Any]:
+    """How cells are run: what a sweep and tuning take by name."""
+    return {
+        "n_jobs": options["jobs"],
+        "backend": options["backend"],
+        "scheduler": options["scheduler"],
+        "progress": on_terminal(),
+    }
+
+
+@command(help=_SWEEP)
+@click.argument("config", metavar="CONFIG.toml", type=click.Path(dir_okay=False))
+@_jobs
+@option(
+    SOLVER,
+    "--racing",
+    is_flag=True,
+    help="Save time: drop settings that will not win. Each goes as soon as that is certain.",
+)
+@_backend
+@setting_option("max_memory")
+@_folder
+@option(
+    OUTPUT,
+    "--resume",
+    is_flag=True,
+    help="Only resume: refuse DIR if it holds no sweep. Without this option the sweep resumes where DIR holds it, and "
+    "begins where it does not.",
+)
+@option(
+    OUTPUT,
+    "--force",
+    is_flag=True,
+    help="Take DIR even if it holds another sweep. Or other files. Records of the other sweep stay and are not used; "
+    "its result is replaced.",
+)
+@option(
+    OUTPUT,
+    "--init",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    is_eager=True,
+    expose_value=False,
+    callback=_begin,
+    help="Write a CONFIG.toml to begin with, and end. It runs as it stands; no file is replaced.",
+)
+@json_option("Print JSON instead of words.")
+def sweep(config: str, directory: str, json_output: bool, **options: Any) -> int:
+    """Run a sweep; the exit code says whether anything could be scored."""
+    from steinkit.sweeps.configuration import read_configuration
+    from steinkit.sweeps.refusals import require_folder, require_runnable
+    from steinkit.sweeps.run import run_plan
+
+    resume, force, folder = options["resume"], options["force"], Path(directory)
+    with apart_from_results():
+        if resume and force:
+            raise UsageError("--resume goes on with the sweep in DIR, --force takes the folder of another; give one")
+        plan, asked_for_racing = read_configuration(config, options["max_memory"])
+        if len(plan.cells) >= _MANY_CELLS:
+            tell(f"a sweep of {len(plan.cells):,} cells: it takes a while to see which of them {directory} holds")
+        require_folder(plan, folder, resume=resume, force=force)
+        require_runnable(plan)
+        try:
+            result = run_plan(plan, directory=folder, racing=options["racing"] or asked_for_racing, **_workers(options))
+        except KeyboardInterrupt as interrupt:
+            for note in getattr(interrupt, "__notes__", ()):
+                tell(note)
+            raise
+    try:
+        say(as_json(result.to_dict()) if json_output else _said(result, plan, folder))
+    finally:
+        for note in result.warnings:
+            warn(note)
+    if result.criteria:
+        page = str(folder / "report.html")
+        own = _own_target(plan.identity["name"], Path(config))
+        say_next(["report", directory, "-o", page, *target_words(own, ())], "a page of it", json_output=json_output)
+    return 0 if result.criteria else _NOTHING_SCORED
+
+
+def _said(result: SweepResult, plan: Plan, folder: Path) -> str:
+    """What the result says, and first what is wrong with draws of the best setting."""
+    from steinkit.describe.sweep import text
+    from steinkit.measures import find_measure
+    from steinkit.report.sources import read_source
+    from steinkit.report.sweep_draws import best_in_words
+
+    with apart_from_results():
+        best = best_in_words(read_source(folder), find_measure, lambda _: plan.target)
+    return text(result.to_dict(), find_measure, len(result.settings), len(result.seeds), best)
+
+
+def _own_target(name: str, config: Path) -> str | None:
+    """What names the target from here where it is code of the user's own, which the file names from its own folder."""
+    path, colon, attribute = name.rpartition(":") if ":" in name else (name, "", "")
+    return f"{config.parent / path}{colon}{attribute}" if path.endswith(".py") else None
+
+
+_TUNE = """Choose a setting at a part of the full grid's cost: all run for a short while, the better ones longer.
+
+\b
+steinkit tune sgld.toml --cost 0.15 -o tuned --jobs 2
+steinkit tune sgld.toml -o tuned --max-seconds 600 --json > choice.json
+\f
+FILE.toml is one of 'steinkit sweep'. [sampler] says the full length of a chain, budget or draws. In place of [grid] it
+may have ranges, tried at Sobol's points, log-uniform in between:
+
+\b
+    [ranges]
+    step_size = [1e-4, 1e-1]
+    batch_size = [10, 1000]           # whole, as both ends are
+    [run]
+    settings = 27
+    seeds = 3
+
+Every finished chain is kept in DIR at once; the same command goes on where a run broke off. Exit code as of 'sweep'.
+"""
+
+
+@command(help=_TUNE)
+@click.argument("config", metavar="FILE.toml", type=click.Path(dir_okay=False))
+@option(
+    MEASURE,
+    "--cost",
+    type=click.FloatRange(0.0, 1.0, min_open=True),
+    metavar="SHARE",
+    default=0.15,
+    show_default=True,
+    help="Share of the full grid's cost to spend. In evaluations or draws, as the chain's length is given.",
+)
+@option(
+    SOLVER,
+    "--max-seconds",
+    type=click.FloatRange(min=0.0, min_open=True),
+    metavar="S",
+    help="Begin no longer chains after S seconds. The choice is then the best of those that were run.",
+)
+@_jobs
+@_backend
+@_folder
+@json_option("Print JSON instead of words.")
+def tune(config: str, directory: str, json_output: bool, **options: Any) -> int:
+    """Tune a sampler."""
+    from steinkit.sweeps.configuration import read_tuning
+    from steinkit.sweeps.refusals import require_folder, require_runnable
+    from steinkit.sweeps.store import TUNING
+    from steinkit.sweeps.tuning import run_tuning
+
+    folder = Path(directory)
+    with apart_from_results():
+        plan = read_tuning(config)
+        require_folder(plan, folder, result=TUNING)
+        require_runnable(plan)
+        result = run_tuning(
+            plan, options["cost"], max_seconds=options["max_seconds"], directory=folder, **_workers(options)
+        )
+    say(as_json(result.to_dict()) if json_output else result.summary())
+    for note in result.warnings:
+        warn(note)
+    say_next(["report", directory, "-o", str(folder / "report.html")], "a page of it", json_output=json_output)
+    return 0

@@ -1,0 +1,223 @@
+"""Standard output; warnings and the next command on standard error; where results may go; and control-C."""
+
+from __future__ import annotations
+
+import _thread
+import contextlib
+import os
+import shlex
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import TextIO
+
+import click
+
+from steinkit.describe.writing import filled, on_screen
+from steinkit.errors import OutputError, UsageError, printable
+
+_PICTURES = (".png", ".pdf", ".svg")
+_COLUMNS = 80  # of a terminal that does not say
+
+
+def require_places(source: str, json_file: str | None, picture_file: str | None) -> None:
+    """Refuse, before any work is done, a file that cannot be written or would cost the user another."""
+    if json_file:
+        _require_place("-o", json_file, source, "print JSON there with --json")
+    if picture_file:
+        _require_place("--plot", picture_file, source, "name a .png, .pdf or .svg file")
+        if not is_device(picture_file) and Path(picture_file).suffix.lower() not in _PICTURES:
+            raise UsageError(f"--plot {picture_file}: the ending must be one of {', '.join(_PICTURES)}")
+    if json_file and picture_file and Path(json_file).resolve() == Path(picture_file).resolve():
+        raise UsageError(f"-o and --plot both name {json_file}; give each a file of its own")
+
+
+def _require_place(option: str, path: str, source: str, remedy: str) -> None:
+    if path == "-":
+        raise UsageError(f"{option} cannot write to standard output; {remedy}")
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise OutputError(f"{path} cannot be written: there is no folder {folder}; make it first")
+    if source != "-" and Path(path).is_file() and Path(source).exists() and os.path.samefile(path, source):
+        raise UsageError(f"{option} {path} would overwrite the sample itself; name another file")
+
+
+def is_device(path: str) -> bool:
+    """Whether a path is a device or a pipe, written to as it is and whatever its name ends in."""
+    return Path(path).exists() and not Path(path).is_file()
+
+
+def say(text: str) -> None:
+    """Print a result on standard output. A reader who has gone, such as ``head``, is no error."""
+    try:
+        _echo(printable(text, lines=True))
+    except BrokenPipeError:
+        sys.stdout = None  # nothing is left to flush at the end
+    except OSError as error:
+        sys.stdout = None
+        raise OutputError(
+            f"standard output cannot be written: {error.strerror or error}; free space, or send it elsewhere"
+        ) from None
+
+
+def warn(text: str) -> None:
+    """Print a warning on standard error, if anyone reads it; the result does not depend on it."""
+    tell(f"warning: {printable(text)}")
+
+
+def tell(text: str) -> None:
+    """Print sentences on standard error: in lines that fit a terminal, or as they are without one."""
+    columns = terminal_columns(sys.stderr)
+    if columns is not None:
+        with on_screen(columns):
+            text = "\n".join(map(filled, text.split("\n")))
+    say_aside(text)
+
+
+def say_aside(text: str) -> None:
+    """Print something on standard error, if anyone reads it; the result does not depend on it."""
+    with contextlib.suppress(OSError):
+        click.echo(printable(text, lines=True), err=True)
+
+
+def say_next(words: Sequence[str] | str, purpose: str, *, json_output: bool = False) -> None:
+    """Say which command is useful next, and what for; nothing beside JSON.
+
+    Parameters
+    ----------
+    words : sequence of str, or str
+        Of the command, after the program's name; a str as a shell reads it.
+    purpose : str
+    json_output : bool
+        Whether the command that ends printed JSON.
+    """
+    if not json_output:
+        say_aside(f"next: steinkit {words if isinstance(words, str) else shlex.join(words)}  # {purpose}")
+
+
+def target_words(target: str | None, pairs: Sequence[str]) -> list[str]:
+    """The target and its options, as words."""
+    named = [] if target is None else ["--target", target]
+    return named + [word for pair in pairs for word in ("-p", pair)]
+
+
+def apart_from_results() -> contextlib.AbstractContextManager[object]:
+    """Let what a user's own code prints go to standard error: it is no result, and no draw."""
+    return contextlib.redirect_stdout(sys.stderr)
+
+
+def command_line() -> list[str]:
+    """The words of the command as given, after the program's name: how to run it again."""
+    return sys.argv[1:]
+
+
+def on_terminal() -> bool:
+    """Whether someone watches standard error."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+def terminal_columns(stream: TextIO | None) -> int | None:
+    """Columns of the terminal behind a stream, or those that COLUMNS asks for; None where the stream leads to none."""
+    if stream is None or not stream.isatty():
+        return None
+    asked = os.environ.get("COLUMNS", "")
+    if asked.isdecimal() and int(asked) > 0:
+        return int(asked)
+    with contextlib.suppress(OSError):  # the terminal has no size, or the stream no number
+        return os.get_terminal_size(stream.fileno()).columns or _COLUMNS
+    return _COLUMNS
+
+
+def _echo(text: str) -> None:
+    try:
+        click.echo(text)
+    except UnicodeEncodeError as error:  # a name that the terminal's encoding lacks
+        click.echo(text.encode(error.encoding, "backslashreplace").decode(error.encoding))
+
+
+INTERRUPTED = 130
+_SOON = 0.02  # seconds
+_GENERATORS = (
+    os.path.join("llvmlite", "binding"),
+    *(os.path.join("numba", "core", each) for each in ("codegen.py", "caching.py")),
+)
+"""Files whose functions LLVM calls back, or that keep what it makes: broken off, they leave functions without code."""
+
+
+@contextlib.contextmanager
+def heeded_interrupts() -> Iterator[None]:
+    """Raise the first control-C as soon as nothing breaks by it, and let a second one end the process.
+
+    Without this a second one would leave solvers running while the interpreter shuts down, which aborts the process. A
+    first one that comes while a compiler generates code waits for its end; one that is lost because C code called
+    Python back is raised once more.
+    """
+    said = ours = False
+    waiting: threading.Timer | None = None
+
+    def heard(number: int, frame: FrameType | None) -> None:
+        nonlocal said, ours
+        if not said:
+            said = True
+            print("interrupting; control-C again ends at once", file=sys.stderr, flush=True)
+        elif not ours:
+            os._exit(INTERRUPTED)
+        ours = False
+        if _generates_code(frame):
+            call_again_soon()
+        else:
+            raise KeyboardInterrupt
+
+    def unraisable(lost: sys.UnraisableHookArgs) -> None:
+        if issubclass(lost.exc_type, KeyboardInterrupt):
+            call_again_soon()  # raised here it would be lost again
+        else:
+            report(lost)
+
+    def call_again_soon() -> None:
+        nonlocal waiting
+        waiting = threading.Timer(_SOON, call_again)
+        waiting.daemon = True
+        waiting.start()
+
+    def call_again() -> None:
+        nonlocal ours
+        ours = True
+        main = threading.main_thread().ident
+        if sys.platform != "win32" and main is not None:
+            signal.pthread_kill(main, signal.SIGINT)  # wakes it from a wait, too
+        else:
+            _thread.interrupt_main()
+
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler:  # someone else sees to it, or it is ignored, as under nohup
+        yield
+        return
+    report = sys.unraisablehook
+    sys.unraisablehook = unraisable
+    signal.signal(signal.SIGINT, heard)
+    try:
+        yield
+    finally:
+        if waiting is not None:
+            waiting.cancel()
+        signal.signal(signal.SIGINT, before)
+        sys.unraisablehook = report
+
+
+def comes_of_interrupt(error: BaseException | None) -> bool:
+    """Whether an error was raised from a `KeyboardInterrupt`, as Python does in places, or while handling one."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
+def _generates_code(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if any(each in frame.f_code.co_filename for each in _GENERATORS):
+            return True
+        frame = frame.f_back
+    return False

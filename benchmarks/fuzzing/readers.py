@@ -18,7 +18,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import steinkit as sk
-from steinkit.measures.units import read_units
+from steinkit.measures.options import read_units
 from steinkit.report import elements, sweep_part
 from steinkit.report.elements import Drawing
 from steinkit.report.page import write_report

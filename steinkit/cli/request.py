@@ -23,9 +23,8 @@ from steinkit.describe.writing import files_label, listed
 from steinkit.errors import InputError, OutputError, UsageError
 from steinkit.files import read_sample
 from steinkit.files.streams import as_json, write_bytes
-from steinkit.measures import Measure, default_measure, find_measure
-from steinkit.measures.options import BOUNDS, MAX_SECONDS, OPERATOR, UNIT_WORDS, UNITS, Option
-from steinkit.measures.registry import all_options, takers_of
+from steinkit.measures import all_options, default_measure, find_measure, takers_of
+from steinkit.measures.options import BOUNDS, MAX_SECONDS, OPERATOR, UNIT_WORDS, UNITS, Measure, Option
 from steinkit.measures.scoring import LEVEL, Judging
 from steinkit.sample import Floats, Sample
 from steinkit.saved_results import save_result
@@ -308,7 +307,7 @@ def bounds_for(texts: Sequence[str], sample: Sample) -> Floats | None:
 
 def units_for(text: str | None) -> Any:
     """Read ``--units``: a word, or a JSON file with a scale or with units that ``--json`` printed."""
-    from steinkit.measures.units import read_units
+    from steinkit.measures.options import read_units
 
     return text if text is None or text in UNIT_WORDS else read_units(text)
 

@@ -26,7 +26,6 @@ from numpy.typing import ArrayLike
 from steinkit.arguments import checked
 from steinkit.chains import chain_diagnostics
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.control_variates import BatchScores, batch_scores
 from steinkit.describe.results import Result, cautioned, running_text
 from steinkit.describe.verdict import SHARES_BESIDE, is_accused, verdict_sentence, verdict_statements, verdict_table
 from steinkit.describe.writing import probability
@@ -49,7 +48,7 @@ from steinkit.discrepancy.preparation import (
 )
 from steinkit.discrepancy.sliced.goodness_of_fit import SlicedSteinTest, sliced_stein_test
 from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
-from steinkit.posterior import Posterior
+from steinkit.posterior import BatchScores, Posterior, batch_scores
 from steinkit.runtime.deadlines import require_time, within_time
 from steinkit.sample import DistinctSample, Floats, Sample
 from steinkit.target import Functions, Seed, Target

@@ -20,7 +20,8 @@ from steinkit.describe.results import preference
 from steinkit.describe.sweep import LEVEL, bracket_of, interval_of, median_of, ranked
 from steinkit.describe.writing import compact, setting_key, setting_label
 from steinkit.errors import UsageError, did_you_mean, printable
-from steinkit.measures import Measure, find_measure
+from steinkit.measures import find_measure
+from steinkit.measures.options import Measure
 from steinkit.plots.axes import axes_or_new, document_of, legend_below, logarithmic, open_frame, strip_below, told_apart
 from steinkit.sample import Floats
 from steinkit.sweeps.tuning import TuningResult

@@ -26,7 +26,8 @@ from steinkit.describe.results import Document, answers
 from steinkit.describe.verdict import descriptions, fault, headline, measures_table, page_statements, verdict_biases
 from steinkit.describe.writing import Table, listed, sentence, value_of
 from steinkit.errors import InputError, SteinkitError
-from steinkit.measures import Measure, find_measure
+from steinkit.measures import find_measure
+from steinkit.measures.options import Measure
 from steinkit.measures.scoring import Scores
 from steinkit.plots.discrepancy import Standard, key
 from steinkit.report.elements import (

@@ -26,7 +26,7 @@ from steinkit.describe.writing import count, files_label, target_label, units_la
 from steinkit.discrepancy.kernel.base_kernels import kernel_names
 from steinkit.errors import InputError, UsageError, printable, printable_document
 from steinkit.files.streams import parse_json, read_bytes, read_enclosed
-from steinkit.measures.registry import recorded_settings
+from steinkit.measures import recorded_settings
 from steinkit.measures.scoring import Scores
 from steinkit.report.elements import Listing
 from steinkit.samplers.registry import sampler_names

@@ -43,8 +43,16 @@ from steinkit.discrepancy.graph.spanner.geometry import (
 from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
 from steinkit.discrepancy.preparation import Prepared, Units, UnitsLike, prepare
 from steinkit.errors import Caution, TimeLimitError, UsageError, cautious
-from steinkit.runtime.deadlines import deadline, interruptible, require_time, stop_signal, thread_count, within_time
-from steinkit.runtime.memory import as_bytes, machine_memory
+from steinkit.runtime.deadlines import (
+    as_bytes,
+    deadline,
+    interruptible,
+    machine_memory,
+    require_time,
+    stop_signal,
+    thread_count,
+    within_time,
+)
 from steinkit.sample import Floats
 from steinkit.target import Target
 

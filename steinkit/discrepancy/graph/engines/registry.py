@@ -52,7 +52,7 @@ import numpy as np
 
 from steinkit.discrepancy.graph.engines.base import Candidate, Settings, asked_for, best_of
 from steinkit.errors import TimeLimitError, UsageError, did_you_mean, warn_of_forecast
-from steinkit.runtime.memory import in_words
+from steinkit.runtime.deadlines import in_words
 
 if TYPE_CHECKING:
     from steinkit.discrepancy.graph.programs.stein_program import SteinProgram

@@ -1,4 +1,4 @@
-"""Draws in xarray's objects, ArviZ's InferenceData among them: dimensions go by name, wherever they stand.
+"""Draws in the objects of other packages: xarray's and ArviZ's, and those of emcee, PyStan and CmdStanPy.
 
 Draws are what has the dimension ``draw``, with ``chain`` where there are several chains, or what ``arviz.extract``
 stacked of the two. Everything else of a dataset is left alone. xarray itself is not imported.
@@ -6,16 +6,17 @@ stacked of the two. Everything else of a dataset is left alone. xarray itself is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from math import ceil
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.containers.named_draws import NamedDraws, row_labels
-from steinkit.containers.variables import Labels, indexed, positions
+from steinkit.arguments import require_unmasked
+from steinkit.containers.named_draws import Labels, NamedDraws, indexed, positions, row_labels
 from steinkit.errors import InputError, UsageError, did_you_mean, listed
-from steinkit.sample import rectangle
+from steinkit.sample import Sample, rectangle
 
 # Attributes of datasets that steinkit wrote: which of chain and draw the sample itself had, and which variables are
 # no parameters. Files from before have the first one only.
@@ -67,6 +68,7 @@ def from_dataset(dataset: Any, source: str) -> NamedDraws:
         array: NDArray[Any] = dataset[name].transpose(*lead, ...).values
         return array.reshape(*shape, *array.shape[len(lead) :])
 
+    given = {str(name): name for name in names}
     reserved = _reserved(dataset)
     beside = {name: read(name).reshape(-1) for name in names if name in reserved}
     kept = dataset.attrs.get(LABELS, "chain draw").split()
@@ -74,7 +76,7 @@ def from_dataset(dataset: Any, source: str) -> NamedDraws:
         source=source,
         labels={str(name): _labels(dataset, name, lead) for name in names if name not in beside},
         lead=shape,
-        read=_by_text(names, read),
+        read=lambda name: read(given[name]),
         chain=chain if "chain" in kept else None,
         draw=draw if "draw" in kept else None,
         weights=beside.get("weight"),
@@ -186,6 +188,87 @@ def _along(dataset: Any, dim: Any) -> tuple[str, ...]:
     return labels if len(set(labels)) == len(labels) else positions([len(labels)])[0]
 
 
-def _by_text(names: Sequence[Any], read: Callable[[Any], NDArray[Any]]) -> Callable[[str], NDArray[Any]]:
-    given = {str(name): name for name in names}
-    return lambda name: read(given[name])
+def is_ensemble(draws: Any) -> bool:
+    """Whether an object is emcee's EnsembleSampler or one of its backends."""
+    return callable(getattr(draws, "get_chain", None))
+
+
+def from_ensemble(sampler: Any) -> Sample:
+    """The walkers of an ensemble as chains: emcee keeps them in an array (steps, walkers, d).
+
+    Raises
+    ------
+    InputError
+        If nothing was sampled.
+    """
+    try:
+        given = sampler.get_chain()
+    except AttributeError as error:
+        raise InputError(f"the {type(sampler).__name__} holds no draws: {error}") from None
+    require_unmasked(given, f"draws of the {type(sampler).__name__}")
+    chain = np.asarray(given)
+    if chain.ndim != 3:
+        raise InputError(
+            f"get_chain() of {type(sampler).__name__} gave shape {chain.shape}; (steps, walkers, d) is wanted"
+        )
+    return Sample(points=chain.swapaxes(0, 1), names=ensemble_names(sampler, chain.shape[2]))
+
+
+def ensemble_names(sampler: Any, dim: int) -> tuple[str, ...]:
+    """Names of the d coordinates by the sampler's `parameter_names`; none unless every coordinate has one."""
+    given = getattr(sampler, "parameter_names", None)  # a dict of one index or several
+    found: dict[int, str] = {}
+    for name, places in given.items() if isinstance(given, dict) else ():
+        if np.ndim(places):
+            found |= dict(zip(map(int, places), indexed(name, positions([len(places)])), strict=True))
+        else:
+            found[int(places)] = name
+    return tuple(found[k] for k in range(dim)) if sorted(found) == list(range(dim)) else ()
+
+
+def is_stan_fit(draws: Any) -> bool:
+    """Whether an object is PyStan's fit, a mapping of arrays whose last axis holds the chains' draws in turns."""
+    return all(hasattr(draws, name) for name in ("param_names", "constrained_param_names", "num_chains", "num_warmup"))
+
+
+def from_stan_fit(fit: Any) -> NamedDraws:
+    """The draws of PyStan's fit, warm-up left out; its axes are labelled from 1, as Stan counts."""
+    warmup, draws = stan_fit_lengths(fit)
+    shapes = {name: tuple(shape) for name, shape in zip(fit.param_names, fit.dims, strict=True)}
+
+    def read(name: str) -> NDArray[Any]:
+        values = np.asarray(fit[name]).reshape(*shapes[name], -1, fit.num_chains)[..., warmup:, :]
+        return np.moveaxis(values, (-1, -2), (0, 1))
+
+    chain, draw = row_labels(range(fit.num_chains), range(draws))
+    return NamedDraws(
+        source="PyStan's fit",
+        labels={
+            name: tuple(tuple(str(int(label) + 1) for label in axis) for axis in positions(shape))
+            for name, shape in shapes.items()
+        },
+        lead=(fit.num_chains, draws),
+        read=read,
+        chain=chain,
+        draw=draw,
+    )
+
+
+def stan_fit_lengths(fit: Any) -> tuple[int, int]:
+    """How many draws of each chain PyStan's fit keeps of warm-up, and how many after it."""
+    return ceil(fit.num_warmup / fit.num_thin) if fit.save_warmup else 0, ceil(fit.num_samples / fit.num_thin)
+
+
+def is_cmdstan_fit(draws: Any) -> bool:
+    """Whether an object is CmdStanPy's fit."""
+    return callable(getattr(draws, "draws", None)) and hasattr(draws, "column_names")
+
+
+def from_cmdstan_fit(fit: Any) -> Sample:
+    """The draws of CmdStanPy's fit, (draws, chains, columns), under the names that its CSV files have here."""
+    names = tuple(fit.column_names)
+    kept = [k for k, name in enumerate(names) if not name.endswith("__")]
+    values = np.asarray(fit.draws())
+    if values.ndim != 3:
+        raise InputError(f"draws() of {type(fit).__name__} gave shape {values.shape}; hand over draws of MCMC")
+    return Sample(points=values[..., kept].swapaxes(0, 1), names=tuple(names[k] for k in kept))

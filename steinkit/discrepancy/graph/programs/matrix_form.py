@@ -20,6 +20,7 @@ sum of k products is off by at most (k + 3) 2^-53 times the sum of their magnitu
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -175,8 +176,10 @@ class CoordinateProgram:
             return 0.0, np.zeros_like(y)
         if scale > 1.0:
             scale *= OUTWARD
-        lower = float(np.ldexp(value / (scale * OUTWARD), -self.exponents[1]))
-        return max(lower - SMALLEST, 0.0) if self.exponents[1] else lower, y / scale
+        lower = value / (scale * OUTWARD)
+        if self.exponents[1]:
+            lower = max(min(float(np.ldexp(lower, -self.exponents[1])), sys.float_info.max) - SMALLEST, 0.0)
+        return lower, y / scale
 
     @np.errstate(over="ignore", invalid="ignore")
     def upper_bound(self, p: Floats) -> float:
@@ -190,7 +193,7 @@ class CoordinateProgram:
         residual += self.objective_error + (entries * SMALLEST if p.any() else 0.0)
         bound = _dot(self.radius + self.radius_error, np.abs(p)) + _dot(box, residual)
         upper = min((each for each in (trivial, bound) if not math.isnan(each)), default=math.inf)
-        return float(np.ldexp(upper, -self.exponents[1])) + SMALLEST if self.exponents[1] else upper
+        return float(np.ldexp(upper, -self.exponents[1])) + SMALLEST if self.exponents[1] and upper else upper
 
     @property
     def _box_error(self) -> Floats:

@@ -395,7 +395,8 @@ def _in_units_of_width(program: SteinProgram, j: int, nearness: float) -> tuple[
     less than c3 W D: c3 W^2 for c1, and 2 c3 W for c2 where that is less, change nothing. Where a number would be
     rounded the program is left as it is.
     """
-    if program.bounds is None or not 0.0 < (width := float(np.diff(program.bounds[j])[0])) < nearness:
+    most = min(nearness, 0.5 * _unit(program.factors))
+    if program.bounds is None or not 0.0 < (width := float(np.diff(program.bounds[j])[0])) < most:
         return program, (0, 0)
     c, coefficients, exponent = program.factors, program.coefficients, int(np.frexp(width)[1])
     k = min(max(-exponent, -_FURTHEST), _FURTHEST)
@@ -411,12 +412,10 @@ def _in_units_of_width(program: SteinProgram, j: int, nearness: float) -> tuple[
     if not (kept and min(sizes) > NOTICEABLE and max(sizes) < np.inf):
         return program, (0, 0)
     lengths = np.minimum(np.ldexp(program.graph.lengths, k), np.finfo(np.float64).max)
-    narrow = replace(program, points=points, scores=scores, bounds=bounds, factors=factors)
-    graph, coefficients = (
-        replace(program.graph, lengths=lengths),
-        coefficients and replace(coefficients, drift=drift[0]),
-    )
-    return replace(narrow, graph=graph, coefficients=coefficients), (k + of_slope, of_slope)
+    graph = replace(program.graph, lengths=lengths)
+    coefficients = None if coefficients is None else replace(coefficients, drift=drift[0])
+    narrow = replace(program, points=points, scores=scores, bounds=bounds, graph=graph, factors=factors)
+    return replace(narrow, coefficients=coefficients), (k + of_slope, of_slope)
 
 
 def find_forest(program: SteinProgram, nearness: float) -> Forest:
@@ -425,7 +424,8 @@ def find_forest(program: SteinProgram, nearness: float) -> Forest:
     lengths = _edge_lengths(program)
     parent, reach = np.full(n, -1), np.zeros(n)
     representative = np.full(n, -1)
-    for most in (*(nearness * _FINER**level for level in range(_LEVELS)), _shortest(program.factors)):
+    levels = [*(nearness * _FINER**level for level in range(_LEVELS)), _shortest(program.factors)]
+    for most in sorted(levels, reverse=True):
         short = lengths < most
         if not short.any():
             break

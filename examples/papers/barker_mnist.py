@@ -67,6 +67,11 @@ HOT = {  # of the first version, at its temperature and step
 }
 HOT_TEMPERATURE, HOT_SCALE = 1000.0, 0.05**0.5
 SCALES, LARGE = (0.005, 0.01, 0.05), 100_000  # steps, and data, of the experiment on step sizes
+SLOWER = {  # tests, by their names, that converge after Barker's
+    "austerity (nc)": "austerity each step",
+    "austerity (c)": "austerity",
+    "concentration": "concentration theirs",
+}
 SLOW = 3  # chains of a test that scans all data at each step
 TEMPERATURE, SCALE, COLD_SCALE, HOT_STEPS = 100.0, 0.05, 0.01, 400
 
@@ -211,6 +216,16 @@ def main() -> None:
     others = max(ends[test].value for test in NAMES if test != "barker")
     said = ", ".join(f"{NAMES[test]} {end.value:.3f}" for test, end in ends.items())
     experiment.result("mnist, accuracy", ends["barker"], others=others, said=said)
+    for name, test in SLOWER.items():
+        more = data_until(found[test, "zero"]) / data_until(found["barker", "zero"])
+        experiment.result(f"converges, {name}", more)
+    hot, other = (
+        first[f"first version, mnist, {test}", start] for test, start in (("Barker", "from zero"), ("austerity", ""))
+    )
+    here, others = Found.mean(hot["end"]), float(np.mean(other["end"]))
+    less = hot["cost"][-1] / other["cost"][-1]
+    said = f"{here}; {others:.3f}; {less:.0%} of the data"
+    experiment.result("first version, mnist, performance", here, others=others, less=less, said=said)
     places, curves = np.array(cooled["step"]), np.array(cooled["accuracy"], dtype=float)
     at = [int(np.abs(places - step).argmin()) for step in (1, HOT_STEPS, 2 * HOT_STEPS)]
     before, after = (Found.mean(curves[:, end] - curves[:, begin]) for begin, end in pairwise(at))
@@ -227,6 +242,12 @@ def main() -> None:
         by_scale=list(by_scale.values()),
     )
     experiment.finish(picture({test: found[test, "zero"] for test in NAMES}, cooled))
+
+
+def data_until(found: dict[str, Any]) -> float:
+    """Data read before the mean test accuracy of the chains is .95; all, if it never is."""
+    reached = np.flatnonzero(np.mean(found["accuracy"], axis=0) >= 0.95)
+    return float(found["cost"][reached[0] if len(reached) else -1])
 
 
 def student_mean(values: list[float]) -> Found:

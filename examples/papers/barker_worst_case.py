@@ -71,7 +71,10 @@ def main() -> None:
     cells = [{"test": "austerity", "size": size, "moves": moves, "batch": size // 100} for size in larger]
     for size, shares in zip(larger, experiment.cells(data_read, cells), strict=True):
         read[PROPORTIONAL, size] = np.array(shares)
-    experiment.result("lemma 1, constant", constant_of_the_proof())
+    events = events_of_the_proof()
+    experiment.result("lemma 1, constant", math.prod(events))
+    for k, probability in enumerate(events):
+        experiment.result(f"lemma 1, p{k}", probability)
     protocols = {"austerity": "m = 100", PROPORTIONAL: "m = N / 100", "concentration": ""}
     for test, protocol in protocols.items():
         everything = {size: Found.mean(shares == 1.0) for (each, size), shares in read.items() if each == test}
@@ -93,10 +96,10 @@ def main() -> None:
     experiment.finish(picture(read, sizes))
 
 
-def constant_of_the_proof() -> float:
-    """Probability of its three events."""
-    step = ndtr(1.0) - ndtr(0.5)
-    return float(2.0 * step * step * (math.exp(-1.125) - math.exp(-2.0)))
+def events_of_the_proof() -> tuple[float, float, float]:
+    """Probabilities of its three events."""
+    step = float(ndtr(1.0) - ndtr(0.5))
+    return 2.0 * step, step, math.exp(-1.125) - math.exp(-2.0)
 
 
 def slope_of(shares: dict[int, Found]) -> Found:

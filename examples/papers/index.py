@@ -40,7 +40,7 @@ HEAD = """# The papers' experiments
 What five papers claim, beside what this library finds. A printed number *holds* if it differs from ours by no more than
 its last digit and two standard errors of the difference; words hold by a criterion that code decides. Criteria stand in
 [`ledger/`](ledger). Where a paper is silent on a protocol, each is run: the claim *holds under* those by which it does.
-*Open*: the run cannot tell.
+*Open*: the run cannot tell. Of numbers that are right, one in twenty fails by chance.
 
 `python examples/papers/index.py --run` runs all and writes this page; without `--full` a script takes a minute or two.
 [`_data_files.py`](_data_files.py) says where the papers' data are to be had, on what terms, and reads them.
@@ -168,7 +168,9 @@ def page(documents: Sequence[Mapping[str, Any]]) -> str:
         if about["errata"]:
             parts += ["**Errata.**", "", *(f"- {erratum}" for erratum in about["errata"]), ""]
         parts += [f"![numbers](results/{picture_name(paper)})", ""]
-    parts += ["## Runs", "", "[Samplers at equal cost](samplers_at_equal_cost.md) have a page of their own.", ""]
+    commits = {each for document in documents for each in document["commits"]}
+    at = f"at commit {commits.pop()}" if len(commits) == 1 else f"at {len(commits)} commits"
+    parts += [f"## Runs, {at}", "", "[Samplers at equal cost](samplers_at_equal_cost.md) have a page of their own.", ""]
     for document in documents:
         if document["name"] != ALONE:
             parts += of_run(document)
@@ -177,7 +179,7 @@ def page(documents: Sequence[Mapping[str, Any]]) -> str:
 
 def of_run(document: Mapping[str, Any]) -> list[str]:
     """The command of an experiment, its time, its remarks and its figure."""
-    made = f"`{document['command']}` ({duration(document['seconds'])}; {', '.join(document['commits'])})"
+    made = f"`{document['command'].split('/')[-1]}` ({duration(document['seconds'])})"
     remarks = [folded("Remarks", document["remarks"])] if document["remarks"] else []
     figure = [f"![{document['name']}](results/{document['figure']})", ""] if document["figure"] else []
     return [made, "", *remarks, *figure]
@@ -185,7 +187,7 @@ def of_run(document: Mapping[str, Any]) -> list[str]:
 
 def of_samplers(document: Mapping[str, Any]) -> list[str]:
     """The run of all samplers, and what is said of each at the least and the largest budget."""
-    parts = [*of_run(document), SAMPLERS, ""]
+    parts = [f"At commit {', '.join(document['commits'])}:", "", *of_run(document), SAMPLERS, ""]
     parts += ["|posterior|evaluations|sampler|worth|bias|true error|trusted|", "|---" * 7 + "|"]
     names = document["numbers"]["names"]
     for key, found in document["numbers"]["results"].items():

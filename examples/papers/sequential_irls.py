@@ -115,12 +115,11 @@ def main() -> None:
         for first in looks[loss]:
             test = passes_until_near(found[loss, "published", first])
             numbers = {"test": min(test, 1e9), "batch": read["batch"], "sgd": read["sgd"]}
-            said = f"{test:.2g} passes" if np.isfinite(test) else "never near"
+            said = f"test {test:.2g} passes" if np.isfinite(test) else "test never near"
             protocol = f"N0 = {PAPER_LOOKS[loss][looks[loss].index(first)]:,}"
-            experiment.result(
-                f"{loss}, beside batch", protocol=protocol, said=f"{said}; {read['batch']:.2g}", **numbers
-            )
-            experiment.result(f"{loss}, beside sgd", protocol=protocol, said=f"{read['sgd']:.2g}; {said}", **numbers)
+            for other, words in {"batch": "all data", "sgd": "descent"}.items():
+                here = f"{said}, {words} {read[other]:.2g}"
+                experiment.result(f"{loss}, beside {other}", protocol=protocol, said=here, **numbers)
         experiment.remark(
             f"{TITLES[loss]}: batches carried on and corrected for noise take {read['grown']:.2g} passes."
         )

@@ -168,9 +168,7 @@ def page(documents: Sequence[Mapping[str, Any]]) -> str:
         if about["errata"]:
             parts += ["**Errata.**", "", *(f"- {erratum}" for erratum in about["errata"]), ""]
         parts += [f"![numbers](results/{picture_name(paper)})", ""]
-    commits = {each for document in documents for each in document["commits"]}
-    at = f"at commit {commits.pop()}" if len(commits) == 1 else f"at {len(commits)} commits"
-    parts += [f"## Runs, {at}", "", "[Samplers at equal cost](samplers_at_equal_cost.md) have a page of their own.", ""]
+    parts += ["## Runs", "", "[Samplers at equal cost](samplers_at_equal_cost.md) have a page of their own.", ""]
     for document in documents:
         if document["name"] != ALONE:
             parts += of_run(document)
@@ -179,7 +177,8 @@ def page(documents: Sequence[Mapping[str, Any]]) -> str:
 
 def of_run(document: Mapping[str, Any]) -> list[str]:
     """The command of an experiment, its time, its remarks and its figure."""
-    made = f"`{document['command'].split('/')[-1]}` ({duration(document['seconds'])})"
+    commits = ", ".join(document["commits"])
+    made = f"`{document['command'].split('/')[-1]}` ({duration(document['seconds'])}; {commits})"
     remarks = [folded("Remarks", document["remarks"])] if document["remarks"] else []
     figure = [f"![{document['name']}](results/{document['figure']})", ""] if document["figure"] else []
     return [made, "", *remarks, *figure]
@@ -187,7 +186,7 @@ def of_run(document: Mapping[str, Any]) -> list[str]:
 
 def of_samplers(document: Mapping[str, Any]) -> list[str]:
     """The run of all samplers, and what is said of each at the least and the largest budget."""
-    parts = [f"At commit {', '.join(document['commits'])}:", "", *of_run(document), SAMPLERS, ""]
+    parts = [*of_run(document), SAMPLERS, ""]
     parts += ["|posterior|evaluations|sampler|worth|bias|true error|trusted|", "|---" * 7 + "|"]
     names = document["numbers"]["names"]
     for key, found in document["numbers"]["results"].items():

@@ -44,7 +44,6 @@ its last digit and two standard errors of the difference; words hold by a criter
 
 `python examples/papers/index.py --run` runs all and writes this page; without `--full` a script takes a minute or two.
 [`_data_files.py`](_data_files.py) says where the papers' data are to be had, on what terms, and reads them.
-In a paper's picture a colour is a protocol, and the grey band two standard errors of the printed number.
 """
 SAMPLERS = """*Worth* is that of the picture. *Bias* is what `estimate_bias` says by the scores alone, with its margin:
 the root of the mean square of the errors of means and log standard deviations, in posterior standard deviations. *True
@@ -277,7 +276,9 @@ def picture(found: Sequence[tuple[Row, list[dict[str, Any]]]]) -> Figure:
     here.axvline(1.0, color="0.6", linewidth=0.8)
     for name in names:
         here.plot([], [], ls="", markersize=4, label=name, **looks[name])
-    if names:
+    if any(row.error for row, _ in found):
+        here.plot([], [], linewidth=7, color="0.85", label="printed, 2 s.e.")
+    if here.get_legend_handles_labels()[1]:
         fig.legend(loc="outside lower center", ncols=3, fontsize=8, columnspacing=1.0, handletextpad=0.1)
     for ax in (printed, here):
         ax.set_xscale("log")

@@ -109,6 +109,7 @@ def main() -> None:
     answers = experiment.cells(solve, cells)
     found = {(c["loss"], c["method"], c["first"]): a for c, a in zip(cells, answers, strict=True)}
     experiment.settings(data=sizes, coefficients=DIM, epsilon=0.01, near=NEAR, first_looks=looks)
+    grown = []
     for loss in losses:
         few = looks[loss][0]
         read = {m: passes_until_near(found[loss, m, few]) for m in METHODS}
@@ -120,9 +121,8 @@ def main() -> None:
             for other, words in {"batch": "all data", "sgd": "descent"}.items():
                 here = f"{said}, {words} {read[other]:.2g}"
                 experiment.result(f"{loss}, beside {other}", protocol=protocol, said=here, **numbers)
-        experiment.remark(
-            f"{TITLES[loss]}: batches carried on and corrected for noise take {read['grown']:.2g} passes."
-        )
+        grown.append(f"{read['grown']:.2g}")
+    experiment.remark(f"Batches carried on and corrected for noise take {' and '.join(grown)} passes.")
     experiment.numbers(**{f"{loss}_{method}_{first}": each for (loss, method, first), each in found.items()})
     experiment.finish(picture(found, losses, looks))
 

@@ -277,9 +277,9 @@ def picture(found: Sequence[tuple[Row, list[dict[str, Any]]]]) -> Figure:
     for name in names:
         here.plot([], [], ls="", markersize=4, label=name, **looks[name])
     if any(row.error for row, _ in found):
-        here.plot([], [], linewidth=7, color="0.85", label="printed, 2 s.e.")
+        here.plot([], [], ls="", marker="s", markersize=8, color="0.85", label="printed, 2 s.e.")
     if here.get_legend_handles_labels()[1]:
-        fig.legend(loc="outside lower center", ncols=3, fontsize=8, columnspacing=1.0, handletextpad=0.1)
+        fig.legend(loc="outside lower center", ncols=4, fontsize=8, columnspacing=1.0, handletextpad=0.1)
     for ax in (printed, here):
         ax.set_xscale("log")
         ax.tick_params(axis="x", labelsize=8)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from steinkit.discrepancy.bias.stein_features import FeatureSet, Frame, Operand, width_of
+from steinkit.errors import InputError
 from steinkit.runtime.deadlines import require_time
 from steinkit.sample import Floats, Integers
 
@@ -67,4 +68,7 @@ def _through_covariance(operand: Operand, half: Integers, frame: Frame, kind: Fe
         covariance += (features * shares[part][:, None]).T @ features
     scale = np.sqrt(np.maximum(np.diag(covariance), np.finfo(float).tiny))
     correlation = covariance / np.outer(scale, scale) + (_RIDGE * width / len(half) + _LEAST) * np.eye(width)
-    return np.asarray(np.linalg.solve(correlation, vector / scale) / scale)
+    try:
+        return np.asarray(np.linalg.solve(correlation, vector / scale) / scale)
+    except np.linalg.LinAlgError:  # what does not vary but by rounding
+        raise InputError("half of the draws hardly vary, so their bias cannot be told; run a longer chain") from None

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.describe.display import Displayed, named
+from steinkit.describe.results import Displayed, named
 from steinkit.errors import InputError
 from steinkit.sample import Floats, Integers, Sample, default_names
 

@@ -6,12 +6,12 @@ modules they live in stand in ``__init__.pyi``.
 
 import lazy_loader
 
-from steinkit.describe.display import serve_results_with
+from steinkit.describe.results import serve_results_with
 
 __version__ = "0.1.0"
 
 serve_results_with(
-    html="steinkit.report.notebook:as_html",
+    html="steinkit.report.page:as_html",
     summary="steinkit.measures.scoring:summary_of",
     picture="steinkit.plots.overview:picture",
     save="steinkit.saved_results:save_result",

@@ -18,7 +18,7 @@ from .containers.reading import as_sample as as_sample
 from .control_variates import stochastic_scores as stochastic_scores
 from .curves import Curve as Curve
 from .curves import curve as curve
-from .describe.display import Result as Result
+from .describe.results import Result as Result
 from .discrepancy.bias.estimate import BiasEstimate as BiasEstimate
 from .discrepancy.bias.estimate import estimate_bias as estimate_bias
 from .discrepancy.bias.mode_shares import ModeShares as ModeShares

@@ -12,8 +12,8 @@ from steinkit import __version__
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.containers.xarray_objects import is_xarray
-from steinkit.describe.comparison import text
-from steinkit.describe.display import Result
+from steinkit.describe.comparisons import comparison_text
+from steinkit.describe.results import Result
 from steinkit.errors import Caution, InputError, SolverError, SteinkitError, UsageError, about, cautious, reservations
 from steinkit.measures import Measurement, default_measure, find_measure, take_measure
 from steinkit.measures.registry import require_taken
@@ -129,7 +129,7 @@ class Comparison(Result):
             Of several lines, as ``steinkit compare`` prints it.
         """
         errors = {each.name: {name: str(error) for name, error in each.errors.items()} for each in self.samples}
-        return text(self.to_dict(), find_measure, errors, everything=everything)
+        return comparison_text(self.to_dict(), find_measure, errors, everything=everything)
 
     def summary(self) -> str:
         """Say the same as `table`.

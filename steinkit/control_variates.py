@@ -19,8 +19,7 @@ from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.errors import Caution, InputError, UsageError, caution
 from steinkit.posterior import Posterior
-from steinkit.runtime.deadlines import require_time
-from steinkit.runtime.threads import one_thread_in_libraries
+from steinkit.runtime.deadlines import one_thread_in_libraries, require_time
 from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Seed
 

@@ -39,9 +39,9 @@ from steinkit import __version__
 from steinkit.arguments import checked
 from steinkit.chains import split_chains
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.describe.curve import text
-from steinkit.describe.display import Result
-from steinkit.describe.numbers import count
+from steinkit.describe.comparisons import curve_text
+from steinkit.describe.results import Result
+from steinkit.describe.writing import count
 from steinkit.errors import InputError, SolverError, UsageError, cautious, reservations
 from steinkit.measures import default_measure, find_measure, take_measure
 from steinkit.measures.registry import require_taken
@@ -125,7 +125,7 @@ class Curve(Result):
         str
             Of several lines, as ``steinkit curve`` prints it.
         """
-        return text(self.to_dict(), find_measure(self.measure))
+        return curve_text(self.to_dict(), find_measure(self.measure))
 
     def to_dict(self) -> dict[str, Any]:
         """List what ``steinkit curve --json`` prints.

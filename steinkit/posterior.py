@@ -20,11 +20,10 @@ from numpy.typing import ArrayLike, NDArray
 from steinkit.arguments import checked, require_unmasked
 from steinkit.compiled_terms import CompiledTerms
 from steinkit.errors import InputError, UsageError
+from steinkit.runtime.deadlines import one_thread_in_libraries
 from steinkit.runtime.progress import progress_bar
-from steinkit.runtime.threads import one_thread_in_libraries
 from steinkit.sample import Floats
-from steinkit.target import Target
-from steinkit.user_functions import Functions
+from steinkit.target import Functions, Target
 
 Array = NDArray[Any]
 LikelihoodTerm = Callable[..., Floats]

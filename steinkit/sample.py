@@ -17,9 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from steinkit import double_double
 from steinkit.arguments import checked, masked_entries
-from steinkit.describe.display import Displayed, named
-from steinkit.errors import InputError
-from steinkit.printable import look_alikes, printable
+from steinkit.describe.results import Displayed, named
+from steinkit.errors import InputError, look_alikes, printable
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -23,11 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.arguments import checked
-from steinkit.describe.display import Result
+from steinkit.describe.results import Result
 from steinkit.errors import Caution, InputError, SteinkitError
-from steinkit.files.streams import read_bytes, write_bytes
-from steinkit.json_documents import as_json
-from steinkit.limits import MAX_BYTES
+from steinkit.files.streams import MAX_BYTES, as_json, read_bytes, write_bytes
 
 _ENDING = ".npz"
 _ROOMS = ("chains", "comparison", "curves", "discrepancy", "measures", "sample", "samplers", "sweeps")

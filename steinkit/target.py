@@ -2,22 +2,272 @@
 
 A Stein discrepancy needs the score, grad log p, and the support's bounds; nothing else. A log density lets
 the score be checked, a sampler gives reference samples, a cdf gives Wasserstein distances in one dimension.
+
+Gradients of a log density are had by SciPy's adaptive central differences (`scipy.differentiate.derivative`), each
+entry with an estimate of its own error. Added here: steps in the unit of each coordinate that never cross a bound of
+the support, several starts, and the rounding error of the log density.
 """
 
 from __future__ import annotations
 
+import os
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from steinkit.arguments import checked, require_unmasked
-from steinkit.errors import InputError, UsageError
-from steinkit.finite_differences import DifferenceScore, length_scales, numerical_gradient
+from steinkit.errors import InputError, SteinkitError, UsageError, warn_user
 from steinkit.sample import Floats, Integers, default_names, require_printable
-from steinkit.user_functions import Functions, Vectorised, as_functions, call_checked, numbers_from
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+Vectorised = Callable[[Floats], ArrayLike]
+Functions = Mapping[str, Vectorised]
+
+
+def as_functions(functions: Functions) -> Functions:
+    """Functions by name; UsageError if they are anything else."""
+    if not isinstance(functions, Mapping) or not all(callable(each) for each in functions.values()):
+        raise UsageError("functions must be a mapping of names to functions of the draws: {'tau': lambda x: ...}")
+    require_printable(tuple(map(str, functions)))
+    return functions
+
+
+def call_checked(function: Vectorised, points: Floats, shape: tuple[int, ...], what: str) -> Floats:
+    """Call a function at points and hold it to its shape.
+
+    Parameters
+    ----------
+    function : callable
+    points : ndarray
+        Copied first, so that the function may write to them.
+    shape : tuple of int
+        What the function must return.
+    what : str
+        What messages call the function.
+
+    Returns
+    -------
+    ndarray, of that shape
+
+    Raises
+    ------
+    InputError
+        If the function raises, or returns another shape.
+    """
+    values = numbers_from(lambda: function(points.copy()), what, f"the values of {what}")
+    if values.shape != shape:
+        raise InputError(
+            f"{what} must return shape {shape} for points of shape {points.shape}; it returned {values.shape}"
+        )
+    return values
+
+
+def numbers_from(call: Callable[[], ArrayLike], what: str, returned: str) -> Floats:
+    """What a call of a user's function returns, as an array; an InputError if it raises."""
+    try:
+        given = call()
+        require_unmasked(given, returned)
+        return np.asarray(given, dtype=np.float64)
+    except SteinkitError:
+        raise
+    except Exception as error:
+        raise InputError(f"{what} raised {described(error)}") from error
+
+
+def described(error: Exception) -> str:
+    """What a user's function raised, and where in it."""
+    others = [each for each in traceback.extract_tb(error.__traceback__) if not each.filename.startswith(_PACKAGE)]
+    frames = [each for each in others if "site-packages" not in each.filename] or others
+    place = f" at {frames[0].filename}, line {frames[0].lineno}" if frames else ""
+    return f"{type(error).__name__}{place}: {error}"
+
+
+# First steps, in units of a coordinate's length scale: a stencil that leaves the support or spans several
+# modes ends SciPy's adaptation at once, so entries that did not converge start again from a smaller step.
+_STARTS = tuple(2.0**-k for k in (0, 8, 16, 24, 32))
+_CONVERGED = 1e-6
+# Noise of the order-8 stencil, in units of (rounding error of the log density) / (largest step): at most 16.
+_STENCIL_NOISE = 16.0
+_BLOCK_FLOATS = 1 << 22
+_ROUGH = 1e-2  # relative error of a score from which on it is said each time
+
+
+def numerical_gradient(
+    log_density: Callable[[Floats], Floats], points: Floats, bounds: Floats | None
+) -> tuple[Floats, Floats]:
+    """Gradient of a log density by adaptive central differences.
+
+    Parameters
+    ----------
+    log_density : callable, (m, d) -> (m,)
+        May return -inf or NaN off its support; such steps are given up.
+    points : ndarray, shape (n, d)
+    bounds : ndarray, shape (d, 2), or None
+        Never stepped over, nor onto.
+
+    Returns
+    -------
+    gradient : ndarray, shape (n, d)
+        NaN where nothing could be computed.
+    uncertainty : ndarray, shape (n, d)
+        Estimated absolute error: the change at the last halving of the step, and the rounding error of the
+        log density over the step. An estimate, not a bound. Infinite where nothing could be computed, as on a
+        bound.
+    """
+    steps = _largest_steps(points, bounds)
+    rounding = _rounding_error(log_density(points))
+    gradient = np.full(points.shape, np.nan)
+    uncertainty = np.full(points.shape, np.inf)
+    unsettled = steps > 0.0
+    for start in _STARTS:
+        at = np.nonzero(unsettled)
+        if not at[0].size:
+            break
+        slope, error, converged = _differentiate(log_density, points, at, start * steps[at], rounding[at[0]])
+        better = error < uncertainty[at]
+        gradient[at] = np.where(better, slope, gradient[at])
+        uncertainty[at] = np.where(better, error, uncertainty[at])
+        unsettled[at] = ~converged
+    return gradient, uncertainty
+
+
+class DifferenceScore:
+    """A score made from a log density by central differences, where nobody gave one.
+
+    Said once, as a warning: how many evaluations it takes, and how accurate it is. Said whenever it is so: that some
+    entries are not accurate to a hundredth.
+
+    Parameters
+    ----------
+    log_density : callable, (m, d) -> (m,)
+    bounds : ndarray, shape (d, 2), or None
+    label : str
+        What the warning calls the target.
+
+    Attributes
+    ----------
+    remark : str
+        What was last said; empty before the first call.
+    """
+
+    def __init__(self, log_density: Callable[[Floats], Floats], bounds: Floats | None, label: str) -> None:
+        self._log_density, self._bounds, self._label = log_density, bounds, label
+        self.remark: str = ""
+
+    def __call__(self, points: Floats) -> Floats:
+        """The score at points, (n, d) -> (n, d); NaN where nothing could be computed."""
+        evaluations = 0
+
+        def counted(places: Floats) -> Floats:
+            nonlocal evaluations
+            evaluations += len(places)
+            return self._log_density(places)
+
+        gradient, uncertainty = numerical_gradient(counted, points, self._bounds)
+        if np.isnan(gradient).any():
+            return gradient  # which is told of by its draw
+        size = np.maximum(np.abs(gradient), np.median(np.abs(gradient), axis=0)) if len(points) else gradient
+        with np.errstate(divide="ignore", invalid="ignore"):
+            error = np.where(size > 0.0, uncertainty / size, 0.0)
+        self._say(evaluations, error)
+        return gradient
+
+    def _say(self, evaluations: int, error: Floats) -> None:
+        if not error.size:
+            return
+        first, rough = not self.remark, int((error > _ROUGH).sum())
+        poor = f", {rough} of {error.size} entries worse than a hundredth" if rough else ""
+        self.remark = (
+            f"{self._label} has no score; finite differences of its log density take its place: {evaluations:,} "
+            f"evaluations for {len(error):,} draws ({evaluations / error.size:.3g} a draw and coordinate), accurate to "
+            f"{np.median(error):.0e} of the score's size (worst {error.max():.0e}{poor}); pass score=, or use "
+            "Target.from_jax or from_torch, for an exact one"
+        )
+        if first or rough:
+            warn_user(self.remark)
+
+
+def length_scales(points: Floats) -> Floats:
+    """Spread of the points in each coordinate, (n, d) -> (d,); their size, or 1, where they do not spread."""
+    centre = np.median(points, axis=0)
+    candidates = (
+        np.median(np.abs(points - centre), axis=0),
+        np.abs(points - centre).max(axis=0),
+        np.abs(points).max(axis=0),
+    )
+    scales = np.ones(points.shape[1])
+    for candidate in reversed(candidates):
+        scales = np.where(candidate > 0.0, candidate, scales)
+    return scales
+
+
+def _largest_steps(points: Floats, bounds: Floats | None) -> Floats:
+    """First step of every entry, (n, d): a power of two, so that adding it hardly rounds; 0 on a bound."""
+    # a point far out, as in a heavy tail, has a larger scale than the bulk
+    steps = np.maximum(length_scales(points), np.abs(points - np.median(points, axis=0)))
+    if bounds is not None:
+        room = np.minimum(points - bounds[:, 0], bounds[:, 1] - points)
+        steps = np.minimum(steps, 0.5 * np.maximum(room, 0.0))
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.exp2(np.floor(np.log2(steps))), dtype=np.float64)
+
+
+def _rounding_error(heights: Floats) -> Floats:
+    """Floating-point error of log densities, (n,): of single precision if that is what they have."""
+    with np.errstate(over="ignore"):
+        single = heights.astype(np.float32).astype(np.float64)
+    precision = np.float32 if np.array_equal(single, heights, equal_nan=True) else np.float64
+    return np.abs(heights) * float(np.finfo(precision).eps)
+
+
+def _differentiate(
+    log_density: Callable[[Floats], Floats],
+    points: Floats,
+    at: tuple[NDArray[np.intp], ...],
+    steps: Floats,
+    rounding: Floats,
+) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Slope at each of the entries ``at``, its error, and whether SciPy's adaptation converged."""
+    from scipy.differentiate import derivative
+
+    def shifted(offsets: Floats, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Floats:
+        offsets, rows, columns = np.broadcast_arrays(offsets, rows, columns)
+        values = _shifted_log_density(log_density, points, offsets.ravel(), rows.ravel(), columns.ravel())
+        return values.reshape(offsets.shape)
+
+    with np.errstate(all="ignore"):
+        found = derivative(shifted, np.zeros(len(steps)), args=at, initial_step=steps, tolerances={"rtol": _CONVERGED})
+        last_step = steps * 2.0 ** (1.0 - found.nit)
+        error = np.maximum(found.error, _STENCIL_NOISE * rounding / last_step)
+    usable = np.isfinite(found.df) & np.isfinite(error)
+    return found.df, np.where(usable, error, np.inf), found.success & usable
+
+
+def _shifted_log_density(
+    log_density: Callable[[Floats], Floats],
+    points: Floats,
+    offsets: Floats,
+    rows: NDArray[np.intp],
+    columns: NDArray[np.intp],
+) -> Floats:
+    """Log density at points[rows], ``offsets`` added in ``columns``; NaN where rounding loses the offset."""
+    values = np.empty(len(offsets))
+    block = max(1, _BLOCK_FLOATS // points.shape[1])
+    for begin in range(0, len(offsets), block):
+        part = slice(begin, begin + block)
+        moved = points[rows[part]]
+        entry = (np.arange(len(moved)), columns[part])
+        origin = moved[entry]
+        moved[entry] = origin + offsets[part]
+        lost = np.abs((moved[entry] - origin) - offsets[part]) > 1e-7 * np.abs(offsets[part])
+        values[part] = np.where(lost, np.nan, log_density(moved))
+    return values
+
 
 Seed = int | np.random.Generator | None
 

@@ -20,13 +20,14 @@ from steinkit.errors import TimeLimitError
 from steinkit.runtime.deadlines import (
     Shares,
     StopSignal,
+    awaited,
     deadline,
+    interruptible,
     require_time,
     seconds_left,
     stop_signal,
     time_limit,
 )
-from steinkit.runtime.threads import awaited, interruptible
 
 STOPPED = np.ones(1, dtype=bool)
 LONG = np.random.default_rng(0).standard_normal((30_000, 3))  # whose spanner takes half a minute
@@ -94,7 +95,7 @@ def test_a_solver_that_is_late_is_not_waited_for():
 
 @pytest.mark.parametrize("beside", [False, True], ids=["main thread", "another thread"])
 def test_work_that_does_not_hear_the_deadline_is_left_behind(monkeypatch, beside):
-    monkeypatch.setattr("steinkit.runtime.threads._GRACE", 0.01)
+    monkeypatch.setattr("steinkit.runtime.deadlines._GRACE", 0.01)
     release, interrupted, raised = threading.Event(), threading.Event(), []
 
     def wait():

@@ -8,10 +8,10 @@ from scipy import stats
 from scipy.signal import lfilter
 
 import steinkit as sk
-from steinkit.chains import chain_diagnostics
-from steinkit.effective_sample_size import (
+from steinkit.chains import (
     _mean_ranks,
     bulk_effective_size,
+    chain_diagnostics,
     error_of_mean,
     rank_r_hat,
     tail_effective_size,

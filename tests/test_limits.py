@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit import limits
+from steinkit.files import streams as limits
 
 
 def test_a_cap_is_read_from_the_environment(monkeypatch):

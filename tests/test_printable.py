@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import steinkit as sk
-from steinkit.printable import look_alikes, printable, printable_document
+from steinkit.errors import look_alikes, printable, printable_document
 
 
 def test_what_is_printable_stays():

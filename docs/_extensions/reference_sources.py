@@ -15,9 +15,9 @@ from json_keys import key_tables
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
-from steinkit import limits
 from steinkit.cli import EXIT_CODES, commands
 from steinkit.cli.help_screens import GroupedOption
+from steinkit.files import streams as limits
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPERS = "/../examples/papers"

@@ -37,10 +37,9 @@ from matplotlib.figure import Figure
 from threadpoolctl import threadpool_limits
 
 import steinkit as sk
-from steinkit.describe.layout import Table
+from steinkit.describe.writing import Table
 from steinkit.errors import InputError, SteinkitError, UsageError, leave_to_results, warn_user
-from steinkit.files.streams import write_bytes
-from steinkit.json_documents import parse_json
+from steinkit.files.streams import parse_json, write_bytes
 from steinkit.runtime.progress import progress_bar
 from steinkit.sweeps.backends import open_workers
 from steinkit.sweeps.identity import digest, recordable

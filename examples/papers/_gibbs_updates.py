@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.arguments import positive, whole
-from steinkit.describe.display import Brief
+from steinkit.describe.results import Brief
 from steinkit.errors import UsageError
 from steinkit.sample import Floats, Integers
 from steinkit.samplers.acceptance.operating_characteristics import (

@@ -8,8 +8,8 @@ import numpy as np
 from _bands import Bands
 from _running_means import Risk
 
+from steinkit.errors import printable
 from steinkit.plots.axes import axes_or_new, logarithmic
-from steinkit.printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

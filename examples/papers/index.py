@@ -29,8 +29,7 @@ from _ledger import FAILS, HOLDS, NOT_RUN, OPEN, Row, ledger, papers, verdict
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
-from steinkit.files.streams import write_bytes
-from steinkit.json_documents import parse_json
+from steinkit.files.streams import parse_json, write_bytes
 
 HERE = Path(__file__).resolve().parent
 RESULTS, PAGE = HERE / "results", HERE / "README.md"

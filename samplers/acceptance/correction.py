@@ -37,7 +37,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.describe.display import Brief
+from steinkit.describe.results import Brief
 from steinkit.errors import SolverError, UsageError
 from steinkit.sample import Floats
 

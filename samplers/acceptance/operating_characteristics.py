@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.arguments import number, share
-from steinkit.describe.display import Brief
+from steinkit.describe.results import Brief
 from steinkit.errors import UsageError
 from steinkit.sample import Floats
 

@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from steinkit.arguments import positive, whole
-from steinkit.describe.display import Brief
+from steinkit.describe.results import Brief
 from steinkit.errors import InputError, UsageError
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Integers

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.arguments import batch_within, checked, number, positive, whole
-from steinkit.describe.display import Brief
+from steinkit.describe.results import Brief
 from steinkit.errors import InputError, UsageError, did_you_mean
 from steinkit.sample import Floats, Integers
 from steinkit.samplers.applications.losses import loss_named, regression_data, start_vector

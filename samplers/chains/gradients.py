@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steinkit.errors import InputError
-from steinkit.runtime.threads import one_thread_in_libraries
+from steinkit.runtime.deadlines import one_thread_in_libraries
 from steinkit.sample import Floats, Integers
 from steinkit.samplers.chains.data_order import DataWalk
 from steinkit.samplers.chains.likelihood_terms import Model, PosteriorModel

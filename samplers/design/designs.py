@@ -40,7 +40,7 @@ from typing import Any
 import numpy as np
 
 from steinkit.arguments import checked, number, whole
-from steinkit.describe.display import Brief
+from steinkit.describe.results import Brief
 from steinkit.errors import UsageError
 from steinkit.sample import Floats
 from steinkit.samplers.acceptance.austerity import AusterityTest

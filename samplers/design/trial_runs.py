@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.arguments import whole
-from steinkit.describe.display import Brief
+from steinkit.describe.results import Brief
 from steinkit.errors import InputError
 from steinkit.posterior import Posterior
 from steinkit.sample import Floats

@@ -27,8 +27,7 @@ from steinkit.adapters.model import check, some_of
 from steinkit.containers.samplers import ensemble_names
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats, Sample
-from steinkit.target import Target, as_bounds
-from steinkit.user_functions import Vectorised
+from steinkit.target import Target, Vectorised, as_bounds
 
 _NEAR = 0.1  # standard deviations beyond the outermost draw within which an edge of the support matters
 _BISECTIONS = 60

@@ -20,8 +20,7 @@ from steinkit.containers.reading import read_draws
 from steinkit.containers.variables import Labels, Variable, indexed, positions
 from steinkit.errors import InputError, did_you_mean
 from steinkit.sample import Floats, Sample
-from steinkit.target import Target
-from steinkit.user_functions import Functions
+from steinkit.target import Functions, Target
 
 _SUM = 1e-5  # by which the entries of a simplex may miss one: what single precision leaves
 _CHECKED = 5  # draws at which what a model says is compared with something else

@@ -20,8 +20,7 @@ from steinkit.containers.reading import as_sample
 from steinkit.containers.xarray_objects import is_xarray
 from steinkit.errors import InputError, SteinkitError, UsageError, did_you_mean, imported
 from steinkit.sample import Floats, Sample
-from steinkit.target import Target
-from steinkit.user_functions import described
+from steinkit.target import Target, described
 
 _BLOCK = 1024  # points a call: a function of N data holds an array of this many times N numbers
 

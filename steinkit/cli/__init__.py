@@ -18,9 +18,16 @@ import click
 
 from steinkit import __version__
 from steinkit.cli.help_screens import CommandGroup
-from steinkit.cli.interrupts import INTERRUPTED, comes_of_interrupt, heeded_interrupts
-from steinkit.cli.outputs import say_aside, tell, terminal_columns, warn
-from steinkit.describe.layout import on_screen
+from steinkit.cli.terminal import (
+    INTERRUPTED,
+    comes_of_interrupt,
+    heeded_interrupts,
+    say_aside,
+    tell,
+    terminal_columns,
+    warn,
+)
+from steinkit.describe.writing import on_screen
 from steinkit.errors import (
     AbandonedWork,
     CrossedBracketError,
@@ -44,22 +51,23 @@ EXIT_CODES = {
 """What each means: ``steinkit --help`` prints them."""
 
 _COMMANDS = {
-    "verdict": "Judge samples, and say how wrong their numbers are.",
-    "repair": "Mend draws that are off, by weights or by a short exact run.",
-    "score": "Score a sample: a verdict, and certified discrepancies.",
-    "compare": "Rank several samples of the same target.",
-    "curve": "How the score falls with the number of draws, and at what rate.",
-    "thin": "Choose the draws that together represent a target best.",
-    "sample": "Draw from a target with a sampler.",
-    "sweep": "Score a sampler's settings over many seeds, and choose.",
-    "tune": "Choose a sampler's setting at a part of a sweep's cost.",
-    "design": "Design the austerity test of approximate-mh.",
-    "report": "Write a page of HTML about results.",
-    "targets": "List the built-in targets, with the options that -p sets.",
-    "samplers": "List the samplers, with the options that each takes.",
-    "warm": "Compile the numerical kernels once, for all later uses.",
-    "completion": "Print the script that makes a shell complete words.",
+    "verdict": ("score", "Judge samples, and say how wrong their numbers are."),
+    "repair": ("draws", "Mend draws that are off, by weights or by a short exact run."),
+    "score": ("score", "Score a sample: a verdict, and certified discrepancies."),
+    "compare": ("compare", "Rank several samples of the same target."),
+    "curve": ("compare", "How the score falls with the number of draws, and at what rate."),
+    "thin": ("draws", "Choose the draws that together represent a target best."),
+    "sample": ("draws", "Draw from a target with a sampler."),
+    "sweep": ("sweep", "Score a sampler's settings over many seeds, and choose."),
+    "tune": ("sweep", "Choose a sampler's setting at a part of a sweep's cost."),
+    "design": ("sampler", "Design the austerity test of approximate-mh."),
+    "report": ("other", "Write a page of HTML about results."),
+    "targets": ("other", "List the built-in targets, with the options that -p sets."),
+    "samplers": ("sampler", "List the samplers, with the options that each takes."),
+    "warm": ("other", "Compile the numerical kernels once, for all later uses."),
+    "completion": ("other", "Print the script that makes a shell complete words."),
 }
+"""By name: in which file, ``FILE_commands.py``, the function of this name stands, and what the list says of it."""
 _BEGINNING = """\
 Are these draws from the target that they claim to represent? To begin:
   steinkit sample iid --target normal --draws 500 -o x.csv  # or take your own

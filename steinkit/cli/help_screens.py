@@ -15,7 +15,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from steinkit.cli.outputs import say, say_aside
+from steinkit.cli.terminal import say, say_aside
 
 INPUT, MEASURE, SOLVER, OUTPUT = "Input", "What to measure", "Solver", "Output"
 _HELP = "Help"
@@ -162,19 +162,21 @@ def _write_names(formatter: click.HelpFormatter, text: str) -> None:
 
 
 class CommandGroup(click.Group):
-    """Commands by name: the function NAME of the module ``steinkit.cli.NAME_command``.
+    """Commands by name, each imported when it is asked for.
 
     Parameters
     ----------
-    described : mapping of str to str
-        What the list of commands says of each, in the order in which help lists them.
+    described : mapping of str to pairs of str
+        Of each the file, ``steinkit/cli/FILE_commands.py``, that holds the function of this name, and what the list of
+        commands says of it, in the order in which help lists them.
     beginning : str
         What is said to a user who names no command, on standard error.
     """
 
-    def __init__(self, *args: Any, described: Mapping[str, str], beginning: str, **settings: Any) -> None:
+    def __init__(self, *args: Any, described: Mapping[str, tuple[str, str]], beginning: str, **settings: Any) -> None:
         super().__init__(*args, **{"no_args_is_help": False, **settings})
-        self.commands = {name: click.Command(name, short_help=said) for name, said in described.items()}
+        self.commands = {name: click.Command(name, short_help=said) for name, (_, said) in described.items()}
+        self._files = {name: file for name, (file, _) in described.items()}
         self._beginning = beginning
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -192,7 +194,8 @@ class CommandGroup(click.Group):
         """The command of that name, or None."""
         if cmd_name not in self.commands:
             return None
-        found: click.Command = getattr(importlib.import_module(f"{__package__}.{cmd_name}_command"), cmd_name)
+        module = importlib.import_module(f"{__package__}.{self._files[cmd_name]}_commands")
+        found: click.Command = getattr(module, cmd_name)
         return found
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:

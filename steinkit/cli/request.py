@@ -6,30 +6,36 @@ what is said of them, where that goes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from steinkit.adapters.model import Model
-from steinkit.cli.outputs import command_line, on_terminal, require_places
-from steinkit.cli.shared_options import flag_of
-from steinkit.describe.labels import files_label
-from steinkit.describe.numbers import listed
-from steinkit.errors import InputError, UsageError
+from steinkit.cli.options import flag_of
+from steinkit.cli.terminal import command_line, is_device, on_terminal, require_places, say, say_next, warn
+from steinkit.describe.results import Result
+from steinkit.describe.writing import files_label, listed
+from steinkit.errors import InputError, OutputError, UsageError
 from steinkit.files import read_sample
+from steinkit.files.streams import as_json, write_bytes
 from steinkit.measures import Measure, default_measure, find_measure
 from steinkit.measures.options import BOUNDS, MAX_SECONDS, OPERATOR, UNIT_WORDS, UNITS, Option
 from steinkit.measures.registry import all_options, takers_of
 from steinkit.measures.scoring import LEVEL, Judging
 from steinkit.sample import Floats, Sample
+from steinkit.saved_results import save_result
 from steinkit.target import Target
 from steinkit.targets import make_target
 from steinkit.targets.user_code import load_target_or_model
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from steinkit.discrepancy.reference import LongRun
 
 _REFERENCE_BY_DEFAULT = 5
@@ -433,3 +439,84 @@ def key_values(pairs: Sequence[str]) -> dict[str, str]:
             raise UsageError(f"-p {key.strip()} is given twice")
         values[key.strip()] = value.strip()
     return values
+
+
+def deliver(
+    options: Mapping[str, Any],
+    document: dict[str, Any],
+    text: Callable[[], str],
+    notes: Iterable[str],
+    draw: Callable[[], Figure] | None = None,
+    result: Result | None = None,
+) -> None:
+    """Print the document or the text, write the files that were asked for, and warn.
+
+    Parameters
+    ----------
+    options : mapping
+        Those of `output_options`.
+    document : dict
+    text : callable
+        Makes the text where it is wanted.
+    notes : iterable of str
+        Warnings for standard error, which come last and whatever fails.
+    draw : callable, optional
+        Makes the picture, of a command that has ``--plot``.
+    result : Result, optional
+        What goes beside the JSON file, for a page.
+    """
+    json_text = as_json(document)
+    printed = json_text if options["json_output"] else text()
+    json_file = options["output"]
+    deliveries: list[Callable[[], None]] = [lambda: say(printed)]
+    if json_file and result is not None and not is_device(json_file):
+        deliveries.append(lambda: save_result(result, json_file, json_text))
+    elif json_file:
+        deliveries.append(lambda: write_bytes(json_file, f"{json_text}\n".encode(), binary=True))
+    if draw is not None and options["plot"]:
+        deliveries.append(lambda: _save(draw, options["plot"]))
+    failures = []
+    for make in deliveries:
+        try:
+            make()
+        except OutputError as error:
+            failures.append(str(error))
+    for note in notes:
+        warn(note)
+    if failures:
+        raise OutputError("; ".join(failures))
+
+
+def say_next_of_result(files: Sequence[str], options: Mapping[str, Any], name: str, *, has_picture: bool) -> None:
+    """Say what to do with a result: a page of its JSON, else its picture, else its JSON.
+
+    Parameters
+    ----------
+    files : sequence of str
+        What was read; standard input cannot be read again.
+    options : mapping
+        Of the command: "output", "plot" and "json_output".
+    name : str
+        What files of it are called.
+    has_picture : bool
+    """
+    if options["output"]:
+        words, purpose = ["report", options["output"], "-o", "report.html"], "a page of it"
+    elif "-" in files:
+        return
+    elif has_picture and not options["plot"]:
+        words, purpose = [*command_line(), "--plot", f"{name}.png"], "the picture"
+    else:
+        words, purpose = [*command_line(), "-o", f"{name}.json"], "keep it, for a page of steinkit report"
+    say_next(words, purpose, json_output=options["json_output"])
+
+
+def _save(draw: Callable[[], Figure], path: str) -> None:
+    """Draw a figure and write it in the format of the file's ending, in one step; a device or a pipe receives a PNG."""
+    form = "png" if is_device(path) else Path(path).suffix.lower().removeprefix(".")
+    stream = io.BytesIO()
+    try:
+        draw().savefig(stream, format=form, dpi=150)
+    except (ValueError, OverflowError) as error:
+        raise OutputError(f"{path}: the picture could not be drawn: {error}; leave out --plot") from None
+    write_bytes(path, stream.getvalue(), binary=True)

@@ -10,9 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from steinkit.describe.layout import Table
-from steinkit.describe.numbers import compact, listed, probability
-from steinkit.describe.statements import DescribedMeasure, Description, Statement
+from steinkit.describe.results import DescribedMeasure, Description, Statement
+from steinkit.describe.writing import Table, compact, listed, probability
 
 Document = Mapping[str, Any]
 Quantity = Mapping[str, Any]

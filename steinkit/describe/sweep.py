@@ -1,6 +1,7 @@
-"""What is said of a sweep: which setting, how sure, what ties, what went wrong, and what is not proved.
+"""What is said of a sweep and of tuning: which setting, how sure, what ties, what went wrong, what is not proved.
 
-Documents are those that ``steinkit sweep --json`` prints; a choice is one entry of their "criteria".
+Documents are those that ``steinkit sweep --json`` and ``steinkit tune --json`` print; a choice is one entry of a
+sweep's "criteria".
 """
 
 from __future__ import annotations
@@ -8,10 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from steinkit.describe.labels import setting_key, setting_label, units_sentence
-from steinkit.describe.layout import Table, filled, one_line
-from steinkit.describe.numbers import bracket, compact, count, listed, sentence, within
-from steinkit.describe.statements import (
+from steinkit.describe.results import (
     UNVISITED,
     DescribedMeasure,
     Document,
@@ -19,6 +17,21 @@ from steinkit.describe.statements import (
     Statement,
     bracket_column,
     claimed,
+)
+from steinkit.describe.verdict import modes_sentence, unjudged_sentence, untested_sentence, verdict_sentence
+from steinkit.describe.writing import (
+    Table,
+    bracket,
+    compact,
+    count,
+    filled,
+    listed,
+    one_line,
+    sentence,
+    setting_key,
+    setting_label,
+    units_sentence,
+    within,
 )
 
 Choice = Document
@@ -411,3 +424,37 @@ def _times(value: float, best: float) -> str:
 
 def _joined(*sentences: str) -> str:
     return " ".join(filter(None, sentences))
+
+
+_RESOURCES = {"budget": "evaluations of single data", "draws": "draws"}
+
+
+def tuning_statements(document: Document, find: FindMeasure) -> list[Statement]:
+    """The setting, its bias, the verdict on a fresh chain, what it cost, and what each rung went by."""
+    rungs, seeds = document["rungs"], len(document["seeds"])
+    known = "How far its draws are off is not known."
+    if document["bias"] is not None:
+        of = f", the median of {seeds} seeds" if seeds > 1 else ""
+        known = f"Its bias is {document['bias']:.2g} ± {max(document['margin'], 0.001):.1g} sd{of}."
+    tried = count(len(rungs[0]["losses"]), "setting")
+    chosen = f"{sentence(setting_label(document['setting']))} is the best of {tried}. {known}"
+    judged = unjudged_sentence(document["unjudged"]) if document["unjudged"] else ""
+    if document["verdict"]:
+        said = (verdict_sentence, modes_sentence, untested_sentence)
+        judged = " ".join(filter(None, (say(document["verdict"]) for say in said)))
+    unit = _RESOURCES[document["resource"]]
+    cost = (
+        f"The choice took {document['spent']:,} {unit}, {document['spent'] / document['full']:.1%} of the "
+        f"{document['full']:,} of the full grid. Its work took {document['seconds']:.0f} s, scores and any compilation "
+        f"included; that of the full grid would take about {document['full_seconds']:.0f} s."
+    )
+    ladder = "; ".join(
+        f"{count(len(rung['losses']), 'setting')} with chains of {rung['length']:,}, by {find(rung['measure']).title}"
+        for rung in rungs
+    )
+    return [
+        Statement("choice", "Which setting is best?", chosen),
+        Statement("number", "May draws of a fresh chain be used?", judged and f"A fresh chain: {judged}"),
+        Statement("comparison", "What did the choice cost?", cost),
+        Statement("comparison", "How was it chosen?", f"In turn, chains counted in {unit}: {ladder}."),
+    ]

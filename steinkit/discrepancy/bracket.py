@@ -10,8 +10,8 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from steinkit.describe.display import Brief, Result
-from steinkit.describe.numbers import rounded_outwards, within
+from steinkit.describe.results import Brief, Result
+from steinkit.describe.writing import rounded_outwards, within
 from steinkit.errors import Caution, CrossedBracketError, SolverError, UsageError, reservations
 from steinkit.sample import DistinctSample, Floats
 

@@ -19,8 +19,8 @@ from steinkit.discrepancy.kernel.ksd import KernelSteinDiscrepancy, kernel_stein
 from steinkit.discrepancy.kernel.stein_kernel import stein_kernel_at
 from steinkit.discrepancy.preparation import Prepared
 from steinkit.errors import InputError
+from steinkit.runtime.compilation import small_work
 from steinkit.runtime.deadlines import require_time
-from steinkit.runtime.interpretation import small_work
 from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Seed
 

@@ -62,8 +62,7 @@ from numpy.typing import ArrayLike
 from steinkit.discrepancy.units import Units, finite_in_units
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats, Integers, default_names
-from steinkit.target import show_point
-from steinkit.user_functions import call_checked
+from steinkit.target import call_checked, show_point
 
 _ROUNDING = 1e-9  # of a matrix's largest entry: the rounding of an inverse of condition 1e6
 _CHECKED_POINTS = 10  # where the divergence is held against finite differences
@@ -237,7 +236,7 @@ class RiemannianLangevin:
         Every point stands d times, with the row j that is looked at for a further coordinate. Limits that leave no
         room hold all coordinates but the k-th still.
         """
-        from steinkit.finite_differences import numerical_gradient
+        from steinkit.target import numerical_gradient
 
         m, dim = points.shape
         labelled = np.column_stack([np.repeat(points, dim, axis=0), np.tile(np.arange(dim), m)])

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from steinkit.describe.numbers import compact
+from steinkit.describe.writing import compact
 from steinkit.discrepancy.blame import ALONG_AXIS, Blame, loaded
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.moments.bounded import BoundedFeature, BoundedMoments

@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike
 
 from steinkit.arguments import checked, require_unmasked
 from steinkit.containers.reading import as_sample
-from steinkit.describe.display import Brief
-from steinkit.describe.numbers import listed
+from steinkit.describe.results import Brief
+from steinkit.describe.writing import listed
 from steinkit.errors import InputError, UsageError, did_you_mean
 from steinkit.sample import DistinctSample, Floats, default_names
 from steinkit.target import Seed, Target

@@ -27,16 +27,9 @@ from steinkit.arguments import checked
 from steinkit.chains import chain_diagnostics
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.control_variates import BatchScores, batch_scores
-from steinkit.describe.display import Result
-from steinkit.describe.numbers import probability
-from steinkit.describe.statements import cautioned, running_text
-from steinkit.describe.verdict import (
-    SHARES_BESIDE,
-    is_accused,
-    verdict_sentence,
-    verdict_statements,
-    verdict_table,
-)
+from steinkit.describe.results import Result, cautioned, running_text
+from steinkit.describe.verdict import SHARES_BESIDE, is_accused, verdict_sentence, verdict_statements, verdict_table
+from steinkit.describe.writing import probability
 from steinkit.discrepancy.bias.estimate import BiasEstimate, bias_of
 from steinkit.discrepancy.bias.mode_biases import bias_of_mixture, estimates_in_modes
 from steinkit.discrepancy.bias.mode_shares import ModeShares, shares_of
@@ -57,8 +50,7 @@ from steinkit.errors import Caution, InputError, UsageError, cautious, reservati
 from steinkit.posterior import Posterior
 from steinkit.runtime.deadlines import require_time, within_time
 from steinkit.sample import DistinctSample, Floats, Sample
-from steinkit.target import Seed, Target
-from steinkit.user_functions import Functions
+from steinkit.target import Functions, Seed, Target
 
 _FEW_OF_SLOWEST = 30.0  # draws in times of the slowest change, below which the tests look quick and are not
 _SHARES = {"moments": 0.3, "bounded": 0.27, "sliced": 0.23, "ksd": 0.2}  # of the level, by measured power

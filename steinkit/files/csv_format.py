@@ -35,8 +35,7 @@ from steinkit.containers.columns import (
     unnamed_column,
 )
 from steinkit.errors import InputError, UsageError, listed, shortened
-from steinkit.files.streams import opened
-from steinkit.limits import MAX_COLUMNS
+from steinkit.files.streams import MAX_COLUMNS, opened
 from steinkit.sample import Floats, Sample, default_names
 
 _ROWS_AT_A_TIME = 50_000

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from steinkit.containers.columns import choose, make_sample
 from steinkit.errors import InputError, SteinkitError, UsageError, did_you_mean, listed
-from steinkit.limits import MAX_COLUMNS, MAX_MEMBERS, read_within
+from steinkit.files.streams import MAX_COLUMNS, MAX_MEMBERS, read_within
 from steinkit.sample import Sample, default_names, rectangle
 
 _ENTRIES = ("points", "weights", "scores", "cost", "names", "chain", "draw")

@@ -25,9 +25,15 @@ from steinkit.containers.xarray_objects import from_dataset
 from steinkit.errors import InputError, SteinkitError, did_you_mean, listed
 from steinkit.files.numpy_format import write_npz
 from steinkit.files.reader_process import read_frame, write_frame
-from steinkit.files.streams import enclosed, read_enclosed
-from steinkit.json_documents import parse_json
-from steinkit.limits import MAX_BYTES, MAX_COLUMNS, MAX_MEMBERS, require_ratio
+from steinkit.files.streams import (
+    MAX_BYTES,
+    MAX_COLUMNS,
+    MAX_MEMBERS,
+    enclosed,
+    parse_json,
+    read_enclosed,
+    require_ratio,
+)
 from steinkit.sample import Sample
 
 _PACKAGES = {"netcdf": ("h5py", "h5netcdf"), "zarr": ("zarr",)}

@@ -22,7 +22,7 @@ from typing import IO, Any, TypeVar
 from steinkit import errors
 from steinkit.errors import InputError, MissingDependencyError
 from steinkit.files.numpy_format import read_npz
-from steinkit.limits import MAX_SECONDS
+from steinkit.files.streams import MAX_SECONDS
 from steinkit.sample import Sample
 
 Heard = TypeVar("Heard")

@@ -28,7 +28,7 @@ from typing import NamedTuple
 from steinkit.containers.columns import Columns, require_distinct, sample_from_table
 from steinkit.errors import InputError, listed
 from steinkit.files.csv_format import Table, read_cells, read_plain
-from steinkit.limits import MAX_COLUMNS
+from steinkit.files.streams import MAX_COLUMNS
 from steinkit.sample import Floats, Sample
 
 _SETTING = re.compile(r"#\s*(\w+)\s*=\s*(\S+)")

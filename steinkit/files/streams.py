@@ -1,15 +1,22 @@
-"""Bytes in and out: files, packed or not, open streams, standard input and output.
+"""Bytes in and out: files, packed or not, open streams, standard input and output, JSON; and what they may cost.
 
-And files of a folder that may come from a stranger, as a sweep's or Zarr's: `enclosed` opens them, and nothing else.
+A file from outside may be damaged, or made to exhaust whoever reads it. Each cap has a value that no ordinary sample
+reaches, and a variable of the environment that raises it; the message that refuses a file names both.
+
+Files of a folder that may come from a stranger, as a sweep's or Zarr's: `enclosed` opens them, and nothing else.
 Such a folder may hold links that lead to any file of this machine, and pipes and devices that never end. No link is
 followed below the folder, only regular files are opened, and nothing is read beyond the cap on bytes. The folder itself
 is the user's to name: it may be a link.
+
+JSON is as RFC 8259 has it, and no more: every key once, every number finite, nothing nested beyond reason.
 """
 
 from __future__ import annotations
 
 import gzip
 import io
+import json
+import math
 import os
 import secrets
 import select
@@ -17,15 +24,123 @@ import shutil
 import stat
 import sys
 import zlib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import IO, Any, BinaryIO, NoReturn
 
 from steinkit.errors import InputError, OutputError, UsageError, did_you_mean, listed
-from steinkit.limits import MAX_BYTES, MAX_WAIT, read_within
 
-_BLOCK = 2**20
+
+@dataclass(frozen=True)
+class Limit:
+    """A cap.
+
+    Attributes
+    ----------
+    variable : str
+        Of the environment, which changes it.
+    usual : float
+        Its value where nobody changed it.
+    what : str
+        The unit, in messages.
+    of : str
+        What is counted or measured.
+    """
+
+    variable: str
+    usual: float
+    what: str
+    of: str
+
+    @property
+    def value(self) -> float:
+        """The cap in force.
+
+        Raises
+        ------
+        UsageError
+            If the variable holds no positive number.
+        """
+        given = os.environ.get(self.variable)
+        if given is None:
+            return self.usual
+        try:
+            value = float(given)
+        except ValueError:
+            value = math.nan
+        if not value > 0.0:
+            raise UsageError(
+                f"{self.variable} must be a positive number of {self.what}, such as {self.usual:g}, or inf; received "
+                f"{given!r}"
+            )
+        return value
+
+    def require(self, found: float, source: str, holds: str = "holds") -> None:
+        """Raise InputError if what a file holds exceeds the cap."""
+        if found > self.value:
+            raise self.exceeded(source, f"{holds} {found:,.10g} {self.what}")
+
+    def exceeded(self, source: str, said: str) -> InputError:
+        """The refusal of a file, of which something is said that exceeds the cap."""
+        return InputError(
+            f"{source} {said}, beyond the limit of {self.value:,.10g}; if that is right, raise it by the environment "
+            f"variable {self.variable}"
+        )
+
+
+MAX_BYTES = Limit("STEINKIT_MAX_BYTES", 4e9, "bytes", "a file, and what it unpacks to")
+MAX_COLUMNS = Limit("STEINKIT_MAX_COLUMNS", 50_000, "columns", "a sample; every entry of an array is one")
+MAX_MEMBERS = Limit(
+    "STEINKIT_MAX_MEMBERS", 10_000, "members", "an archive: arrays of NPZ; groups and variables of NetCDF and Zarr"
+)
+MAX_RATIO = Limit("STEINKIT_MAX_RATIO", 200, "bytes for each byte packed", "a file of more than 64 MiB unpacked")
+MAX_WAIT = Limit("STEINKIT_MAX_WAIT", 60, "seconds", "waiting for a byte of a named pipe")
+MAX_SECONDS = Limit(
+    "STEINKIT_MAX_SECONDS", 5, "seconds", "the library that reads NetCDF or Zarr, beyond what the file's size takes"
+)
+
+_BLOCK = 2**20  # bytes read at a time
+_SMALL = 2**26  # bytes; what unpacks to less is harmless, however well it was packed
+
+
+def require_ratio(unpacked: float, packed: int, source: str) -> None:
+    """Raise InputError for what was packed so well that it can only have been made to fill the memory."""
+    if unpacked > _SMALL and unpacked > MAX_RATIO.value * packed:
+        raise MAX_RATIO.exceeded(
+            source, f"unpacks to {unpacked / max(packed, 1):,.0f} bytes or more for each of its own"
+        )
+
+
+def read_within(stream: Any, source: str, packed: int | None = None) -> io.BytesIO:
+    """All that a stream holds, in memory, as long as it keeps to the limits.
+
+    Parameters
+    ----------
+    stream : file
+        Of bytes or of text.
+    source : str
+        Name of the file, for messages.
+    packed : int, optional
+        Bytes of which the stream's are unpacked: then their ratio is limited, too, whatever a header says of it.
+
+    Raises
+    ------
+    InputError
+        If there is more.
+    """
+    found = io.BytesIO()
+    while block := stream.read(_BLOCK):
+        found.write(block.encode("utf-8", errors="surrogatepass") if isinstance(block, str) else block)
+        MAX_BYTES.require(found.tell(), source, "holds at least")
+        if packed is not None:
+            require_ratio(found.tell(), packed, source)
+    found.seek(0)
+    return found
+
+
 _GZIP = b"\x1f\x8b"  # no other format begins so
 
 DRAFTS = ".steinkit-*.tmp"  # names of files on their way to their place, which a killed process leaves behind
@@ -295,3 +410,61 @@ def read_enclosed(folder: Path, *parts: str) -> bytes:
         name = str(folder.joinpath(*parts))
         MAX_BYTES.require(os.fstat(file.fileno()).st_size, name)
         return read_within(file, name).getvalue()
+
+
+def parse_json(data: bytes | str, source: str) -> Any:
+    """What a JSON document holds.
+
+    Parameters
+    ----------
+    data : bytes or str
+    source : str
+        Name of the document, for messages.
+
+    Raises
+    ------
+    InputError
+        If it is no JSON, names a key twice, or holds a number that is none or has no finite double.
+    """
+    try:
+        return json.loads(
+            data, object_pairs_hook=_object, parse_constant=_constant, parse_float=_finite, parse_int=_whole
+        )
+    except RecursionError:
+        raise InputError(f"{source} is JSON nested too deep to be read") from None
+    except ValueError as error:
+        raise InputError(f"{source} is not valid JSON: {error}") from None
+
+
+def as_json(document: dict[str, Any]) -> str:
+    """JSON text, in printable ASCII so that it passes through any encoding and screen; numbers lose no bit."""
+    return json.dumps(document, indent=2, allow_nan=False).replace("\x7f", r"\u007f")
+
+
+def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        counts = Counter(name for name, _ in pairs)
+        raise ValueError(f'the key "{next(name for name, count in counts.items() if count > 1)}" stands twice')
+    return found
+
+
+def _constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not a JSON number")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"the number {_short(text)} is too large")
+    return value
+
+
+def _whole(text: str) -> int:
+    if len(text) > 300:  # no double has more digits before the point than 309
+        raise ValueError(f"the number {_short(text)} is too large")
+    return int(text)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 30 else f"{text[:30]}..."

@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from steinkit.describe.bracketed import describe_bracketed
-from steinkit.describe.statements import Claim, Describe
+from steinkit.describe.measures import describe_bracketed
+from steinkit.describe.results import Claim, Describe
 from steinkit.errors import UsageError, did_you_mean
 from steinkit.runtime.memory import as_bytes
 from steinkit.sample import Sample

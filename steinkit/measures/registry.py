@@ -7,11 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 from steinkit.describe.bias import describe_bias
-from steinkit.describe.bracketed import describe_classical, describe_ess, describe_kernel, describe_wasserstein
-from steinkit.describe.graph import describe_graph
-from steinkit.describe.moments import describe_moments
-from steinkit.describe.numbers import listed
-from steinkit.describe.sliced import describe_sliced
+from steinkit.describe.measures import (
+    describe_classical,
+    describe_ess,
+    describe_graph,
+    describe_kernel,
+    describe_moments,
+    describe_sliced,
+    describe_wasserstein,
+)
+from steinkit.describe.writing import listed
 from steinkit.errors import UsageError, did_you_mean
 from steinkit.measures.options import (
     BOUNDS,

@@ -10,9 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steinkit import __version__
-from steinkit.describe.display import Result
-from steinkit.describe.score import score_text
-from steinkit.describe.statements import cautioned, running_text
+from steinkit.describe.results import Result, cautioned, running_text
+from steinkit.describe.verdict import score_text
 from steinkit.errors import Caution, SolverError, SteinkitError, SteinkitWarning, UsageError, leave_to_results
 from steinkit.measures.options import Measure, Measurement
 from steinkit.measures.registry import all_options, find_measure, take_measure

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steinkit.errors import Caution, InputError
-from steinkit.files.streams import read_bytes
-from steinkit.json_documents import parse_json
+from steinkit.files.streams import parse_json, read_bytes
 from steinkit.measures.options import UNIT_WORDS
 from steinkit.sample import Sample
 from steinkit.target import Target

@@ -1,21 +1,29 @@
-"""Pictures of curves, with the line of the rate, and of comparisons: samples by rank, with their brackets."""
+"""Pictures of curves with their rates, of samples by rank, and of a sweep's settings: what each criterion picks.
+
+No message hangs on a colour alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+import math
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from steinkit.comparison import Comparison
 from steinkit.curves import Curve
-from steinkit.describe.comparison import measured, ranks, reference_of, unranked
-from steinkit.describe.numbers import compact
-from steinkit.describe.statements import preference
-from steinkit.measures import find_measure
-from steinkit.plots.axes import axes_or_new, document_of, logarithmic, open_frame, told_apart
-from steinkit.printable import printable
+from steinkit.describe.comparisons import measured, ranks, reference_of, unranked
+from steinkit.describe.results import preference
+from steinkit.describe.sweep import LEVEL, bracket_of, interval_of, median_of
+from steinkit.describe.writing import compact, setting_key, setting_label
+from steinkit.errors import UsageError, did_you_mean, printable
+from steinkit.measures import Measure, find_measure
+from steinkit.plots.axes import axes_or_new, document_of, legend_below, logarithmic, open_frame, strip_below, told_apart
 from steinkit.sample import Floats
+from steinkit.sweeps.tuning import TuningResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -188,3 +196,250 @@ def _band(ax: Axes, reference: Mapping[str, Any], label: str, rows: tuple[float,
     ax.fill_between(ends, *heights, color=_OTHERS, alpha=0.2, linewidth=0.0, transform=across, label=label)
     median = [reference["median"]] * 2
     ax.plot(median, heights, color=_OTHERS, linestyle="--", linewidth=1.0, transform=across, label="their median")
+
+
+_SIZE, _BOTH = (5.2, 4.0), 1.4  # inches: letters stay legible where the picture is shown 400 pixels wide
+_FIRST, _SECOND = "#0072B2", "#D55E00"  # the two criteria
+_LETTER = 0.08  # inches, its width in the label of a vertical axis
+_MARKS = "osD^vP<>"  # of the curves, one a combination of the other parameters
+
+
+def selection(
+    result: Any, parameter: str, ax: Axes | None = None, *, measure: str | None = None, against: str | None = "ess"
+) -> Axes:
+    """Plot what a discrepancy and effective sample size say of the settings, one above the other, and what each picks.
+
+    Medians over the seeds, with bands of their bootstrap intervals and bars of their certified brackets. A star marks
+    what a criterion picks, a ring what it cannot tell from that.
+
+    Parameters
+    ----------
+    result : SweepResult, or mapping of str to Choice
+        A sweep, or its choices by measure; or the documents of these.
+    parameter : str
+        The parameter along the axis; every combination of the others has a curve.
+    ax : matplotlib Axes, optional
+        Where to draw; Axes of a new figure of pyplot if not given.
+    measure : str, optional
+        The criterion on top; the first of the choices that is a discrepancy, if not given.
+    against : str, optional
+        The criterion below, on Axes that share the place of those given, if there is a choice by it. None leaves it
+        out.
+
+    Returns
+    -------
+    matplotlib Axes
+        Those of the criterion on top.
+
+    Raises
+    ------
+    UsageError
+        If there is no such measure or parameter, or the Axes have no place in a grid to share.
+    """
+    found = getattr(result, "criteria", result)
+    choices = {name: document_of(choice) for name, choice in found.get("criteria", found).items()}
+    measure = _upper_measure(choices, measure)
+    points = _points(choices[measure], find_measure(measure))
+    across = _Across.of(points, parameter)
+    beside = against if against in choices and against != measure else None
+    ax = axes_or_new(ax, (_SIZE[0], _BOTH * _SIZE[1]) if beside else _SIZE)
+    lowest = strip_below(ax, (1.0, 1.0)) if beside else ax
+    verdicts = [_criterion(ax, choices[measure], find_measure(measure), across, _FIRST, "-")]
+    if beside:
+        verdicts.append(_criterion(lowest, choices[beside], find_measure(beside), across, _SECOND, "--"))
+    across.dress(lowest)
+    ax.set_title("\n".join(verdicts), fontsize=10, parse_math=False)
+    _legend(lowest, points, parameter)
+    return ax
+
+
+def most_varied(settings: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Parameters with several values, the one with most first; lists make no axis."""
+    values: dict[str, list[Any]] = {}
+    for setting in settings:
+        for name, value in setting.items():
+            if value not in values.setdefault(name, []):
+                values[name].append(value)
+    varied = [name for name, found in values.items() if len(found) > 1]
+    return sorted(varied, key=lambda name: -len(values[name]))
+
+
+def _upper_measure(choices: Mapping[str, Any], measure: str | None) -> str:
+    if measure is None:
+        measure = next((name for name in choices if find_measure(name).smaller_is_better), next(iter(choices), None))
+    if measure is None or measure not in choices:
+        raise UsageError(f"there is no choice by {measure!r}; there are choices by {', '.join(choices) or 'nothing'}")
+    return measure
+
+
+class _Point(NamedTuple):
+    """What is drawn of a setting."""
+
+    settings: Mapping[str, Any]
+    median: float
+    interval: tuple[float, float]
+    bracket: tuple[float, float]
+
+
+def _points(choice: Mapping[str, Any], measure: Measure) -> list[_Point]:
+    medians = [median_of(row, measure) for row in choice["table"]]
+    return [
+        _Point(row["settings"], median, interval_of(row, measure) or (median, median), bracket_of(row, measure))
+        for row, median in zip(choice["table"], medians, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class _Across:
+    """The axis of the parameter: numbers, or names side by side."""
+
+    parameter: str
+    names: tuple[str, ...]
+    logarithmic: bool
+
+    @classmethod
+    def of(cls, points: Sequence[_Point], parameter: str) -> _Across:
+        values = [point.settings[parameter] for point in points if parameter in point.settings]
+        if len(values) < len(points):
+            known = {name for point in points for name in point.settings}
+            raise UsageError(
+                f"no parameter named {parameter!r} in all settings{did_you_mean(parameter, known)}; "
+                f"there are {', '.join(sorted(known))}"
+            )
+        if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+            return cls(parameter, (), _spans(values, 10.0))
+        return cls(parameter, tuple(dict.fromkeys(map(str, values))), False)
+
+    def place(self, point: _Point) -> float:
+        value = point.settings[self.parameter]
+        return float(self.names.index(str(value)) if self.names else value)
+
+    def dress(self, ax: Axes) -> None:
+        ax.set_xlabel(printable(self.parameter.replace("_", " ")), parse_math=False)
+        if self.logarithmic:
+            ax.set_xscale("log")
+        if self.names:
+            ax.set_xticks(range(len(self.names)), list(map(printable, self.names)), parse_math=False)
+            ax.set_xlim(-0.5, len(self.names) - 0.5)
+
+
+def _spans(values: Iterable[float], ratio: float) -> bool:
+    """Whether numbers, the infinite ones apart, are positive and span a ratio: a logarithmic axis then serves them."""
+    finite = [value for value in values if math.isfinite(value)]
+    return bool(finite) and min(finite) > 0.0 and max(finite) >= ratio * min(finite)
+
+
+def _criterion(ax: Axes, choice: Mapping[str, Any], measure: Measure, across: _Across, colour: str, dashes: str) -> str:
+    """Draw the medians of one criterion on its Axes, and say what it picks."""
+    points = _points(choice, measure)
+    ax.margins(y=0.1)  # the star is large
+    if _spans((end for point in points for end in (point.median, *point.interval)), 3.0):
+        ax.set_yscale("log")
+    for number, curve in enumerate(_curves(points, across.parameter).values()):
+        ordered = sorted(curve, key=across.place)
+        _curve(ax, across, ordered, {"color": colour, "linestyle": dashes, "marker": _MARKS[number % len(_MARKS)]})
+    for point in points:
+        at = (across.place(point), point.median)
+        if point.settings == choice["best"]:
+            ax.plot(*at, "*", color=colour, markersize=17, markeredgecolor="white", zorder=5)
+        elif point.settings in choice["ties"]:
+            ax.plot(*at, "o", color="none", markersize=13, markeredgecolor=colour, markeredgewidth=1.5, zorder=4)
+    ax.set_ylabel(_label_along(ax, measure), color=colour)
+    ax.tick_params(axis="y", which="both", colors=colour)
+    _few_ticks(ax)
+    return f"{measure.title} picks {setting_label(choice['best'])}"
+
+
+def _label_along(ax: Axes, measure: Measure) -> str:
+    """The name of a measure in lines no longer than its panel is high: longer ones run into those of the other."""
+    preferred = f"({preference(measure)})"
+    height = ax.get_window_extent().height / ax.figure.dpi
+    return f"{textwrap.fill(measure.title, max(len(preferred), int(height / _LETTER)))}\n{preferred}"
+
+
+def _curve(ax: Axes, across: _Across, points: Sequence[_Point], style: Mapping[str, Any]) -> None:
+    """Medians joined by lines, with bars and bands; a cross on the edge where half of the cells failed."""
+    x, medians = np.array([(across.place(point), point.median) for point in points]).T
+    shown = np.isfinite(medians)
+    bars = np.array([(at.median - at.bracket[0], at.bracket[1] - at.median) for at in points]).T[:, shown]
+    ends = np.array([point.interval for point in points])[shown]
+    colour = style["color"]
+    ax.plot(x[shown], medians[shown], **{**style, "linestyle": "" if across.names else style["linestyle"]})
+    if shown.any():
+        ax.errorbar(x[shown], medians[shown], bars, fmt="none", ecolor=colour, capsize=4, linewidth=1.2)
+    ax.update_datalim(np.column_stack([np.repeat(x[shown], 2), ends.ravel()])[np.isfinite(ends.ravel())])
+    ax.autoscale_view()
+    low, high = np.clip(ends, *ax.get_ylim()).T  # a band that failures make endless ends at the edge
+    if across.names:
+        ax.vlines(x[shown], low, high, color=colour, alpha=0.2, linewidth=14.0)
+    else:
+        ax.fill_between(x[shown], low, high, color=colour, alpha=0.2, linewidth=0.0)
+    for place, worst in zip(x[np.isinf(medians)], medians[np.isinf(medians)], strict=True):
+        height = 0.97 if worst > 0.0 else 0.03
+        ax.plot(place, height, "x", color=colour, transform=ax.get_xaxis_transform(), markersize=8)
+
+
+def _few_ticks(ax: Axes) -> None:
+    """Ticks at 1, 2 and 5 times the powers of ten, where a logarithmic axis spans few of these."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    low, high = ax.get_ylim()
+    if ax.get_yscale() == "log" and high < 1e3 * low:
+        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        ax.yaxis.set_minor_formatter(NullFormatter())
+
+
+def _curves(points: Sequence[_Point], parameter: str) -> dict[str, list[_Point]]:
+    """The settings of each combination of the other parameters; those never scored have no place."""
+    curves: dict[str, list[_Point]] = {}
+    for point in points:
+        others = {name: value for name, value in point.settings.items() if name != parameter}
+        if not math.isnan(point.median):
+            curves.setdefault(setting_label(others), []).append(point)
+    return curves
+
+
+def _legend(ax: Axes, points: Sequence[_Point], parameter: str) -> None:
+    """What star, ring, cross and the marks of several curves mean, below the axis."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    def entry(marker: str, label: str, size: float, **style: Any) -> Line2D:
+        return Line2D([], [], color="0.35", linestyle="", marker=marker, markersize=size, label=label, **style)
+
+    entries = [
+        entry("*", "best", 11),
+        entry("o", "not told from the best", 9, fillstyle="none"),
+        entry("o", "median over seeds", 5),
+        Patch(color="0.35", alpha=0.25, linewidth=0.0, label=f"its {LEVEL:.0%} interval"),
+    ]
+    if any(math.isinf(point.median) for point in points):
+        entries.append(entry("x", "half or more failed", 7))
+    curves = _curves(points, parameter)
+    if len(curves) > 1:
+        names = [name.replace("$", r"\$") for name in curves]  # a name is no formula
+        entries += [entry(_MARKS[number % len(_MARKS)], name, 5) for number, name in enumerate(names)]
+    legend_below(ax, entries)
+
+
+_CHOSEN, _OTHER = "#D55E00", "0.7"
+
+
+def tuning(result: TuningResult, ax: Axes) -> None:
+    """Draw a line a setting, from rung to rung, the best on top; the chosen one stands out and is named."""
+    places: dict[str, list[tuple[int, int]]] = {}
+    for rung in result.rungs:
+        for place, name in enumerate(sorted(rung.losses, key=rung.losses.__getitem__), start=1):
+            places.setdefault(name, []).append((rung.length, place))
+    best = setting_key(result.setting)
+    for name, path in places.items():
+        lengths, at = zip(*path, strict=True)
+        is_best = name == best
+        ax.plot(lengths, at, "o-", color=_CHOSEN if is_best else _OTHER, lw=2 if is_best else 1, zorder=2 + is_best)
+    ax.set_xscale("log")
+    ax.set_yticks(range(1, len(places) + 1, max(1, len(places) // 9)))
+    ax.invert_yaxis()
+    ax.set_xlabel(f"length of the chains, in {'evaluations' if result.resource == 'budget' else 'draws'}")
+    ax.set_ylabel("rank of the setting")
+    ax.set_title(f"Chosen: {printable(setting_label(result.setting))}", color=_CHOSEN)

@@ -1,13 +1,21 @@
-"""The picture of any result that has one."""
+"""The picture of any result that has one; and of what a verdict finds: its faults, biases before and after, modes."""
 
 from __future__ import annotations
 
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from steinkit.comparison import Comparison
 from steinkit.curves import Curve
-from steinkit.describe.display import Result
+from steinkit.describe.bias import centre_clause
+from steinkit.describe.results import Result
+from steinkit.describe.verdict import NOTHING_STANDS_OUT, ess_of, fault, verdict_label
+from steinkit.describe.writing import probability, shortened
 from steinkit.discrepancy.bias.estimate import BiasEstimate
 from steinkit.discrepancy.bias.mode_shares import ModeShares
 from steinkit.discrepancy.bias.repair import Repaired
@@ -18,20 +26,205 @@ from steinkit.discrepancy.verdict import Verdict
 from steinkit.errors import UsageError
 from steinkit.measures import Measurement, find_measure
 from steinkit.measures.scoring import Scores
-from steinkit.plots.axes import drawn
-from steinkit.plots.biases import biases, biases_and_slice, mode_shares, verdict
-from steinkit.plots.criteria import most_varied, selection
-from steinkit.plots.curves import comparison, curve
-from steinkit.plots.discrepancy import arranged
-from steinkit.plots.excess import Standard
-from steinkit.plots.moment_scores import moments
-from steinkit.plots.slices import slices
-from steinkit.plots.tuning import tuning
+from steinkit.plots.axes import axes_or_new, document_of, drawn, head, open_frame
+from steinkit.plots.curves import comparison, curve, most_varied, selection, tuning
+from steinkit.plots.discrepancy import Standard, arranged
+from steinkit.plots.slices import moments, slice_function, slice_key, slices
 from steinkit.sweeps.result import SweepResult
 from steinkit.sweeps.tuning import TuningResult
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+_MOST = 10  # quantities
+_LONGEST = 24  # letters of a name
+_LONGEST_PLACE = 40  # letters of a mode's place
+_SHIFT = 0.16  # rows between what was and what is
+_BEFORE, _AFTER, _UNKNOWN = "#b2182b", "#67a9cf", "0.75"
+
+
+def biases(found: BiasEstimate, after: BiasEstimate | None = None, title: str = "") -> Figure:
+    """Plot the worst ten quantities, the worst on top: the mean on the left, the standard deviation on the right.
+
+    Parameters
+    ----------
+    found : BiasEstimate
+        Of the draws.
+    after : BiasEstimate, optional
+        Of the draws repaired, of the same quantities.
+    title : str
+        First line of the heading; none if empty.
+
+    Returns
+    -------
+    matplotlib Figure
+        Not registered with pyplot. Quantities whose margins may not be relied on are grey and hollow.
+    """
+    from matplotlib.figure import Figure
+
+    shown = found.worst(_MOST)
+    figure = Figure(figsize=(7.5, 1.5 + 0.34 * len(shown)), layout="constrained")
+    bias_panels(figure.subplots(1, 2, sharey=True), found, after)
+    return head(figure, title, f"How far the draws are off, with margins{_of_how_many(found)}")
+
+
+def biases_and_slice(
+    found: BiasEstimate, result: SlicedSteinDiscrepancy, title: str = "", reference: Standard = None
+) -> Figure:
+    """Plot the worst ten quantities, and beside them the slice that carries most.
+
+    Parameters
+    ----------
+    found : BiasEstimate
+    result : SlicedSteinDiscrepancy
+        Of the same draws.
+    title : str
+        First line of the heading; none if empty.
+    reference : Reference or Verdict, optional
+        What right samples show: see `plots.draws`.
+
+    Returns
+    -------
+    matplotlib Figure
+        Not registered with pyplot.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(12.0, 5.2), layout="constrained")
+    grid = figure.add_gridspec(1, 2, width_ratios=[1.25, 1.0])
+    left, right = figure.add_subfigure(grid[0]), figure.add_subfigure(grid[1])
+    bias_panels(left.subplots(1, 2, sharey=True), found)
+    left.suptitle(f"how far the draws are off, with margins{_of_how_many(found)}", fontsize=10)
+    ax = right.subplots()
+    slice_function(result, ax, reference=reference, legend=False)
+    values = result.direction_values
+    worst = shortened(result.direction_names[int(values.argmax())], _LONGEST)
+    right.suptitle(f"the worst slice: {worst} carries {values.max():.3g}", fontsize=10, parse_math=False)
+    ax.set_title(ax.get_title(), fontsize=9)
+    right.legend(handles=slice_key(ax), loc="outside lower center", ncols=2, fontsize=8, frameon=False)
+    return head(figure, title, f"sliced graph Stein discrepancy in {result.bracket}")
+
+
+def bias_panels(axes: Sequence[Axes], found: BiasEstimate, after: BiasEstimate | None = None) -> None:
+    """Draw the worst quantities on Axes for means and for standard deviations."""
+    shown = found.worst(_MOST)
+    for ax, what in zip(axes, ("mean", "sd"), strict=True):
+        ax.axvline(0.0, color="0.7", linewidth=1.0)
+        for each, shift in ((found, -_SHIFT), (after, _SHIFT)) if after is not None else ((found, 0.0),):
+            assert each is not None
+            colour = _BEFORE if each is found else _AFTER
+            marker = "o" if each is found else "s"
+            for row, k in enumerate(shown):
+                off, margin = (getattr(each, f"{what}_{part}")[k] for part in ("off", "margin"))
+                if not (math.isfinite(off) and math.isfinite(margin)):
+                    continue
+                known = bool(each.trusted[k])
+                ax.errorbar(
+                    off,
+                    row + shift,
+                    xerr=margin,
+                    fmt=marker,
+                    markersize=5,
+                    capsize=2.5,
+                    color=colour if known else _UNKNOWN,
+                    markerfacecolor=colour if known else "none",
+                    label=("as they are" if each is found else "repaired") if row == 0 else None,
+                )
+        ax.set_xlabel("mean off, in sd" if what == "mean" else "sd off")
+        open_frame(ax)
+    left, right = axes
+    left.set_yticks(range(len(shown)), [shortened(found.names[k], _LONGEST) for k in shown], parse_math=False)
+    left.set_ylim(len(shown) - 0.5, -0.5)
+    right.xaxis.set_major_formatter(lambda value, place: f"{100.0 * np.expm1(value):+.0f}%")
+    if after is not None:
+        right.legend(loc="best", fontsize=9)
+
+
+def _of_how_many(found: BiasEstimate) -> str:
+    shown = len(found.worst(_MOST))
+    return f", worst {shown} of {len(found.names)}" if shown < len(found.names) else ""
+
+
+def mode_shares(found: ModeShares, ax: Any = None) -> Any:
+    """Plot the share of every mode, a row a mode.
+
+    Parameters
+    ----------
+    found : ModeShares
+        What `steinkit.mode_shares` returns.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure's if not given.
+
+    Returns
+    -------
+    matplotlib Axes
+        Circles are the draws' shares, squares the right ones with their margins.
+    """
+    ax = axes_or_new(ax, (6.5, 1.5 + 0.5 * len(found.shares)))
+    rows = np.arange(len(found.shares))
+    ax.plot(found.draws_shares, rows - _SHIFT, "o", markersize=6, color=_BEFORE, label="in the draws")
+    ax.errorbar(
+        found.shares, rows + _SHIFT, xerr=found.margins, fmt="s", markersize=5, capsize=2.5, color=_AFTER,
+        label="by the density",
+    )  # fmt: skip
+    places = [dict(zip(found.reweighted.names, map(float, each), strict=True)) for each in found.centres]
+    ax.set_yticks(rows, [shortened(centre_clause(each), _LONGEST_PLACE) for each in places], parse_math=False)
+    ax.set_ylim(len(rows) - 0.5, -0.5)
+    ax.set_xlim(0.0, None)
+    ax.xaxis.set_major_formatter(lambda value, place: f"{100.0 * value:.0f}%")
+    ax.set_xlabel("share of the mode")
+    ax.legend(loc="best", fontsize=9)
+    open_frame(ax)
+    return ax
+
+
+_CHANCE = 2.0  # standard errors that chance makes of what is right
+_LONGEST_FAULT = 75  # letters of a fault
+_WIDTH = 25  # letters of a line
+
+
+def verdict(found: Verdict | Mapping[str, Any], ax: Axes | None = None) -> Axes:
+    """Plot the faults of a sample, worst on top, in standard errors with their 95 % intervals.
+
+    The title holds the verdict and the effective sample size. The grey band is what chance makes of what is
+    right. Where nothing is blamed the Axes say so.
+
+    Parameters
+    ----------
+    found : Verdict, or its document
+        From `steinkit.verdict`.
+    ax : matplotlib Axes, optional
+        Where to draw; Axes of a new figure of pyplot if not given.
+
+    Returns
+    -------
+    matplotlib Axes
+        Those given, or the new ones.
+    """
+    ax = axes_or_new(ax, (7.0, 2.8))
+    document = document_of(found)
+    blame = document["blame"]
+    places = range(len(blame))
+    sizes = [abs(each["z"]) for each in blame]
+    ax.axvspan(0.0, _CHANCE, color="0.88", linewidth=0.0)
+    ax.errorbar(sizes, places, xerr=_CHANCE, fmt="o", color="#b2182b", capsize=3.0)
+    ax.set_yticks(
+        places, [textwrap.fill(shortened(fault(each), _LONGEST_FAULT), _WIDTH) for each in blame], parse_math=False
+    )
+    if not blame:
+        ax.text(0.5, 0.5, NOTHING_STANDS_OUT, transform=ax.transAxes, ha="center", va="center", fontsize=10)
+    ax.set_ylim(len(blame) - 0.5 if blame else 0.5, -0.5)
+    ax.set_xlim(left=0.0)
+    ax.set_xlabel("standard errors from what the target asks for")
+    ax.set_title(_head(document), fontsize=10, parse_math=False)
+    open_frame(ax)
+    return ax
+
+
+def _head(document: Mapping[str, Any]) -> str:
+    ess = ess_of(document)
+    return f"{verdict_label(document)} ({probability(document['p'])}{f', ESS {ess}' if ess else ''})"
 
 
 def picture(result: Result, title: str = "", reference: Standard = None) -> Figure:

@@ -1,7 +1,8 @@
-"""Pictures of a sliced graph Stein discrepancy: where along a coordinate there are too many draws, and too few.
+"""Pictures of a sliced graph Stein discrepancy and of moments: where the sample is wrong, and which way.
 
 The test function h of a slice is a function of the whole draw, by its score; over the coordinate it is a cloud. Its
-mean along the coordinate, in bins of equally many draws, is what a reader looks for.
+mean along the coordinate, in bins of equally many draws, is what a reader looks for. Of moments, it is how many
+standard errors each location, spread and dependence is off.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from steinkit.describe.measures import direction, named_moments
 from steinkit.discrepancy.bracket import Reference
+from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy
 from steinkit.discrepancy.sliced.discrepancy import SlicedSteinDiscrepancy
 from steinkit.errors import UsageError
-from steinkit.plots.axes import axes_or_new, entitle, head, panel_grid
-from steinkit.plots.coordinate_bars import coordinate_bars
-from steinkit.plots.excess import ALPHA, HATCH, TOO_FEW, TOO_MANY, Standard, key, right_share, said_of, threshold
+from steinkit.plots.axes import axes_or_new, coordinate_bars, document_of, drawn, entitle, head, panel_grid, told_apart
+from steinkit.plots.discrepancy import ALPHA, HATCH, TOO_FEW, TOO_MANY, Standard, key, right_share, said_of, threshold
 from steinkit.sample import Floats
 
 if TYPE_CHECKING:
@@ -219,3 +221,94 @@ def _binned_means(u: Floats, h: Floats, weights: Floats) -> tuple[Floats, Floats
     low, high = u[order[0]], u[order[-1]]
     edges = np.concatenate([[low], 0.5 * (places[1:] + places[:-1]), [high]])
     return edges, places, means, mass[held].astype(np.float64)
+
+
+_OWN = ("location", "spread")
+_GAP = 1  # empty columns between what is a coordinate's own and the pairs
+_SATURATED = 8.0  # standard errors at which the colours end
+_WRITTEN = 14  # coordinates up to which the numbers are written, beyond that the signs of those that tell
+_TELLING = 3.0  # standard errors
+_LONGEST_NAME = 16  # letters
+_UP = ("too high", "too wide", "above the target's")  # what is red
+
+
+def moment_matrix(result: MomentSteinDiscrepancy | Mapping[str, Any], ax: Axes | None = None) -> Axes:
+    """Plot the standard errors of all moments: red is too high, too wide, correlated above the target; blue below.
+
+    A row a coordinate: its location and its spread on the left, then its dependences with the coordinates before it.
+
+    Parameters
+    ----------
+    result : MomentSteinDiscrepancy, or its document
+        From `moment_stein_discrepancy`.
+    ax : matplotlib Axes, optional
+        Where to draw; Axes of a new figure of pyplot if not given.
+
+    Returns
+    -------
+    matplotlib Axes
+        Those given, or the new ones.
+    """
+    ax = axes_or_new(ax)
+    names, values = _matrix(document_of(result))
+    dim, across = values.shape
+    limit = float(np.clip(np.nanmax(np.abs(values)), 3.0, _SATURATED))
+    image = ax.imshow(np.ma.masked_invalid(values), cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto")
+    short = told_apart(names, _LONGEST_NAME)
+    size = float(np.clip(11.0 - 0.18 * dim, 6.5, 9.5))
+    ax.set_yticks(range(dim), short, parse_math=False, fontsize=size)
+    pairs = [(len(_OWN) + _GAP + j, short[j]) for j in range(dim - 1)]
+    places, labels = zip(*[*enumerate(_OWN), *pairs], strict=True)
+    ax.set_xticks(places, labels, parse_math=False, fontsize=size, rotation=60.0, ha="right", rotation_mode="anchor")
+    ax.tick_params(length=0)
+    written = dim <= _WRITTEN
+    for i, k in zip(*np.nonzero(np.abs(values) >= (0.0 if written else _TELLING)), strict=True):
+        z = values[i, k]
+        said = f"{z:+.1f}" if written else "+" if z > 0.0 else "\N{MINUS SIGN}"  # in grey red and blue are the same
+        colour, height = "white" if abs(z) > 0.6 * limit else "0.15", size - 1.0 if written else size + 2.5
+        ax.text(k, i, said, ha="center", va="center", fontsize=height, color=colour)
+    ax.set_xticks(np.arange(-0.5, across), minor=True)
+    ax.set_yticks(np.arange(-0.5, dim), minor=True)
+    ax.grid(which="minor", color="white", linewidth=1.0)
+    ax.tick_params(which="minor", length=0)
+    for side in ax.spines.values():
+        side.set_visible(False)
+    if across > len(_OWN):
+        ax.set_title("dependence with", fontsize=size + 0.5, x=_middle(across))
+    bar = ax.figure.colorbar(image, ax=ax, extend="both", location="bottom", shrink=0.9, pad=0.03, aspect=30)
+    bar.set_label("standard errors from 0\nblue: too low, too narrow; red: too high, too wide", fontsize=8)
+    bar.ax.tick_params(labelsize=8)
+    return ax
+
+
+def moments(result: MomentSteinDiscrepancy, title: str = "") -> Figure:
+    """The matrix of all moments on a figure of its own, with the p-value above.
+
+    Returns
+    -------
+    matplotlib Figure
+        Not registered with pyplot; save it with ``figure.savefig``.
+    """
+    dim = len(result.names)
+    side = float(np.clip(0.5 * dim, 2.0, 10.0))
+    figure = drawn(lambda ax: moment_matrix(result, ax), 3.0 + side, 2.4 + 0.8 * side)
+    return head(figure, title, f"moments: p = {result.p_value:.2g}")
+
+
+def _matrix(document: Mapping[str, Any]) -> tuple[list[str], Floats]:
+    """Names, and signed standard errors, shape (d, 2 + gap + d - 1): NaN where there is nothing to show."""
+    found = named_moments(document)
+    names = [each["coordinates"][0] for each in document["features"] if each["kind"] == "location"]
+    place = {name: j for j, name in enumerate(names)}
+    values = np.full((len(names), len(_OWN) + (_GAP + len(names) - 1 if len(names) > 1 else 0)), np.nan)
+    for each in found:
+        rows = sorted(place[name] for name in each["coordinates"])
+        column = _OWN.index(each["kind"]) if each["kind"] in _OWN else len(_OWN) + _GAP + rows[0]
+        values[rows[-1], column] = abs(each["z"]) * (1.0 if direction(each) in _UP else -1.0)
+    return names, values
+
+
+def _middle(across: int) -> float:
+    """Where the middle of the pairs' columns lies, as a share of the width."""
+    first = len(_OWN) + _GAP
+    return (0.5 * (first + across)) / across

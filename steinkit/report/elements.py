@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steinkit.describe.layout import Table
-from steinkit.describe.numbers import compact, count, sentence, shortened
-from steinkit.describe.statements import Document
-from steinkit.plots.axes import drawn
-from steinkit.plots.coordinate_bars import Coordinates, coordinate_bars, heaviest
-from steinkit.printable import printable
+from steinkit.describe.results import Document
+from steinkit.describe.writing import Table, compact, count, sentence, shortened
+from steinkit.errors import printable
+from steinkit.plots.axes import Coordinates, coordinate_bars, drawn, heaviest
 
 if TYPE_CHECKING:
     from jinja2 import Template

@@ -1,6 +1,7 @@
-"""The page: a verdict in words first, then pictures, then tables and how to find it all again.
+"""The page: a verdict in words, then pictures, then tables and how to find it all again; and what a notebook shows.
 
-One file of HTML and CSS that needs no network and runs no script; its policy forbids both.
+A page is one file of HTML and CSS that needs no network and runs no script; its policy forbids both. A notebook shows
+the words of the terminal, and one small picture beside them.
 """
 
 from __future__ import annotations
@@ -11,19 +12,29 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
-from steinkit import __version__
-from steinkit.describe.display import Result
-from steinkit.describe.layout import Table
-from steinkit.describe.numbers import UNDEFINED
+from steinkit import __version__, plots
+from steinkit.comparison import Comparison
+from steinkit.curves import Curve
+from steinkit.describe.results import Result
+from steinkit.describe.verdict import verdict_table
+from steinkit.describe.writing import UNDEFINED, Table, number
+from steinkit.discrepancy.bias.estimate import BiasEstimate
+from steinkit.discrepancy.bias.mode_shares import ModeShares
+from steinkit.discrepancy.bias.repair import Repaired
+from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
+from steinkit.discrepancy.moments.discrepancy import MomentSteinDiscrepancy
+from steinkit.discrepancy.verdict import Verdict
 from steinkit.errors import InputError, SteinkitError, UsageError
 from steinkit.files.streams import write_bytes
-from steinkit.report.comparison_part import comparison_part
-from steinkit.report.curve_part import curve_parts
-from steinkit.report.elements import Listing, Part, template
-from steinkit.report.score_part import score_part
+from steinkit.report.elements import Drawing, Listing, Part, drawing, template
+from steinkit.report.parts import comparison_part, curve_parts, score_part
 from steinkit.report.sources import Found, Source, read_source
 from steinkit.report.sweep_part import sweep_part
+from steinkit.sample import Sample
+from steinkit.samplers.draws import Draws
+from steinkit.sweeps.result import SweepResult
 from steinkit.target import Target
 
 _LONG = 36  # letters, beyond which a cell may be broken into lines
@@ -229,3 +240,64 @@ def meanings(table: Table) -> tuple[tuple[str, str], ...]:
 
 def _is_coordinate(column: str) -> bool:
     return column.startswith("[") and column.endswith("]")
+
+
+_MOST_ROWS = 12  # coordinates in the table of a sample
+_MOST_MOMENTS = 12  # coordinates of a matrix of moments that can still be read
+
+
+def as_html(shown: Any) -> str:
+    """HTML for a notebook.
+
+    Parameters
+    ----------
+    shown : Sample, Draws or result
+    """
+    sample = shown.to_sample() if isinstance(shown, Draws) else shown if isinstance(shown, Sample) else None
+    rows = [] if sample is None else _rows(sample)
+    return template("notebook.html").render(
+        paragraphs=_words(shown).split("\n\n"),
+        listing=_listing(shown),
+        picture=_picture(shown),
+        rows=rows,
+        left_out=0 if sample is None else sample.dim - len(rows),
+    )
+
+
+def _words(shown: Any) -> str:
+    """What the terminal says."""
+    if isinstance(shown, Verdict):
+        return shown.summary().removesuffix(_listing(shown)).rstrip()
+    if isinstance(shown, GraphSteinDiscrepancy | Curve | BiasEstimate | ModeShares | Repaired):
+        return shown.summary()
+    return repr(shown).strip("<>")
+
+
+def _listing(shown: Any) -> str:
+    """Tables of the terminal, whose columns must stay below each other."""
+    if isinstance(shown, Comparison):
+        return shown.table()
+    if isinstance(shown, Verdict):
+        return verdict_table(shown.to_dict())
+    if isinstance(shown, BiasEstimate):
+        return shown.table()
+    return shown.summary() if isinstance(shown, SweepResult) else ""
+
+
+def _picture(shown: Any) -> Drawing | None:
+    """What `Result.plot` draws, if it draws something that can be read."""
+    if isinstance(shown, MomentSteinDiscrepancy) and len(shown.names) > _MOST_MOMENTS:
+        return None
+    try:
+        return drawing(plots.picture(shown))
+    except UsageError:
+        return None
+
+
+def _rows(sample: Sample) -> list[tuple[str, str, str]]:
+    """Name, weighted mean and standard deviation of the first coordinates."""
+    p = sample.probabilities
+    points = sample.points[:, :_MOST_ROWS]
+    mean = p @ points
+    spread = (p @ (points - mean) ** 2) ** 0.5
+    return [(name, number(a), number(b)) for name, a, b in zip(sample.names, mean, spread, strict=False)]

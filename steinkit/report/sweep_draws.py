@@ -18,11 +18,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.describe.labels import setting_key, setting_label
-from steinkit.describe.numbers import compact, count
-from steinkit.describe.statements import FindMeasure
+from steinkit.describe.results import FindMeasure
 from steinkit.describe.sweep import leading
 from steinkit.describe.verdict import modes_sentence, verdict_sentence
+from steinkit.describe.writing import compact, count, setting_key, setting_label
 from steinkit.errors import InputError, SteinkitError, UsageError
 from steinkit.report.sources import Found
 from steinkit.sample import Floats, Sample

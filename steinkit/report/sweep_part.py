@@ -9,18 +9,15 @@ from typing import Any
 import numpy as np
 
 from steinkit import plots
-from steinkit.describe.labels import seeds_label, setting_label, units_label, value_label
-from steinkit.describe.layout import Table
-from steinkit.describe.numbers import compact, sentence
-from steinkit.describe.statements import Document, Statement, answers
+from steinkit.describe.results import Document, Statement, answers
 from steinkit.describe.sweep import LEVEL, headline, leading, median_of, statements, table
 from steinkit.describe.verdict import chosen_statements, is_accused
+from steinkit.describe.writing import Table, compact, seeds_label, sentence, setting_label, units_label, value_label
 from steinkit.errors import SteinkitError
 from steinkit.measures import Measure, find_measure
-from steinkit.plots.criteria import most_varied
+from steinkit.plots.curves import most_varied
 from steinkit.report.elements import NARROW, WIDE, Part, Picture, bars_pictures, drawing, draws_in_numbers, on_axes
-from steinkit.report.reproduction import sweep_listings
-from steinkit.report.sources import Found
+from steinkit.report.sources import Found, sweep_listings
 from steinkit.report.sweep_draws import Setting, judged_draws, mode_missed, scored_draws, sweep_target, telling_settings
 from steinkit.target import Target
 

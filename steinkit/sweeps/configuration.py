@@ -13,11 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from steinkit.errors import InputError, OutputError, UsageError, did_you_mean
+from steinkit.errors import InputError, OutputError, UsageError, did_you_mean, printable
 from steinkit.files.streams import read_bytes
 from steinkit.measures.options import UNIT_WORDS
 from steinkit.measures.units import read_units
-from steinkit.printable import printable
 from steinkit.sweeps.plan import Plan
 from steinkit.sweeps.run import (
     DEFAULT_SEEDS,

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from steinkit.describe.labels import setting_key
+from steinkit.describe.writing import setting_key
 from steinkit.errors import ForecastWarning, listening_to_forecasts, warn_user
 from steinkit.runtime.progress import progress_bar
 from steinkit.sweeps.plan import Plan

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from steinkit.describe.labels import setting_key
+from steinkit.describe.writing import setting_key
 from steinkit.errors import UsageError
 from steinkit.measures import find_measure
 from steinkit.sample import Floats

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from steinkit.describe.labels import setting_key
+from steinkit.describe.writing import setting_key
 from steinkit.errors import SteinkitWarning, UsageError
 from steinkit.files.streams import read_enclosed
 from steinkit.sweeps.plan import Plan

@@ -11,9 +11,9 @@ from typing import Any
 
 from steinkit import __version__
 from steinkit.arguments import checked
-from steinkit.describe.display import Result
-from steinkit.describe.labels import setting_key
+from steinkit.describe.results import Result
 from steinkit.describe.sweep import text
+from steinkit.describe.writing import setting_key
 from steinkit.errors import Caution, InputError, about, reservations
 from steinkit.files.streams import read_enclosed
 from steinkit.measures import find_measure

@@ -19,8 +19,8 @@ from steinkit.errors import SteinkitError, leave_to_results, listening_to_foreca
 from steinkit.measures import Measurement, take_measure
 from steinkit.measures.registry import restored_settings
 from steinkit.measures.scoring import Judgement, Judging
-from steinkit.runtime.interpretation import compile_from_now_on
-from steinkit.runtime.threads import one_thread_in_libraries
+from steinkit.runtime.compilation import compile_from_now_on
+from steinkit.runtime.deadlines import one_thread_in_libraries
 from steinkit.sample import Sample
 from steinkit.sweeps.swept_sampler import SweptSampler
 from steinkit.target import Target

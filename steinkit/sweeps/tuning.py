@@ -37,10 +37,9 @@ import numpy as np
 
 from steinkit import __version__
 from steinkit.arguments import checked
-from steinkit.describe.display import Result
-from steinkit.describe.labels import setting_key
-from steinkit.describe.statements import cautioned, running_text
-from steinkit.describe.tuning import tuning_statements
+from steinkit.describe.results import Result, cautioned, running_text
+from steinkit.describe.sweep import tuning_statements
+from steinkit.describe.writing import setting_key
 from steinkit.errors import Caution, InputError, UsageError, cautious
 from steinkit.measures import find_measure
 from steinkit.measures.scoring import Judging

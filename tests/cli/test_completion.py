@@ -10,7 +10,7 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from steinkit.cli import commands
-from steinkit.cli.completion_command import SHELLS
+from steinkit.cli.other_commands import SHELLS
 from steinkit.measures import measure_names
 from steinkit.samplers.registry import sampler_names
 from steinkit.targets.registry import target_names

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from steinkit.cli.interrupts import comes_of_interrupt, heeded_interrupts
+from steinkit.cli.terminal import comes_of_interrupt, heeded_interrupts
 
 
 @pytest.fixture(autouse=True)

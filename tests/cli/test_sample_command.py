@@ -15,7 +15,7 @@ import pytest
 
 import steinkit as sk
 from steinkit import samplers
-from steinkit.cli.sample_options import SAMPLER_OPTIONS
+from steinkit.cli.sampler_commands import SAMPLER_OPTIONS
 from steinkit.samplers import registry
 
 _COMMAND = str(Path(sys.executable).with_name("steinkit"))

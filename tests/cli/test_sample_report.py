@@ -1,6 +1,6 @@
 """What is said of a sampler's run."""
 
-from steinkit.cli.sample_command import run_text
+from steinkit.cli.draws_commands import run_text
 
 _RUN = {
     "sampler": "sgld",
@@ -11,20 +11,17 @@ _RUN = {
     "cost": [1234.0, 1234.0],
     "diagnostics": {"step_size": [0.1, None]},
     "seconds": 0.5,
-    "file": "draws.csv",
 }
 
 
-def test_chains_facts_and_place():
+def test_chains_facts():
     assert run_text(_RUN).splitlines() == [
         "sgld on normal: 2 chains of 100 draws",
         "acceptance 0.3 (0.25 to 0.35); cost 1,234 evaluations a chain; step size 0.1; 0.50 s",
-        "written to draws.csv",
     ]
 
 
-def test_chains_of_several_lengths_and_no_file():
-    lines = run_text(_RUN | {"draws": [80, 100], "cost": [None, None], "file": None}).splitlines()
+def test_chains_of_several_lengths():
+    lines = run_text(_RUN | {"draws": [80, 100], "cost": [None, None]}).splitlines()
     assert lines[0].endswith("2 chains of 80 to 100 draws")
     assert "evaluations" not in lines[1]
-    assert lines[2] == "written to standard output"

@@ -17,7 +17,7 @@ import pytest
 
 import steinkit as sk
 from steinkit import __version__
-from steinkit.cli.interrupts import heeded_interrupts
+from steinkit.cli.terminal import heeded_interrupts
 from steinkit.discrepancy.graph.engines.cvxpy import linear_solvers
 from steinkit.errors import SolverError
 from steinkit.measures.registry import recorded_settings

@@ -104,7 +104,7 @@ def test_nothing_scored_is_exit_code_4(steinkit, write_short_sighted):
 
 def test_a_large_grid_is_told_at_once(steinkit, write_toml, monkeypatch):
     """Cells are told from those in a folder before the bar can count them, which takes a while."""
-    monkeypatch.setattr("steinkit.cli.sweep_command._MANY_CELLS", 4)
+    monkeypatch.setattr("steinkit.cli.sweep_commands._MANY_CELLS", 4)
     result = steinkit("sweep", write_toml(), "-o", "out")
     assert "a sweep of 10 cells: it takes a while to see which of them out holds" in result.err
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from steinkit.describe.curve import grounds, headline, statements, table, text
-from steinkit.describe.statements import answers
+from steinkit.describe.comparisons import curve_grounds, curve_headline, curve_statements, curve_table, curve_text
+from steinkit.describe.results import answers
 from steinkit.measures import find_measure
 
 _CURVE = {
@@ -30,16 +30,16 @@ _CURVE = {
 @pytest.mark.parametrize(("measure", "claim"), [("graph", "proved"), ("wasserstein", "found")])
 def test_brackets_are_called_what_the_measure_claims(measure, claim):
     known = find_measure(measure)
-    found = table(_CURVE | {"measure": measure}, known)
+    found = curve_table(_CURVE | {"measure": measure}, known)
     assert found.columns == ("draws", "value", f"{claim} between")
     assert found.rows[-1] == ("1000", "undefined", "0.0500000 and Infinity")
 
 
 def test_terminal_and_page_say_the_same():
     known = find_measure("graph")
-    page = " ".join(answer for _, answer in answers(grounds(_CURVE, known)))
-    terminal = " ".join(text(_CURVE, known).split())
-    for each in statements(_CURVE, known):
+    page = " ".join(answer for _, answer in answers(curve_grounds(_CURVE, known)))
+    terminal = " ".join(curve_text(_CURVE, known).split())
+    for each in curve_statements(_CURVE, known):
         assert each.text in page
         assert each.text in terminal
 
@@ -55,17 +55,17 @@ def test_terminal_and_page_say_the_same():
     ],
 )
 def test_the_rate_beside_that_of_independent_draws(interval, said):
-    found = dict(answers(grounds(_CURVE | {"rate_interval": interval}, find_measure("graph"))))
+    found = dict(answers(curve_grounds(_CURVE | {"rate_interval": interval}, find_measure("graph"))))
     assert said in found["What does the rate say?"]
 
 
 def test_no_rate():
     document = _CURVE | {"rate": None, "rate_interval": [None, None]}
-    assert "No rate could be fitted." in text(document, find_measure("graph"))
-    assert headline(document, find_measure("graph")) == "Graph Stein discrepancy: no rate could be fitted"
-    assert "What does the rate say?" not in dict(answers(grounds(document, find_measure("graph"))))
+    assert "No rate could be fitted." in curve_text(document, find_measure("graph"))
+    assert curve_headline(document, find_measure("graph")) == "Graph Stein discrepancy: no rate could be fitted"
+    assert "What does the rate say?" not in dict(answers(curve_grounds(document, find_measure("graph"))))
 
 
 def test_effective_size_proves_nothing_of_the_target():
-    found = dict(answers(grounds(_CURVE | {"measure": "ess", "rate": 1.0}, find_measure("ess"))))
+    found = dict(answers(curve_grounds(_CURVE | {"measure": "ess", "rate": 1.0}, find_measure("ess"))))
     assert found["What does this not prove?"].endswith("speaks for mixing, not for the right target.")

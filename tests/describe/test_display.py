@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import steinkit as sk
-from steinkit.describe.display import Brief, named
+from steinkit.describe.results import Brief, named
 
 
 def test_long_lists_of_names_are_cut_in_the_middle():

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.describe.graph import describe_graph, graph_statements
-from steinkit.describe.numbers import rounded_outwards, within
-from steinkit.describe.statements import running_text
+from steinkit.describe.measures import describe_graph, graph_statements
+from steinkit.describe.results import running_text
+from steinkit.describe.writing import rounded_outwards, within
 from steinkit.measures import find_measure
 
 TARGET = sk.targets.Normal(0.0, dim=2)

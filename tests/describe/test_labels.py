@@ -2,7 +2,7 @@
 
 import pytest
 
-from steinkit.describe.labels import units_sentence
+from steinkit.describe.writing import units_sentence
 
 
 @pytest.mark.parametrize(

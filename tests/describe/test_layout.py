@@ -2,7 +2,7 @@
 
 import pytest
 
-from steinkit.describe.layout import Table, filled, on_screen, one_line, screen_width
+from steinkit.describe.writing import Table, filled, on_screen, one_line, screen_width
 
 PROSE = "The draws are as far off as --fail-above allows; see the-file-with-a-long-name.csv. " * 4
 TABLE = Table(

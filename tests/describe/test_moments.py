@@ -1,6 +1,6 @@
 """Words about moments: what is off, which way, and when nothing is."""
 
-from steinkit.describe.moments import describe_moments
+from steinkit.describe.measures import describe_moments
 from steinkit.measures import find_measure
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from steinkit.describe.numbers import compact, listed, ratio, rounded_outwards, shortened, value_of, within
+from steinkit.describe.writing import compact, listed, ratio, rounded_outwards, shortened, value_of, within
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from steinkit.describe.bracketed import describe_bracketed, describe_classical, describe_kernel
-from steinkit.describe.score import descriptions, headline, page_statements, score_text
-from steinkit.describe.sliced import describe_sliced
-from steinkit.describe.statements import answers
+from steinkit.describe.measures import describe_bracketed, describe_classical, describe_kernel, describe_sliced
+from steinkit.describe.results import answers
+from steinkit.describe.verdict import descriptions, headline, page_statements, score_text
 
 SAMPLE = {"draws": 10, "distinct": 9, "dim": 1, "names": ["x"]}
 ENTRY = {"value": 0.5, "lower": 0.49, "upper": 0.51, "seconds": {"scores": 0.1, "solve": 2.0}}

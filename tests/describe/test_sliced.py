@@ -2,7 +2,7 @@
 
 import pytest
 
-from steinkit.describe.sliced import describe_sliced
+from steinkit.describe.measures import describe_sliced
 from steinkit.measures import find_measure
 
 SAMPLE = {"draws": 100, "distinct": 100, "dim": 3, "names": ["a", "b", "c"]}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from steinkit.describe.layout import Table
-from steinkit.describe.statements import Statement, answers, bracket_column, claimed, place, running_text
+from steinkit.describe.results import Statement, answers, bracket_column, claimed, place, running_text
+from steinkit.describe.writing import Table
 
 NUMBER = Statement("number", "How much?", "It is 3.")
 MORE = Statement("comparison", "How much?", "Others have 4.", continues=True)

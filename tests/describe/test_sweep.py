@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from steinkit.describe.statements import answers
+from steinkit.describe.results import answers
 from steinkit.describe.sweep import headline, median_of, row_of, statements, table, text
 from steinkit.measures import find_measure
 from steinkit.sweeps.choice import choose
@@ -196,7 +196,7 @@ def test_no_choice():
     ("value", "shown"), [(31.2, "31.20"), (5.0, "5"), (None, "undefined"), (math.inf, "undefined")]
 )
 def test_numbers(value, shown):
-    from steinkit.describe.numbers import number
+    from steinkit.describe.writing import number
 
     assert number(value) == shown
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from steinkit.describe.statements import running_text
+from steinkit.describe.results import running_text
 from steinkit.describe.verdict import fault, verdict_label, verdict_sentence, verdict_statements
 
 LOCATION = {"kind": "location", "coordinates": ["mu"], "z": -9.04, "size": 0.28, "direction": "too high"}

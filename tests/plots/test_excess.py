@@ -10,7 +10,7 @@ import pytest
 
 import steinkit as sk
 from steinkit.plots.axes import told_apart
-from steinkit.plots.excess import right_share, said_of, threshold
+from steinkit.plots.discrepancy import right_share, said_of, threshold
 
 
 @pytest.mark.parametrize("seed", range(5))

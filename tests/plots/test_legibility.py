@@ -19,8 +19,7 @@ from matplotlib.figure import Figure
 
 import steinkit as sk
 from steinkit import plots
-from steinkit.plots.coordinate_bars import coordinate_bars
-from steinkit.plots.themes import dark_colour
+from steinkit.plots.axes import coordinate_bars, dark_colour
 from steinkit.sweeps.choice import choose
 
 MINUS = "\N{MINUS SIGN}"

@@ -15,7 +15,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from steinkit import plots
-from steinkit.plots.themes import DARK_PAPER, dark_colour
+from steinkit.plots.axes import DARK_PAPER, dark_colour
 
 
 def _contrast(colour, paper):

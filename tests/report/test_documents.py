@@ -5,7 +5,7 @@ import json
 import pytest
 
 from steinkit.errors import InputError, SteinkitError
-from steinkit.json_documents import parse_json
+from steinkit.files.streams import parse_json
 from steinkit.report.page import write_report
 
 SCORE = {

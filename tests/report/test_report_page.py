@@ -13,10 +13,10 @@ import pytest
 from support.page_checks import CONTROLS, CONTROLS_SHOWN, ESS_SCORE, HOSTILE_SHOWN, Page, control_characters, faults
 
 from steinkit.comparison import compare
-from steinkit.describe.numbers import within
+from steinkit.describe.writing import within
 from steinkit.errors import InputError, OutputError, UsageError
-from steinkit.report.comparison_part import comparison_part
 from steinkit.report.page import write_report
+from steinkit.report.parts import comparison_part
 from steinkit.report.sources import read_source
 from steinkit.sweeps.result import read_sweep
 from steinkit.sweeps.store import INDENT, sealed, unsealed

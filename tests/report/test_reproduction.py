@@ -8,7 +8,7 @@ import tomllib
 
 import pytest
 
-from steinkit.report.reproduction import command_listings, configuration_text, is_of_names, sweep_listings
+from steinkit.report.sources import command_listings, configuration_text, is_of_names, sweep_listings
 from steinkit.sweeps.configuration import read_configuration
 
 _CONFIGURATION = """

@@ -11,7 +11,7 @@ from support.page_checks import ESS_SCORE
 
 import steinkit as sk
 from steinkit.cli import commands
-from steinkit.report.score_part import score_part
+from steinkit.report.parts import score_part
 from steinkit.report.sources import read_source
 
 _MODEL = "import steinkit as sk\ntarget = sk.targets.Normal([0.0] * 3)\n"

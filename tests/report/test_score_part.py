@@ -9,7 +9,7 @@ import pytest
 from support.page_checks import ESS_SCORE
 
 import steinkit as sk
-from steinkit.report.score_part import score_part
+from steinkit.report.parts import score_part
 from steinkit.report.sources import Found
 
 _GRAPH = {

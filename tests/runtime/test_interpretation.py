@@ -11,9 +11,8 @@ from numba.core.caching import NullCache
 
 from steinkit.discrepancy.graph.engines.base import Settings
 from steinkit.discrepancy.sliced import learning
-from steinkit.runtime import interpretation
-from steinkit.runtime.compilation import array_kernel
-from steinkit.runtime.interpretation import compile_from_now_on, small_work
+from steinkit.runtime import compilation as interpretation
+from steinkit.runtime.compilation import array_kernel, compile_from_now_on, small_work
 
 BOTH_WAYS = """
 import json, sys
@@ -21,7 +20,7 @@ import numpy as np, steinkit as sk
 from steinkit.discrepancy.graph.engines.chain_kernels import riccati_solve
 from steinkit.discrepancy.kernel.base_kernels import IMQ
 from steinkit.discrepancy.kernel.stein_row_kernels import row_kernels
-from steinkit.runtime import interpretation
+from steinkit.runtime import compilation as interpretation
 
 def samples(first, last):
     for seed in range(first, last):
@@ -71,7 +70,7 @@ import numpy as np, steinkit as sk
 from steinkit.discrepancy.graph.engines.block import rows_kernels as rows
 from steinkit.discrepancy.graph.engines.block.elimination_kernels import analyse
 from steinkit.discrepancy.graph.spanner.empty_box_kernels import insert_empty_boxes, list_empty_boxes
-from steinkit.runtime import interpretation
+from steinkit.runtime import compilation as interpretation
 
 KERNELS = (
     list_empty_boxes, insert_empty_boxes, analyse,
@@ -146,7 +145,7 @@ def test_what_many_processes_have_done_without_is_compiled_and_kept(tmp_path):
 import sys
 import numpy as np
 from steinkit.runtime.compilation import array_kernel
-from steinkit.runtime.interpretation import small_work
+from steinkit.runtime.compilation import small_work
 
 @array_kernel
 def halve(values):

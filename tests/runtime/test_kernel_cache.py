@@ -104,7 +104,7 @@ def test_who_waits_in_vain_for_another_process_compiles_for_itself(call, tmp_pat
     """The other was stopped, and will not let go: nothing is written beside it, and nobody waits to do so."""
     import fcntl
 
-    hasty = "from steinkit.runtime import kernel_cache; kernel_cache.PATIENCE = 0.1"
+    hasty = "from steinkit.runtime import compilation; compilation.PATIENCE = 0.1"
     assert outcome(call([1])) == [[2], 0, 1]
     (lock,) = (tmp_path / "code").rglob("*.lock")
     with lock.open("r+") as held:

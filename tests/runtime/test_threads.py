@@ -10,7 +10,7 @@ import joblib
 import pytest
 
 import steinkit as sk
-from steinkit.runtime.threads import thread_count
+from steinkit.runtime.deadlines import thread_count
 
 
 def counted(pipe):
@@ -43,7 +43,7 @@ def test_a_worker_of_a_pool_may_have_threads():
 def test_libraries_have_one_thread_in_the_block_whenever_they_were_loaded():
     code = """
 from threadpoolctl import threadpool_info, threadpool_limits
-from steinkit.runtime.threads import one_thread_in_libraries
+from steinkit.runtime.deadlines import one_thread_in_libraries
 counts = lambda: {library["num_threads"] for library in threadpool_info()}
 with one_thread_in_libraries():
     assert counts() == set()

@@ -2,7 +2,7 @@
 
 from support.warming import FIRST_HALF
 
-from steinkit.cli.warm_command import _steps
+from steinkit.cli.other_commands import _steps
 
 
 def test_the_first_half_is_steps_of_warm_and_leaves_some_to_the_second():

@@ -27,7 +27,7 @@ def fill_cache() -> None:
 
 
 def _compile(half: int) -> None:
-    from steinkit.cli.warm_command import _steps
+    from steinkit.cli.other_commands import _steps
 
     gc.disable()  # a tenth of the time, for what the process leaves when it ends
     warnings.simplefilter("ignore")  # of so few draws

@@ -322,7 +322,7 @@ proposal_scale = [0.3, 1.0, 3.0]
 seeds = 4
 measures = ["ksd"]
 """
-START = "from steinkit.cli.sweep_command import sweep; sweep(standalone_mode=False)"
+START = "from steinkit.cli.sweep_commands import sweep; sweep(standalone_mode=False)"
 
 
 @pytest.mark.slow

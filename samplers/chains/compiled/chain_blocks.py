@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from steinkit.runtime.deadlines import stop_signal
+from steinkit.runtime.deadlines import interruptible, stop_signal
 from steinkit.runtime.progress import progress_bar
-from steinkit.runtime.threads import interruptible
 from steinkit.sample import Floats
 from steinkit.samplers.acceptance.rules import Kind as TestKind
 from steinkit.samplers.acceptance.rules import Rule

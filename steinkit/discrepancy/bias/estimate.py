@@ -12,19 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
 from steinkit.describe.bias import AT_LEAST, bias_statements, bias_table
-from steinkit.describe.display import Result
-from steinkit.describe.statements import cautioned, running_text
+from steinkit.describe.results import Result, cautioned, running_text
 from steinkit.discrepancy.bias.estimates import Estimates
 from steinkit.discrepancy.bias.exact_run import ExactRun, Moved
 from steinkit.discrepancy.bias.quantities import Quantities, varying
 from steinkit.discrepancy.bias.stein_features import Frame
 from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.errors import InputError, UsageError, cautious, did_you_mean, reservations
-from steinkit.runtime.deadlines import within_time
-from steinkit.runtime.threads import one_thread_in_libraries
+from steinkit.runtime.deadlines import one_thread_in_libraries, within_time
 from steinkit.sample import Floats, Integers, Sample
-from steinkit.target import Seed, Target
-from steinkit.user_functions import Functions, as_functions
+from steinkit.target import Functions, Seed, Target, as_functions
 
 Method = Literal["regression", "weights", "run", "modes"]
 

@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.describe.numbers import count
+from steinkit.describe.writing import count
 from steinkit.discrepancy.bias.bridge_sampling import Cluster, Proposal
 from steinkit.discrepancy.bias.separate_groups import VALLEY_DEPTH, deepest_valley, directions_of
 from steinkit.discrepancy.bias.stein_features import Operand

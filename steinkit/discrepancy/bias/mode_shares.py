@@ -22,9 +22,8 @@ from numpy.typing import ArrayLike
 from steinkit.arguments import checked, require_unmasked
 from steinkit.containers.reading import DrawsLike
 from steinkit.describe.bias import centre_clause, shares_statements
-from steinkit.describe.display import Result
-from steinkit.describe.numbers import count, probability
-from steinkit.describe.statements import cautioned, running_text
+from steinkit.describe.results import Result, cautioned, running_text
+from steinkit.describe.writing import count, probability
 from steinkit.discrepancy.bias.bridge_sampling import Cluster, Proposal, bridge
 from steinkit.discrepancy.bias.mode_groups import (
     MOST_MODES,
@@ -38,8 +37,7 @@ from steinkit.discrepancy.bias.mode_groups import (
 from steinkit.discrepancy.cross_fitting import EFFECTIVE_PER_FREEDOM, Draws
 from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
-from steinkit.runtime.deadlines import require_time, within_time
-from steinkit.runtime.threads import one_thread_in_libraries
+from steinkit.runtime.deadlines import one_thread_in_libraries, require_time, within_time
 from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Seed, Target
 

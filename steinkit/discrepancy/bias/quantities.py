@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.describe.numbers import listed
+from steinkit.describe.writing import listed
 from steinkit.discrepancy.bias.entropy_weights import entropy_weights
 from steinkit.discrepancy.bias.estimates import Estimates, regression_estimates
 from steinkit.discrepancy.bias.separate_groups import deepest_valley
@@ -18,7 +18,7 @@ from steinkit.discrepancy.preparation import Prepared
 from steinkit.discrepancy.units import Units, without_units
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats
-from steinkit.user_functions import Functions, as_functions, call_checked
+from steinkit.target import Functions, as_functions, call_checked
 
 _FEWEST_OF_SLOWEST = 30.0  # draws of what changes slowest: with fewer, regions may have wrong shares
 _TURNED = 0.5  # mean of (x_j - m_j) s_j over draws and coordinates: -1 in right samples, 1 for scores of opposite sign

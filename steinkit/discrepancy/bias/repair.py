@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.describe.bias import repair_statements
-from steinkit.describe.display import Result
-from steinkit.describe.statements import cautioned, running_text
+from steinkit.describe.results import Result, cautioned, running_text
 from steinkit.discrepancy.bias.estimate import BiasEstimate, estimate_bias
 from steinkit.discrepancy.bias.mode_biases import bias_of_mixture, estimates_in_modes
 from steinkit.discrepancy.bias.mode_shares import mode_shares

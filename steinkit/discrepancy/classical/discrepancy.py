@@ -166,7 +166,7 @@ def classical_stein_discrepancy(
     length, height = given.natural_units
     program = given.in_units(length, height)  # where no square is lost of numbers that matter
     scored = time.perf_counter()
-    from steinkit.runtime.threads import interruptible
+    from steinkit.runtime.deadlines import interruptible
 
     setting_up, proving = _SECONDS_TO_SET_UP * len(order), _SECONDS_TO_PROVE * len(order)
     try:

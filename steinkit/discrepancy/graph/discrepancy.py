@@ -44,9 +44,8 @@ from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
 from steinkit.discrepancy.preparation import Prepared, prepare
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import Caution, TimeLimitError, UsageError, cautious
-from steinkit.runtime.deadlines import deadline, require_time, stop_signal, within_time
+from steinkit.runtime.deadlines import deadline, interruptible, require_time, stop_signal, thread_count, within_time
 from steinkit.runtime.memory import as_bytes, machine_memory
-from steinkit.runtime.threads import interruptible, thread_count
 from steinkit.sample import Floats
 from steinkit.target import Target
 

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from steinkit.describe.graph import graph_statements
-from steinkit.describe.numbers import count
-from steinkit.describe.statements import cautioned, running_text
+from steinkit.describe.measures import graph_statements
+from steinkit.describe.results import cautioned, running_text
+from steinkit.describe.writing import count
 from steinkit.discrepancy.bracket import Bracketed, Reference, bracket_entries
 from steinkit.discrepancy.graph.findings import confirmed, direction, influences, moments_of
 from steinkit.discrepancy.graph.saturation import advice, expected_saturation, is_saturated, spacing, width_over_target

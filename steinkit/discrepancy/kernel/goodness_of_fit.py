@@ -61,8 +61,7 @@ from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
 from steinkit.runtime.compilation import announced_compilation
-from steinkit.runtime.deadlines import require_time, within_time
-from steinkit.runtime.threads import one_thread_in_libraries, thread_count
+from steinkit.runtime.deadlines import one_thread_in_libraries, require_time, thread_count, within_time
 from steinkit.sample import DistinctSample, Floats, Integers, Sample
 from steinkit.target import Seed, Target
 

@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 
 from steinkit.arguments import checked, require_unmasked
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.describe.display import Result
+from steinkit.describe.results import Result
 from steinkit.discrepancy.bracket import outwards, require_ordered
 from steinkit.discrepancy.kernel.base_kernels import BaseKernel, kernel_of
 from steinkit.discrepancy.kernel.rounding import pair_sum_rounding
@@ -38,8 +38,7 @@ from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import Caution, InputError, UsageError, cautious, reservations
 from steinkit.runtime.compilation import announced_compilation
-from steinkit.runtime.deadlines import within_time
-from steinkit.runtime.threads import thread_count
+from steinkit.runtime.deadlines import thread_count, within_time
 from steinkit.sample import DistinctSample, Floats, Sample
 from steinkit.target import Target, require_inside
 

@@ -27,8 +27,7 @@ from steinkit.discrepancy.preparation import Prepared
 from steinkit.discrepancy.units import Units
 from steinkit.errors import UsageError
 from steinkit.runtime.compilation import announced_compilation
-from steinkit.runtime.deadlines import stop_signal
-from steinkit.runtime.threads import interruptible
+from steinkit.runtime.deadlines import interruptible, stop_signal
 from steinkit.sample import Floats, Integers
 
 _LARGE_EXPONENT = 64  # of a scale whose powers might be no doubles

@@ -28,8 +28,7 @@ from zlib import crc32
 import numpy as np
 from numba.extending import register_jitable
 
-from steinkit.runtime.compilation import array_kernel
-from steinkit.runtime.interpretation import with_twin
+from steinkit.runtime.compilation import array_kernel, with_twin
 from steinkit.sample import Floats, Integers
 
 Radial = Callable[..., tuple[float, float, float]]

@@ -29,8 +29,7 @@ import numpy as np
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.moments.discrepancy import standardised
 from steinkit.discrepancy.units import Units
-from steinkit.runtime.deadlines import require_time
-from steinkit.runtime.threads import one_thread_in_libraries
+from steinkit.runtime.deadlines import one_thread_in_libraries, require_time
 from steinkit.sample import Floats, Integers
 
 BoundedKind = Literal["asymmetry", "peak", "location given", "spread given"]

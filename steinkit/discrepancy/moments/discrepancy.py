@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from steinkit.arguments import checked
 from steinkit.containers.reading import DrawsLike
-from steinkit.describe.display import Result
+from steinkit.describe.results import Result
 from steinkit.discrepancy.blind_spots import far_apart
 from steinkit.discrepancy.cross_fitting import Draws, tail_probability
 from steinkit.discrepancy.moments.features import GROUPS, OVERFLOW, Feature, Kind, Moments, features_of
@@ -20,9 +20,8 @@ from steinkit.discrepancy.operators import boundary_factor
 from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.units import Units, UnitsLike
 from steinkit.errors import InputError, cautious, reservations
-from steinkit.runtime.deadlines import require_time, within_time
+from steinkit.runtime.deadlines import one_thread_in_libraries, require_time, within_time
 from steinkit.runtime.progress import progress_bar
-from steinkit.runtime.threads import one_thread_in_libraries
 from steinkit.sample import Floats, Integers
 from steinkit.target import Target
 

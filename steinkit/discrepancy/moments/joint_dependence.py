@@ -20,8 +20,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from steinkit.discrepancy.cross_fitting import Draws
-from steinkit.runtime.deadlines import require_time
-from steinkit.runtime.threads import one_thread_in_libraries
+from steinkit.runtime.deadlines import one_thread_in_libraries, require_time
 from steinkit.sample import Floats, Integers
 
 _BATCHES = 16  # of all chains together; of more chains every sixteenth makes one

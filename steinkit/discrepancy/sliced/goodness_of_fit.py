@@ -30,10 +30,9 @@ from steinkit.discrepancy.preparation import prepare
 from steinkit.discrepancy.sliced.learning import TOLERANCE, Half, learn
 from steinkit.discrepancy.units import Units
 from steinkit.errors import cautious, reservations
-from steinkit.runtime.deadlines import deadline, stop_signal, within_time
-from steinkit.runtime.interpretation import small_work
+from steinkit.runtime.compilation import small_work
+from steinkit.runtime.deadlines import deadline, interruptible, stop_signal, within_time
 from steinkit.runtime.progress import progress_bar
-from steinkit.runtime.threads import interruptible
 from steinkit.sample import Floats, Integers
 from steinkit.target import Target
 

@@ -19,8 +19,8 @@ from steinkit.discrepancy.graph.engines.base import Settings
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.discrepancy.graph.spanner.geometry import unjoined
 from steinkit.discrepancy.sliced.slices import Slice, finite_projection, merged, solve_slice
+from steinkit.runtime.compilation import small_work
 from steinkit.runtime.deadlines import require_time
-from steinkit.runtime.interpretation import small_work
 from steinkit.sample import DistinctSample, Floats, Integers, Sample
 
 TOLERANCE = 1e-2

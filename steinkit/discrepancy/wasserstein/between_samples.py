@@ -24,8 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.errors import InputError, TimeLimitError, UsageError
-from steinkit.runtime.deadlines import deadline, require_time, seconds_left
-from steinkit.runtime.threads import awaited
+from steinkit.runtime.deadlines import awaited, deadline, require_time, seconds_left
 from steinkit.sample import DistinctSample, Floats, Sample
 
 LongFloats = NDArray[np.longdouble]

@@ -30,7 +30,7 @@ from steinkit.sample import DistinctSample, Sample
 from steinkit.target import Target
 
 if TYPE_CHECKING:
-    from steinkit.describe.statements import Claim
+    from steinkit.describe.results import Claim
     from steinkit.discrepancy.wasserstein.from_cdf import Steps
 
 _UNIT_ROUNDING = 2.0**-51  # of a point that was centred and divided, relative to its distance from the centre

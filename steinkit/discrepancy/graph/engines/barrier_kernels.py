@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 from steinkit.discrepancy.graph.engines import barrier_rows
 from steinkit.discrepancy.graph.engines.barrier_rows import RESOLVED, TINY
-from steinkit.runtime.compilation import array_kernel, inner_array_kernel
-from steinkit.runtime.interpretation import with_twin
+from steinkit.runtime.compilation import array_kernel, inner_array_kernel, with_twin
 from steinkit.sample import Floats
 
 

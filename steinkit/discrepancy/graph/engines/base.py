@@ -14,9 +14,8 @@ import numpy as np
 
 from steinkit.discrepancy.bracket import require_ordered
 from steinkit.discrepancy.graph.programs.matrix_form import Certificate, certify
-from steinkit.runtime.deadlines import StopSignal
+from steinkit.runtime.deadlines import StopSignal, one_thread_in_libraries
 from steinkit.runtime.progress import progress_bar
-from steinkit.runtime.threads import one_thread_in_libraries
 from steinkit.sample import Floats
 
 if TYPE_CHECKING:

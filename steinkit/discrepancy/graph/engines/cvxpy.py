@@ -18,7 +18,7 @@ from steinkit.discrepancy.graph.engines.highs import spend_header
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.errors import UsageError
-from steinkit.runtime.threads import awaited
+from steinkit.runtime.deadlines import awaited
 
 _DEFAULT = "HIGHS"
 _TIME_LIMITS = {"HIGHS": "time_limit", "CLARABEL": "time_limit", "OSQP": "time_limit", "SCS": "time_limit_secs"}

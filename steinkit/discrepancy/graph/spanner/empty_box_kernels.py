@@ -18,8 +18,7 @@ from steinkit.discrepancy.graph.spanner.search_kernels import (
     new_frontier,
     search_towards,
 )
-from steinkit.runtime.compilation import kernel
-from steinkit.runtime.interpretation import with_twin
+from steinkit.runtime.compilation import kernel, with_twin
 from steinkit.sample import Floats, Integers
 
 MOST_TIES = 64

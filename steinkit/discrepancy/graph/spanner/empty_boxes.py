@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from steinkit.discrepancy.graph.spanner.empty_box_kernels import MOST_TIES, insert_empty_boxes, list_empty_boxes
 from steinkit.discrepancy.graph.spanner.geometry import edge_lengths
 from steinkit.discrepancy.graph.spanner.search_kernels import Adjacency
-from steinkit.runtime.interpretation import small_work
+from steinkit.runtime.compilation import small_work
 from steinkit.sample import Floats, Integers
 
 ROOM = 64  # pairs a point; clusters that face each other have more

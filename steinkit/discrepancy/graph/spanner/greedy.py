@@ -22,14 +22,16 @@ from steinkit.errors import InputError, TimeLimitError
 from steinkit.runtime.compilation import announced_compilation
 from steinkit.runtime.deadlines import (
     StopSignal,
+    interruptible,
     require_time,
     seconds_left,
+    spread,
     stop_signal,
+    thread_count,
     time_limit,
     within_time,
 )
 from steinkit.runtime.progress import progress_bar
-from steinkit.runtime.threads import interruptible, spread, thread_count
 from steinkit.sample import Floats, Integers
 
 NEAREST = 6.0  # pairs at a point, on average, in the first bucket: enough to connect most points

@@ -15,8 +15,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from steinkit.runtime.compilation import array_kernel, inner_array_kernel
-from steinkit.runtime.interpretation import always_compiled
+from steinkit.runtime.compilation import always_compiled, array_kernel, inner_array_kernel
 from steinkit.sample import Floats, Integers
 
 _SMALLEST_PIVOT = 1e-30  # relative to the diagonal entry before the columns of its front are eliminated

@@ -35,8 +35,8 @@ from steinkit.discrepancy.graph.engines.block.rows_kernels import SparseRows
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
 from steinkit.discrepancy.graph.programs.relative_form import AnyForm, suitable_forms
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
+from steinkit.runtime.compilation import small_work
 from steinkit.runtime.deadlines import require_time
-from steinkit.runtime.interpretation import small_work
 from steinkit.sample import Floats, Integers
 
 CORRECTORS = interior_point.Correctors(3, longer_by=0.5, times=2.0, lowest=0.3)

@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from steinkit.discrepancy.graph.engines.block import cholesky_kernels, rows_on_arrays
-from steinkit.runtime.compilation import array_kernel, inner_array_kernel
-from steinkit.runtime.interpretation import with_twin
+from steinkit.runtime.compilation import array_kernel, inner_array_kernel, with_twin
 from steinkit.sample import Floats, Integers
 
 _eliminate_all = cholesky_kernels.factorise

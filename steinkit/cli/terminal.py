@@ -1,20 +1,23 @@
-"""Where results may go, held to be writable; standard output; and warnings and the next command on standard error."""
+"""Standard output; warnings and the next command on standard error; where results may go; and control-C."""
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import os
 import shlex
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import TextIO
 
 import click
 
-from steinkit.describe.layout import filled, on_screen
-from steinkit.errors import OutputError, UsageError
-from steinkit.printable import printable
+from steinkit.describe.writing import filled, on_screen
+from steinkit.errors import OutputError, UsageError, printable
 
 _PICTURES = (".png", ".pdf", ".svg")
 _COLUMNS = 80  # of a terminal that does not say
@@ -80,19 +83,19 @@ def say_aside(text: str) -> None:
         click.echo(printable(text, lines=True), err=True)
 
 
-def say_next(words: Sequence[str], purpose: str, *, json_output: bool = False) -> None:
+def say_next(words: Sequence[str] | str, purpose: str, *, json_output: bool = False) -> None:
     """Say which command is useful next, and what for; nothing beside JSON.
 
     Parameters
     ----------
-    words : sequence of str
-        Of the command, after the program's name.
+    words : sequence of str, or str
+        Of the command, after the program's name; a str as a shell reads it.
     purpose : str
     json_output : bool
         Whether the command that ends printed JSON.
     """
     if not json_output:
-        say_aside(f"next: steinkit {shlex.join(words)}  # {purpose}")
+        say_aside(f"next: steinkit {words if isinstance(words, str) else shlex.join(words)}  # {purpose}")
 
 
 def target_words(target: str | None, pairs: Sequence[str]) -> list[str]:
@@ -133,3 +136,88 @@ def _echo(text: str) -> None:
         click.echo(text)
     except UnicodeEncodeError as error:  # a name that the terminal's encoding lacks
         click.echo(text.encode(error.encoding, "backslashreplace").decode(error.encoding))
+
+
+INTERRUPTED = 130
+_SOON = 0.02  # seconds
+_GENERATORS = (
+    os.path.join("llvmlite", "binding"),
+    *(os.path.join("numba", "core", each) for each in ("codegen.py", "caching.py")),
+)
+"""Files whose functions LLVM calls back, or that keep what it makes: broken off, they leave functions without code."""
+
+
+@contextlib.contextmanager
+def heeded_interrupts() -> Iterator[None]:
+    """Raise the first control-C as soon as nothing breaks by it, and let a second one end the process.
+
+    Without this a second one would leave solvers running while the interpreter shuts down, which aborts the process. A
+    first one that comes while a compiler generates code waits for its end; one that is lost because C code called
+    Python back is raised once more.
+    """
+    said = ours = False
+    waiting: threading.Timer | None = None
+
+    def heard(number: int, frame: FrameType | None) -> None:
+        nonlocal said, ours
+        if not said:
+            said = True
+            print("interrupting; control-C again ends at once", file=sys.stderr, flush=True)
+        elif not ours:
+            os._exit(INTERRUPTED)
+        ours = False
+        if _generates_code(frame):
+            call_again_soon()
+        else:
+            raise KeyboardInterrupt
+
+    def unraisable(lost: sys.UnraisableHookArgs) -> None:
+        if issubclass(lost.exc_type, KeyboardInterrupt):
+            call_again_soon()  # raised here it would be lost again
+        else:
+            report(lost)
+
+    def call_again_soon() -> None:
+        nonlocal waiting
+        waiting = threading.Timer(_SOON, call_again)
+        waiting.daemon = True
+        waiting.start()
+
+    def call_again() -> None:
+        nonlocal ours
+        ours = True
+        main = threading.main_thread().ident
+        if sys.platform != "win32" and main is not None:
+            signal.pthread_kill(main, signal.SIGINT)  # wakes it from a wait, too
+        else:
+            _thread.interrupt_main()
+
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler:  # someone else sees to it, or it is ignored, as under nohup
+        yield
+        return
+    report = sys.unraisablehook
+    sys.unraisablehook = unraisable
+    signal.signal(signal.SIGINT, heard)
+    try:
+        yield
+    finally:
+        if waiting is not None:
+            waiting.cancel()
+        signal.signal(signal.SIGINT, before)
+        sys.unraisablehook = report
+
+
+def comes_of_interrupt(error: BaseException | None) -> bool:
+    """Whether an error was raised from a `KeyboardInterrupt`, as Python does in places, or while handling one."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
+def _generates_code(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if any(each in frame.f_code.co_filename for each in _GENERATORS):
+            return True
+        frame = frame.f_back
+    return False

@@ -1,17 +1,15 @@
-"""What is said of samples compared: a table a measure, then what the order proves and what it does not.
+"""What is said of samples compared, and of curves: a table a measure, what it proves, and what it does not.
 
-Documents are those that ``steinkit compare --json`` prints.
+Documents are those that ``steinkit compare --json`` and ``steinkit curve --json`` print.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from steinkit.describe.bias import compared_biases
-from steinkit.describe.labels import units_sentence
-from steinkit.describe.layout import Table, filled
-from steinkit.describe.numbers import compact, count, listed, ratio, rounded_outwards, sentence, value_of
-from steinkit.describe.statements import (
+from steinkit.describe.results import (
     UNVISITED,
     DescribedMeasure,
     Document,
@@ -24,6 +22,19 @@ from steinkit.describe.statements import (
     right_samples,
 )
 from steinkit.describe.verdict import WORST, fault_label, is_accused, unjudged_sentence, verdict_label, verdict_sentence
+from steinkit.describe.writing import (
+    Table,
+    compact,
+    count,
+    filled,
+    listed,
+    ratio,
+    rounded_outwards,
+    sentence,
+    units_sentence,
+    value_of,
+    within,
+)
 
 _MOST_COLUMNS = 6  # coordinates beyond which only the heaviest is shown
 _GOOD = "Is the best one good?"
@@ -34,7 +45,7 @@ _SCORED_ALONE = {
 _LEFT = ("rank", "sample", "worst coordinate", "verdict", "what is wrong")
 
 
-def text(
+def comparison_text(
     document: Document, find: FindMeasure, errors: Mapping[str, Mapping[str, str]], *, everything: bool = False
 ) -> str:
     """Tables and sentences for a reader at a terminal, measure by measure.
@@ -57,11 +68,11 @@ def text(
     blocks += [filled(said) for said in _unjudged(document)]
     for name in document["ranking"]:
         measure = find(name)
-        found = table(document, measure)
+        found = comparison_table(document, measure)
         lines = [f"{measure.title}: no sample could be measured"]
         if found.rows:
             lines = [found.caption, *found.lines((*_LEFT, bracket_column(measure.claim)), names="sample")]
-        said = " ".join(each.text for each in statements(document, measure))
+        said = " ".join(each.text for each in comparison_statements(document, measure))
         lines += ["", filled(said)] if said else []
         for sample, reasons in errors.items():
             lines += [filled(f"{sample} was not measured: {reasons[name]}")] if name in reasons else []
@@ -95,7 +106,7 @@ def sizes_table(document: Document, most: int | None = WORST) -> Table | None:
     return compared_biases(known, most)
 
 
-def table(document: Document, measure: DescribedMeasure) -> Table:
+def comparison_table(document: Document, measure: DescribedMeasure) -> Table:
     """The samples measured, best first, and the independent ones."""
     results = measured(document, measure.name)
     places, draws = ranks(document, measure.name), _draws(document)
@@ -120,7 +131,7 @@ def table(document: Document, measure: DescribedMeasure) -> Table:
     return Table(f"{measure.title}, {preference(measure)}", columns, cells)
 
 
-def statements(document: Document, measure: DescribedMeasure) -> list[Statement]:
+def comparison_statements(document: Document, measure: DescribedMeasure) -> list[Statement]:
     """What the order by a measure proves, and what it does not."""
     which = f"Which sample, by {measure.title}?"
     groups, has_bracket = document["ranking"][measure.name], measure.claim != "estimated"
@@ -160,7 +171,7 @@ def statements(document: Document, measure: DescribedMeasure) -> list[Statement]
     return found
 
 
-def grounds(document: Document, find: FindMeasure) -> list[Statement]:
+def comparison_grounds(document: Document, find: FindMeasure) -> list[Statement]:
     """All that a page has room for: verdicts, the statements of every measure, the best sample, failures, limits."""
     which: list[Statement] = []
     good: list[Statement] = []
@@ -169,7 +180,7 @@ def grounds(document: Document, find: FindMeasure) -> list[Statement]:
             which.append(Statement("number", f"Which sample, by {measure.title}?", _order(document, measure)))
             if document["reference"].get(measure.name) and document["ranking"][measure.name]:
                 good.append(Statement("comparison", _GOOD, _against(document, measure)))
-            for each in statements(document, measure):
+            for each in comparison_statements(document, measure):
                 if each.question != _GOOD:
                     which.append(each)
                 elif each not in good:  # it is the same for every measure
@@ -199,7 +210,7 @@ def grounds(document: Document, find: FindMeasure) -> list[Statement]:
     ]
 
 
-def headline(document: Document, measure: DescribedMeasure) -> str:
+def comparison_headline(document: Document, measure: DescribedMeasure) -> str:
     """The order in one sentence, and whether the best is good."""
     return f"{_first(document, measure)}{_of_the_best(document, measure)}"
 
@@ -317,3 +328,124 @@ def _against(document: Document, measure: DescribedMeasure) -> str:
         f"{place(best['lower'], best['upper'], lowest, highest)} the range {compact(lowest)} to {compact(highest)} of "
         f"{right_samples(reference).rstrip(',')}{times}."
     )
+
+
+_INDEPENDENT = -0.5  # rate of independent draws
+_FLAT = -0.25  # a rate above it is nearer to none
+
+
+def curve_text(document: Document, measure: DescribedMeasure) -> str:
+    """A table and a paragraph for a reader at a terminal."""
+    found = curve_table(document, measure)
+    paragraph = " ".join(each.text for each in curve_statements(document, measure))
+    units = units_sentence(document.get("units"))
+    return "\n".join([found.caption, *found.lines(), "", filled(paragraph), *(["", filled(units)] if units else [])])
+
+
+def curve_table(document: Document, measure: DescribedMeasure) -> Table:
+    """The measure at each size, with its proof and the interval over replicates."""
+    cost, interval = document["cost"], document["interval"]
+    columns = {"draws": [f"{each:g}" for each in document["n"]]}
+    if cost is not None:
+        columns["cost"] = [f"{each:g}" for each in cost]
+    columns["value"] = [compact(each) for each in document["values"]]
+    if proof := bracket_column(measure.claim):
+        columns["value"] = [*map(within, document["values"], document["lower"], document["upper"])]
+        ends = zip(document["lower"], document["upper"], strict=True)
+        columns[proof] = [" and ".join(rounded_outwards(low or 0.0, _finite(high))) for low, high in ends]
+    if interval is not None:
+        columns[f"{document['level']:.0%} interval of the median"] = [
+            " to ".join(map(compact, each)) for each in interval
+        ]
+    what = f" (median of {len(document['replicates'])} samples)" if interval is not None else ""
+    rows = tuple(zip(*columns.values(), strict=True))
+    return Table(f"{measure.title} of the first draws{what}", tuple(columns), rows)
+
+
+def curve_statements(document: Document, measure: DescribedMeasure) -> list[Statement]:
+    """The rate, how well it is known, and what it does not prove."""
+    if measure.smaller_is_better:
+        limits = (
+            "Independent draws have a power near -0.5. A curve that levels out shows the bias that more draws do not "
+            "mend; one that still falls does not show that there is none."
+        )
+    else:
+        limits = "An effective size that grows like the draws (power 1) speaks for mixing, not for the right target."
+    return [
+        Statement("number", "How does it go?", _rate(document)),
+        Statement("limits", "What does this not prove?", limits),
+    ]
+
+
+def curve_grounds(document: Document, measure: DescribedMeasure) -> list[Statement]:
+    """All that a page has room for: both ends of the curve, and its rate beside that of independent draws, as well."""
+    rate, limits = curve_statements(document, measure)
+    ends = Statement(
+        "number", rate.question, f"From {end_of_curve(document, 0)} to {end_of_curve(document, -1)}.", True
+    )
+    if not measure.smaller_is_better:
+        return [rate, ends, limits]
+    said = _beside_independent(document)
+    beside = [Statement("comparison", "What does the rate say?", said)] if said else []
+    return [rate, ends, *beside, limits, Statement("limits", limits.question, UNVISITED)]
+
+
+def curve_headline(document: Document, measure: DescribedMeasure) -> str:
+    """The verdict in one sentence."""
+    rate = document["rate"]
+    if rate is None:
+        return f"{sentence(measure.title)}: no rate could be fitted"
+    low, high = document["rate_interval"]
+    return (
+        f"{sentence(measure.title)} {'falls' if rate < 0.0 else 'grows'} like the {_abscissa(document)} to "
+        f"the power {rate:.2f} ({low:.2f} to {high:.2f})"
+    )
+
+
+def _abscissa(document: Document) -> str:
+    """What the measure is held against."""
+    return "draws" if document["budget"] is None else "cost"
+
+
+def end_of_curve(document: Document, k: int) -> str:
+    """The curve at one of its ends."""
+    cost = "" if document["cost"] is None else f" (cost {compact(document['cost'][k])})"
+    return f"{compact(document['values'][k])} at {document['n'][k]:g} draws{cost}"
+
+
+def _rate(document: Document) -> str:
+    if document["rate"] is None:
+        return "No rate could be fitted."
+    low, high = document["rate_interval"]
+    source = (
+        f"a {document['level']:.0%} bootstrap interval over the samples"
+        if document["interval_kind"] == "bootstrap"
+        else f"a {document['level']:.0%} regression interval, which says how straight the line is: the points share "
+        "draws, and another run may differ by more"
+    )
+    return (
+        f"Over the last {len(document['tail'])} points the measure goes like the {_abscissa(document)} to the power "
+        f"{document['rate']:.2f} ({low:.2f} to {high:.2f}: {source})."
+    )
+
+
+def _beside_independent(document: Document) -> str:
+    """The rate beside that of independent draws."""
+    if document["rate"] is None:
+        return ""
+    low, high = document["rate_interval"]
+    if low > _FLAT:
+        return "This curve is flatter than with independent draws: it levels out, as it does at a bias."
+    if low <= _INDEPENDENT <= high:
+        both = ", and with that of a bias as well" if high > _FLAT else ""
+        return f"It agrees with that of independent draws{both}."
+    if high < _INDEPENDENT:
+        return "This curve falls faster than with independent draws."
+    return (
+        "This curve falls more slowly than with independent draws: a longer one would show whether it levels out at a "
+        "bias."
+    )
+
+
+def _finite(value: float | None) -> float:
+    return math.inf if value is None else value

@@ -1,17 +1,18 @@
-"""``steinkit sweep``: a sampler with many settings and seeds, scored, and the best setting chosen."""
+"""``steinkit sweep`` and ``steinkit tune``: a sampler's settings scored, and the best chosen."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from steinkit.cli.help_screens import OUTPUT, SOLVER, command, option
-from steinkit.cli.outputs import apart_from_results, on_terminal, say, say_next, target_words, tell, warn
-from steinkit.cli.shared_options import json_option, setting_option
+from steinkit.cli.help_screens import MEASURE, OUTPUT, SOLVER, command, option
+from steinkit.cli.options import in_order, json_option, setting_option
+from steinkit.cli.terminal import apart_from_results, on_terminal, say, say_next, target_words, tell, warn
 from steinkit.errors import UsageError
-from steinkit.json_documents import as_json
+from steinkit.files.streams import as_json
 from steinkit.sweeps.backends import BACKENDS
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _NOTHING_SCORED = 4
 _MANY_CELLS = 10_000  # of which it takes a second to name each
 
-_HELP = """Run a sampler with every setting that CONFIG.toml lists, from several seeds, score the chains, and choose.
+_SWEEP = """Run a sampler with every setting that CONFIG.toml lists, from several seeds, score the chains, and choose.
 
 \b
 steinkit sweep --init sgld.toml       # write a CONFIG.toml to begin with
@@ -72,34 +73,27 @@ def _begin(ctx: click.Context, parameter: click.Parameter, file: str | None) -> 
     ctx.exit()
 
 
-@command(help=_HELP)
-@click.argument("config", metavar="CONFIG.toml", type=click.Path(dir_okay=False))
-@option(
+_jobs = option(
     SOLVER,
     "--jobs",
     type=int,
     metavar="N",
     help="Worker processes, -1 for all processors. By default none with loky, the whole cluster with dask or ray.",
 )
-@option(
-    SOLVER,
-    "--racing",
-    is_flag=True,
-    help="Save time: drop settings that will not win. Each goes as soon as that is certain.",
+_backend = in_order(
+    option(
+        SOLVER,
+        "--backend",
+        metavar="NAME",
+        type=click.Choice(BACKENDS),
+        default="loky",
+        show_default=True,
+        help="loky, processes here; dask or ray, a cluster. Without --scheduler it is started on this "
+        "machine. A cluster unpickles what it is sent: use one that you trust.",
+    ),
+    option(SOLVER, "--scheduler", metavar="ADDRESS", help="Address of the Dask scheduler or Ray cluster."),
 )
-@option(
-    SOLVER,
-    "--backend",
-    metavar="NAME",
-    type=click.Choice(BACKENDS),
-    default="loky",
-    show_default=True,
-    help="loky, processes here; dask or ray, a cluster. Without --scheduler it is started on this "
-    "machine. A cluster unpickles what it is sent: use one that you trust.",
-)
-@option(SOLVER, "--scheduler", metavar="ADDRESS", help="Address of the Dask scheduler or Ray cluster.")
-@setting_option("max_memory")
-@option(
+_folder = option(
     OUTPUT,
     "-o",
     "--output",
@@ -109,6 +103,30 @@ def _begin(ctx: click.Context, parameter: click.Parameter, file: str | None) -> 
     type=click.Path(file_okay=False),
     help="Folder for records and draws. It is made if it does not exist; one of another sweep is refused.",
 )
+
+
+def _workers(options: Mapping[str, Any]) -> dict[str, Any]:
+    """How cells are run: what a sweep and tuning take by name."""
+    return {
+        "n_jobs": options["jobs"],
+        "backend": options["backend"],
+        "scheduler": options["scheduler"],
+        "progress": on_terminal(),
+    }
+
+
+@command(help=_SWEEP)
+@click.argument("config", metavar="CONFIG.toml", type=click.Path(dir_okay=False))
+@_jobs
+@option(
+    SOLVER,
+    "--racing",
+    is_flag=True,
+    help="Save time: drop settings that will not win. Each goes as soon as that is certain.",
+)
+@_backend
+@setting_option("max_memory")
+@_folder
 @option(
     OUTPUT,
     "--resume",
@@ -134,52 +152,34 @@ def _begin(ctx: click.Context, parameter: click.Parameter, file: str | None) -> 
     help="Write a CONFIG.toml to begin with, and end. It runs as it stands; no file is replaced.",
 )
 @json_option("Print JSON instead of words.")
-def sweep(
-    config: str,
-    directory: str,
-    jobs: int | None,
-    backend: str,
-    scheduler: str | None,
-    max_memory: float | None,
-    racing: bool,
-    resume: bool,
-    force: bool,
-    json_output: bool,
-) -> int:
+def sweep(config: str, directory: str, json_output: bool, **options: Any) -> int:
     """Run a sweep; the exit code says whether anything could be scored."""
     from steinkit.sweeps.configuration import read_configuration
     from steinkit.sweeps.refusals import require_folder, require_runnable
     from steinkit.sweeps.run import run_plan
 
+    resume, force, folder = options["resume"], options["force"], Path(directory)
     with apart_from_results():
         if resume and force:
             raise UsageError("--resume goes on with the sweep in DIR, --force takes the folder of another; give one")
-        plan, asked_for_racing = read_configuration(config, max_memory)
+        plan, asked_for_racing = read_configuration(config, options["max_memory"])
         if len(plan.cells) >= _MANY_CELLS:
             tell(f"a sweep of {len(plan.cells):,} cells: it takes a while to see which of them {directory} holds")
-        require_folder(plan, Path(directory), resume=resume, force=force)
+        require_folder(plan, folder, resume=resume, force=force)
         require_runnable(plan)
         try:
-            result = run_plan(
-                plan,
-                directory=Path(directory),
-                n_jobs=jobs,
-                backend=backend,
-                scheduler=scheduler,
-                racing=racing or asked_for_racing,
-                progress=on_terminal(),
-            )
+            result = run_plan(plan, directory=folder, racing=options["racing"] or asked_for_racing, **_workers(options))
         except KeyboardInterrupt as interrupt:
             for note in getattr(interrupt, "__notes__", ()):
                 tell(note)
             raise
     try:
-        say(as_json(result.to_dict()) if json_output else _said(result, plan, Path(directory)))
+        say(as_json(result.to_dict()) if json_output else _said(result, plan, folder))
     finally:
         for note in result.warnings:
             warn(note)
     if result.criteria:
-        page = str(Path(directory) / "report.html")
+        page = str(folder / "report.html")
         own = _own_target(plan.identity["name"], Path(config))
         say_next(["report", directory, "-o", page, *target_words(own, ())], "a page of it", json_output=json_output)
     return 0 if result.criteria else _NOTHING_SCORED
@@ -201,3 +201,67 @@ def _own_target(name: str, config: Path) -> str | None:
     """What names the target from here where it is code of the user's own, which the file names from its own folder."""
     path, colon, attribute = name.rpartition(":") if ":" in name else (name, "", "")
     return f"{config.parent / path}{colon}{attribute}" if path.endswith(".py") else None
+
+
+_TUNE = """Choose a setting at a part of the full grid's cost: all run for a short while, the better ones longer.
+
+\b
+steinkit tune sgld.toml --cost 0.15 -o tuned --jobs 2
+steinkit tune sgld.toml -o tuned --max-seconds 600 --json > choice.json
+\f
+FILE.toml is one of 'steinkit sweep'. [sampler] says the full length of a chain, budget or draws. In place of [grid] it
+may have ranges, tried at Sobol's points, log-uniform in between:
+
+\b
+    [ranges]
+    step_size = [1e-4, 1e-1]
+    batch_size = [10, 1000]           # whole, as both ends are
+    [run]
+    settings = 27
+    seeds = 3
+
+Every finished chain is kept in DIR at once; the same command goes on where a run broke off. Exit code as of 'sweep'.
+"""
+
+
+@command(help=_TUNE)
+@click.argument("config", metavar="FILE.toml", type=click.Path(dir_okay=False))
+@option(
+    MEASURE,
+    "--cost",
+    type=click.FloatRange(0.0, 1.0, min_open=True),
+    metavar="SHARE",
+    default=0.15,
+    show_default=True,
+    help="Share of the full grid's cost to spend. In evaluations or draws, as the chain's length is given.",
+)
+@option(
+    SOLVER,
+    "--max-seconds",
+    type=click.FloatRange(min=0.0, min_open=True),
+    metavar="S",
+    help="Begin no longer chains after S seconds. The choice is then the best of those that were run.",
+)
+@_jobs
+@_backend
+@_folder
+@json_option("Print JSON instead of words.")
+def tune(config: str, directory: str, json_output: bool, **options: Any) -> int:
+    """Tune a sampler."""
+    from steinkit.sweeps.configuration import read_tuning
+    from steinkit.sweeps.refusals import require_folder, require_runnable
+    from steinkit.sweeps.store import TUNING
+    from steinkit.sweeps.tuning import run_tuning
+
+    folder = Path(directory)
+    with apart_from_results():
+        plan = read_tuning(config)
+        require_folder(plan, folder, result=TUNING)
+        require_runnable(plan)
+        result = run_tuning(
+            plan, options["cost"], max_seconds=options["max_seconds"], directory=folder, **_workers(options)
+        )
+    say(as_json(result.to_dict()) if json_output else result.summary())
+    for note in result.warnings:
+        warn(note)
+    return 0

@@ -1,20 +1,34 @@
-"""What a report says of the score of one sample, and the draws behind it, from the arrays that were kept with it."""
+"""What a report says of samples: the score of one with the draws behind it, a comparison of several, and curves."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from steinkit import plots
-from steinkit.describe.moments import direction, named
-from steinkit.describe.numbers import listed, sentence
-from steinkit.describe.score import descriptions, headline, measures_table, page_statements
-from steinkit.describe.statements import answers
-from steinkit.describe.verdict import fault, verdict_biases
+from steinkit.describe.comparisons import (
+    comparison_grounds,
+    comparison_headline,
+    comparison_table,
+    curve_grounds,
+    curve_headline,
+    curve_table,
+    end_of_curve,
+    measured,
+    ranks,
+    sizes_table,
+    unranked,
+    verdicts_table,
+)
+from steinkit.describe.measures import direction, named_moments
+from steinkit.describe.results import Document, answers
+from steinkit.describe.verdict import descriptions, fault, headline, measures_table, page_statements, verdict_biases
+from steinkit.describe.writing import Table, listed, sentence, value_of
 from steinkit.errors import InputError, SteinkitError
-from steinkit.measures import find_measure
+from steinkit.measures import Measure, find_measure
 from steinkit.measures.scoring import Scores
-from steinkit.plots.excess import Standard, key
+from steinkit.plots.discrepancy import Standard, key
 from steinkit.report.elements import (
     NARROW,
     WIDE,
@@ -26,10 +40,10 @@ from steinkit.report.elements import (
     drawing,
     draws_in_numbers,
     has_bars,
+    label,
     on_axes,
 )
-from steinkit.report.reproduction import command_listings
-from steinkit.report.sources import Found
+from steinkit.report.sources import Found, command_listings
 from steinkit.target import Target
 
 if TYPE_CHECKING:
@@ -82,8 +96,8 @@ def _pictures(found: Found, drawn: list[Picture]) -> list[Picture]:
     barred, pictures = [each for each in entries if has_bars(each)], []
     for entry in barred:
         title = find_measure(entry["measure"]).title
-        named = title if len(barred) > 1 else ""
-        pictures += bars_pictures({found.sample: entry["coordinates"]}, brackets_caption(title), named)
+        shown = title if len(barred) > 1 else ""
+        pictures += bars_pictures({found.sample: entry["coordinates"]}, brackets_caption(title), shown)
     judged = _faults(found.sample, found.document.get("verdict"))
     return [
         *judged,
@@ -128,7 +142,7 @@ def _moments(name: str, entry: Mapping[str, Any]) -> Picture:
     height = 1.9 + 0.32 * max(dim, 2)
     worst = ", ".join(
         f"{each['kind']} of {listed(each['coordinates'])} {abs(each['z']):.2g} standard errors {direction(each)}"
-        for each in named(entry)[:_IN_WORDS]
+        for each in named_moments(entry)[:_IN_WORDS]
     )
     return Picture(
         title=f"Moments of {name}",
@@ -173,7 +187,7 @@ def draws_pictures(found: Found, target: Target | str | None) -> list[Picture]:
         raise InputError("the document holds numbers only; steinkit score -o keeps what a page shows the draws with")
     drawn = next(each for each in found.result.measurements if each.measure in _DRAWN)
     standard = found.result.references.get(drawn.measure) or found.result.verdict
-    return [_picture(found, drawn.measure, drawn.result, _contoured(found, target), standard)]
+    return [_draws_picture(found, drawn.measure, drawn.result, _contoured(found, target), standard)]
 
 
 def _contoured(found: Found, target: Target | str | None) -> Target | None:
@@ -190,7 +204,7 @@ def _contoured(found: Found, target: Target | str | None) -> Target | None:
     return make_target(known["name"], known["options"], len(names))
 
 
-def _picture(found: Found, measure: str, result: Any, target: Target | None, standard: Standard) -> Picture:
+def _draws_picture(found: Found, measure: str, result: Any, target: Target | None, standard: Standard) -> Picture:
     dim = result.sample.dim
     draw, kind = _drawer(measure, result, target, standard)
     wide, said = _on_paper(draw, WIDE, 4.6)
@@ -235,3 +249,158 @@ def _on_paper(draw: Callable[[Axes], Axes], width: float, height: float) -> tupl
         legend = [*handles, *key(marks=False)]
         figure.legend(handles=legend, loc="outside lower center", ncols=columns, fontsize=8, frameon=False)
     return drawing(figure), said
+
+
+_MOST_BAR_SAMPLES = 6
+
+
+def comparison_part(found: Found) -> Part:
+    """The verdict, pictures and tables of a comparison; `found` is of kind "comparison"."""
+    document = found.document
+    measures = [find_measure(name) for name in document["ranking"]]
+    pictures = [_ranks(document, measure) for measure in measures if _shown(document, measure.name)]
+    judged = [each for each in (verdicts_table(document), sizes_table(document)) if each is not None]
+    return Part(
+        source=found.name,
+        subject=found.subject,
+        headline=comparison_headline(document, measures[0]),
+        answers=answers(comparison_grounds(document, find_measure)),
+        reservations=tuple(document["warnings"]),
+        pictures=(*pictures, *_bars(document, measures)),
+        tables=(*judged, *(_table(document, measure) for measure in measures)),
+        facts=found.facts(("samples", ", ".join(each["file"] for each in document["samples"])), made="compared them"),
+        listings=command_listings(document),
+    )
+
+
+def _shown(document: Document, measure: str) -> bool:
+    """Whether there is a sample to draw."""
+    return bool(document["ranking"][measure] or unranked(document, measure))
+
+
+def _table(document: Document, measure: Measure) -> Table:
+    """The table of a terminal, each row named by its sample."""
+    found = comparison_table(document, measure).led_by("sample")
+    return replace(found, caption=sentence(found.caption))
+
+
+def _ranks(document: Document, measure: Measure) -> Picture:
+    def draw(ax: Any) -> None:
+        plots.comparison(document, ax, measure=measure.name)
+        ax.tick_params(axis="y", labelsize=8.5)
+        if ax.get_legend() is not None:
+            ax.get_legend().remove()  # the caption says what the band is
+
+    height = 1.5 + 0.42 * len(document["samples"])
+    places, entries = ranks(document, measure.name), measured(document, measure.name)
+    values = "; ".join(
+        [
+            *(f"rank {rank.rstrip('=')}, {name}: {value_of(entries[name])}" for name, rank in places.items()),
+            *(f"not ranked, {name}: {value_of(entries[name])}" for name in unranked(document, measure.name)),
+        ]
+    )
+    bands = len(document["reference"].get(measure.name, ()))
+    band = " The grey band holds independent samples from the target." if bands else ""
+    if bands > 1:
+        band = " Each sample's grey band holds independent samples from the target of as many effective draws."
+    bars = " Bars are the brackets: samples whose bars overlap share a rank (=)." if measure.has_bracket else ""
+    grey = " Samples in grey cannot be ranked by it." if unranked(document, measure.name) else ""
+    return Picture(
+        title=f"{sentence(measure.title)}, best first",
+        caption=f"One line a sample, with its rank beside its name.{bars}{band}{grey}",
+        description=f"{sentence(measure.title)}: {values}.",
+        wide=on_axes(draw, WIDE, height),
+        narrow=on_axes(draw, NARROW, height),
+    )
+
+
+def _bars(document: Document, measures: list[Measure]) -> list[Picture]:
+    """What each coordinate carries of the discrepancy of each sample, best first, by the first measure that is one."""
+    for measure in measures:
+        entries = measured(document, measure.name)
+        order = dict.fromkeys([*ranks(document, measure.name), *entries])
+        groups = {name: entries[name]["coordinates"] for name in order if has_bars(entries[name])}
+        if groups and len(groups) <= _MOST_BAR_SAMPLES:
+            return bars_pictures(groups, brackets_caption(measure.title))
+    return []
+
+
+_SAME = 0.01  # relative difference between costs a draw that is none
+
+
+def curve_parts(found: Sequence[Found]) -> list[Part]:
+    """The verdict of each curve; those that can share a picture share it, with the first of them.
+
+    Parameters
+    ----------
+    found : sequence of Found
+        Of kind "curve".
+    """
+    shared: dict[tuple[str, bool], dict[str, Document]] = {}
+    for each in found:
+        kind = each.document["measure"], each.document["budget"] is None
+        shared.setdefault(kind, {})[each.name] = each.document
+    pictures = {next(iter(group)): [_curves_picture(group), *_against_cost(group)] for group in shared.values()}
+    return [_curve_part(each, pictures.get(each.name, ())) for each in found]
+
+
+def _curve_part(found: Found, pictures: Sequence[Picture]) -> Part:
+    document, measure = found.document, find_measure(found.document["measure"])
+    files, numbers = document.get("files", ()), curve_table(document, measure)
+    return Part(
+        source=found.name,
+        subject=found.subject,
+        headline=curve_headline(document, measure),
+        answers=answers(curve_grounds(document, measure)),
+        reservations=tuple(document["warnings"]),
+        pictures=tuple(pictures),
+        tables=(replace(numbers, caption=f"{sentence(numbers.caption)}: {found.name}"),),
+        facts=found.facts(
+            *([("samples", ", ".join(files))] if files else []), ("measure", measure.title), made="measured it"
+        ),
+        listings=command_listings(document),
+    )
+
+
+def _curves_picture(curves: Mapping[str, Document]) -> Picture:
+    lone = len(curves) == 1
+    some = next(iter(curves.values()))
+    against = "draws" if some["budget"] is None else "the cost of the draws"
+
+    def draw(ax: Any) -> None:
+        for number, (name, curve) in enumerate(curves.items()):
+            colour, mark, _ = plots.look(number)
+            plots.curve(curve, ax, label=None if lone else label(name), color=colour, marker=mark)
+
+    fitted = any(curve["rate"] is not None for curve in curves.values())
+    line = "; the broken line is the rate fitted to the tail" if fitted else ""
+    replicated = any(curve["interval"] is not None for curve in curves.values())
+    band = " Bands are bootstrap intervals over replicates." if replicated else ""
+    described = " ".join(f"{name}: {_in_numbers(curve)}." for name, curve in curves.items())
+    title = sentence(find_measure(some["measure"]).title)
+    return Picture(
+        title=f"{title} against {against}",
+        caption=f"Both axes are logarithmic, so that a power of {against} is a straight line{line}.{band}"
+        + ("" if lone else f" Curves: {listed(list(curves), most=6)}."),
+        description=f"{title} against {against}. {described}",
+        wide=on_axes(draw, WIDE, 4.3),
+        narrow=on_axes(draw, NARROW, 3.6),
+    )
+
+
+def _in_numbers(curve: Document) -> str:
+    rate = "" if curve["rate"] is None else f", rate {format(curve['rate'], '.2f')}"
+    return f"from {end_of_curve(curve, 0)} to {end_of_curve(curve, -1)}{rate}"
+
+
+def _against_cost(curves: Mapping[str, Document]) -> list[Picture]:
+    """Curves over draws again over their cost, where a draw does not cost the same in all."""
+    costs = [
+        curve["cost"][-1] / curve["n"][-1]
+        for curve in curves.values()
+        if curve["budget"] is None and curve["cost"] is not None
+    ]
+    if len(costs) < len(curves) or max(costs) <= (1.0 + _SAME) * min(costs):
+        return []
+    # the rate was fitted to draws
+    return [_curves_picture({name: {**curve, "budget": curve["cost"], "rate": None} for name, curve in curves.items()})]

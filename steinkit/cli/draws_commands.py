@@ -1,0 +1,398 @@
+"""``steinkit sample``, ``thin`` and ``repair``: commands that write draws."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from click.shell_completion import CompletionItem
+
+from steinkit import __version__
+from steinkit.cli.help_screens import MEASURE, OUTPUT, command, option
+from steinkit.cli.options import (
+    Decorator,
+    file_options,
+    files_argument,
+    in_order,
+    json_option,
+    max_seconds_option,
+    pairs_option,
+    seed_option,
+    setting_option,
+    target_option,
+    target_options,
+)
+from steinkit.cli.request import NamedTarget, key_values, read_with_target, units_for
+from steinkit.cli.sampler_commands import options_given, sampler_options
+from steinkit.cli.terminal import (
+    apart_from_results,
+    on_terminal,
+    require_places,
+    say,
+    say_next,
+    target_words,
+    tell,
+    warn,
+)
+from steinkit.describe.writing import count
+from steinkit.errors import InputError, OutputError, UsageError, printable
+from steinkit.files import write_sample
+from steinkit.files.streams import as_json
+from steinkit.measures.scoring import sample_document
+from steinkit.measures.units import units_of_one
+from steinkit.posterior import Posterior
+from steinkit.runtime.deadlines import time_limit
+from steinkit.sample import Floats, Sample, default_names
+from steinkit.samplers.draws import Draws
+from steinkit.samplers.registry import Sampler, find_sampler, sampler_names
+from steinkit.target import Target
+
+_SAMPLE_FORMATS = ("csv", "npz")
+
+
+def draws_options(format_flag: str) -> Decorator:
+    """``-o``, and the format by a flag of this name: "output" and "output_format"."""
+    return in_order(
+        option(
+            OUTPUT,
+            "-o",
+            "--output",
+            required=True,
+            metavar="FILE",
+            type=click.Path(dir_okay=False, allow_dash=True),
+            help="Where the draws go: .csv, .npz, or '-'. The last is standard output, as CSV.",
+        ),
+        option(
+            OUTPUT,
+            format_flag,
+            "output_format",
+            everyday=False,
+            type=click.Choice(_SAMPLE_FORMATS),
+            help="Format of the output. By default the ending decides.",
+        ),
+    )
+
+
+def draws_place(
+    options: Mapping[str, Any], sources: Sequence[str] = ("-",), format_flag: str = "--format"
+) -> tuple[str, str]:
+    """Where `draws_options` send draws, and in which format: the one asked for, or that of the file's ending.
+
+    Raises
+    ------
+    UsageError, OutputError
+        Before any work is done: if the ending is that of no format, the file cannot be written, or draws are read from
+        it.
+    """
+    file, form = options["output"], options["output_format"]
+    if form is None:
+        form = "csv" if file == "-" else Path(file.lower().removesuffix(".gz")).suffix.removeprefix(".")
+        if form not in _SAMPLE_FORMATS:
+            raise UsageError(
+                f"-o {file}: the ending must be .csv or .npz; rename the file, or pass {format_flag} csv or npz"
+            )
+    if file == "-":
+        if options["json_output"]:
+            raise UsageError("--json and -o - would both write to standard output; give -o a file")
+        return file, form
+    for source in sources:
+        require_places(source, file, None)
+    folder = Path(file).resolve().parent
+    if not os.access(folder, os.W_OK) and not os.access(file, os.W_OK):
+        raise OutputError(f"{file} cannot be written: no permission for the folder {folder}; choose another folder")
+    return file, form
+
+
+def deliver_sample(
+    sample: Sample, place: tuple[str, str], said: str, document: Mapping[str, Any] | None, notes: Iterable[str] = ()
+) -> None:
+    """Write the draws, warn, say how it went, and print the document if there is one.
+
+    A reader of standard output who has gone, such as ``head``, is no error.
+    """
+    file, form = place
+    try:
+        write_sample(sample, file, format=form)
+    except OutputError as error:
+        if file == "-":
+            sys.stdout = None  # nothing is left to flush at the end
+        if file != "-" or not isinstance(error.__context__, BrokenPipeError):
+            raise
+    for note in notes:
+        warn(note)
+    tell(f"{said}\nwritten to {'standard output' if file == '-' else printable(file)}")
+    if document is not None:
+        say(as_json({**document, "file": file, "version": __version__}))
+
+
+_SAMPLE = """Draw from a target with SAMPLER, and write the draws with their cost, chain and weight.
+
+\b
+steinkit sample iid --target normal -p mean=0,0 --draws 500 -o draws.csv
+steinkit sample rwmh --target normal --proposal-scale 2 --draws 500 -o x.csv
+
+Every sampler takes some of the options below; 'steinkit samplers' lists which, with their defaults.
+\f
+\b
+steinkit sample sgld --target mixture-posterior --step-size 5e-3 --batch-size 5 --draws 1000 --chains 4 -o draws.npz
+steinkit sample iid --target model.py:target --draws 1000 -o - | steinkit score - --target model.py:target
+"""
+
+
+def complete_sampler(context: click.Context, parameter: click.Parameter, word: str) -> list[CompletionItem]:
+    """Names of samplers."""
+    return [CompletionItem(name, help=find_sampler(name).summary) for name in sampler_names() if name.startswith(word)]
+
+
+@command(help=_SAMPLE)
+@click.argument("sampler", shell_complete=complete_sampler)
+@target_option("What to draw from; minibatches need a posterior.", required=True)
+@pairs_option("pairs")
+@sampler_options()
+@draws_options("--format")
+@json_option("Print settings and seeds as JSON. And acceptance and cost, which the draws do not hold.")
+def sample(sampler: str, target: str, **settings: Any) -> None:
+    """Run a sampler, write its draws, and say on standard error how it went."""
+    chosen = find_sampler(sampler)
+    options = options_given(chosen, settings)
+    place = draws_place(settings)
+    with apart_from_results():
+        found = _target(target, settings["pairs"], options)
+        _require_ready(chosen, found, options, place[1])
+        began = time.perf_counter()
+        draws = chosen.run(found, options, progress=on_terminal())
+        seconds = time.perf_counter() - began
+    if not draws.present.any():
+        raise InputError("the run ended without a draw; give it a larger --budget, or a smaller --burn-in or --thin")
+    document = {
+        "sampler": sampler,
+        "target": target,
+        "target_options": key_values(settings["pairs"]),
+        **run_document(draws, options.get("start")),
+        "seconds": seconds,
+    }
+    deliver_sample(draws.to_sample(), place, run_text(document), document if settings["json_output"] else None)
+    if place[0] != "-":
+        pairs = list(settings["pairs"])
+        if settings["temperature"] is not None and isinstance(found, Posterior):
+            pairs.append(f"temperature={settings['temperature']:g}")
+        words = ["score", place[0], *target_words(target, pairs)]
+        say_next(words, "judge the draws", json_output=settings["json_output"])
+
+
+def _target(name: str, pairs: tuple[str, ...], options: Mapping[str, Any]) -> Target:
+    """The target; where nothing else fixes its dimension, the length of --start or --proposal-scale does."""
+    start, scale = options.get("start"), options.get("proposal_scale")
+    dim = np.shape(start)[-1] if start is not None else len(scale) if isinstance(scale, list) else 1
+    return NamedTarget({"target": name, "options": pairs}).target(dim)
+
+
+def _require_ready(sampler: Sampler, target: Target, options: Mapping[str, Any], file_format: str) -> None:
+    """Refuse, before any draw is made, what would come to light only when the draws are written."""
+    if target.dim is None and "start" in sampler.options() and "start" not in options:
+        raise UsageError(
+            f"the dimension of {target.label!r} is not known; give --start, or pass dim= to steinkit.Target"
+        )
+    names = target.names or default_names(target.dim or 1)
+    points = np.zeros((1, 1, len(names)))
+    write_sample(Sample(points=points, cost=np.zeros(1), names=names), io.BytesIO(), format=file_format)
+
+
+def run_document(draws: Draws, start: Any) -> dict[str, Any]:
+    """What ``--json`` prints of a run. Lists hold a number a chain."""
+    return {
+        "settings": {name: value for name, value in draws.settings.items() if name != "sampler"} | {"start": start},
+        "seeds": list(draws.seeds),
+        "draws": draws.present.sum(axis=1).tolist(),
+        "names": list(draws.to_sample().names),
+        "acceptance": _per_chain(draws.acceptance),
+        "mean_batch_size": _per_chain(draws.mean_batch_size),
+        "cost": _per_chain(_last(draws, draws.cost)),
+        "diagnostics": {name: _per_chain(_summed_up(draws, name)) for name in draws.diagnostics},
+    }
+
+
+def run_text(document: Mapping[str, Any]) -> str:
+    """The chains and their length, what was accepted and what it cost."""
+    counts = document["draws"]
+    length = f"{counts[0]}" if len(set(counts)) == 1 else f"{min(counts)} to {max(counts)}"
+    facts = [
+        _fact("acceptance", document["acceptance"]),
+        _fact("mean batch", document["mean_batch_size"]),
+        _fact("cost", document["cost"], " evaluations a chain") if any(document["cost"]) else "",
+        *(_fact(name.replace("_", " "), values) for name, values in document["diagnostics"].items()),
+        f"{document['seconds']:.2f} s",
+    ]
+    return (
+        f"{document['sampler']} on {printable(document['target'])}: {count(len(counts), 'chain')} of {length} draws\n"
+        f"{'; '.join(filter(None, facts))}"
+    )
+
+
+def _per_chain(values: Floats | None) -> list[float | None] | None:
+    """Numbers for JSON, which knows no NaN."""
+    return None if values is None else [float(value) if np.isfinite(value) else None for value in values]
+
+
+def _last(draws: Draws, values: Any) -> Floats:
+    """Value at the last draw of each chain; NaN for a chain without draws."""
+    counts = draws.present.sum(axis=1)
+    return np.array([row[count - 1] if count else np.nan for row, count in zip(values, counts, strict=True)])
+
+
+def _summed_up(draws: Draws, name: str) -> Floats:
+    """A diagnostic of each chain: a cost, which is cumulative, at its last draw; others as the mean of those known."""
+    values = draws.diagnostics[name]
+    if name.endswith("_cost"):
+        return _last(draws, values)
+    known = draws.present & np.isfinite(values)
+    sums, counts = np.where(known, values, 0.0).sum(axis=1), known.sum(axis=1)
+    return np.asarray(np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0))
+
+
+def _fact(what: str, values: Sequence[float | None] | None, unit: str = "") -> str:
+    """A mean over the chains, with the range where it is visible."""
+    known = [value for value in values or () if value is not None]
+    if not known:
+        return ""
+    mean, lowest, highest = (
+        f"{value:,.0f}" if abs(value) >= 1000.0 else f"{value:.3g}"
+        for value in (sum(known) / len(known), min(known), max(known))
+    )
+    return f"{what} {mean}" + (f" ({lowest} to {highest})" if lowest != highest else "") + unit
+
+
+_THIN = """Choose the draws of FILE ('-' for standard input) that together represent a target best. Several FILEs are
+chains of one sample.
+
+\b
+steinkit thin draws.csv --target normal -p mean=0,0 --draws 50 -o thinned.csv
+steinkit thin draws_with_scores.csv --draws 50 -o thinned.csv
+\f
+Stein thinning (Riabiz et al. 2022): draw after draw, repeats allowed, the one that makes the kernel Stein discrepancy
+smallest, with moments that keep location and spread of every coordinate. It takes out burn-in, and bias as far as the
+draws allow; the shares of modes far apart it cannot see.
+"""
+
+
+@command(help=_THIN)
+@files_argument
+@target_options
+@file_options
+@option(MEASURE, "--draws", type=click.IntRange(min=1), required=True, metavar="M", help="How many draws to choose.")
+@setting_option("bounds", names_measures=False)
+@setting_option("units", names_measures=False)
+@setting_option("kernel", names_measures=False)
+@setting_option("kernel_scale", names_measures=False)
+@option(
+    MEASURE,
+    "--moment-weight",
+    type=click.FloatRange(min=0.0),
+    default=0.3,
+    show_default=True,
+    metavar="R",
+    help="Weight of location and spread beside the kernel. Of every coordinate; 0 is the paper's algorithm.",
+)
+@max_seconds_option("Give up after S seconds; exit code 4. Reading and both discrepancies included.")
+@draws_options("--output-format")
+@json_option("Print what was chosen and what it scores as JSON.")
+def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
+    """Thin a sample, write what was chosen, and say on standard error what it scores."""
+    from steinkit.discrepancy.kernel.base_kernels import scaled_kernel
+    from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy
+    from steinkit.discrepancy.kernel.thinning import thin as thin_sample
+
+    place = draws_place(settings, files, "--output-format")
+    with apart_from_results(), time_limit(settings["max_seconds"]):
+        sample, target, bounds, doubts = read_with_target(settings, *files)
+        units, why = units_of_one(sample, target, {"units": units_for(settings["units"])})
+        kernel = scaled_kernel(settings["kernel"], settings["kernel_scale"])
+        before = kernel_stein_discrepancy(sample, target, bounds=bounds, units=units, kernel=kernel)
+        same: dict[str, Any] = {"bounds": bounds, "units": before.units, "kernel": before.kernel}
+        chosen = thin_sample(sample, target, m=draws, moment_weight=settings["moment_weight"], **same)
+        after = kernel_stein_discrepancy(chosen, target, **same)
+    notes = (*doubts, *why, *before.warnings)
+    document = {
+        "sample": sample_document(sample),
+        "draws": draws,
+        "distinct": len(after.sample),
+        "units": before.units.document,
+        "moment_weight": settings["moment_weight"],
+        "ksd": {"before": before.value, "after": after.value, "kernel": repr(before.kernel)},
+        "warnings": list(notes),
+    }
+    again = ", some more than once" if draws > len(sample) else ""
+    said = (
+        f"{draws} draws chosen of {len(sample)}{again}, {len(after.sample)} of them different\n"
+        f"kernel Stein discrepancy {before.value:.4g} before, {after.value:.4g} after ({before.kernel!r})"
+    )
+    deliver_sample(chosen, place, said, document if settings["json_output"] else None, notes)
+    if place[0] != "-" and files != ("-",):
+        words = ["compare", files[0], place[0], *target_words(settings["target"], settings["options"])]
+        words += ["--measure", "ksd", "--no-verdict"]
+        say_next(words, "what the choice gained", json_output=settings["json_output"])
+
+
+_REPAIR = """Mend the draws in FILE ('-' for standard input). Several FILEs are chains of one sample.
+
+\b
+steinkit repair draws.csv --target normal -p mean=0,0 -o repaired.csv
+steinkit repair laplace.csv --target model.py:target -o repaired.csv
+\f
+Weights of largest entropy make the means of Stein features zero. Where these would be worth less than a fifth of the
+draws, every draw is moved by a short run of Hamiltonian Monte Carlo, if the target has a log density. Neither puts
+draws where there are none: in a mode that none has visited, or in a tail that was cut. Modes that lie apart get their
+shares, if the target has a log density.
+"""
+
+
+@command(help=_REPAIR)
+@files_argument
+@target_options
+@file_options
+@setting_option("bounds", names_measures=False)
+@option(
+    MEASURE,
+    "--method",
+    type=click.Choice(("auto", "weights", "run")),
+    default="auto",
+    show_default=True,
+    help="How to mend. auto takes weights where they are worth a fifth of the draws, else a run; of modes the shares.",
+)
+@option(
+    MEASURE, "--resample", is_flag=True, help="Draw as many draws by their weights. By default weights are a column."
+)
+@seed_option("Of the run, and of --resample.")
+@max_seconds_option("Give up after S seconds; exit code 4.")
+@draws_options("--output-format")
+@json_option("Print the biases before and after as JSON.")
+def repair(files: tuple[str, ...], **options: Any) -> None:
+    """Repair a sample, write it, and say on standard error how far it was off and is."""
+    from steinkit.discrepancy.bias.repair import repair as mend
+
+    place = draws_place(options, files, "--output-format")
+    with apart_from_results(), time_limit(options["max_seconds"]):
+        sample, target, bounds, notes = read_with_target(options, *files)
+        found = mend(sample, target, bounds=bounds, method=options["method"], rng=options["seed"])
+    mended = _resampled(found.sample, options["seed"]) if options["resample"] else found.sample
+    document = found.to_dict() if options["json_output"] else None
+    deliver_sample(mended, place, f"{found.summary()}\n", document, (*notes, *found.warnings))
+    if place[0] != "-":
+        words = ["verdict", place[0], *target_words(options["target"], options["options"])]
+        say_next(words, "judge them again", json_output=options["json_output"])
+
+
+def _resampled(sample: Sample, seed: int) -> Sample:
+    """As many draws, by stratified resampling (Kitagawa 1996): draw i stands there about n w_i times."""
+    if sample.weights is None:
+        return sample
+    n = len(sample)
+    rows = np.searchsorted(np.cumsum(sample.probabilities), (np.arange(n) + np.random.default_rng(seed).random(n)) / n)
+    return sample[np.minimum(rows, n - 1)].with_columns(weights=None)

@@ -1,0 +1,353 @@
+"""Options that several commands take, as decorators, and what a shell offers for them.
+
+Those of the measures follow from what the measures declare.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import reduce
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import click
+from click.shell_completion import CompletionItem
+
+from steinkit.cli.help_screens import INPUT, MEASURE, OUTPUT, SOLVER, option
+from steinkit.describe.verdict import WORST
+from steinkit.describe.writing import alternatives, listed
+from steinkit.files.dispatch import format_names
+from steinkit.measures import find_measure, measure_names
+from steinkit.measures.options import BOUNDS, UNIT_WORDS, UNITS, Option
+from steinkit.measures.registry import all_options, takers_of
+
+if TYPE_CHECKING:
+    from steinkit.discrepancy.verdict import Verdict
+
+Decorator: TypeAlias = Callable[[Any], Any]
+
+
+def in_order(*options: Decorator) -> Decorator:
+    """Decorators as one, which the help lists in the order written."""
+    return lambda command: reduce(lambda made, each: each(made), reversed(options), command)
+
+
+def complete_target(context: click.Context, parameter: click.Parameter, word: str) -> list[CompletionItem]:
+    """Names of built-in targets, and files, in which a target of one's own may be."""
+    from steinkit.targets import target_table
+
+    names = [CompletionItem(name, help=summary) for name, _, summary in target_table() if name.startswith(word)]
+    return [_files(word), *names]
+
+
+def complete_target_option(context: click.Context, parameter: click.Parameter, word: str) -> list[CompletionItem]:
+    """KEY= of each option that the built-in target named before takes."""
+    from steinkit.targets import target_table
+
+    options = {name: shown for name, shown, _ in target_table()}.get(context.params.get("target") or "", "")
+    names = [each.strip("[]") for each in options.split()]
+    return [CompletionItem(f"{name}=") for name in names if name.startswith(word)]
+
+
+def complete_units(context: click.Context, parameter: click.Parameter, word: str) -> list[CompletionItem]:
+    """The words for units, and files, which may hold a scale."""
+    return [_files(word), *(CompletionItem(name) for name in UNIT_WORDS if name.startswith(word))]
+
+
+def _files(word: str) -> CompletionItem:
+    """Names of files, which the shell completes itself; first in a list, for bash drops what stands before it."""
+    return CompletionItem(word, type="file")
+
+
+def name_list(context: click.Context, parameter: click.Parameter, text: str | None) -> list[str] | None:
+    """Read ``--columns``: names between commas."""
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def as_threshold(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
+    """Read a threshold; nothing exceeds NaN, so that it would let everything pass."""
+    if value is not None and math.isnan(value):
+        raise click.BadParameter("a number is wanted; received nan")
+    return value
+
+
+def off_by(verdict: Verdict, delta: float | None) -> tuple[int, tuple[str, ...]]:
+    """The exit code of --fail-if-off for a sample with enough draws, and what it cannot tell."""
+    if delta is None or (verdict.bias is not None and verdict.bias.is_off_by(delta)):
+        return int(delta is not None), ()
+    known = verdict.bias is not None and verdict.bias.trusted.all()
+    unsure = "--fail-if-off: how far some means are off is not known, so that they neither passed nor failed"
+    return 0, () if known else (unsure,)
+
+
+def target_option(said: str, **settings: Any) -> Decorator:
+    """``--target``, with what it is to the command."""
+    return option(
+        settings.pop("group", INPUT),
+        "--target",
+        metavar="TARGET",
+        shell_complete=complete_target,
+        help=f"Built-in name, or path.py:attribute of your own. {said} 'steinkit targets' lists the names; a Python "
+        "file is run.",
+        **settings,
+    )
+
+
+def pairs_option(name: str, **settings: Any) -> Decorator:
+    """``-p``, under the name given."""
+    return option(
+        settings.pop("group", INPUT),
+        "-p",
+        name,
+        multiple=True,
+        metavar="KEY=VALUE",
+        shell_complete=complete_target_option,
+        help="Option of a built-in target; repeatable.",
+        **settings,
+    )
+
+
+target_options = in_order(
+    target_option(
+        "What the sample claims to represent; not needed where the file stores scores in columns score:NAME."
+    ),
+    pairs_option("options"),
+    option(
+        INPUT,
+        "--check/--no-check",
+        everyday=False,
+        default=True,
+        show_default=True,
+        help="Check the score of a target of your own. It is held against finite differences of its log density, "
+        "at a few draws.",
+    ),
+)
+"""``--target``, ``-p`` and ``--check``."""
+
+
+file_options = in_order(
+    option(
+        INPUT,
+        "--columns",
+        callback=name_list,
+        metavar="NAME,NAME...",
+        help="Coordinates to read, in order. The name of a parameter stands for all its entries.",
+    ),
+    option(
+        INPUT,
+        "--group",
+        everyday=False,
+        metavar="NAME",
+        help="Group of a NetCDF or Zarr file. By default the posterior.",
+    ),
+    option(
+        INPUT,
+        "--format",
+        "file_format",
+        everyday=False,
+        metavar="FORMAT",
+        help=f"Format of the file. {alternatives(format_names())}; by default the file's ending.",
+    ),
+)
+"""``--columns``, ``--group`` and ``--format``, for `read_sample`: "columns", "group" and "file_format"."""
+
+
+files_argument = click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True))
+"""FILE..., of which there is one at least."""
+
+
+def measure_options(*, of_one_sample: bool = False) -> Decorator:
+    """``--measure`` and the settings of the measures, by their names in Python; last those of a single sample."""
+    names = measure_names()
+    one_dimensional = [name for name in names if find_measure(name).max_dim == 1]
+    settings = sorted(all_options().items(), key=lambda item: item[1].of_one_sample)
+    return in_order(
+        option(
+            MEASURE,
+            "--measure",
+            "measures",
+            multiple=True,
+            metavar="MEASURE",
+            type=click.Choice(names),
+            help=f"{alternatives(names)}; repeatable. Default: graph up to two dimensions, and sliced "
+            "above, where graph saturates and too narrow samples score lower; with --operator graph. In one dimension "
+            f"only: {', '.join(one_dimensional)}.",
+        ),
+        *(setting_option(name) for name, each in settings if each.help and each.of_one_sample <= of_one_sample),
+    )
+
+
+def setting_option(name: str, *, names_measures: bool = True) -> Decorator:
+    """The option of the command line for a setting of the measures; its help names those that read it, if asked to."""
+    setting = all_options()[name]
+    if setting.switched_on is not None:
+        how: dict[str, Any] = {"flag_value": setting.switched_on, "type": type(setting.switched_on)}
+    elif setting.choices is not None:
+        how = {"type": click.Choice(setting.choices()), "show_default": True}
+    elif isinstance(setting.read, type):
+        how = {"type": setting.read, "show_default": True}
+    else:
+        how = {"callback": _reader(setting), "show_default": True}
+    default = setting.default
+    if setting is BOUNDS:
+        how["multiple"] = True
+    elif isinstance(default, tuple):
+        default = ",".join(f"{each:g}" for each in default)
+    if setting is UNITS:
+        how["shell_complete"] = complete_units
+    said = setting.help() if callable(setting.help) else setting.help
+    takers = takers_of(name)
+    return option(
+        SOLVER if setting.of_solver else MEASURE,
+        flag_of(name),
+        name,
+        everyday=setting.everyday,
+        default=default,
+        metavar=setting.metavar,
+        help=f"{said}. Of {listed(takers, most=len(takers))}." if names_measures else f"{said}.",
+        **how,
+    )
+
+
+def _reader(setting: Option) -> Callable[[click.Context, click.Parameter, str], Any]:
+    def read(context: click.Context, parameter: click.Parameter, text: str) -> Any:
+        try:
+            return setting.read(text)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from None
+
+    return read
+
+
+def flag_of(name: str) -> str:
+    """``--max-seconds`` for ``max_seconds``."""
+    return f"--{(all_options()[name].flag or name).replace('_', '-')}"
+
+
+def seed_option(said: str) -> Decorator:
+    """``--seed``, with what is drawn."""
+    return option(
+        SOLVER,
+        "--seed",
+        everyday=False,
+        type=click.IntRange(min=0),
+        metavar="S",
+        default=0,
+        show_default=True,
+        help=f"Seed of what is drawn. {said}",
+    )
+
+
+def max_seconds_option(said: str) -> Decorator:
+    """``--max-seconds``, with what it ends."""
+    return option(SOLVER, "--max-seconds", type=float, metavar="S", help=said)
+
+
+reference_options = in_order(
+    option(
+        MEASURE,
+        "--reference",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Also score N independent samples of the target. To 1e-3, each with as many draws as the sample is "
+        "worth by its ESS, or has if its ESS is nearly that. Default: 5 for built-in targets that can be drawn "
+        "from, else 0.",
+    ),
+    option(
+        MEASURE,
+        "--reference-draws",
+        everyday=False,
+        metavar="FILE",
+        type=click.Path(),
+        help="Score blocks of a long run of your own instead. The run must be known to be right; each block is "
+        "worth as many independent draws as the sample is.",
+    ),
+    seed_option("Of reference samples, and of the signs of the kernel test (--p-value, verdict)."),
+)
+"""``--reference``, ``--reference-draws`` and ``--seed``."""
+
+
+matters_option = option(
+    MEASURE,
+    "--matters",
+    type=click.FloatRange(min=0.0),
+    metavar="DELTA",
+    callback=as_threshold,
+    help="Say whether a mean is off by more than DELTA sd. In standard deviations, with its margin; where that "
+    "cannot be said, whether a location, spread or correlation is, in standard units.",
+)
+"""``--matters``."""
+
+
+verdict_options = in_order(
+    option(
+        MEASURE,
+        "--verdict/--no-verdict",
+        default=True,
+        show_default=True,
+        otherwise="Measure only; do not judge the draws.",
+        help="Judge the draws: whether they are from the target, and what is wrong if not. They must be in the "
+        "order in which they were made.",
+    ),
+    matters_option,
+    option(
+        MEASURE,
+        "--looks",
+        everyday=False,
+        type=click.IntRange(min=1),
+        metavar="K",
+        help="Allow for K looks at a growing run. Give it if you would stop at the first accusation: the verdict "
+        "multiplies its p-values by K. Default: 1.",
+    ),
+)
+"""``--verdict``, ``--matters`` and ``--looks``."""
+
+
+def json_option(said: str) -> Decorator:
+    """``--json``, with what it prints: "json_output"."""
+    return option(OUTPUT, "--json", "json_output", is_flag=True, help=said)
+
+
+output_options = in_order(
+    json_option("Print JSON instead of words."),
+    option(
+        OUTPUT,
+        "-o",
+        "--output",
+        type=click.Path(dir_okay=False),
+        metavar="FILE",
+        help="Write the JSON to this file as well.",
+    ),
+    option(
+        OUTPUT,
+        "--plot",
+        type=click.Path(dir_okay=False),
+        metavar="FILE",
+        help="Save the picture (.png, .pdf, .svg).",
+    ),
+)
+"""``--json``, ``-o`` and ``--plot``: "json_output", "output" and "plot"."""
+
+
+all_option = option(
+    OUTPUT,
+    "--all",
+    "everything",
+    is_flag=True,
+    help=f"Say everything: all parameters, faults and tests. By default the worst {WORST}.",
+)
+"""``--all``: "everything"."""
+
+
+def fail_if_off_option(*, everyday: bool) -> Decorator:
+    """``--fail-if-off``."""
+    return option(
+        OUTPUT,
+        "--fail-if-off",
+        everyday=everyday,
+        type=click.FloatRange(min=0.0),
+        metavar="DELTA",
+        callback=as_threshold,
+        help="Exit with 1 if a mean is off by more than DELTA sd. In standard deviations, for certain: beyond its "
+        "margin.",
+    )

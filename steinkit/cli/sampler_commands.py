@@ -1,0 +1,439 @@
+"""The options of the samplers as ``steinkit sample`` writes them, ``steinkit samplers`` and ``steinkit design``.
+
+``design`` says how often a sequential acceptance test errs, what it reads, and which to choose. The names of options
+are those of the Python arguments, with dashes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any, NamedTuple, TypeAlias
+
+import click
+
+from steinkit import __version__
+from steinkit.cli.help_screens import OUTPUT, command, option
+from steinkit.cli.options import json_option, pairs_option, target_option
+from steinkit.cli.request import NamedTarget
+from steinkit.cli.terminal import apart_from_results, on_terminal, say, say_next, target_words
+from steinkit.describe.writing import filled, one_line
+from steinkit.errors import UsageError, did_you_mean
+from steinkit.files.streams import as_json
+from steinkit.posterior import Posterior
+from steinkit.samplers import (
+    RandomWalk,
+    SequentialDesign,
+    average_design,
+    operating_characteristics,
+    trial_run,
+    worst_case_design,
+)
+from steinkit.samplers.registry import (
+    Option,
+    Sampler,
+    acceptance_test_names,
+    acceptance_test_options,
+    acceptance_tests_with,
+    find_sampler,
+    sampler_names,
+)
+
+
+def _value(read: Callable[[str], Any], wanted: str) -> Callable[[str], Any]:
+    """A type for click: what a function makes of the text given; the function raises ValueError where it cannot."""
+
+    def convert(text: str) -> Any:
+        try:
+            return read(text)
+        except (ValueError, OverflowError):
+            raise click.BadParameter(f"{wanted} is wanted; received {text!r}") from None
+
+    return convert
+
+
+def _whole(text: str) -> int:
+    """A whole number; 1e6 is one."""
+    try:
+        return int(text)
+    except ValueError:
+        number = float(text)
+        if not number.is_integer():
+            raise
+        return int(number)
+
+
+def _numbers(text: str) -> float | list[float]:
+    values = [float(part) for part in text.split(",")]
+    return values if len(values) > 1 else values[0]
+
+
+def _seeds(text: str) -> int | list[int]:
+    """The seed of the run; with a comma, the chains' own."""
+    if "," not in text:
+        return int(text)
+    return [int(part) for part in text.removesuffix(",").split(",")]
+
+
+def _option(kind: Any, metavar: str, text: str, **more: Any) -> dict[str, Any]:
+    """What click is told of an option."""
+    return {"type": kind, "metavar": metavar, "help": text, **more}
+
+
+def _test_option(metavar: str, text: str) -> dict[str, Any]:
+    """An option that an acceptance test brings: a flag, one of several names, a number, or a number or a name."""
+    names = metavar.split("|")
+    if not metavar:
+        return {"is_flag": True, "help": text}
+    if "X" not in names:
+        return _option(click.Choice(names), metavar, text)
+    names.remove("X")
+    wanted = " or ".join(["a number", *(f'"{name}"' for name in names)])
+    return _option(_value(lambda given: given if given in names else float(given), wanted), metavar, text)
+
+
+_NUMBER, _WHOLE = _value(float, "a number"), _value(_whole, "a whole number")
+_SCALES = _value(_numbers, "a number, or numbers between commas,")
+_STATE = _value(_numbers, "numbers between commas")
+_SEED = _value(_seeds, "a whole number, or the chains' seeds between commas,")
+_TESTS = acceptance_test_names()
+
+_SAMPLER, _CHAINS = "Of the sampler", "Chains"  # headings of help
+_OF_CHAINS = ("chains", "draws", "budget", "burn_in", "thin", "seed", "start")
+_EVERYDAY = ("step_size", "proposal_scale", "batch_size", "epsilon", "temperature", "test", *_OF_CHAINS)
+
+SAMPLER_OPTIONS = {
+    "step_size": _option(
+        _NUMBER, "X", "Variance of the noise of a Langevin step. Its drift is X/2 times the gradient."
+    ),
+    "proposal_scale": _option(
+        _SCALES, "X[,X...]", "Standard deviation of random-walk moves. Of all coordinates, or of each."
+    ),
+    "batch_size": _option(_WHOLE, "N", "Data in a minibatch."),
+    "epsilon": _option(
+        _NUMBER,
+        "X",
+        "Error allowed an acceptance test. At one look of the austerity test, in a whole concentration test.",
+    ),
+    "temperature": _option(_NUMBER, "T", "Divides the log likelihood. Score the draws with -p temperature=T."),
+    "decay": _option(_NUMBER, "X", "Exponent with which SGLD's steps decrease; its draws are then weighted."),
+    "decay_offset": _option(_NUMBER, "X", "Number of steps after which they begin to decrease in earnest."),
+    "control_variates": {"is_flag": True, "help": "Give SGLD's gradients control variates at the mode."},
+    **{name: _test_option(**shown) for name, shown in acceptance_test_options().items()},
+    "test": _option(click.Choice(_TESTS), "NAME", f"Acceptance test of corrected-sgld. One of {', '.join(_TESTS)}."),
+    "scramble": {"is_flag": True, "help": "Scramble Sobol's points at random."},
+    "chains": _option(_WHOLE, "K", "Number of chains."),
+    "draws": _option(_WHOLE, "N", "Draws to keep of each chain."),
+    "budget": _option(_WHOLE, "N", "Evaluations of single data for each chain. Of the likelihood or its gradient."),
+    "burn_in": _option(_WHOLE, "N", "First steps of each chain that are not kept."),
+    "thin": _option(_WHOLE, "N", "Keep every N-th step after those."),
+    "seed": _option(
+        _SEED,
+        "S",
+        "Seed of the run. 'S,S...' are the seeds of the chains themselves, as --json reports them ('S,' for one).",
+    ),
+    "start": _option(_STATE, "X,X...", "First state; repeatable. Of all chains, or of each in order.", multiple=True),
+}
+
+
+def sampler_options(*names: str, group: str | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a click command these options of the samplers, or all; all are shown if a heading of help is given."""
+
+    def give(command: Callable[..., Any]) -> Callable[..., Any]:
+        for name in reversed(names or tuple(SAMPLER_OPTIONS)):
+            heading = group or (_CHAINS if name in _OF_CHAINS else _SAMPLER)
+            everyday = group is not None or name in _EVERYDAY
+            command = option(heading, as_flag(name), name, everyday=everyday, **SAMPLER_OPTIONS[name])(command)
+        return command
+
+    return give
+
+
+def as_flag(name: str) -> str:
+    """``--step-size`` for ``step_size``."""
+    return f"--{name.replace('_', '-')}"
+
+
+def options_given(sampler: Sampler, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that the user gave, by their Python names.
+
+    Raises
+    ------
+    UsageError
+        If the sampler does not take one of them, or one that it needs is missing.
+    """
+    given = {name: settings[name] for name in SAMPLER_OPTIONS if _was_given(settings[name])}
+    taken = sampler.options(given.get("test"))
+    whose = f"sampler {sampler.name!r}" + (
+        f" with test {given['test']!r}" if "test" in given and "test" in taken else ""
+    )
+    for name in given:
+        if name not in taken:
+            hint = _where(name, sampler) or did_you_mean(as_flag(name), map(as_flag, taken), cutoff=0.7)
+            raise UsageError(
+                f"{whose} has no option {as_flag(name)}{hint}{sampler.note}; its options are {options_text(taken)}"
+            )
+    missing = [as_flag(option.name) for option in taken.values() if option.required and option.name not in given]
+    if sampler.needs_end and not {"draws", "budget"} & given.keys():
+        missing.append("--draws or --budget")
+    if missing:
+        raise UsageError(f"{whose} needs {' and '.join(missing)}; its options are {options_text(taken)}")
+    if "start" in given:
+        given["start"] = _states(given["start"])
+    return given
+
+
+def _where(name: str, sampler: Sampler) -> str:
+    """With which acceptance tests the sampler would take an option; empty if with none."""
+    tests = acceptance_tests_with(name) if "test" in sampler.options() else ()
+    return f"; it goes with --test {' or '.join(tests)}" if tests else ""
+
+
+def _was_given(value: Any) -> bool:
+    return value is not None and value is not False and value != ()
+
+
+def _states(starts: tuple[float | list[float], ...]) -> list[Any]:
+    """States of the chains: one for all of them, (d,), or several, (chains, d)."""
+    rows = [start if isinstance(start, list) else [start] for start in starts]
+    lengths = {len(row) for row in rows}
+    if len(lengths) > 1:
+        raise UsageError(
+            f"--start: states of different lengths, {', '.join(map(str, sorted(lengths)))}; give equal ones"
+        )
+    return rows[0] if len(rows) == 1 else rows
+
+
+def options_text(options: Mapping[str, Option]) -> str:
+    """Options between spaces: the required ones, then the others in brackets, with their defaults."""
+    required = [as_flag(option.name) for option in options.values() if option.required]
+    return " ".join([*required, *(_optional(option) for option in options.values() if not option.required)])
+
+
+def _optional(option: Option) -> str:
+    if option.default is None or isinstance(option.default, bool):
+        return f"[{as_flag(option.name)}]"
+    default = option.default if isinstance(option.default, str) else json.dumps(option.default)
+    return f"[{as_flag(option.name)}={default}]"
+
+
+_TRIED = ["sample", "rwmh", "--target", "normal", "--proposal-scale", "2", "--draws", "500", "-o", "draws.csv"]
+
+
+@command()
+@option(OUTPUT, "--json", "json_output", is_flag=True, help="Print JSON instead of words.")
+def samplers(json_output: bool) -> None:
+    """List the samplers, with the options that each takes."""
+    found = [find_sampler(name) for name in sampler_names()]
+    say(_as_json(found) if json_output else _as_text(found))
+    say_next(_TRIED, "run one", json_output=json_output)
+
+
+def _as_text(found: list[Sampler]) -> str:
+    lines = []
+    for sampler in found:
+        options = options_text(sampler.options())
+        lines += [sampler.name, one_line(sampler.summary, "    "), filled(options, "    ")]
+    closing = (
+        "Options in brackets are optional; chains need --draws, --budget, or both. 'steinkit sample --help' says what "
+        f"each option means. --test is one of {', '.join(acceptance_test_names())}, whose options then take the place "
+        "of --epsilon."
+    )
+    return "\n".join([*lines, "", filled(closing)])
+
+
+def _as_json(found: list[Sampler]) -> str:
+    return as_json(
+        {
+            "samplers": [
+                {
+                    "name": sampler.name,
+                    "summary": sampler.summary,
+                    "options": [
+                        {"name": as_flag(option.name), "required": option.required, "default": option.default}
+                        for option in sampler.options().values()
+                    ],
+                }
+                for sampler in found
+            ],
+            "version": __version__,
+        }
+    )
+
+
+# Data whose mean counts as normal.
+_SMALLEST_BATCH = 100
+
+_HELP = """Design the austerity test of approximate-mh: its error, the data it reads, and the settings to choose.
+
+\b
+steinkit design --first-fraction 0.05 --epsilon 0.01 --mean 1
+steinkit design --target-error 0.05 --size 10000
+steinkit design --target-error .01 --target gaussian-mean --proposal-scale .1
+\f
+\b
+steinkit design --target-error 0.01 --target gaussian-mean -p size=10000 --proposal-scale 0.02 --burn-in 100 --thin 5
+
+The first says what a test does where the standardised mean of the data, (mean - mu_0) sqrt(N - 1) / sigma, is 1. The
+second finds the test that errs with probability 0.05 at most, whatever the mean. The others make a trial run of exact
+random-walk Metropolis, and find the test that biases its acceptance probabilities by 0.01 on average.
+"""
+
+
+Found: TypeAlias = tuple[Mapping[str, Any], str]
+"""The JSON document, and the same in words."""
+
+
+class _Mode(NamedTuple):
+    """What the command is asked for: its name in messages, options it needs, options it may take."""
+
+    name: str
+    needed: tuple[str, ...]
+    optional: tuple[str, ...]
+
+
+_TEST, _RUN = "The test", "Trial run"  # headings of help
+_TRIAL = ("temperature", "draws", "burn_in", "thin", "chains", "seed")
+_ANALYSIS = _Mode("the error of a given test (no --target-error)", ("first_fraction", "epsilon"), ("mean", "alpha"))
+_WORST_CASE = _Mode(
+    "a worst-case design (--target-error without --target)", ("target_error",), ("first_fraction", "alpha", "size")
+)
+_AVERAGE = _Mode(
+    "an average design (--target-error with --target)",
+    ("target_error", "target", "proposal_scale"),
+    ("pairs", "alpha", "batch_size", *_TRIAL),
+)
+
+
+@command(help=_HELP)
+@option(_TEST, "--first-fraction", type=float, metavar="X", help="Share of the data read at a look, in (0, 1].")
+@option(
+    _TEST,
+    "--mean",
+    type=float,
+    metavar="X",
+    help="Standardised mean of the data. By default 0, the worst for the test.",
+)
+@option(_TEST, "--target-error", type=float, metavar="X", help="Find the cheapest test whose error is at most X.")
+@option(_TEST, "--size", type=int, metavar="N", help="Number of data, for the design's batch size.")
+@sampler_options("epsilon", "alpha", "batch_size", group=_TEST)
+@target_option("The posterior for a trial run.", group=_RUN)
+@pairs_option("pairs", group=_RUN)
+@sampler_options("proposal_scale", *_TRIAL, group=_RUN)
+@json_option("Print JSON instead of words.")
+def design(json_output: bool, **settings: Any) -> None:
+    """Analyse a test, or search for one."""
+    given = {name: value for name, value in settings.items() if value is not None and value != ()}
+    mode = _ANALYSIS if "target_error" not in given else _AVERAGE if "target" in given else _WORST_CASE
+    _require_mode(mode, given)
+    document, text = {_ANALYSIS: _analysis, _WORST_CASE: _worst_case, _AVERAGE: _average}[mode](given)
+    say(as_json({**document, "version": __version__}) if json_output else text)
+    words, purpose = _next_of(mode, given, document)
+    say_next(words, purpose, json_output=json_output)
+
+
+def _next_of(mode: _Mode, given: Mapping[str, Any], document: Mapping[str, Any]) -> tuple[list[str], str]:
+    """The command that is useful after a design, and what for."""
+    if mode is _ANALYSIS:
+        return ["design", "--target-error", "0.05"], "the test that errs so often at most"
+    if mode is _WORST_CASE:
+        asked = ["--target-error", f"{given['target_error']:g}"]
+        return ["design", *asked, "--target", "TARGET", "--proposal-scale", "X"], "a design for your sampler's moves"
+    scale = given["proposal_scale"]
+    chosen = {"proposal_scale": ",".join(map(str, scale)) if isinstance(scale, list) else str(scale)}
+    chosen |= {name: f"{document[name]:.6g}" for name in ("epsilon", "batch_size", "alpha")}
+    chosen |= {name: str(given[name]) for name in ("temperature",) if name in given} | {"draws": "1000"}
+    words = [word for name, value in chosen.items() for word in (as_flag(name), value)]
+    named = target_words(given["target"], given.get("pairs", ()))
+    return ["sample", "approximate-mh", *named, *words, "-o", "draws.csv"], "draws made with it"
+
+
+def _require_mode(mode: _Mode, given: Mapping[str, Any]) -> None:
+    """Refuse options that do not go together."""
+    shown = {"pairs": "-p"}
+    missing = [as_flag(name) for name in mode.needed if name not in given]
+    if missing:
+        raise UsageError(f"{mode.name} needs {' and '.join(missing)}; see 'steinkit design --help'")
+    for name in given:
+        if name not in mode.needed + mode.optional:
+            takes = ", ".join(shown.get(each, as_flag(each)) for each in mode.needed + mode.optional)
+            raise UsageError(f"{mode.name} does not use {shown.get(name, as_flag(name))}; it takes {takes}")
+
+
+def _analysis(given: Mapping[str, Any]) -> Found:
+    """What a given test does at a given mean."""
+    test = {"first_fraction": given["first_fraction"], "epsilon": given["epsilon"], "alpha": given.get("alpha", 0.5)}
+    mean = given.get("mean", 0.0)
+    found = operating_characteristics(mean, **test)
+    numbers = {name: float(getattr(found, name)) for name in ("error", "data_use", "undecided")}
+    text = (
+        f"{_described(**test)} At a standardised mean of {mean:g} it decides wrongly with probability "
+        f"{numbers['error']:.3g}. It reads {numbers['data_use']:.3g} of the data on average, and all of them with "
+        f"probability {numbers['undecided']:.3g}."
+    )
+    return test | {"mean": mean} | numbers, filled(text)
+
+
+def _worst_case(given: Mapping[str, Any]) -> Found:
+    """The design that holds whatever the mean."""
+    found = worst_case_design(given["target_error"], **_only(given, "first_fraction", "alpha"))
+    said = (
+        f"Whatever the mean, it decides wrongly with probability {found.error:.3g} at most, and reads "
+        f"{found.data_use:.3g} of the data at most on average. Most steps err and read much less; a design for the "
+        "moves of a trial run (--target) makes use of that."
+    )
+    return _designed(found, given.get("size"), said)
+
+
+def _average(given: Mapping[str, Any]) -> Found:
+    """The design for the moves of a trial run."""
+    scale = given["proposal_scale"]
+    dim = len(scale) if isinstance(scale, list) else 1
+    with apart_from_results():
+        posterior = NamedTarget({"target": given["target"], "options": given.get("pairs", ())}).target(dim)
+        if not isinstance(posterior, Posterior):
+            raise UsageError(f"a trial run needs a posterior, with data; {posterior.label!r} has none")
+        trial = trial_run(
+            posterior,
+            proposal=RandomWalk(scale),
+            progress=on_terminal(),
+            **{name: given[name] for name in _TRIAL if name in given},
+        )
+    found = average_design(trial, given["target_error"], **_only(given, "batch_size", "alpha"))
+    said = (
+        f"On the {len(trial.log_ratio)} moves of the trial run it biases acceptance probabilities by {found.error:.3g} "
+        f"on average, and reads {found.data_use:.3g} of the {trial.size} data. The trial run cost {trial.cost:.0f} "
+        "evaluations."
+    )
+    document, text = _designed(found, trial.size, said)
+    made = {"moves": len(trial.log_ratio), "skipped": trial.skipped, "cost": trial.cost}
+    return {**document, "size": trial.size, "trial": made}, text
+
+
+def _only(given: Mapping[str, Any], *names: str) -> dict[str, list[Any]]:
+    """The only choices of a search, where the user has made them: "alphas" for "alpha"."""
+    return {f"{name}s": [given[name]] for name in names if name in given}
+
+
+def _designed(found: SequentialDesign, size: int | None, said: str) -> Found:
+    """The document of a design; and in words what it does, how to run the sampler with it, and warnings."""
+    options = {} if size is None else found.options(size)
+    batch_size, warnings = options.get("batch_size"), []
+    if batch_size is not None and batch_size < _SMALLEST_BATCH:
+        warnings.append(
+            f"batches of {batch_size} are small: their means may not be normal, on which the design relies; take a "
+            f"larger share, or batches of {_SMALLEST_BATCH}"
+        )
+    test = _described(found.first_fraction, found.epsilon, found.alpha)
+    words = " ".join(f"{as_flag(name)} {value:.6g}" for name, value in options.items())
+    advice = [f"steinkit sample approximate-mh {words} ..."] if options else []
+    text = "\n\n".join([filled(f"{test} {said}"), *advice, *map(one_line, warnings)])
+    return asdict(found) | {"batch_size": batch_size, "warnings": warnings}, text
+
+
+def _described(first_fraction: float, epsilon: float, alpha: float) -> str:
+    return (
+        f"The test reads {first_fraction:.3g} of the data at each look, allows an error of {epsilon:.3g} at one look, "
+        f"and has alpha {alpha:g}."
+    )

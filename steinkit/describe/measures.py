@@ -1,0 +1,445 @@
+"""What is said of each measure of a sample: the number, its proof, where the sample is off, and what is not proved.
+
+An entry is that of ``steinkit score --json``; what only the result in memory knows, such as the directions and the
+draws that weigh most, is said where the entry has "findings", those of the result's method of that name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from steinkit.describe.results import (
+    DescribedMeasure,
+    Description,
+    Document,
+    Statement,
+    beside_right_samples,
+    caution_for_noise,
+    claimed,
+    coordinates_table,
+    heaviest_first,
+    right_samples,
+    spent,
+    spread,
+    standing,
+    times_expected,
+)
+from steinkit.describe.writing import (
+    Table,
+    compact,
+    count,
+    listed,
+    probability,
+    ratio,
+    rounded_outwards,
+    sentence,
+    standard_errors,
+    value_of,
+)
+
+TITLE = "graph Stein discrepancy"
+_WHAT, _GOOD, _WHERE = f"What is its {TITLE}?", "Is that good?", "Where is it off?"
+_NAMED_COORDINATES = 5
+_DESCRIBED_COORDINATES = 3
+_SHOWN_NUMBERS = 4  # of a point
+
+_DIRECTIONS = {
+    "high": "the draws sit too high: the flow that would mend the sample moves them down",
+    "low": "the draws sit too low: the flow that would mend the sample moves them up",
+    "wide": "the draws are spread too widely for this target: the flow that would mend the sample pulls them together",
+    "narrow": "the draws are too concentrated for this target: the flow that would mend the sample pushes them apart",
+    "strays": "the draws stray too far from the modes: the flow that would mend the sample moves them uphill",
+    "crowds": "the draws crowd the modes too closely: the flow that would mend the sample moves them apart",
+}
+_UNCLEAR = "It is no plain shift or stretch of a single coordinate; the picture shows where it is off."
+_NO_SHARES = "in a right sample some carry more than others"
+_NO_PRAISE_OF_GRAPH = (
+    "; one that is too concentrated can be, and right chains that mix slowly are, so this alone is no praise"
+)
+_UNSEEN_BY_GRAPH = (
+    "What this does not prove: a region of the target that no draw has visited, such as a second mode far from the "
+    "draws, changes the score nowhere near them and is not seen. A low discrepancy speaks for the regions visited; "
+    "whether all were visited must be known from elsewhere."
+)
+
+
+def describe_graph(
+    measure: DescribedMeasure, entry: Document, reference: Document | None, sample: Document
+) -> Description:
+    """Everything from the number to the method, and a table of brackets beside what independent samples have."""
+    said = (*graph_statements(entry, reference, sample), _method(entry, sample))
+    return Description(measure.title, said, coordinates_table(TITLE, entry, reference, is_wide=_is_wide(entry)))
+
+
+def graph_statements(entry: Document, reference: Document | None, sample: Document) -> tuple[Statement, ...]:
+    """The number, the comparison, the coordinates, the draws, and the limits."""
+    findings = entry.get("findings", {})
+    return (
+        Statement("number", _WHAT, _number(entry, findings, sample)),
+        Statement("comparison", _GOOD, _comparison(entry, reference, sample)),
+        Statement("blame", _WHERE, _coordinates(entry, findings, reference)),
+        *([Statement("draws", "Which draws weigh most?", _draws(entry, findings, sample))] if findings else []),
+        Statement("limits", "What does this not prove?", _UNSEEN_BY_GRAPH),
+    )
+
+
+def _number(entry: Document, findings: Document, sample: Document) -> str:
+    lower, upper = entry["lower"], entry["upper"]
+    distinct = ""
+    if sample["distinct"] != sample["draws"]:
+        distinct = f", {count(sample['distinct'], 'distinct point')}"
+    what = f"({count(sample['draws'], 'draw')}{distinct}, {count(sample['dim'], 'coordinate')})"
+    if _is_wide(entry):
+        return (
+            f"The {TITLE} lies between {' and '.join(rounded_outwards(lower, upper))} {what}. The bracket's relative "
+            f"width is {findings['gap']:.1e} where {findings['tolerance']:g} was asked for: quote both ends."
+        )
+    return f"The {TITLE} is {value_of(entry)}, {claimed('proved', lower, upper)} {what}."
+
+
+def _is_wide(entry: Document) -> bool:
+    """Whether the bracket is known to be wider than what was asked for."""
+    findings = entry.get("findings")
+    return findings is not None and bool(findings["gap"] > findings["tolerance"])
+
+
+def _comparison(entry: Document, reference: Document | None, sample: Document) -> str:
+    if reference is None:
+        return (
+            "Compared with what? The number shrinks as draws are added, at a level set by the target. Without "
+            "independent draws from the target (a reference) it only compares samples with one another."
+        )
+    lowest, highest = spread(reference)
+    whom = "a long run" if reference.get("run") else "independent draws"
+    beside, median = right_samples(reference, sample), reference["median"]
+    if len(reference["samples"]) == 1:
+        return (
+            f"Compared with {whom}: {beside} has discrepancy {median:.4g}. Such samples differ among themselves; "
+            "score five or more for their range."
+        )
+    return (
+        f"Compared with {whom}: {beside} have discrepancies {lowest:.4g} to {highest:.4g}, median {median:.4g}. "
+        f"This sample is {standing(entry, reference, _NO_PRAISE_OF_GRAPH)}."
+    )
+
+
+def _coordinates(entry: Document, findings: Document, reference: Document | None) -> str:
+    """What each coordinate carries beside independent draws, and which way those are off whose moments say the same."""
+    rows, times = entry["coordinates"], times_expected(entry, reference)
+    excess = [row["value"] for row in rows] if times is None else times
+    order = heaviest_first(entry, reference)
+    said = []
+    if len(rows) > 1:
+        each = [f"{rows[j]['name']} {rows[j]['value']:.4g}" for j in order]
+        if times is not None:
+            each = [f"{name} ({ratio(excess[j])} times)" for name, j in zip(each, order, strict=True)]
+        more = len(rows) - _NAMED_COORDINATES
+        named = ", ".join([*each[:_NAMED_COORDINATES], *([f"{more} more"] if more > 0 else [])])
+        beside = _NO_SHARES if times is None else "times the median of right samples"
+        said.append(f"Coordinate by coordinate ({beside}): {named}.")
+    if findings:
+        clear = [j for j in order[:_DESCRIBED_COORDINATES] if findings["directions"][j] in _DIRECTIONS]
+        said += [f"In {rows[j]['name']}, {_DIRECTIONS[findings['directions'][j]]}." for j in clear]
+        said += [] if clear else [_UNCLEAR]
+    if said and (caution := _caution(entry, findings, reference)):
+        said.insert(0, caution)
+    return " ".join(said)
+
+
+def _caution(entry: Document, findings: Document, reference: Document | None) -> str:
+    """That all of it may be noise, unless independent samples score less for certain, or moments confirm a part."""
+    if any(each in _DIRECTIONS for each in findings.get("directions", ())):
+        return ""
+    return caution_for_noise(entry, reference)
+
+
+def _draws(entry: Document, findings: Document, sample: Document) -> str:
+    return (
+        f"The draws with the most influence on the worst test function h (mean {entry['lower']:.4g} over the sample, "
+        "0 under the target; large where there tend to be too many draws): "
+        f"{'; '.join(map(_draw, findings['draws']))}. Half of the influence lies on {findings['half']} of "
+        f"{sample['distinct']} points."
+    )
+
+
+def _draw(found: Document) -> str:
+    point = found["point"]
+    shown = ", ".join([f"{value:.4g}" for value in point[:_SHOWN_NUMBERS]] + ["..."] * (len(point) > _SHOWN_NUMBERS))
+    repeats = f" ({found['count']} times)" if found["count"] > 1 else ""
+    return f"draw {found['draw']}{repeats} at ({shown}), h = {found['h']:+.3g}"
+
+
+def _method(entry: Document, sample: Document) -> Statement:
+    kind = "complete graph" if entry["dilation"] == 1.0 else f"{entry['dilation']:g}-spanner"
+    if sample["dim"] == 1:
+        kind = "sorted sample"
+    seconds = f"; seconds: {spent(entry)}" if spent(entry) else ""
+    text = f"Computed on the {kind} ({entry['edges']} edges) by engine {entry['engine']}{seconds}."
+    return Statement("method", "How was it computed?", text)
+
+
+_WHERE = "Where is it off?"
+_DESCRIBED = 3  # coordinates
+_REGIONS = {"low": "at the low end", "middle": "in the middle", "high": "at the high end"}
+_NO_PRAISE = "; below is no proof of quality"
+_MEANING_OF_SLICES = (
+    "It is the sum over the coordinates of the largest mean of h, which is 0 under the target, over functions of that "
+    "coordinate alone: what it finds is there, it falls like one over the root of the number of draws in every "
+    "dimension, and too narrow a sample does not score lower. It does not see shapes that no coordinate shows by "
+    "itself, nor a mode that no draw has visited."
+)
+
+
+def describe_sliced(
+    measure: DescribedMeasure, entry: Document, reference: Document | None, sample: Document
+) -> Description:
+    """The number, the comparison, the coordinates that carry most, and a table of brackets."""
+    lower, upper = entry["lower"], entry["upper"]
+    what = f"What is its {measure.title}?"
+    size = f"({count(sample['draws'], 'draw')}, {count(sample['dim'], 'coordinate')})"
+    number = f"The {measure.title} is {value_of(entry)}, {claimed(measure.claim, lower, upper)} {size}."
+    said = [
+        Statement("number", what, number),
+        Statement("limits", f"What does the {measure.title} say?", _MEANING_OF_SLICES, continues=True),
+    ]
+    if reference is not None:
+        said.append(
+            Statement("comparison", "Is that good?", beside_right_samples(entry, reference, sample, _NO_PRAISE))
+        )
+    where = _where(entry, reference)
+    said += [Statement("blame", _WHERE, where)] if where else []
+    if spent(entry):
+        said.append(Statement("method", "How was it computed?", f"Seconds: {spent(entry)}."))
+    return Description(measure.title, tuple(said), coordinates_table(measure.title, entry, reference))
+
+
+def _where(entry: Document, reference: Document | None) -> str:
+    """What the heaviest slices carry, and where along them there tend to be too many draws."""
+    rows = entry["coordinates"]
+    regions = entry.get("findings", {}).get("regions")
+    times = times_expected(entry, reference)
+    excess = [row["value"] for row in rows] if times is None else times
+    order = heaviest_first(entry, reference)
+    heavy = [j for j in order[:_DESCRIBED] if excess[j] >= 0.5 * excess[order[0]]]
+    said = []
+    if len(rows) > 1:
+        carried = [f"{rows[j]['name']} ({compact(rows[j]['value'])})" for j in heavy]
+        if times is not None:
+            carried = [f"{rows[j]['name']} ({compact(rows[j]['value'])}, {ratio(excess[j])} times)" for j in heavy]
+        beside = "" if times is None else " beside the median of right samples"
+        said.append(f"Most is carried{beside} by {listed(carried)}, each meant given the other coordinates.")
+    if regions is not None:
+        found = [(rows[j]["name"], _too_many(regions[j], rows[j]["value"])) for j in heavy]
+        said += [f"In {name}, {words}." for name, words in found if words]
+    if said and (caution := caution_for_noise(entry, reference)):
+        said.insert(0, caution)
+    return " ".join(said)
+
+
+def _too_many(means: Mapping[str, float], carried: float) -> str:
+    """In which regions h is large, and in which it is negative."""
+    many = [words for region, words in _REGIONS.items() if means[region] >= carried > 0.0]
+    few = [words for region, words in _REGIONS.items() if means[region] < 0.0]
+    if not many or not few:
+        return ""
+    return f"there tend to be too many draws {listed(many)} and too few {listed(few)}"
+
+
+Feature = Document
+
+_NAMED = 5
+_LARGE = 1e4  # standard errors, from which their digits say nothing
+_CLEAR = 3.0  # standard errors below which a moment is not named
+_SHARE = 0.2  # of the largest, below which a moment is not named beside it
+_TOO = {"location": ("too low", "too high"), "spread": ("too narrow", "too wide")}
+_MEANING_OF_MOMENTS = (
+    "Each moment, such as 1 + (x - m) s(x) for the score s, has mean 0 under the target. p allows for autocorrelation "
+    "within the chains and for the number of moments looked at. A sample that agrees in all of them may still be wrong "
+    "in its shape, in the shares of its modes, or in a mode that no draw has visited."
+)
+
+
+def describe_moments(
+    measure: DescribedMeasure, entry: Document, reference: Document | None, sample: Document
+) -> Description:
+    """The largest moment and the p-value, which moments are off and which way, and a table of the worst."""
+    what = f"What is its {measure.title}?"
+    number = (
+        f"The {measure.title} is {compact(entry['value'])}: the largest mean of a location, spread or dependence, "
+        "which is 0 under the target, in standard units. In a right sample of "
+        f"{count(round(entry['n_effective']), 'effective draw')} moments as far off have probability "
+        f"{probability(entry['p_value'])}."
+    )
+    said = [
+        Statement("number", what, number),
+        Statement("limits", f"What does the {measure.title} say?", _MEANING_OF_MOMENTS, continues=True),
+        Statement("blame", "Where is it off?", _blame(entry)),
+    ]
+    if "chains" in entry:
+        said.append(Statement("comparison", "Do the chains agree?", _chains(entry["chains"])))
+    if spent(entry):
+        said.append(Statement("method", "How was it computed?", f"Seconds: {spent(entry)}."))
+    return Description(measure.title, tuple(said), _moments_table(entry, measure.title))
+
+
+def named_moments(entry: Document) -> list[Feature]:
+    """Locations, spreads and dependences, the largest in standard errors first."""
+    found = [each for each in entry["features"] if each["kind"] in (*_TOO, "dependence")]
+    return sorted(found, key=lambda each: -abs(each["z"]))
+
+
+def direction(feature: Feature) -> str:
+    """What a moment above or below zero says of the draws, given the other coordinates.
+
+    Correlations are signed: one of -.5 lies above one of -.8.
+    """
+    if feature["kind"] in _TOO:
+        return _TOO[feature["kind"]][int(feature["z"] < 0.0)]
+    return f"{'below' if feature['z'] > 0.0 else 'above'} the target's"
+
+
+def _blame(entry: Document) -> str:
+    """The worst moments in words, worst first."""
+    worst = named_moments(entry)[:_NAMED]
+    least = max(_CLEAR, _SHARE * abs(worst[0]["z"]))
+    clear = [each for each in worst if abs(each["z"]) >= least]
+    if not clear:
+        return f"No location, spread or dependence is {_CLEAR:g} standard errors or more from 0."
+    given = " Each is meant given the others: beside a coordinate that has moved those correlated with it are off, too."
+    return f"In standard errors from 0: {'; '.join(map(_said, clear))}.{given * (len(clear) > 1)}"
+
+
+def _said(feature: Feature) -> str:
+    names, size = listed(feature["coordinates"]), standard_errors(feature["z"])
+    if feature["kind"] == "dependence":
+        return f"the correlation of {names} {direction(feature)} ({size})"
+    return f"{names} {direction(feature)} ({size})"
+
+
+def _signed(z: float) -> str:
+    return f"{z:+.2f}" if abs(z) < _LARGE else f"{z:+.3g}"
+
+
+def _chains(chains: Sequence[Document]) -> str:
+    each = ", ".join(f"chain {one['chain']} {one['p_value']:.2g}" for one in chains)
+    return f"The p-values of the chains, each by itself: {each}."
+
+
+def _moments_table(entry: Document, title: str) -> Table:
+    rows = tuple(
+        (
+            f"{each['kind']} of {listed(each['coordinates'])}",
+            compact(each["mean"], 3),
+            _signed(each["z"]),
+            compact(each["autocorrelation_time"], 3),
+        )
+        for each in named_moments(entry)[:_NAMED]
+    )
+    return Table(
+        f"{sentence(title)}, largest first", ("moment", "mean", "standard errors", "autocorrelation time"), rows
+    )
+
+
+_LIMITS_OF_KERNEL = (
+    "The score does not know the shares of modes that lie far apart: a sample that misses one, or visits it too often, "
+    "can score as well as a right one."
+)
+
+
+def describe_bracketed(
+    measure: DescribedMeasure,
+    entry: Document,
+    reference: Document | None,
+    sample: Document,
+    *,
+    title: str = "",
+    details: str = "",
+    meaning: str = "",
+) -> Description:
+    """The number, its claim, what independent samples score, its details and what it means, in one paragraph."""
+    title = title or measure.title
+    what = f"What is its {title}?"
+    claim = claimed(measure.claim, entry["lower"], entry["upper"])
+    found = [Statement("number", what, f"The {title} is {value_of(entry)}, {claim}.")]
+    if reference is not None:
+        found.append(Statement("comparison", what, beside_right_samples(entry, reference, sample), continues=True))
+    asked = f"What does the {title} say?"
+    found += [Statement("number", asked, details, continues=True)] if details else []
+    found += [Statement("limits", asked, meaning, continues=True)] if meaning else []
+    if spent(entry):
+        found.append(Statement("method", "How was it computed?", f"Seconds: {spent(entry)}.", continues=True))
+    return Description(title, tuple(found))
+
+
+describe_classical = partial(
+    describe_bracketed,
+    meaning="It is the largest gap between sample and target over all admitted functions, not only over those that a "
+    "graph on the draws holds together: never above the graph Stein discrepancy. It is known in one dimension only, "
+    "and does not see a mode that no draw has visited either.",
+)
+
+describe_wasserstein = partial(
+    describe_bracketed,
+    meaning="It is the mean distance by which the sample's mass must be moved to become the target, in the unit of the "
+    "draws. It needs the target's cdf, and sees a mode that no draw has visited.",
+)
+
+
+def describe_kernel(
+    measure: DescribedMeasure, entry: Document, reference: Document | None, sample: Document
+) -> Description:
+    """The number, its proof, the comparison, its kernel, its test, and what it cannot see."""
+    title = f"{'squared ' if entry['squared'] else ''}{measure.title} ({entry['statistic'].upper()}-statistic)"
+    details = " ".join(filter(None, (_kernel(entry["kernel"]), _test(entry))))
+    return describe_bracketed(
+        measure, entry, reference, sample, title=title, details=details, meaning=_LIMITS_OF_KERNEL
+    )
+
+
+def _kernel(kernel: Document) -> str:
+    numbers = ", ".join(f"{key}={value!r}" for key, value in kernel.items() if key != "name" and value is not None)
+    return f"Its kernel is {kernel['name']}({numbers})."
+
+
+def _test(entry: Document) -> str:
+    if "p_value" not in entry:
+        return ""
+    return (
+        f"Under the target such a number or a larger one has probability p = {entry['p_value']:.3g} (wild bootstrap, "
+        f"{entry['bootstrap']} replicates, signs that flip with probability {entry['flip_probability']:.3g})."
+    )
+
+
+_COLUMNS = {
+    "mean": "mean",
+    "sd": "sd",
+    "MCSE": "mcse_mean",
+    "bulk ESS": "bulk_ess",
+    "tail ESS": "tail_ess",
+    "R-hat": "r_hat",
+}
+_LIMITS_OF_ESS = (
+    "It counts the independent draws that would estimate a mean as well, of the distribution that the chains converge "
+    "to: it cannot see whether that is the target."
+)
+
+
+def describe_ess(
+    measure: DescribedMeasure, entry: Document, reference: Document | None, sample: Document
+) -> Description:
+    """The number, what it is blind to, and how the chains went; a table of coordinates, that of least ESS first."""
+    what = f"What is its {measure.title}?"
+    worst = f"The {measure.title} is {compact(entry['value'])}, that of the worst coordinate."
+    said = [Statement("number", what, worst), Statement("limits", what, _LIMITS_OF_ESS, continues=True)]
+    facts = []
+    if entry.get("moved") is not None:
+        facts.append(f"{entry['moved']:.0%} of the draws differ from the one before")
+    if entry.get("cost_per_draw") is not None:
+        facts.append(f"a draw cost {compact(entry['cost_per_draw'])}")
+    if facts:
+        said.append(Statement("number", what, f"In these chains {', and '.join(facts)}.", continues=True))
+    worst_first = sorted(entry["coordinates"], key=lambda each: each["bulk_ess"] or 0.0)
+    rows = tuple((each["name"], *(compact(each[key]) for key in _COLUMNS.values())) for each in worst_first)
+    table = Table(f"{sentence(measure.title)} by coordinate", ("coordinate", *_COLUMNS), rows)
+    return Description(measure.title, tuple(said), table)

@@ -1,4 +1,4 @@
-"""Do cheap tests of moves lower the risk of independent component analysis? At 100,000 data it cannot be told.
+"""Do cheap tests of moves lower the risk of independent component analysis? From a cold start; later it cannot be told.
 
     python examples/papers/austerity_ica.py [--data FILE] [--full] [--jobs N] [-o DIR]
 

@@ -209,8 +209,6 @@ def main() -> None:
     results_of_models(experiment, truth, from_all, found)
     remark_on_lost(experiment, truth, found[EPSILONS.index(EXPLAINED)], balanced)
     results_of_risks(experiment, found)
-    if data == VISITS:
-        experiment.remark(f"In MiniBooNE's place: {size:,} of the RAND data, {len(names)} features.")
     if not full:
         experiment.remark(
             "The small run takes fewer than a fifth of the training data and few, short chains: nothing is judged."

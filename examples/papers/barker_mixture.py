@@ -173,8 +173,8 @@ def main() -> None:
     one_by_one = dict(zip(CHANGES, experiment.cells(changed, cells), strict=True))
 
     results(experiment, found, size)
-    told = ", ".join(f"{change}: {np.mean(each):.0f}" for change, each in one_by_one.items())
-    experiment.remark(f"Mean data read by Barker's test with changes of the authors' code one at a time: {told}.")
+    told = ", ".join(f"{change} {np.mean(each):.0f}" for change, each in one_by_one.items())
+    experiment.remark(f"Barker's batch with the authors' changes one at a time: {told}.")
     experiment.numbers(
         **{
             test.replace(" ", "_"): {key: value for key, value in each.items() if key != "points"}

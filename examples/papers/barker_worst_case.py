@@ -85,7 +85,7 @@ def main() -> None:
             protocol=protocol,
             shares=shares,
             slope_high=slope.high,
-            said=f"{', '.join(f'{share:.3g}' for share in shares)}: like N^{slope.value:.2f}",
+            said=f"{shares[0]:.3g} to {shares[-1]:.3g}: like N^{slope.value:.2f}",
         )
     experiment.numbers(
         **{

@@ -163,7 +163,7 @@ def overtaken(experiment: Experiment, claim: str, curves: dict[float, Bands], pr
     exact, cheap = curves[0.0], curves[0.1]
     found = crossing(exact, cheap)
     behind = float(np.mean(exact.median > cheap.median))
-    here = f"at {found.at:,.0f} ({found.interval[0]:,.0f} to {found.interval[1]:,.0f})"
+    here = f"at {found.at:,.0f} ({found.interval[0]:,.0f}-{found.interval[1]:,.0f})"
     ahead = "cheap leads throughout" if behind == 1.0 else "exact leads throughout" if behind == 0.0 else "not for good"
     crosses = bool(np.isfinite(found.at))
     said = f"{here if crosses else ahead}; {found.share:.0%} of repeats"
